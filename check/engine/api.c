@@ -1,0 +1,171 @@
+/* What scenarios call (chk.h), and the outside-effects table of the check configuration. */
+#include "chk.h"
+#include "futex.h"
+#include "memory.h"
+#include "run.h"
+#include "sys/sys.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PC ((uintptr_t)__builtin_return_address(0))
+
+/* ---- scenarios say ---------------------------------------------------------------------------------------------- */
+
+void chk_fail(const char *what, const char *condition) { run_violation(CHK_ASSERT, "%s (%s)", what, condition); }
+
+unsigned chk_choose(unsigned n) { return run.current ? run_choose(n, PC) : 0; }
+
+void chk_stop(void) {
+    if (run.current == 0) run_discard();
+    run_block(WAIT_STOP, run_at());
+    abort();
+}
+
+unsigned chk_self(void) { return run.current - 1; }
+
+void chk_fence_sc(void) { run_fence(O_SC, PC); }
+void chk_fence_acq(void) { run_fence(O_ACQ, PC); }
+void chk_fence_rel(void) { run_fence(O_REL, PC); }
+void chk_fence_acqrel(void) { run_fence(O_ACQREL, PC); }
+void chk_fence_light(void) {
+    if (run.current != 0) run_fence(O_LIGHT, PC);
+}
+void chk_fence_heavy(void) {
+    if (run.current != 0) run_fence(O_HEAVY, PC);
+}
+
+void chk_lock(struct chk_mutex *mutex) {
+    unsigned from = run_at();
+    while (run_rmw(memory_cell((uintptr_t)&mutex->word, 4), OP_CAS, 1, 0, O_ACQ, O_RLX, PC) != 0)
+        run_block(WAIT_LOCK, from);
+}
+
+void chk_unlock(struct chk_mutex *mutex) { run_store(memory_cell((uintptr_t)&mutex->word, 4), O_REL, 0, PC); }
+
+/* ---- waiting loops (base/spin.h): the mark is the thread's event count, and the rounds above it ----------------------- */
+
+enum { ROUNDS_MAX = 6 };
+
+uint32_t chk_spin_begin(void);
+uint32_t chk_spin_begin(void) { return run.current ? run_at() : 0; }
+
+uint32_t chk_spin_wait(uint32_t mark);
+uint32_t chk_spin_wait(uint32_t mark) {
+    if (run.current == 0) run_violation(CHK_DEADLOCK, "setup or finish waits in a loop");
+    unsigned from = mark & 0xffff, rounds = mark >> 16;
+    bool wrote = false;
+    for (unsigned i = from; i < run_at(); i++)
+        wrote |= run.graph->event[run.current][i].kind != K_READ && run.graph->event[run.current][i].kind != K_FENCE;
+    if (!wrote) {
+        run_block(WAIT_SPIN, from);
+        return mark;
+    }
+    if (rounds + 1 >= ROUNDS_MAX) run_block(WAIT_ROUNDS, from);
+    return (rounds + 1) << 16 | run_at();
+}
+
+/* ---- outside effects -------------------------------------------------------------------------------------------- */
+
+struct futex {
+    const atom_u32 *word;
+    uint64_t queue;
+    uint32_t woken[T_MAX];
+};
+enum { FUTEXES = 16 };
+__attribute__((section("chk_shared"))) static struct futex futexes[FUTEXES];
+
+static struct futex *futex_of(const atom_u32 *word) {
+    unsigned i = 0;
+    while (i < FUTEXES && futexes[i].word && futexes[i].word != word)
+        i++;
+    if (i == FUTEXES) {
+        fprintf(stderr, "weft check: more than %d futexes\n", FUTEXES);
+        exit(3);
+    }
+    futexes[i].word = word;
+    return &futexes[i];
+}
+
+#define CELL(field) memory_cell((uintptr_t)&(field), sizeof(field))
+
+/* Joins the queue if the word has its expected value; false if not. */
+static bool futex_join(struct futex *futex, atom_u32 *word, uint32_t expected) {
+    for (unsigned from = run_at();; run_block(WAIT_SPIN, from)) {
+        uint64_t queue = run_load(CELL(futex->queue), O_ACQ, PC);
+        if (run_load(memory_cell((uintptr_t)word, 4), O_RLX, PC) != expected) return false;
+        uint64_t with = futex_queue_join(queue, run.current);
+        if (run_rmw(CELL(futex->queue), OP_CAS, with, queue, O_ACQREL, O_RLX, PC) == queue) return true;
+    }
+}
+
+/* The sleeper's time is up: false if a waker took it from the queue before. */
+static bool futex_give_up(struct futex *futex) {
+    for (unsigned from = run_at();; run_block(WAIT_SPIN, from)) {
+        uint64_t queue = run_load(CELL(futex->queue), O_ACQ, PC), without = futex_queue_leave(queue, run.current);
+        if (without == queue) return false;
+        if (run_rmw(CELL(futex->queue), OP_CAS, without, queue, O_ACQREL, O_RLX, PC) == queue) return true;
+    }
+}
+
+static int futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline) {
+    if (run.current == 0) run_violation(CHK_DEADLOCK, "setup or finish sleeps on a futex");
+    struct futex *futex = futex_of(word);
+    memory_touch((uintptr_t)word, PC);
+    uint64_t woken = run_load(CELL(futex->woken[run.current]), O_RLX, PC);
+    if (!futex_join(futex, word, expected)) return -EAGAIN;
+    if (deadline != SYS_FOREVER && run_choose(2, PC) == 1 && futex_give_up(futex)) return -ETIMEDOUT;
+    for (unsigned from = run_at(); run_load(CELL(futex->woken[run.current]), O_ACQ, PC) == woken;)
+        run_block(WAIT_FUTEX, from);
+    return 0;
+}
+
+static int futex_wake(atom_u32 *word, uint32_t count) {
+    if (run.current == 0) return 0;
+    struct futex *futex = futex_of(word);
+    uint64_t queue = run_rmw(CELL(futex->queue), OP_FUTEX_WAKE, count, 0, O_ACQREL, O_RLX, PC);
+    int woken = 0;
+    for (uint32_t sleepers = (uint32_t)queue; sleepers != 0 && (uint32_t)woken < count; sleepers >>= FUTEX_SLEEPER_BITS) {
+        run_rmw(CELL(futex->woken[sleepers & 15]), OP_ADD, 1, 0, O_REL, O_RLX, PC);
+        woken++;
+    }
+    return woken;
+}
+
+static uint64_t now(void) { return 0; }
+static void *alloc(size_t size) { return memory_alloc(size, PC); }
+static void release(void *memory, size_t size) {
+    (void)size;
+    if (memory) memory_free(memory, PC);
+}
+static int thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
+    (void)thread, (void)entry, (void)arg;
+    return -EAGAIN; /* a scenario lists its threads */
+}
+static int thread_join(sys_thread thread) {
+    (void)thread;
+    return -ESRCH;
+}
+static void yield(void) {}
+static int fill_random(void *bytes, size_t size) {
+    memset(bytes, 7, size);
+    return 0;
+}
+static unsigned cpus(void) { return 2; }
+
+static const struct sys sys_check = {
+    .now = now,
+    .futex_wait = futex_wait,
+    .futex_wake = futex_wake,
+    .alloc = alloc,
+    .free = release,
+    .thread_start = thread_start,
+    .thread_join = thread_join,
+    .yield = yield,
+    .fence_heavy = chk_fence_heavy,
+    .random = fill_random,
+    .cpus = cpus,
+};
+const struct sys *sys = &sys_check;

@@ -1,0 +1,269 @@
+#include "memory.h"
+
+#include "run.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* ---- cells ------------------------------------------------------------------------------------------------------ */
+
+struct cell cells[L_MAX];
+unsigned cell_count;
+
+enum { CELL_SLOTS = 1024 };
+static uint8_t cell_slot[CELL_SLOTS]; /* cell number + 1 */
+
+struct naming {
+    uintptr_t address;
+    const char *name;
+};
+static struct naming naming[64];
+static unsigned naming_count;
+
+void chk_name(const volatile void *cell, const char *name) {
+    for (unsigned i = 0; i < naming_count; i++)
+        if (naming[i].address == (uintptr_t)cell) return;
+    if (naming_count < sizeof naming / sizeof naming[0])
+        naming[naming_count++] = (struct naming){(uintptr_t)cell, name};
+}
+
+uint64_t memory_peek(uintptr_t address, unsigned size) {
+    switch (size) {
+    case 1: return *(const uint8_t *)address;
+    case 2: return *(const uint16_t *)address;
+    case 4: return *(const uint32_t *)address;
+    default: return *(const uint64_t *)address;
+    }
+}
+
+void memory_poke(uintptr_t address, unsigned size, uint64_t value) {
+    switch (size) {
+    case 1: *(uint8_t *)address = (uint8_t)value; break;
+    case 2: *(uint16_t *)address = (uint16_t)value; break;
+    case 4: *(uint32_t *)address = (uint32_t)value; break;
+    default: *(uint64_t *)address = value;
+    }
+}
+
+void memory_new_search(void) {
+    cell_count = 0;
+    naming_count = 0;
+    memset(cell_slot, 0, sizeof cell_slot);
+}
+
+static unsigned new_cell(uintptr_t address, unsigned size) {
+    if (cell_count == L_MAX - 1) {
+        fprintf(stderr, "weft check: %s uses more than %d cells\n", run.scenario->name, L_MAX - 1);
+        exit(3);
+    }
+    cells[cell_count] = (struct cell){address, memory_peek(address, size), (uint8_t)size, NULL};
+    return cell_count++;
+}
+
+unsigned memory_cell(uintptr_t address, unsigned size) {
+    unsigned slot = (unsigned)(address * UINT64_C(0x9e3779b97f4a7c15) >> 54);
+    while (cell_slot[slot] && cells[cell_slot[slot] - 1].address != address)
+        slot = (slot + 1) % CELL_SLOTS;
+    if (!cell_slot[slot]) cell_slot[slot] = (uint8_t)(new_cell(address, size) + 1);
+    unsigned cell = cell_slot[slot] - 1u;
+    if (cells[cell].size != size) {
+        fprintf(stderr, "weft check: %s: a cell is accessed with %u bytes and with %u\n", run.scenario->name,
+                cells[cell].size, size);
+        exit(3);
+    }
+    while (run.graph->count[0] <= cell)
+        graph_add_cell(run.graph, cells[run.graph->count[0]].initial);
+    return cell;
+}
+
+void memory_flush(struct graph *g) {
+    for (unsigned c = 0; c < g->count[0]; c++)
+        memory_poke(cells[c].address, cells[c].size, graph_at(g, g->cell[c].mo_last)->value);
+}
+
+const char *memory_name(uintptr_t address, char *buffer, size_t room) {
+    const struct naming *best = NULL;
+    for (unsigned i = 0; i < naming_count; i++)
+        if (naming[i].address <= address && address - naming[i].address < 256 && (!best || naming[i].address > best->address))
+            best = &naming[i];
+    if (best && best->address == address) return best->name;
+    if (best) {
+        snprintf(buffer, room, "%s+%u", best->name, (unsigned)(address - best->address));
+        return buffer;
+    }
+    for (unsigned c = 0; c < cell_count; c++)
+        if (cells[c].address == address) {
+            snprintf(buffer, room, "c%u", c);
+            return buffer;
+        }
+    snprintf(buffer, room, "%#lx", (unsigned long)address);
+    return buffer;
+}
+
+/* ---- the heap: one arena a thread, so that addresses do not depend on the schedule, and none is used twice --------- */
+
+enum { ARENA_SIZE = 64 * 1024, GRAIN = 64, GRAINS = ARENA_SIZE / GRAIN, BLOCKS = 256 };
+
+struct block {
+    uintptr_t address;
+    size_t size;
+    uint32_t pc;
+    bool freed;
+};
+static struct block blocks[BLOCKS];
+static unsigned block_count;
+static unsigned char *arenas;
+static unsigned arena_used[T_MAX];
+static uint16_t grain_block[T_MAX * GRAINS]; /* block number + 1 */
+
+static struct block *block_of(uintptr_t address) {
+    if (address - (uintptr_t)arenas >= (uintptr_t)ARENA_SIZE * T_MAX) return NULL;
+    unsigned number = grain_block[(address - (uintptr_t)arenas) / GRAIN];
+    return number ? &blocks[number - 1] : NULL;
+}
+
+void *memory_alloc(size_t size, uintptr_t pc) {
+    unsigned t = run.current, grains = (unsigned)((size + GRAIN - 1) / GRAIN);
+    if (block_count == BLOCKS || arena_used[t] + grains > GRAINS) {
+        fprintf(stderr, "weft check: %s allocates more than the checker's heap holds\n", run.scenario->name);
+        exit(3);
+    }
+    unsigned first = t * GRAINS + arena_used[t];
+    arena_used[t] += grains ? grains : 1;
+    blocks[block_count] = (struct block){(uintptr_t)arenas + (uintptr_t)first * GRAIN, size, (uint32_t)pc, false};
+    for (unsigned i = 0; i < grains; i++)
+        grain_block[first + i] = (uint16_t)(block_count + 1);
+    return (void *)blocks[block_count++].address;
+}
+
+const void *memory_leak(size_t *size, uintptr_t *pc) {
+    for (unsigned i = 0; i < block_count; i++)
+        if (!blocks[i].freed) {
+            *size = blocks[i].size;
+            *pc = blocks[i].pc;
+            return (const void *)blocks[i].address;
+        }
+    return NULL;
+}
+
+void memory_touch(uintptr_t address, uintptr_t pc) {
+    (void)pc;
+    const struct block *block = block_of(address);
+    if (block && block->freed) {
+        char name[64];
+        run_violation(CHK_USE_AFTER_FREE, "thread %u uses %s after it was freed (or without being ordered before the free)",
+                      run.current - 1, memory_name(address, name, sizeof name));
+    }
+}
+
+/* ---- plain accesses: who last touched each word, by thread --------------------------------------------------------- */
+
+struct shadow {
+    uintptr_t word;
+    uint32_t run;
+    uint8_t read_at[T_MAX], write_at[T_MAX], read_bytes[T_MAX], write_bytes[T_MAX];
+};
+enum { SHADOWS = 8192 };
+static struct shadow shadow[SHADOWS];
+static uint32_t shadow_run;
+
+static struct shadow *shadow_of(uintptr_t word) {
+    unsigned slot = (unsigned)(word * UINT64_C(0x9e3779b97f4a7c15) >> 51);
+    for (unsigned tries = 0; tries < SHADOWS; tries++, slot = (slot + 1) % SHADOWS) {
+        struct shadow *s = &shadow[slot];
+        if (s->run == shadow_run && s->word == word) return s;
+        if (s->run != shadow_run) {
+            memset(s, 0, sizeof *s);
+            s->word = word;
+            s->run = shadow_run;
+            return s;
+        }
+    }
+    fprintf(stderr, "weft check: %s touches more plain memory than the checker follows\n", run.scenario->name);
+    exit(3);
+}
+
+static void race(uintptr_t address, const char *mine, unsigned other, const char *theirs) {
+    char name[64];
+    run_violation(CHK_RACE, "plain %s of %s by thread %u races with a %s by thread %u", mine,
+                  memory_name(address, name, sizeof name), run.current - 1, theirs, other - 1);
+}
+
+static void plain_word(uintptr_t word, uint8_t bytes, bool write) {
+    struct shadow *s = shadow_of(word);
+    unsigned t = run.current;
+    vclock clock = run_clock();
+    for (unsigned u = 1; u <= run.threads; u++) {
+        if (u == t) continue;
+        if ((s->write_bytes[u] & bytes) && s->write_at[u] > clock[u]) race(word, write ? "write" : "read", u, "write");
+        if (write && (s->read_bytes[u] & bytes) && s->read_at[u] > clock[u]) race(word, "write", u, "read");
+    }
+    /* Ordered before another thread's access once that thread has seen this thread's next event. */
+    uint8_t next = (uint8_t)(run_at() + 1);
+    if (write) {
+        s->write_at[t] = next;
+        s->write_bytes[t] |= bytes;
+    } else {
+        s->read_at[t] = next;
+        s->read_bytes[t] |= bytes;
+    }
+}
+
+void memory_plain(uintptr_t address, unsigned size, bool write, uintptr_t pc) {
+    memory_touch(address, pc);
+    for (uintptr_t word = address & ~(uintptr_t)7; word < address + size; word += 8) {
+        unsigned from = address > word ? (unsigned)(address - word) : 0;
+        unsigned to = address + size < word + 8 ? (unsigned)(address + size - word) : 8;
+        plain_word(word, (uint8_t)(((1u << to) - 1) & ~((1u << from) - 1)), write);
+    }
+}
+
+/* A free is a write to the whole block: every access so far must be ordered before it. */
+void memory_free(void *address, uintptr_t pc) {
+    (void)pc;
+    struct block *block = block_of((uintptr_t)address);
+    if (!block || block->address != (uintptr_t)address)
+        run_violation(CHK_DOUBLE_FREE, "free of %p, which is not the start of a block", address);
+    if (block->freed) run_violation(CHK_DOUBLE_FREE, "a block of %zu bytes is freed twice", block->size);
+    if (run.current != 0) {
+        vclock clock = run_clock();
+        for (unsigned u = 1; u <= run.threads; u++)
+            for (unsigned i = clock[u]; u != run.current && i < run.thread[u].at; i++) {
+                const struct event *e = &run.graph->event[u][i];
+                if (e->kind <= K_WRITE && block_of(cells[e->cell].address) == block)
+                    run_violation(CHK_USE_AFTER_FREE, "thread %u frees a block while thread %u may still use it",
+                                  run.current - 1, u - 1);
+            }
+        for (uintptr_t word = block->address; word < block->address + block->size; word += 8)
+            plain_word(word, 0xff, true);
+    }
+    block->freed = true;
+}
+
+/* ---- a new run -------------------------------------------------------------------------------------------------- */
+
+extern unsigned char __start_chk_shared[] __attribute__((weak)), __stop_chk_shared[] __attribute__((weak));
+static unsigned char *shared_image;
+
+void memory_new_run(void) {
+    size_t shared = (size_t)(__stop_chk_shared - __start_chk_shared);
+    if (!arenas) {
+        arenas = mmap(NULL, (size_t)ARENA_SIZE * T_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        shared_image = malloc(shared ? shared : 1);
+        if (arenas == MAP_FAILED || !shared_image) {
+            perror("weft check: no memory for the scenario's heap");
+            exit(3);
+        }
+        memcpy(shared_image, __start_chk_shared, shared);
+    }
+    memcpy(__start_chk_shared, shared_image, shared);
+    for (unsigned t = 0; t < T_MAX; t++) {
+        memset(arenas + (size_t)t * ARENA_SIZE, 0, arena_used[t] * (size_t)GRAIN);
+        memset(grain_block + t * GRAINS, 0, arena_used[t] * sizeof grain_block[0]);
+        arena_used[t] = 0;
+    }
+    block_count = 0;
+    shadow_run++;
+}

@@ -1,0 +1,42 @@
+/* Cells, plain memory and the heap of a scenario. */
+#ifndef CHECK_MEMORY_H
+#define CHECK_MEMORY_H
+
+#include "graph.h"
+
+struct cell {
+    uintptr_t address;
+    uint64_t initial;
+    uint8_t size;
+    const char *name;
+};
+extern struct cell cells[L_MAX];
+extern unsigned cell_count;
+
+/* Forgets all cells: a new search. */
+void memory_new_search(void);
+/* Static data back to its initial bytes, the heap empty: a new run. */
+void memory_new_run(void);
+
+/* The cell at this address, made known by its first access. */
+unsigned memory_cell(uintptr_t address, unsigned size);
+/* Where the current thread reaches a cell: use after free? */
+void memory_touch(uintptr_t address, uintptr_t pc);
+/* A plain access by the current thread: use after free, race? */
+void memory_plain(uintptr_t address, unsigned size, bool write, uintptr_t pc);
+
+/* The last value of each cell to plain memory, for finish. */
+void memory_flush(struct graph *g);
+
+void *memory_alloc(size_t size, uintptr_t pc);
+void memory_free(void *block, uintptr_t pc);
+/* A block nobody freed, or NULL; its allocator's pc. */
+const void *memory_leak(size_t *size, uintptr_t *pc);
+
+/* A readable name for an address. */
+const char *memory_name(uintptr_t address, char *buffer, size_t room);
+
+uint64_t memory_peek(uintptr_t address, unsigned size);
+void memory_poke(uintptr_t address, unsigned size, uint64_t value);
+
+#endif

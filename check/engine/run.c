@@ -1,0 +1,317 @@
+#include "run.h"
+
+#include "fiber.h"
+#include "memory.h"
+#include "model.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct run run;
+
+static void *host_sp;
+static jmp_buf host_jump; /* a violation outside any thread */
+enum { STACK_SIZE = 128 * 1024 };
+static unsigned char *stacks;
+
+const char *const flaw_name[] = {
+    [CHK_NONE] = "none",
+    [CHK_ASSERT] = "assertion",
+    [CHK_RACE] = "data-race",
+    [CHK_DEADLOCK] = "deadlock",
+    [CHK_LOST_WAKEUP] = "lost-wakeup",
+    [CHK_LIVELOCK] = "livelock",
+    [CHK_USE_AFTER_FREE] = "use-after-free",
+    [CHK_DOUBLE_FREE] = "double-free",
+    [CHK_LEAK] = "leak",
+};
+
+/* ---- switching -------------------------------------------------------------------------------------------------- */
+
+static void to_host(void) {
+    struct run_thread *self = &run.thread[run.current];
+    fiber_switch(&self->sp, host_sp);
+}
+
+static void resume(unsigned t) {
+    run.current = t;
+    run.thread[t].state = RUN_READY;
+    fiber_switch(&host_sp, run.thread[t].sp);
+    run.current = 0;
+}
+
+static void leave_run(enum run_end end) {
+    run.end = end;
+    run.stop = true;
+    if (run.current == 0) longjmp(host_jump, 1);
+    to_host();
+    abort();
+}
+
+void run_discard(void) {
+    leave_run(RUN_DISCARDED);
+    abort();
+}
+
+void run_violation(enum chk_flaw flaw, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(run.what, sizeof run.what, format, arguments);
+    va_end(arguments);
+    run.flaw = flaw;
+    leave_run(RUN_VIOLATION);
+    abort();
+}
+
+static void thread_entry(void) {
+    run.scenario->threads[run.current - 1]();
+    run.thread[run.current].state = RUN_DONE;
+    to_host();
+    abort();
+}
+
+/* ---- passing events --------------------------------------------------------------------------------------------- */
+
+static bool passed(eid e) { return eid_thread(e) == 0 || run.thread[eid_thread(e)].at > eid_index(e); }
+
+/* A scenario that does something else the second time cannot be explored; better to say so than to be wrong. */
+static void check_same(const struct event *e, enum kind kind, unsigned cell) {
+    if (e->kind == kind && (kind > K_WRITE || e->cell == cell)) return;
+    fprintf(stderr,
+            "weft check: %s is not deterministic: thread %u does something else at its event %u when run again\n"
+            "  (no clocks, no addresses in decisions, no state kept from run to run; data that threads share is SHARED "
+            "or set in setup)\n",
+            run.scenario->name, run.current - 1, run_at());
+    exit(3);
+}
+
+/* The next event of this thread if the graph has it, else NULL when it is this thread's turn to add one. */
+static struct event *next_recorded(enum kind kind, unsigned cell, bool same_step) {
+    struct graph *g = run.graph;
+    unsigned t = run.current;
+    struct run_thread *self = &run.thread[t];
+    if (self->at < g->count[t]) {
+        struct event *e = &g->event[t][self->at];
+        check_same(e, kind, cell);
+        while (kind == K_READ && !passed(e->rf)) {
+            self->state = RUN_NEEDS_WRITE;
+            to_host();
+        }
+        self->at++;
+        return e;
+    }
+    if (run.extending != t || (run.strategy->every_event && !same_step)) {
+        self->state = RUN_AT_EDGE;
+        to_host();
+        run.extending = t;
+    }
+    if (g->count[t] >= E_MAX - 1) leave_run(RUN_TOO_LONG);
+    return NULL;
+}
+
+static eid append(enum kind kind, enum order order, unsigned cell, uintptr_t pc) {
+    eid name = graph_append(run.graph, run.current, kind, order, cell);
+    graph_at(run.graph, name)->pc = (uint32_t)pc;
+    return name;
+}
+
+uint64_t run_load(unsigned cell, enum order order, uintptr_t pc) {
+    struct event *e = next_recorded(K_READ, cell, false);
+    if (!e) {
+        eid name = append(K_READ, order, cell, pc);
+        run.strategy->read(run.graph, name);
+        run.thread[run.current].at++;
+        e = graph_at(run.graph, name);
+    }
+    return e->value;
+}
+
+static void store(unsigned cell, enum order order, uint64_t value, bool rmw, uintptr_t pc) {
+    struct event *e = next_recorded(K_WRITE, cell, rmw);
+    if (e) return;
+    eid name = append(K_WRITE, order, cell, pc);
+    e = graph_at(run.graph, name);
+    e->flags = (uint8_t)((rmw ? F_RMW : 0) | (rmw || order == O_SC ? F_FENCED : 0));
+    model_write(run.graph, name, value);
+    run.strategy->write(run.graph, name);
+    run.thread[run.current].at++;
+}
+
+void run_store(unsigned cell, enum order order, uint64_t value, uintptr_t pc) { store(cell, order, value, false, pc); }
+
+uint64_t run_rmw(unsigned cell, enum op op, uint64_t operand, uint64_t expected, enum order success, enum order failure,
+                 uintptr_t pc) {
+    struct event *e = next_recorded(K_READ, cell, false);
+    if (!e) {
+        eid name = append(K_READ, success, cell, pc);
+        e = graph_at(run.graph, name);
+        e->op = (uint8_t)op;
+        e->size = cells[cell].size;
+        e->operand = operand;
+        e->expected = expected;
+        e->order_success = (uint8_t)success;
+        e->order_failure = (uint8_t)failure;
+        run.strategy->read(run.graph, name);
+        run.thread[run.current].at++;
+    }
+    uint64_t old = e->value;
+    if (e->flags & F_RMW) store(cell, success, model_rmw_value(e), true, pc);
+    return old;
+}
+
+void run_fence(enum order order, uintptr_t pc) {
+    if (next_recorded(K_FENCE, 0, false)) return;
+    eid name = append(K_FENCE, order, 0, pc);
+    model_fence(run.graph, name);
+    run.strategy->fence(run.graph, name);
+    run.thread[run.current].at++;
+}
+
+unsigned run_choose(unsigned n, uintptr_t pc) {
+    struct event *e = next_recorded(K_CHOICE, 0, false);
+    if (!e) {
+        eid name = append(K_CHOICE, O_RLX, 0, pc);
+        run.strategy->choose(run.graph, name, n);
+        run.thread[run.current].at++;
+        e = graph_at(run.graph, name);
+    }
+    return (unsigned)e->value;
+}
+
+void run_block(enum wait wait, unsigned from) {
+    struct run_thread *self = &run.thread[run.current];
+    self->state = RUN_BLOCKED_HERE;
+    self->wait = wait;
+    self->wait_from = (uint8_t)from;
+    to_host();
+    while (self->at > from) {
+        graph_retract(run.graph, run.current);
+        self->at--;
+    }
+}
+
+vclock run_clock(void) {
+    unsigned at = run_at();
+    return at > 0 ? run.graph->event[run.current][at - 1].hb : (vclock){0};
+}
+
+/* ---- a whole run ------------------------------------------------------------------------------------------------ */
+
+static void replay(void) {
+    for (bool progress = true; progress && !run.stop;) {
+        progress = false;
+        for (unsigned t = 1; t <= run.threads && !run.stop; t++) {
+            struct run_thread *thread = &run.thread[t];
+            bool can = thread->state == RUN_READY ||
+                       (thread->state == RUN_NEEDS_WRITE && passed(run.graph->event[t][thread->at].rf));
+            if (!can) continue;
+            resume(t);
+            progress = true;
+        }
+    }
+}
+
+/* A thread that waits although it saw the newest value of everything it looked at waits for ever. */
+static bool saw_newest(unsigned t) {
+    for (unsigned i = run.thread[t].wait_from; i < run.thread[t].at; i++) {
+        const struct event *e = &run.graph->event[t][i];
+        if (e->kind != K_READ) continue;
+        for (eid w = graph_at(run.graph, e->rf)->mo_next; w != EID_NONE; w = graph_at(run.graph, w)->mo_next)
+            if (eid_thread(w) != t) return false;
+    }
+    return true;
+}
+
+static bool may_retry(unsigned t) {
+    const struct run_thread *thread = &run.thread[t];
+    return run.strategy->retry && thread->state == RUN_BLOCKED_HERE && thread->wait < WAIT_ROUNDS && !saw_newest(t);
+}
+
+static void extend(void) {
+    while (!run.stop) {
+        unsigned ready = 0;
+        for (unsigned t = 1; t <= run.threads; t++)
+            if (run.thread[t].state == RUN_AT_EDGE || may_retry(t)) ready |= 1u << t;
+        if (ready == 0) return;
+        unsigned t = run.strategy->pick(run.graph, ready);
+        if (t == 0) {
+            run.end = RUN_DISCARDED;
+            run.stop = true;
+            return;
+        }
+        resume(t);
+    }
+}
+
+static void judge_waiting(void) {
+    unsigned waiting = 0;
+    bool futex = false, rounds = false;
+    for (unsigned t = 1; t <= run.threads; t++) {
+        if (run.thread[t].state != RUN_BLOCKED_HERE) continue;
+        if (run.thread[t].wait == WAIT_STOP) {
+            run.end = RUN_DISCARDED;
+            return;
+        }
+        waiting |= 1u << t;
+        futex |= run.thread[t].wait == WAIT_FUTEX;
+        rounds |= run.thread[t].wait == WAIT_ROUNDS;
+    }
+    if (!waiting) return;
+    run.end = RUN_BLOCKED;
+    for (unsigned t = 1; t <= run.threads; t++)
+        if ((waiting & 1u << t) && !saw_newest(t)) return;
+    int length = 0;
+    static const char *const how[] = {"", "in a loop that only reads", "for a lock", "asleep on a futex",
+                                      "going round without progress", ""};
+    for (unsigned t = 1; t <= run.threads; t++)
+        if (waiting & 1u << t)
+            length += snprintf(run.what + length, sizeof run.what - (size_t)length, "%sthread %u waits for ever, %s",
+                               length ? "; " : "", t - 1, how[run.thread[t].wait]);
+    run.flaw = rounds ? CHK_LIVELOCK : futex ? CHK_LOST_WAKEUP : CHK_DEADLOCK;
+    run.end = RUN_VIOLATION;
+}
+
+static void finish(void) {
+    memory_flush(run.graph);
+    if (run.scenario->finish) run.scenario->finish();
+    size_t size;
+    uintptr_t pc;
+    const void *leak = memory_leak(&size, &pc);
+    if (leak) run_violation(CHK_LEAK, "a block of %zu bytes was never freed", size);
+}
+
+enum run_end run_once(const struct chk_scenario *scenario, struct graph *g, const struct strategy *strategy) {
+    if (!stacks) {
+        stacks = mmap(NULL, STACK_SIZE * T_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (stacks == MAP_FAILED) {
+            perror("weft check: no memory for thread stacks");
+            exit(3);
+        }
+    }
+    run.scenario = scenario;
+    run.graph = g;
+    run.strategy = strategy;
+    run.current = run.extending = 0;
+    run.stop = false;
+    run.end = RUN_COMPLETE;
+    run.flaw = CHK_NONE;
+    run.what[0] = 0;
+    run.threads = 0;
+    memset(run.thread, 0, sizeof run.thread);
+    memory_new_run();
+    if (setjmp(host_jump)) return run.end;
+    if (scenario->setup) scenario->setup();
+    for (unsigned t = 1; t < T_MAX && scenario->threads[t - 1]; t++) {
+        run.thread[t].sp = fiber_prepare(stacks + STACK_SIZE * t, STACK_SIZE, thread_entry);
+        run.threads = t;
+    }
+    replay();
+    extend();
+    if (!run.stop) judge_waiting();
+    if (run.end == RUN_COMPLETE) finish();
+    return run.end;
+}

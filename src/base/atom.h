@@ -1,0 +1,108 @@
+/* Atomic cells: the only place that includes <stdatomic.h>.
+ *
+ * A cell is a struct around one atomic value, so that a plain assignment or comparison does not compile, and the memory
+ * order is part of the operation's name, so that a reader sees it and a tool can weaken it (tools/mutants does).
+ *
+ *   rlx     no order; only the cell itself is coherent
+ *   acq     what follows stays behind this read; pairs with a rel write of the same cell
+ *   rel     what came before stays before this write; pairs with an acq read of the same cell
+ *   acqrel  both, for a read-modify-write
+ *   sc      as acq/rel, and one total order over all sc operations: only where a store must come before a later load
+ *
+ * A compare-and-swap names two orders, success then failure, and is never spurious.
+ *
+ * There are no bare fences, because race detectors cannot see them. The one pair that exists is asymmetric:
+ * atom_fence_light() on the side that runs often, sys_fence_heavy() (sys/sys.h) on the side that is about to sleep anyway.
+ * One light and one heavy fence order a store before a later load on both sides as two full fences would; two light
+ * ones order nothing. */
+#ifndef WEFT_BASE_ATOM_H
+#define WEFT_BASE_ATOM_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct {
+    _Atomic(bool) cell;
+} atom_bool;
+typedef struct {
+    _Atomic(uint32_t) cell;
+} atom_u32;
+typedef struct {
+    _Atomic(uint64_t) cell;
+} atom_u64;
+
+/* A cell that holds a pointer to T; use it in a typedef or a member declaration. */
+#define ATOM_PTR(T)                                                                                                    \
+    struct {                                                                                                           \
+        _Atomic(T *) cell;                                                                                             \
+    }
+
+#define atom_load_rlx(a) atomic_load_explicit(&(a)->cell, memory_order_relaxed)
+#define atom_load_acq(a) atomic_load_explicit(&(a)->cell, memory_order_acquire)
+#define atom_load_sc(a) atomic_load_explicit(&(a)->cell, memory_order_seq_cst)
+
+#define atom_store_rlx(a, v) atomic_store_explicit(&(a)->cell, (v), memory_order_relaxed)
+#define atom_store_rel(a, v) atomic_store_explicit(&(a)->cell, (v), memory_order_release)
+#define atom_store_sc(a, v) atomic_store_explicit(&(a)->cell, (v), memory_order_seq_cst)
+
+#define atom_swap_rlx(a, v) atomic_exchange_explicit(&(a)->cell, (v), memory_order_relaxed)
+#define atom_swap_acq(a, v) atomic_exchange_explicit(&(a)->cell, (v), memory_order_acquire)
+#define atom_swap_rel(a, v) atomic_exchange_explicit(&(a)->cell, (v), memory_order_release)
+#define atom_swap_acqrel(a, v) atomic_exchange_explicit(&(a)->cell, (v), memory_order_acq_rel)
+#define atom_swap_sc(a, v) atomic_exchange_explicit(&(a)->cell, (v), memory_order_seq_cst)
+
+#define atom_add_rlx(a, v) atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_relaxed)
+#define atom_add_acq(a, v) atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_acquire)
+#define atom_add_rel(a, v) atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_release)
+#define atom_add_acqrel(a, v) atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_acq_rel)
+#define atom_add_sc(a, v) atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_seq_cst)
+
+#define atom_sub_rlx(a, v) atomic_fetch_sub_explicit(&(a)->cell, (v), memory_order_relaxed)
+#define atom_sub_acq(a, v) atomic_fetch_sub_explicit(&(a)->cell, (v), memory_order_acquire)
+#define atom_sub_rel(a, v) atomic_fetch_sub_explicit(&(a)->cell, (v), memory_order_release)
+#define atom_sub_acqrel(a, v) atomic_fetch_sub_explicit(&(a)->cell, (v), memory_order_acq_rel)
+#define atom_sub_sc(a, v) atomic_fetch_sub_explicit(&(a)->cell, (v), memory_order_seq_cst)
+
+#define atom_or_rlx(a, v) atomic_fetch_or_explicit(&(a)->cell, (v), memory_order_relaxed)
+#define atom_or_acq(a, v) atomic_fetch_or_explicit(&(a)->cell, (v), memory_order_acquire)
+#define atom_or_rel(a, v) atomic_fetch_or_explicit(&(a)->cell, (v), memory_order_release)
+#define atom_or_acqrel(a, v) atomic_fetch_or_explicit(&(a)->cell, (v), memory_order_acq_rel)
+#define atom_or_sc(a, v) atomic_fetch_or_explicit(&(a)->cell, (v), memory_order_seq_cst)
+
+#define atom_and_rlx(a, v) atomic_fetch_and_explicit(&(a)->cell, (v), memory_order_relaxed)
+#define atom_and_acq(a, v) atomic_fetch_and_explicit(&(a)->cell, (v), memory_order_acquire)
+#define atom_and_rel(a, v) atomic_fetch_and_explicit(&(a)->cell, (v), memory_order_release)
+#define atom_and_acqrel(a, v) atomic_fetch_and_explicit(&(a)->cell, (v), memory_order_acq_rel)
+#define atom_and_sc(a, v) atomic_fetch_and_explicit(&(a)->cell, (v), memory_order_seq_cst)
+
+/* *expected receives what was found when the swap fails. */
+#define ATOM_CAS(a, expected, v, success, failure)                                                                     \
+    atomic_compare_exchange_strong_explicit(&(a)->cell, (expected), (v), memory_order_##success, memory_order_##failure)
+#define atom_cas_rlx_rlx(a, expected, v) ATOM_CAS(a, expected, v, relaxed, relaxed)
+#define atom_cas_acq_rlx(a, expected, v) ATOM_CAS(a, expected, v, acquire, relaxed)
+#define atom_cas_acq_acq(a, expected, v) ATOM_CAS(a, expected, v, acquire, acquire)
+#define atom_cas_rel_rlx(a, expected, v) ATOM_CAS(a, expected, v, release, relaxed)
+#define atom_cas_rel_acq(a, expected, v) ATOM_CAS(a, expected, v, release, acquire)
+#define atom_cas_acqrel_rlx(a, expected, v) ATOM_CAS(a, expected, v, acq_rel, relaxed)
+#define atom_cas_acqrel_acq(a, expected, v) ATOM_CAS(a, expected, v, acq_rel, acquire)
+#define atom_cas_sc_rlx(a, expected, v) ATOM_CAS(a, expected, v, seq_cst, relaxed)
+#define atom_cas_sc_acq(a, expected, v) ATOM_CAS(a, expected, v, seq_cst, acquire)
+#define atom_cas_sc_sc(a, expected, v) ATOM_CAS(a, expected, v, seq_cst, seq_cst)
+
+#if WEFT_CHECK
+void chk_fence_light(void);
+static inline void atom_fence_light(void) { chk_fence_light(); }
+#else
+/* True when the kernel refused membarrier: then the light side has to be a full fence too. Set once, before any
+ * thread is started, by sys_fence_setup(). */
+extern bool atom_fence_light_is_full;
+static inline void atom_fence_light(void) {
+    if (__builtin_expect(atom_fence_light_is_full, 0))
+        atomic_thread_fence(memory_order_seq_cst);
+    else
+        atomic_signal_fence(memory_order_seq_cst);
+}
+#endif
+
+#endif

@@ -1,0 +1,54 @@
+/* Waiting in a loop for another thread.
+ *
+ * Every such loop is written
+ *
+ *     struct spin spin = spin_begin();
+ *     while (!condition)
+ *         spin_wait(&spin);
+ *
+ * so that one place decides how to wait, and so that the model checker knows a loop from straight code: an iteration
+ * that only read blocks there until one of the cells it read changes, instead of being explored for ever. */
+#ifndef WEFT_BASE_SPIN_H
+#define WEFT_BASE_SPIN_H
+
+#include <stdint.h>
+
+struct spin {
+    uint32_t rounds;
+};
+
+#if WEFT_CHECK
+uint32_t chk_spin_begin(void);
+uint32_t chk_spin_wait(uint32_t mark);
+static inline struct spin spin_begin(void) { return (struct spin){chk_spin_begin()}; }
+static inline void spin_wait(struct spin *spin) { spin->rounds = chk_spin_wait(spin->rounds); }
+static inline void spin_pause(void) {}
+#else
+#include <sched.h>
+
+/* Tells the core that this is a busy loop; for loops that look a fixed number of times and then do something else. */
+static inline void spin_pause(void) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+enum { SPIN_PAUSE_ROUNDS = 64 };
+
+static inline struct spin spin_begin(void) { return (struct spin){0}; }
+
+/* Pauses the core for the first rounds and the thread from then on, so that a waiter never starves the one it waits
+ * for when there are more threads than cores. */
+static inline void spin_wait(struct spin *spin) {
+    if (spin->rounds < SPIN_PAUSE_ROUNDS) {
+        spin->rounds++;
+        spin_pause();
+    } else {
+        sched_yield();
+    }
+}
+#endif
+
+#endif

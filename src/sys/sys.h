@@ -1,0 +1,67 @@
+/* The outside-effects table: everything the runtime asks of the kernel or the C library goes through here.
+ *
+ * `sys` points to the real table (sys/linux.c), to a scripted one in fault tests (sys/scripted.c), or, in the check
+ * configuration, to the model checker's (check/engine). Nothing else in the library calls the kernel directly.
+ *
+ * Conventions: 0 or a negative errno; times are nanoseconds of the monotonic clock; SYS_FOREVER is "no deadline". */
+#ifndef WEFT_SYS_SYS_H
+#define WEFT_SYS_SYS_H
+
+#include "base/atom.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SYS_FOREVER UINT64_MAX
+
+typedef struct sys_thread {
+    uint64_t handle;
+} sys_thread;
+
+struct sys {
+    /* The monotonic clock. */
+    uint64_t (*now)(void);
+
+    /* Sleeps while *word == expected. 0: woken, perhaps for no reason. -EAGAIN: the word differs. -ETIMEDOUT: the deadline
+     * passed. -EINTR: a signal. The caller re-reads the word in every case. */
+    int (*futex_wait)(atom_u32 *word, uint32_t expected, uint64_t deadline);
+    /* Wakes up to `count` sleepers; returns how many. */
+    int (*futex_wake)(atom_u32 *word, uint32_t count);
+
+    /* Zeroed memory, aligned for any cell (64 bytes); NULL when there is none. */
+    void *(*alloc)(size_t size);
+    void (*free)(void *memory, size_t size);
+
+    /* Threads. `yield` gives the core to another thread that is ready. */
+    int (*thread_start)(sys_thread *thread, void *(*entry)(void *), void *arg);
+    int (*thread_join)(sys_thread thread);
+    void (*yield)(void);
+
+    /* Makes every running thread of this program pass a full fence: the heavy side of atom_fence_light(). */
+    void (*fence_heavy)(void);
+    /* Asks the kernel for the right to do so. Not 0: it cannot, and both sides have to be full fences. */
+    int (*fence_register)(void);
+
+    /* Fills `bytes` from the kernel's random source. */
+    int (*random)(void *bytes, size_t size);
+
+    /* CPUs this program may use: affinity mask and cgroup quota, at least 1. */
+    unsigned (*cpus)(void);
+};
+
+extern const struct sys *sys;
+
+/* The real one, which `sys` points to when the program starts. */
+extern const struct sys sys_linux;
+
+static inline void sys_fence_heavy(void) { sys->fence_heavy(); }
+
+/* Decides, for the whole program, whether the light fence can be light. Runs by itself when the library is loaded; a test
+ * that changes the table calls it again while there is one thread only. */
+void sys_fence_setup(void);
+
+/* CPUs that the cgroup quotas of this program allow, rounded up; UINT_MAX when there is no quota. `root` is put before
+ * every path that is read: "" for the real files, a directory in tests. */
+unsigned sys_cpus_quota(const char *root);
+
+#endif
