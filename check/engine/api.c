@@ -47,7 +47,7 @@ void chk_unlock(struct chk_mutex *mutex) { run_store(memory_cell((uintptr_t)&mut
 
 /* ---- waiting loops (base/spin.h): the mark is the thread's event count, and the rounds above it ----------------------- */
 
-enum { ROUNDS_MAX = 6 };
+enum { ROUNDS_MAX = 4 };
 
 uint32_t chk_spin_begin(void);
 uint32_t chk_spin_begin(void) { return run.current ? run_at() : 0; }

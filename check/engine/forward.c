@@ -309,10 +309,8 @@ static bool search_run(const struct chk_scenario *scenario, struct graph *g, str
         result->capped_by = "a thread has too many events";
         return way == BY_CHANCE;
     }
-    bool new = way != BY_DEPTH || (end <= RUN_BLOCKED && visit_new(graph_hash(g, 1 << 20)));
-    result->complete += end == RUN_COMPLETE && new;
-    result->blocked += end == RUN_BLOCKED && new;
-    result->discarded += end == RUN_DISCARDED || !new;
+    bool new = way != BY_DEPTH || end == RUN_DISCARDED || visit_new(graph_hash(g, 1 << 20));
+    search_count(result, new ? end : RUN_DISCARDED);
     return true;
 }
 

@@ -131,7 +131,7 @@ static bool check_one(const struct chk_scenario *s, unsigned which, const struct
     bool good = flaw_expected ? result.verdict == V_VIOLATION && (!s->flaw || s->flaw == result.flaw)
                               : result.verdict == V_EXHAUSTED || (result.verdict == V_CAPPED && bound_written);
     if (isatty(2)) fprintf(stderr, "\r\033[K");
-    unsigned long executions = (unsigned long)(result.complete + result.blocked);
+    unsigned long executions = (unsigned long)(result.complete + result.blocked + result.cut);
     printf("%-4s %-3s %s ", good ? "ok" : "FAIL", model_name(which), s->name);
     if (result.verdict == V_EXHAUSTED)
         printf("EXHAUSTED %lu executions%s", executions, flaw_expected ? " (a violation was expected)" : "");
@@ -139,6 +139,7 @@ static bool check_one(const struct chk_scenario *s, unsigned which, const struct
         printf("CAPPED by %s after %lu executions", result.capped_by, executions);
     else
         printf("VIOLATION %s: %s%s", flaw_name[result.flaw], result.what, good ? " (as expected)" : "");
+    if (result.cut) printf(", %lu of them cut short in a waiting loop that writes", (unsigned long)result.cut);
     if (options->time)
         printf(" [%.3f s, %lu complete, %lu blocked, %lu discarded]",
                (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec), (unsigned long)result.complete,

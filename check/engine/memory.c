@@ -160,10 +160,12 @@ void memory_touch(uintptr_t address, uintptr_t pc) {
 
 /* ---- plain accesses: who last touched each word, by thread --------------------------------------------------------- */
 
+/* For each thread and each byte of the word: one more than the number of events the thread had passed. */
+typedef uint8_t per_byte __attribute__((vector_size(8)));
 struct shadow {
     uintptr_t word;
     uint32_t run;
-    uint8_t read_at[T_MAX], write_at[T_MAX], read_bytes[T_MAX], write_bytes[T_MAX];
+    per_byte read_at[T_MAX], write_at[T_MAX];
 };
 enum { SHADOWS = 8192 };
 static struct shadow shadow[SHADOWS];
@@ -191,24 +193,36 @@ static void race(uintptr_t address, const char *mine, unsigned other, const char
                   memory_name(address, name, sizeof name), run.current - 1, theirs, other - 1);
 }
 
-static void plain_word(uintptr_t word, uint8_t bytes, bool write) {
+/* Has any of these bytes an access later than what is seen? */
+static bool unseen(per_byte at, uint8_t seen, per_byte bytes) {
+    per_byte limit = {seen, seen, seen, seen, seen, seen, seen, seen};
+    per_byte later = (per_byte)(at > limit) & bytes;
+    uint64_t any;
+    memcpy(&any, &later, sizeof any);
+    return any != 0;
+}
+
+static void plain_word(uintptr_t word, per_byte bytes, bool write) {
     struct shadow *s = shadow_of(word);
     unsigned t = run.current;
     vclock clock = run_clock();
     for (unsigned u = 1; u <= run.threads; u++) {
         if (u == t) continue;
-        if ((s->write_bytes[u] & bytes) && s->write_at[u] > clock[u]) race(word, write ? "write" : "read", u, "write");
-        if (write && (s->read_bytes[u] & bytes) && s->read_at[u] > clock[u]) race(word, "write", u, "read");
+        if (unseen(s->write_at[u], clock[u], bytes)) race(word, write ? "write" : "read", u, "write");
+        if (write && unseen(s->read_at[u], clock[u], bytes)) race(word, "write", u, "read");
     }
     /* Ordered before another thread's access once that thread has seen this thread's next event. */
     uint8_t next = (uint8_t)(run_at() + 1);
-    if (write) {
-        s->write_at[t] = next;
-        s->write_bytes[t] |= bytes;
-    } else {
-        s->read_at[t] = next;
-        s->read_bytes[t] |= bytes;
-    }
+    per_byte now = {next, next, next, next, next, next, next, next};
+    per_byte *at = write ? &s->write_at[t] : &s->read_at[t];
+    *at = (*at & ~bytes) | (now & bytes);
+}
+
+static per_byte byte_mask(unsigned from, unsigned to) {
+    uint64_t mask = (to == 8 ? ~UINT64_C(0) : (UINT64_C(1) << 8 * to) - 1) & ~((UINT64_C(1) << 8 * from) - 1);
+    per_byte bytes;
+    memcpy(&bytes, &mask, sizeof bytes);
+    return bytes;
 }
 
 void memory_plain(uintptr_t address, unsigned size, bool write, uintptr_t pc) {
@@ -216,7 +230,7 @@ void memory_plain(uintptr_t address, unsigned size, bool write, uintptr_t pc) {
     for (uintptr_t word = address & ~(uintptr_t)7; word < address + size; word += 8) {
         unsigned from = address > word ? (unsigned)(address - word) : 0;
         unsigned to = address + size < word + 8 ? (unsigned)(address + size - word) : 8;
-        plain_word(word, (uint8_t)(((1u << to) - 1) & ~((1u << from) - 1)), write);
+        plain_word(word, byte_mask(from, to), write);
     }
 }
 
@@ -237,7 +251,7 @@ void memory_free(void *address, uintptr_t pc) {
                                   run.current - 1, u - 1);
             }
         for (uintptr_t word = block->address; word < block->address + block->size; word += 8)
-            plain_word(word, 0xff, true);
+            plain_word(word, byte_mask(0, 8), true);
     }
     block->freed = true;
 }

@@ -288,7 +288,8 @@ static void rank_fence(struct graph *g, struct node *n, unsigned slot) {
 static bool nodes_ordered(struct graph *g, const struct node *a, const struct node *b) {
     struct event *x = graph_at(g, a->name), *y = graph_at(g, b->name);
     if (a->fence && b->fence) {
-        if (a->light && b->light) return false;
+        /* A light fence knows of heavy ones only. */
+        if ((a->light && y->order != O_HEAVY) || (b->light && x->order != O_HEAVY)) return false;
         if (clock_sees(y->hb, a->name)) return true;
         for (unsigned c = 0; c < g->count[0]; c++)
             if (a->least_after[c] < b->most_before[c]) return true;

@@ -215,13 +215,19 @@ static void replay(void) {
     }
 }
 
+/* A write in the last round of a thread that was stopped for going round: it would have come in the next round of the others. */
+static bool in_last_round(eid write) {
+    const struct run_thread *thread = &run.thread[eid_thread(write)];
+    return thread->state == RUN_BLOCKED_HERE && thread->wait == WAIT_ROUNDS && eid_index(write) >= thread->wait_from;
+}
+
 /* A thread that waits although it saw the newest value of everything it looked at waits for ever. */
 static bool saw_newest(unsigned t) {
     for (unsigned i = run.thread[t].wait_from; i < run.thread[t].at; i++) {
         const struct event *e = &run.graph->event[t][i];
         if (e->kind != K_READ) continue;
         for (eid w = graph_at(run.graph, e->rf)->mo_next; w != EID_NONE; w = graph_at(run.graph, w)->mo_next)
-            if (eid_thread(w) != t) return false;
+            if (eid_thread(w) != t && !in_last_round(w)) return false;
     }
     return true;
 }
@@ -261,7 +267,7 @@ static void judge_waiting(void) {
         rounds |= run.thread[t].wait == WAIT_ROUNDS;
     }
     if (!waiting) return;
-    run.end = RUN_BLOCKED;
+    run.end = rounds ? RUN_CUT : RUN_BLOCKED;
     for (unsigned t = 1; t <= run.threads; t++)
         if ((waiting & 1u << t) && !saw_newest(t)) return;
     int length = 0;

@@ -24,6 +24,7 @@ struct strategy {
 enum run_end {
     RUN_COMPLETE,
     RUN_BLOCKED,   /* some thread waits, in a way that a fair schedule would end */
+    RUN_CUT,       /* as blocked, but a waiting loop that writes went round too often to be followed further */
     RUN_VIOLATION,
     RUN_DISCARDED, /* the strategy found the graph impossible, or a thread stopped by chk_stop */
     RUN_TOO_LONG,

@@ -70,12 +70,11 @@ static void push_revisit(struct graph *h, eid read, eid write, eid place) {
 }
 
 /* All revisits by a write that was just appended and is not in mo yet. For the write of a read-modify-write the place is
- * fixed; `only` limits the search to one read. */
-static void revisit(struct graph *g, eid write, eid only) {
+ * fixed, and must be free once the rest is taken back. */
+static void revisit(struct graph *g, eid write) {
     const struct event *w = graph_at(g, write);
     for (eid read = g->cell[w->cell].reads; read != EID_NONE; read = graph_at(g, read)->next_read) {
         uint8_t keep[T_MAX];
-        if (only != EID_NONE && read != only) continue;
         if (clock_sees(w->porf, read) || !taken_back_is_maximal(g, read, write, keep)) continue;
         graph_restrict(&scratch, g, keep);
         if (w->flags & F_RMW) {
@@ -102,8 +101,8 @@ static eid append_rmw_write(struct graph *g, eid read) {
     return write;
 }
 
-/* Another way for a new read: keep it for later. If it is a read-modify-write behind which another one already stands, the
- * only future is that the other one is revisited. */
+/* Another way for a new read: keep it for later. If it is a read-modify-write and another one has taken the place behind what
+ * it sees, the only future is a revisit that takes the other one back. */
 static void push_read(struct graph *g, eid read, eid seen) {
     model_read(g, read, seen);
     const struct event *r = graph_at(g, read);
@@ -116,7 +115,7 @@ static void push_read(struct graph *g, eid read, eid seen) {
     eid write = append_rmw_write(g, read);
     bool possible = true;
     if (taken != EID_NONE) {
-        revisit(g, write, taken);
+        revisit(g, write);
         possible = false;
     } else {
         graph_mo_insert(g, write, seen);
@@ -137,7 +136,7 @@ static void all_read(struct graph *g, eid read) {
 }
 
 static void all_write(struct graph *g, eid write) {
-    revisit(g, write, EID_NONE);
+    revisit(g, write);
     const struct event *w = graph_at(g, write);
     if (w->flags & F_RMW) {
         graph_mo_insert(g, write, w[-1].rf);
@@ -183,6 +182,13 @@ static const struct strategy all = {
     .pick = all_pick,
 };
 
+void search_count(struct search_result *result, enum run_end end) {
+    result->complete += end == RUN_COMPLETE;
+    result->blocked += end == RUN_BLOCKED;
+    result->cut += end == RUN_CUT;
+    result->discarded += end == RUN_DISCARDED;
+}
+
 void search_all(const struct chk_scenario *scenario, const struct search_limits *limits, struct search_result *result) {
     static struct graph g;
     *result = (struct search_result){.verdict = V_EXHAUSTED, .graph = &g};
@@ -195,9 +201,7 @@ void search_all(const struct chk_scenario *scenario, const struct search_limits 
         while (g.count[0] < cell_count)
             graph_add_cell(&g, cells[g.count[0]].initial);
         switch (run_once(scenario, &g, &all)) {
-        case RUN_COMPLETE: result->complete++; break;
-        case RUN_BLOCKED: result->blocked++; break;
-        case RUN_DISCARDED: result->discarded++; break;
+        default: search_count(result, run.end); break;
         case RUN_VIOLATION:
             result->verdict = V_VIOLATION;
             result->flaw = run.flaw;
@@ -208,7 +212,7 @@ void search_all(const struct chk_scenario *scenario, const struct search_limits 
             result->capped_by = "a thread has too many events";
             return;
         }
-        uint64_t executions = result->complete + result->blocked;
+        uint64_t executions = result->complete + result->blocked + result->cut;
         if (executions >= limits->executions && stack.count > 0) {
             result->verdict = V_CAPPED;
             result->capped_by = "the limit on executions";

@@ -17,7 +17,7 @@ enum verdict { V_EXHAUSTED, V_VIOLATION, V_CAPPED };
 
 struct search_result {
     enum verdict verdict;
-    uint64_t complete, blocked, discarded;
+    uint64_t complete, blocked, cut, discarded;
     enum chk_flaw flaw;
     char what[400];
     struct graph *graph; /* the violating one, owned by the search; valid until the next */
@@ -43,6 +43,8 @@ enum run_end forward_follow(const struct chk_scenario *scenario, const struct gr
 const char *forward_replay(const struct chk_scenario *scenario, const char *steps, struct graph *out, struct trace *trace,
                            enum run_end *end);
 
+/* Counts a run that ended without violation. */
+void search_count(struct search_result *result, enum run_end end);
 void search_progress(const struct chk_scenario *scenario, const struct search_result *result);
 
 #endif
