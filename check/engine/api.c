@@ -70,22 +70,27 @@ uint32_t chk_spin_wait(uint32_t mark) {
 /* ---- outside effects -------------------------------------------------------------------------------------------- */
 
 struct futex {
-    const atom_u32 *word;
     uint64_t queue;
     uint32_t woken[T_MAX];
 };
 enum { FUTEXES = 16 };
 __attribute__((section("chk_shared"))) static struct futex futexes[FUTEXES];
 
+/* Which word has which futex must not depend on the schedule: once given out, it stays for the search. */
+static const atom_u32 *futex_word[FUTEXES];
+static unsigned futex_search;
+
 static struct futex *futex_of(const atom_u32 *word) {
+    if (futex_search != memory_search) memset(futex_word, 0, sizeof futex_word);
+    futex_search = memory_search;
     unsigned i = 0;
-    while (i < FUTEXES && futexes[i].word && futexes[i].word != word)
+    while (i < FUTEXES && futex_word[i] && futex_word[i] != word)
         i++;
     if (i == FUTEXES) {
         fprintf(stderr, "weft check: more than %d futexes\n", FUTEXES);
         exit(3);
     }
-    futexes[i].word = word;
+    futex_word[i] = word;
     return &futexes[i];
 }
 

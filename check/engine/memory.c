@@ -47,7 +47,10 @@ void memory_poke(uintptr_t address, unsigned size, uint64_t value) {
     }
 }
 
+unsigned memory_search;
+
 void memory_new_search(void) {
+    memory_search++;
     cell_count = 0;
     naming_count = 0;
     memset(cell_slot, 0, sizeof cell_slot);
@@ -167,12 +170,12 @@ struct shadow {
     uint32_t run;
     per_byte read_at[T_MAX], write_at[T_MAX];
 };
-enum { SHADOWS = 8192 };
+enum { SHADOWS = 1024 };
 static struct shadow shadow[SHADOWS];
 static uint32_t shadow_run;
 
 static struct shadow *shadow_of(uintptr_t word) {
-    unsigned slot = (unsigned)(word * UINT64_C(0x9e3779b97f4a7c15) >> 51);
+    unsigned slot = (unsigned)((word >> 3 ^ word >> 13) % SHADOWS); /* neighbours stay neighbours: kinder to the cache */
     for (unsigned tries = 0; tries < SHADOWS; tries++, slot = (slot + 1) % SHADOWS) {
         struct shadow *s = &shadow[slot];
         if (s->run == shadow_run && s->word == word) return s;
@@ -202,10 +205,9 @@ static bool unseen(per_byte at, uint8_t seen, per_byte bytes) {
     return any != 0;
 }
 
-static void plain_word(uintptr_t word, per_byte bytes, bool write) {
+static void plain_word(uintptr_t word, per_byte bytes, vclock clock, bool write) {
     struct shadow *s = shadow_of(word);
     unsigned t = run.current;
-    vclock clock = run_clock();
     for (unsigned u = 1; u <= run.threads; u++) {
         if (u == t) continue;
         if (unseen(s->write_at[u], clock[u], bytes)) race(word, write ? "write" : "read", u, "write");
@@ -227,10 +229,11 @@ static per_byte byte_mask(unsigned from, unsigned to) {
 
 void memory_plain(uintptr_t address, unsigned size, bool write, uintptr_t pc) {
     memory_touch(address, pc);
+    vclock clock = run_clock();
     for (uintptr_t word = address & ~(uintptr_t)7; word < address + size; word += 8) {
         unsigned from = address > word ? (unsigned)(address - word) : 0;
         unsigned to = address + size < word + 8 ? (unsigned)(address + size - word) : 8;
-        plain_word(word, byte_mask(from, to), write);
+        plain_word(word, byte_mask(from, to), clock, write);
     }
 }
 
@@ -251,7 +254,7 @@ void memory_free(void *address, uintptr_t pc) {
                                   run.current - 1, u - 1);
             }
         for (uintptr_t word = block->address; word < block->address + block->size; word += 8)
-            plain_word(word, byte_mask(0, 8), true);
+            plain_word(word, byte_mask(0, 8), clock, true);
     }
     block->freed = true;
 }
@@ -274,6 +277,7 @@ void memory_new_run(void) {
     }
     memcpy(__start_chk_shared, shared_image, shared);
     for (unsigned t = 0; t < T_MAX; t++) {
+        if (arena_used[t] == 0) continue;
         memset(arenas + (size_t)t * ARENA_SIZE, 0, arena_used[t] * (size_t)GRAIN);
         memset(grain_block + t * GRAINS, 0, arena_used[t] * sizeof grain_block[0]);
         arena_used[t] = 0;

@@ -13,8 +13,9 @@ struct cell {
 extern struct cell cells[L_MAX];
 extern unsigned cell_count;
 
-/* Forgets all cells: a new search. */
+/* Forgets all cells: a new search. The number tells searches apart. */
 void memory_new_search(void);
+extern unsigned memory_search;
 /* Static data back to its initial bytes, the heap empty: a new run. */
 void memory_new_run(void);
 
