@@ -49,12 +49,12 @@ struct chk_scenario {
     void (*threads[CHK_THREADS])(void);
     void (*finish)(void); /* only after executions in which every thread ended */
 
-    unsigned models;       /* where it is run; 0 means CHK_ALL */
-    unsigned flawed_in;    /* models in which a violation is expected: the scenario fails if none is found there */
-    enum chk_flaw flaw;    /* which one; CHK_NONE means any */
-    unsigned preemptions;  /* not 0: search up to this many preemptions only; the reason belongs in `about` */
-    unsigned random_runs;  /* not 0: that many random executions instead of a search; likewise */
-    const char *group;     /* filled in by SCENARIO: the source file's base name */
+    unsigned models;      /* where it is run; 0 means CHK_ALL */
+    unsigned flawed_in;   /* models in which a violation is expected: the scenario fails if none is found there */
+    enum chk_flaw flaw;   /* which one; CHK_NONE means any */
+    unsigned preemptions; /* not 0: search up to this many preemptions only; the reason belongs in `about` */
+    unsigned random_runs; /* not 0: that many random executions instead of a search; likewise */
+    const char *group;    /* filled in by SCENARIO: the source file's base name */
 };
 
 void chk_register(struct chk_scenario *scenario);

@@ -94,7 +94,7 @@ static struct futex *futex_of(const atom_u32 *word) {
     return &futexes[i];
 }
 
-#define CELL(field) memory_cell((uintptr_t)&(field), sizeof(field))
+#define CELL(field) memory_cell((uintptr_t) & (field), sizeof(field))
 
 /* Joins the queue if the word has its expected value; false if not. */
 static bool futex_join(struct futex *futex, atom_u32 *word, uint32_t expected) {
@@ -132,7 +132,8 @@ static int futex_wake(atom_u32 *word, uint32_t count) {
     struct futex *futex = futex_of(word);
     uint64_t queue = run_rmw(CELL(futex->queue), OP_FUTEX_WAKE, count, 0, O_ACQREL, O_RLX, PC);
     int woken = 0;
-    for (uint32_t sleepers = (uint32_t)queue; sleepers != 0 && (uint32_t)woken < count; sleepers >>= FUTEX_SLEEPER_BITS) {
+    for (uint32_t sleepers = (uint32_t)queue; sleepers != 0 && (uint32_t)woken < count;
+         sleepers >>= FUTEX_SLEEPER_BITS) {
         run_rmw(CELL(futex->woken[sleepers & 15]), OP_ADD, 1, 0, O_REL, O_RLX, PC);
         woken++;
     }

@@ -314,7 +314,8 @@ static bool search_run(const struct chk_scenario *scenario, struct graph *g, str
     return true;
 }
 
-void search_forward(const struct chk_scenario *scenario, const struct search_limits *limits, struct search_result *result) {
+void search_forward(const struct chk_scenario *scenario, const struct search_limits *limits,
+                    struct search_result *result) {
     static struct graph g;
     *result = (struct search_result){.verdict = V_EXHAUSTED, .graph = &g};
     memory_new_search();
@@ -363,8 +364,8 @@ enum run_end forward_follow(const struct chk_scenario *scenario, const struct gr
     return end;
 }
 
-const char *forward_replay(const struct chk_scenario *scenario, const char *steps, struct graph *out, struct trace *trace,
-                           enum run_end *end) {
+const char *forward_replay(const struct chk_scenario *scenario, const char *steps, struct graph *out,
+                           struct trace *trace, enum run_end *end) {
     *trace = (struct trace){.steps = 0};
     trace_out = trace;
     way = BY_STRING;

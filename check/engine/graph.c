@@ -12,8 +12,12 @@ void graph_clear(struct graph *g) {
 
 void graph_add_cell(struct graph *g, uint64_t value) {
     unsigned cell = g->count[0]++;
-    g->event[0][cell] = (struct event){
-        .kind = K_WRITE, .cell = (uint16_t)cell, .value = value, .rf = EID_NONE, .mo_prev = EID_NONE, .mo_next = EID_NONE};
+    g->event[0][cell] = (struct event){.kind = K_WRITE,
+                                       .cell = (uint16_t)cell,
+                                       .value = value,
+                                       .rf = EID_NONE,
+                                       .mo_prev = EID_NONE,
+                                       .mo_next = EID_NONE};
     g->cell[cell] = (struct cell_chain){EID(0, cell), EID_NONE};
 }
 

@@ -28,9 +28,7 @@ static inline vclock clock_join(vclock a, vclock b) {
     vclock above = (vclock)(a > b);
     return (a & above) | (b & ~above);
 }
-static inline bool clock_sees(vclock clock, eid e) {
-    return eid_thread(e) == 0 || clock[eid_thread(e)] > eid_index(e);
-}
+static inline bool clock_sees(vclock clock, eid e) { return eid_thread(e) == 0 || clock[eid_thread(e)] > eid_index(e); }
 
 enum kind { K_READ, K_WRITE, K_FENCE, K_CHOICE };
 /* As the compiler numbers them, and the two asymmetric fences. */

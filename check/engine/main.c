@@ -74,7 +74,8 @@ static int by_group_and_name(const void *a, const void *b) {
 static void list_scenarios(FILE *out) {
     const char *group = "";
     for (unsigned i = 0; i < scenario_count; i++) {
-        if (strcmp(group, scenarios[i]->group)) fprintf(out, "%.*s:\n", (int)strcspn(scenarios[i]->group, "."), scenarios[i]->group);
+        if (strcmp(group, scenarios[i]->group))
+            fprintf(out, "%.*s:\n", (int)strcspn(scenarios[i]->group, "."), scenarios[i]->group);
         group = scenarios[i]->group;
         fprintf(out, "  %-36s %s%s\n", scenarios[i]->name, scenarios[i]->flawed_in ? "[flawed] " : "",
                 scenarios[i]->about ? scenarios[i]->about : "");
@@ -109,12 +110,14 @@ static void run_search(const struct chk_scenario *s, const struct options *optio
 }
 
 /* Compares the number of complete executions with that of the naive enumeration. */
-static bool oracle_agrees(const struct chk_scenario *s, const struct options *options, const struct search_result *result) {
+static bool oracle_agrees(const struct chk_scenario *s, const struct options *options,
+                          const struct search_result *result) {
     struct search_limits limits = options->limits;
     struct search_result naive;
     limits.oracle = true;
     search_forward(s, &limits, &naive);
-    bool same = naive.verdict == result->verdict && (naive.verdict != V_EXHAUSTED || naive.complete == result->complete);
+    bool same =
+        naive.verdict == result->verdict && (naive.verdict != V_EXHAUSTED || naive.complete == result->complete);
     printf("  oracle %s: %lu complete executions, naive %lu (verdicts %d, %d)\n", same ? "agrees" : "DISAGREES",
            (unsigned long)result->complete, (unsigned long)naive.complete, result->verdict, naive.verdict);
     return same;
@@ -142,8 +145,8 @@ static bool check_one(const struct chk_scenario *s, unsigned which, const struct
     if (result.cut) printf(", %lu of them cut short in a waiting loop that writes", (unsigned long)result.cut);
     if (options->time)
         printf(" [%.3f s, %lu complete, %lu blocked, %lu discarded]",
-               (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec), (unsigned long)result.complete,
-               (unsigned long)result.blocked, (unsigned long)result.discarded);
+               (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec),
+               (unsigned long)result.complete, (unsigned long)result.blocked, (unsigned long)result.discarded);
     printf("\n");
     if (result.verdict == V_VIOLATION && (!good || options->show)) show_violation(s, result.graph);
     fflush(stdout);
@@ -154,11 +157,12 @@ static bool check_one(const struct chk_scenario *s, unsigned which, const struct
 /* ---- replay ----------------------------------------------------------------------------------------------------- */
 
 static int replay_usage(const char *what) {
-    fprintf(stderr,
-            "weft check: malformed replay string: %s\n"
-            "  expected NAME@MODEL:STEPS, as printed below a violation: MODEL is c11, tso or sc, and STEPS is for each step the\n"
-            "  thread's digit and, where it did not take the first choice, a letter: for example peterson@tso:0011b1\n",
-            what);
+    fprintf(
+        stderr,
+        "weft check: malformed replay string: %s\n"
+        "  expected NAME@MODEL:STEPS, as printed below a violation: MODEL is c11, tso or sc, and STEPS is for each step the\n"
+        "  thread's digit and, where it did not take the first choice, a letter: for example peterson@tso:0011b1\n",
+        what);
     return EXIT_USAGE;
 }
 
@@ -179,7 +183,8 @@ static int replay(const char *text) {
         return replay_usage("a step is a digit 0 to 6 with perhaps a letter behind it");
     const struct chk_scenario *s = NULL;
     for (unsigned i = 0; i < scenario_count; i++)
-        if (strlen(scenarios[i]->name) == (size_t)(at - text) && strncmp(scenarios[i]->name, text, (size_t)(at - text)) == 0)
+        if (strlen(scenarios[i]->name) == (size_t)(at - text) &&
+            strncmp(scenarios[i]->name, text, (size_t)(at - text)) == 0)
             s = scenarios[i];
     if (!s) return replay_usage("no scenario of that name (see --list)");
     static struct graph graph;

@@ -89,7 +89,8 @@ void memory_flush(struct graph *g) {
 const char *memory_name(uintptr_t address, char *buffer, size_t room) {
     const struct naming *best = NULL;
     for (unsigned i = 0; i < naming_count; i++)
-        if (naming[i].address <= address && address - naming[i].address < 256 && (!best || naming[i].address > best->address))
+        if (naming[i].address <= address && address - naming[i].address < 256 &&
+            (!best || naming[i].address > best->address))
             best = &naming[i];
     if (best && best->address == address) return best->name;
     if (best) {
@@ -156,7 +157,8 @@ void memory_touch(uintptr_t address, uintptr_t pc) {
     const struct block *block = block_of(address);
     if (block && block->freed) {
         char name[64];
-        run_violation(CHK_USE_AFTER_FREE, "thread %u uses %s after it was freed (or without being ordered before the free)",
+        run_violation(CHK_USE_AFTER_FREE,
+                      "thread %u uses %s after it was freed (or without being ordered before the free)",
                       run.current - 1, memory_name(address, name, sizeof name));
     }
 }
@@ -175,7 +177,8 @@ static struct shadow shadow[SHADOWS];
 static uint32_t shadow_run;
 
 static struct shadow *shadow_of(uintptr_t word) {
-    unsigned slot = (unsigned)((word >> 3 ^ word >> 13) % SHADOWS); /* neighbours stay neighbours: kinder to the cache */
+    unsigned slot =
+        (unsigned)((word >> 3 ^ word >> 13) % SHADOWS); /* neighbours stay neighbours: kinder to the cache */
     for (unsigned tries = 0; tries < SHADOWS; tries++, slot = (slot + 1) % SHADOWS) {
         struct shadow *s = &shadow[slot];
         if (s->run == shadow_run && s->word == word) return s;

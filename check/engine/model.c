@@ -9,7 +9,9 @@ enum chk_model model = CHK_C11;
 static bool acquires(enum order order) {
     return model != CHK_C11 || order == O_ACQ || order == O_CONSUME || order == O_ACQREL || order >= O_SC;
 }
-static bool releases(enum order order) { return model != CHK_C11 || order == O_REL || order == O_ACQREL || order >= O_SC; }
+static bool releases(enum order order) {
+    return model != CHK_C11 || order == O_REL || order == O_ACQREL || order >= O_SC;
+}
 
 /* ---- coherence -------------------------------------------------------------------------------------------------- */
 
@@ -296,8 +298,7 @@ static bool nodes_ordered(struct graph *g, const struct node *a, const struct no
         return false;
     }
     if (a->light || b->light) return false;
-    if (a->fence)
-        return clock_sees(y->hb, a->name) || (y->kind == K_WRITE && a->least_after[y->cell] < rank_of(g, y));
+    if (a->fence) return clock_sees(y->hb, a->name) || (y->kind == K_WRITE && a->least_after[y->cell] < rank_of(g, y));
     if (b->fence) return clock_sees(y->hb, a->name) || rank_of(g, x) < b->most_write_before[x->cell];
     return accesses_ordered(g, a->name, b->name);
 }
@@ -316,14 +317,8 @@ static bool nodes_reach(struct graph *g, unsigned from, unsigned start) {
 }
 
 static bool c11_consistent(struct graph *g, eid added) {
-    const struct event *e = graph_at(g, added);
     bool fences = g->sc_fences > 0;
-    if (!fences) {
-        if (e->order != O_SC || e->kind > K_WRITE) return true;
-        /* No edge leaves a read of the newest write, nor the newest write. */
-        eid next = e->kind == K_WRITE ? e->mo_next : graph_at(g, e->rf)->mo_next;
-        if (next == EID_NONE) return true;
-    }
+    if (!fences && graph_at(g, added)->order != O_SC) return true;
     collect_nodes(g);
     for (unsigned c = 0; c < g->count[0]; c++)
         rank_cell(g, c);
@@ -339,10 +334,12 @@ static bool c11_consistent(struct graph *g, eid added) {
 }
 
 bool model_consistent(struct graph *g, eid added) {
-    if (model == CHK_C11) return c11_consistent(g, added);
+    /* The new event is the last of its thread and nobody has read from it, so edges leave it only towards newer writes of its
+     * cell; without them it closes no cycle. */
     const struct event *e = graph_at(g, added);
     eid next = e->kind == K_WRITE ? e->mo_next : e->kind == K_READ ? graph_at(g, e->rf)->mo_next : EID_NONE;
-    if (next != EID_NONE && on_cycle(g, added)) return false;
-    if (model == CHK_TSO && g->light_fences > 0 && g->sc_fences > 0) return tso_light_consistent(g);
-    return true;
+    if (next == EID_NONE) return true;
+    if (model == CHK_C11) return c11_consistent(g, added);
+    if (on_cycle(g, added)) return false;
+    return model != CHK_TSO || g->light_fences == 0 || g->sc_fences == 0 || tso_light_consistent(g);
 }

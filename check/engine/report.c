@@ -118,10 +118,15 @@ void report_trace(const struct chk_scenario *scenario, struct graph *g, const st
         printf("| %s\n", source_line(e->pc));
     }
     for (unsigned t = 1; t <= threads; t++) {
-        static const char *const how[] = {"", "waits in a loop", "waits for a lock", "sleeps on a futex",
-                                          "goes round without progress", "stopped by the scenario"};
+        static const char *const how[] = {"",
+                                          "waits in a loop",
+                                          "waits for a lock",
+                                          "sleeps on a futex",
+                                          "goes round without progress",
+                                          "stopped by the scenario"};
         if (run.thread[t].state == RUN_BLOCKED_HERE) printf("      thread %u %s\n", t - 1, how[run.thread[t].wait]);
     }
-    printf("      (\"n behind\": n newer writes of that cell were already made; *: later overtaken in the cell's order)\n");
+    printf(
+        "      (\"n behind\": n newer writes of that cell were already made; *: later overtaken in the cell's order)\n");
     printf("      replay: weft check --replay '%s@%s:%s'\n", scenario->name, model_name(model), trace->string);
 }

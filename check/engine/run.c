@@ -167,7 +167,7 @@ void run_fence(enum order order, uintptr_t pc) {
     if (next_recorded(K_FENCE, 0, false)) return;
     eid name = append(K_FENCE, order, 0, pc);
     model_fence(run.graph, name);
-    run.strategy->fence(run.graph, name);
+    if (run.strategy->fence) run.strategy->fence(run.graph, name);
     run.thread[run.current].at++;
 }
 
@@ -271,8 +271,8 @@ static void judge_waiting(void) {
     for (unsigned t = 1; t <= run.threads; t++)
         if ((waiting & 1u << t) && !saw_newest(t)) return;
     int length = 0;
-    static const char *const how[] = {"", "in a loop that only reads", "for a lock", "asleep on a futex",
-                                      "going round without progress", ""};
+    static const char *const how[] = {
+        "", "in a loop that only reads", "for a lock", "asleep on a futex", "going round without progress", ""};
     for (unsigned t = 1; t <= run.threads; t++)
         if (waiting & 1u << t)
             length += snprintf(run.what + length, sizeof run.what - (size_t)length, "%sthread %u waits for ever, %s",
@@ -292,7 +292,8 @@ static void finish(void) {
 
 enum run_end run_once(const struct chk_scenario *scenario, struct graph *g, const struct strategy *strategy) {
     if (!stacks) {
-        stacks = mmap(NULL, STACK_SIZE * T_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        stacks =
+            mmap(NULL, STACK_SIZE * T_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (stacks == MAP_FAILED) {
             perror("weft check: no memory for thread stacks");
             exit(3);

@@ -14,7 +14,7 @@ struct strategy {
     void (*read)(struct graph *g, eid read);
     void (*write)(struct graph *g, eid write);
     void (*choose)(struct graph *g, eid choice, unsigned n);
-    void (*fence)(struct graph *g, eid fence);
+    void (*fence)(struct graph *g, eid fence); /* may be NULL: there is nothing to decide */
     /* Which of these threads (a bit each) goes on beyond the graph; 0 discards the run. */
     unsigned (*pick)(struct graph *g, unsigned threads);
     bool every_event; /* ask `pick` before each event instead of letting a thread run on */
@@ -23,8 +23,8 @@ struct strategy {
 
 enum run_end {
     RUN_COMPLETE,
-    RUN_BLOCKED,   /* some thread waits, in a way that a fair schedule would end */
-    RUN_CUT,       /* as blocked, but a waiting loop that writes went round too often to be followed further */
+    RUN_BLOCKED, /* some thread waits, in a way that a fair schedule would end */
+    RUN_CUT,     /* as blocked, but a waiting loop that writes went round too often to be followed further */
     RUN_VIOLATION,
     RUN_DISCARDED, /* the strategy found the graph impossible, or a thread stopped by chk_stop */
     RUN_TOO_LONG,
@@ -35,7 +35,7 @@ enum wait { WAIT_NONE, WAIT_SPIN, WAIT_LOCK, WAIT_FUTEX, WAIT_ROUNDS, WAIT_STOP 
 struct run_thread {
     void *sp;
     enum { RUN_READY, RUN_NEEDS_WRITE, RUN_AT_EDGE, RUN_BLOCKED_HERE, RUN_DONE } state;
-    uint8_t at;   /* events passed in this run */
+    uint8_t at; /* events passed in this run */
     enum wait wait;
     uint8_t wait_from; /* the events it waits on: from here to `at` */
 };

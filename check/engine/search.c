@@ -65,7 +65,8 @@ static void push_revisit(struct graph *h, eid read, eid write, eid place) {
     vclock before = graph_at(h, read)->hb;
     before[eid_thread(read)]--;
     eid floor = model_floor(h, graph_at(h, read)->cell, before);
-    if (model_mo_reaches(h, floor, write) && model_consistent(h, write) && model_consistent(h, read)) graph_push(&stack, h);
+    if (model_mo_reaches(h, floor, write) && model_consistent(h, write) && model_consistent(h, read))
+        graph_push(&stack, h);
     graph_mo_remove(h, write);
 }
 
@@ -161,10 +162,6 @@ static void all_choose(struct graph *g, eid choice, unsigned n) {
     graph_at(g, choice)->value = 0;
 }
 
-static void all_fence(struct graph *g, eid fence) {
-    if (!model_consistent(g, fence)) run_discard();
-}
-
 /* A read-modify-write is completed before anything else happens; apart from that any order would do. */
 static unsigned all_pick(struct graph *g, unsigned threads) {
     for (unsigned t = 1; t < T_MAX; t++) {
@@ -178,7 +175,6 @@ static const struct strategy all = {
     .read = all_read,
     .write = all_write,
     .choose = all_choose,
-    .fence = all_fence,
     .pick = all_pick,
 };
 

@@ -5,7 +5,7 @@
 #include "run.h"
 
 struct search_limits {
-    uint64_t executions; /* stop after this many */
+    uint64_t executions;  /* stop after this many */
     unsigned preemptions; /* not 0: bounded search */
     uint64_t random_runs; /* not 0: random executions */
     uint64_t seed;
@@ -28,7 +28,8 @@ struct search_result {
 void search_all(const struct chk_scenario *scenario, const struct search_limits *limits, struct search_result *result);
 
 /* Forward searches: by interleavings with few preemptions, at random, or all (as an oracle for search_all). */
-void search_forward(const struct chk_scenario *scenario, const struct search_limits *limits, struct search_result *result);
+void search_forward(const struct chk_scenario *scenario, const struct search_limits *limits,
+                    struct search_result *result);
 
 /* Runs again to the same graph, or along a replay string. Both give the order in which events were added, and the choices
  * as a replay string's steps. */
@@ -40,8 +41,8 @@ struct trace {
 enum run_end forward_follow(const struct chk_scenario *scenario, const struct graph *graph, struct graph *out,
                             struct trace *trace);
 /* NULL, or what is wrong with the string. */
-const char *forward_replay(const struct chk_scenario *scenario, const char *steps, struct graph *out, struct trace *trace,
-                           enum run_end *end);
+const char *forward_replay(const struct chk_scenario *scenario, const char *steps, struct graph *out,
+                           struct trace *trace, enum run_end *end);
 
 /* Counts a run that ended without violation. */
 void search_count(struct search_result *result, enum run_end end);

@@ -1,0 +1,110 @@
+/* Memory: use after free, double free, leaks, and who may free what is shared. */
+#include "base/atom.h"
+#include "chk.h"
+#include "sys/sys.h"
+
+struct block {
+    atom_u32 holders;
+    uint32_t value;
+};
+SHARED ATOM_PTR(struct block) slot;
+
+static struct block *block_new(uint32_t holders) {
+    struct block *b = sys->alloc(sizeof *b);
+    atom_store_rlx(&b->holders, holders);
+    b->value = 42;
+    return b;
+}
+static void block_free(struct block *b) { sys->free(b, sizeof *b); }
+
+static void one_block(void) {
+    chk_name(&slot, "slot");
+    atom_store_rlx(&slot, block_new(2));
+}
+static void no_block(void) { chk_name(&slot, "slot"); }
+
+/* Taken by a swap, a block has one owner. */
+static void take_and_free(void) {
+    struct block *b = atom_swap_acqrel(&slot, NULL);
+    if (b) block_free(b);
+}
+static void look(void) {
+    struct block *b = atom_load_acq(&slot);
+    if (b) chk_assert(b->value == 42, "the block is whole");
+}
+static void take_and_look(void) {
+    struct block *b = atom_swap_acqrel(&slot, NULL);
+    if (b) {
+        chk_assert(b->value == 42, "the block is whole");
+        block_free(b);
+    }
+}
+SCENARIO(heap_one_owner, .about = "a block taken by a swap has one owner, who frees it", .setup = one_block,
+         .threads = {take_and_free, take_and_look})
+SCENARIO(heap_use_after_free, .about = "a block is looked at while another thread frees it", .setup = one_block,
+         .threads = {take_and_free, look}, .flawed_in = CHK_ALL, .flaw = CHK_USE_AFTER_FREE)
+
+static void free_what_is_there(void) {
+    struct block *b = atom_load_acq(&slot);
+    if (b) {
+        atom_store_rel(&slot, NULL);
+        block_free(b);
+    }
+}
+SCENARIO(heap_double_free, .about = "two threads find the same block and free it", .setup = one_block,
+         .threads = {free_what_is_there, free_what_is_there}, .flawed_in = CHK_ALL, .flaw = CHK_DOUBLE_FREE)
+
+static void drop(void) { atom_store_rel(&slot, NULL); }
+SCENARIO(heap_leak, .about = "a block is dropped and nobody frees it", .setup = one_block, .threads = {drop},
+         .flawed_in = CHK_ALL, .flaw = CHK_LEAK)
+
+static void install(void) {
+    struct block *b = block_new(1), *none = NULL;
+    if (!atom_cas_rel_rlx(&slot, &none, b)) block_free(b);
+}
+static void install_leaky(void) {
+    struct block *b = block_new(1), *none = NULL;
+    (void)atom_cas_rel_rlx(&slot, &none, b);
+}
+static void free_slot(void) { block_free(atom_load_rlx(&slot)); }
+SCENARIO(heap_install_once, .about = "two threads install a block, the loser frees his own", .setup = no_block,
+         .threads = {install, install}, .finish = free_slot)
+SCENARIO(heap_install_leaky, .about = "two threads install a block, the loser forgets his own", .setup = no_block,
+         .threads = {install_leaky, install_leaky}, .finish = free_slot, .flawed_in = CHK_ALL, .flaw = CHK_LEAK)
+
+/* Counted holders: the last one frees. His subtraction must acquire what the others released. */
+
+static void hold_acqrel(void) {
+    struct block *b = atom_load_acq(&slot);
+    chk_assert(b->value == 42, "the block is whole");
+    if (atom_sub_acqrel(&b->holders, 1) == 1) block_free(b);
+}
+SCENARIO(heap_holders, .about = "the last of two holders frees the block", .setup = one_block,
+         .threads = {hold_acqrel, hold_acqrel})
+
+static void hold_rel(void) {
+    struct block *b = atom_load_acq(&slot);
+    chk_assert(b->value == 42, "the block is whole");
+    if (atom_sub_rel(&b->holders, 1) == 1) block_free(b);
+}
+SCENARIO(heap_holders_rel, .about = "the last holder does not acquire", .setup = one_block,
+         .threads = {hold_rel, hold_rel}, .flawed_in = CHK_C11, .flaw = CHK_USE_AFTER_FREE)
+
+static void hold_acq(void) {
+    struct block *b = atom_load_acq(&slot);
+    chk_assert(b->value == 42, "the block is whole");
+    if (atom_sub_acq(&b->holders, 1) == 1) block_free(b);
+}
+SCENARIO(heap_holders_acq, .about = "the first holder does not release", .setup = one_block,
+         .threads = {hold_acq, hold_acq}, .flawed_in = CHK_C11, .flaw = CHK_USE_AFTER_FREE)
+
+static void hold_fence(void) {
+    struct block *b = atom_load_acq(&slot);
+    chk_assert(b->value == 42, "the block is whole");
+    if (atom_sub_rel(&b->holders, 1) == 1) {
+        chk_fence_acq();
+        block_free(b);
+    }
+}
+SCENARIO(heap_holders_fence, .about = "release at the subtraction, an acquire fence before the free",
+         .setup = one_block, .threads = {hold_fence, hold_fence})

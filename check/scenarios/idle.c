@@ -1,0 +1,168 @@
+/* Sleepers and searchers: no item is left while a worker that could run it sleeps.
+ *
+ * The small scenarios use the real parker. In the larger ones a bed is a bare token cell that its worker watches: that the
+ * parker is as good is shown by its own scenarios, and by I1 there is never more than one token under way.
+ *
+ * Where work comes from is reduced to one cell an item: published by a plain release store, as the owner of a run queue does,
+ * and taken by a compare-and-swap. A worker that has taken its share ends: it stands for one that is busy for ever. So with as many shares as
+ * items, an item that is left means a worker asleep for ever, which the checker reports as a lost wake-up. */
+#include "queue/idle.h"
+#include "base/spin.h"
+#include "chk.h"
+#include "queue/parker.h"
+#include "sys/sys.h"
+
+enum { ITEMS = 3, WORKERS = 3, SOON = 1 };
+enum { ABSENT, THERE, TAKEN };
+
+static struct idle idle;
+static struct parker beds[WORKERS];
+static atom_u32 tokens[WORKERS];
+static bool real_beds;
+static atom_u32 item[ITEMS];
+static unsigned items;
+SHARED unsigned payload[ITEMS];
+
+static void set_up(unsigned workers, unsigned count, bool with_parkers) {
+    static const char *const item_names[] = {"item[0]", "item[1]", "item[2]"};
+    static const char *const bed_names[] = {"bed[0]", "bed[1]", "bed[2]"};
+    items = count;
+    real_beds = with_parkers;
+    idle_init(&idle, workers);
+    chk_name(&idle.searching, "searching");
+    for (unsigned i = 0; i < IDLE_WORDS; i++)
+        chk_name(&idle.sleeping[i], i ? "sleeping[1]" : "sleeping[0]");
+    for (unsigned i = 0; i < workers; i++) {
+        parker_init(&beds[i]);
+        atom_store_rlx(&tokens[i], 0);
+        chk_name(with_parkers ? &beds[i].word : &tokens[i], bed_names[i]);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        atom_store_rlx(&item[i], ABSENT);
+        chk_name(&item[i], item_names[i]);
+    }
+}
+static void set_up_1_1(void) { set_up(1, 1, true); }
+static void set_up_1_2(void) { set_up(1, 2, true); }
+static void set_up_2_2(void) { set_up(2, 2, false); }
+static void set_up_3_3(void) { set_up(3, 3, false); }
+
+static void unpark(int worker) {
+    if (worker == IDLE_NOBODY) return;
+    if (real_beds)
+        parker_unpark(&beds[worker]);
+    else
+        chk_assert(atom_swap_rel(&tokens[worker], 1) == 0, "one token at a time (I1)");
+}
+
+/* 0: with the token. */
+static int park(unsigned me, uint64_t deadline) {
+    if (real_beds) return parker_park(&beds[me], deadline);
+    struct spin spin = spin_begin();
+    for (uint32_t token = 1; !atom_cas_acq_rlx(&tokens[me], &token, 0); token = 1)
+        spin_wait(&spin);
+    return 0;
+}
+
+/* ---- who brings work ---------------------------------------------------------------------------------------------- */
+
+static void submit(unsigned i) {
+    payload[i] = i + 100;
+    atom_store_rel(&item[i], THERE);
+    unpark(idle_wake(&idle));
+}
+static void submit_0(void) { submit(0); }
+static void submit_1(void) { submit(1); }
+static void submit_both(void) {
+    submit(0);
+    submit(1);
+}
+static void submit_three(void) {
+    submit(0);
+    submit(1);
+    submit(2);
+}
+
+/* ---- workers ------------------------------------------------------------------------------------------------------- */
+
+static bool take(void) {
+    for (unsigned i = 0; i < items; i++) {
+        uint32_t seen = atom_load_rlx(&item[i]);
+        if (seen == THERE && atom_cas_acq_rlx(&item[i], &seen, TAKEN)) {
+            chk_assert(payload[i] == i + 100, "the item is whole");
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool look(void) {
+    for (unsigned i = 0; i < items; i++)
+        if (atom_load_rlx(&item[i]) == THERE) return true;
+    return false;
+}
+
+/* Goes to sleep and comes back; returns whether the worker now searches. */
+static bool sleep_once(unsigned me, bool searching, uint64_t deadline) {
+    idle_enter(&idle, me, searching);
+    if (!look()) { /* recheck */
+        if (park(me, deadline) == 0) return true;
+        searching = false;
+    }
+    if (idle_leave(&idle, me, searching)) return searching;
+    chk_assert(park(me, SYS_FOREVER) == 0, "the token comes");
+    return true;
+}
+
+/* Has found nothing, goes to sleep, and then takes `share` items. `search`: asks to become a searcher before that.
+ * `deadline`: of the first sleep. */
+static void work(unsigned share, bool search, uint64_t deadline) {
+    unsigned me = chk_self();
+    bool searching = search && idle_search(&idle);
+    for (bool found = searching && take();; found = take()) {
+        if (!found) {
+            searching = sleep_once(me, searching, deadline);
+            deadline = SYS_FOREVER;
+            continue;
+        }
+        if (searching) unpark(idle_found(&idle));
+        searching = false;
+        if (--share == 0) return;
+    }
+}
+
+static void works_once(void) { work(1, false, SYS_FOREVER); }
+static void works_twice(void) { work(2, false, SYS_FOREVER); }
+static void searches_once(void) { work(1, true, SYS_FOREVER); }
+static void searches_twice(void) { work(2, true, SYS_FOREVER); }
+static void naps_once(void) { work(1, false, SOON); }
+static void naps_twice(void) { work(2, false, SOON); }
+
+static void all_done(void) {
+    for (unsigned i = 0; i < items; i++)
+        chk_assert(atom_load_rlx(&item[i]) == TAKEN, "every item was taken");
+    chk_assert(idle_searchers(&idle) == 0, "nobody is counted as searching (I2)");
+    chk_assert(idle_sleepers(&idle) == 0, "nobody is counted as sleeping (I1)");
+}
+
+/* Threads that work come first, so that their number is their worker's. */
+SCENARIO(idle_one_one, .about = "a worker goes to sleep || an item is brought", .setup = set_up_1_1,
+         .threads = {works_once, submit_0}, .finish = all_done)
+SCENARIO(idle_one_one_search, .about = "a searching worker goes to sleep || an item is brought", .setup = set_up_1_1,
+         .threads = {searches_once, submit_0}, .finish = all_done)
+SCENARIO(idle_one_one_nap, .about = "a worker sleeps with a deadline that may pass || an item is brought",
+         .setup = set_up_1_1, .threads = {naps_once, submit_0}, .finish = all_done)
+SCENARIO(idle_chain, .about = "two workers go to sleep || one brings two items: the first one woken wakes the second",
+         .setup = set_up_2_2, .threads = {works_once, works_once, submit_both}, .finish = all_done)
+SCENARIO(idle_reuse, .about = "one worker sleeps, leaves, sleeps again || two bring an item each (no ABA)",
+         .setup = set_up_1_2, .threads = {works_twice, submit_0, submit_1}, .finish = all_done)
+SCENARIO(idle_reuse_search, .about = "the same with a worker that searches before its first sleep", .setup = set_up_1_2,
+         .threads = {searches_twice, submit_0, submit_1}, .finish = all_done)
+SCENARIO(idle_reuse_nap, .about = "the same with a worker whose first sleep may time out", .setup = set_up_1_2,
+         .threads = {naps_twice, submit_0, submit_1}, .finish = all_done)
+SCENARIO(idle_two_two, .about = "two workers go to sleep || two bring an item each", .setup = set_up_2_2,
+         .threads = {works_once, works_once, submit_0, submit_1}, .finish = all_done)
+SCENARIO(idle_two_two_search, .about = "the same, one of the workers searches before it sleeps", .setup = set_up_2_2,
+         .threads = {searches_once, works_once, submit_0, submit_1}, .finish = all_done)
+SCENARIO(idle_three_three, .about = "three workers in two words go to sleep || one brings three items",
+         .setup = set_up_3_3, .threads = {works_once, works_once, works_once, submit_three}, .finish = all_done)

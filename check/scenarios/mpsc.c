@@ -1,0 +1,163 @@
+/* The mailbox: every message is received once, or returned by close, or refused and still the producer's; the messages of one
+ * producer come in order; a consumer that parks is woken. */
+#include "queue/mpsc.h"
+#include "chk.h"
+#include "queue/parker.h"
+#include "sys/sys.h"
+
+enum { MESSAGES = 4 };
+
+struct message {
+    struct mpsc_node node; /* first, so that a node's address is the message's */
+    unsigned payload;
+};
+
+static struct message messages[MESSAGES];
+static struct mpsc box;
+static struct parker parker;
+
+SHARED unsigned char received[MESSAGES], returned[MESSAGES], refused[MESSAGES];
+SHARED unsigned char order[MESSAGES]; /* ids in the order in which they came */
+SHARED unsigned received_count;
+
+static void set_up(void) {
+    mpsc_init(&box);
+    parker_init(&parker);
+    chk_name(&box.head, "box");
+}
+
+static unsigned id_of(struct mpsc_node *node) { return (unsigned)((struct message *)node - messages); }
+
+static void send(unsigned id) {
+    messages[id].payload = id + 100;
+    enum mpsc_pushed pushed = mpsc_push(&box, &messages[id].node);
+    if (pushed == MPSC_CLOSED) {
+        refused[id] = 1;
+        messages[id].payload = 0; /* still ours */
+    } else if (pushed == MPSC_PUSHED_FIRST) {
+        parker_unpark(&parker);
+    }
+}
+
+static void got(struct mpsc_node *node, unsigned char *how) {
+    unsigned id = id_of(node);
+    chk_assert(id < MESSAGES && messages[id].payload == id + 100, "a message arrives as it was sent");
+    messages[id].payload = 0; /* ours now */
+    how[id]++;
+}
+
+static void receive_one(void) {
+    struct mpsc_node *node;
+    while (!(node = mpsc_pop(&box))) {
+        chk_assert(mpsc_is_empty(&box) || !mpsc_is_closed(&box), "nobody closes but the consumer");
+        parker_park(&parker, SYS_FOREVER);
+    }
+    order[received_count++] = (unsigned char)id_of(node);
+    got(node, received);
+}
+
+static void close_box(void) {
+    struct mpsc_node *rest = mpsc_close(&box);
+    chk_assert(mpsc_is_closed(&box) && mpsc_is_empty(&box), "closed and empty");
+    chk_assert(mpsc_pop(&box) == NULL && mpsc_close(&box) == NULL, "nothing comes after the close");
+    while (rest) {
+        struct mpsc_node *next = rest->next;
+        order[received_count++] = (unsigned char)id_of(rest);
+        got(rest, returned);
+        rest = next;
+    }
+}
+
+static int position(unsigned id) {
+    for (unsigned i = 0; i < received_count; i++)
+        if (order[i] == id) return (int)i;
+    return MESSAGES;
+}
+
+static void finish(unsigned count) {
+    for (unsigned id = 0; id < count; id++)
+        chk_assert(received[id] + returned[id] + refused[id] == 1, "received, returned or refused, and only once");
+}
+static void in_order(unsigned older, unsigned newer) {
+    chk_assert(position(older) <= position(newer), "one producer's messages come in order");
+}
+
+static void send_0_1(void) {
+    send(0);
+    send(1);
+}
+static void send_2_3(void) {
+    send(2);
+    send(3);
+}
+static void send_0(void) { send(0); }
+static void send_1(void) { send(1); }
+static void send_2(void) { send(2); }
+
+/* ---- Every message wakes a consumer that parks ------------------------------------------------------------------ */
+
+static void receive_four(void) {
+    for (unsigned i = 0; i < 4; i++)
+        receive_one();
+    chk_assert(mpsc_is_empty(&box), "all received");
+}
+static void finish_2x2(void) {
+    finish(4);
+    in_order(0, 1);
+    in_order(2, 3);
+}
+SCENARIO(mpsc_2x2, .about = "2 producers of 2 messages, a consumer that parks", .setup = set_up,
+         .threads = {receive_four, send_0_1, send_2_3}, .finish = finish_2x2)
+
+static void receive_three(void) {
+    for (unsigned i = 0; i < 3; i++)
+        receive_one();
+}
+static void finish_3(void) { finish(3); }
+SCENARIO(mpsc_3x1, .about = "3 producers of one message, a consumer that parks", .setup = set_up,
+         .threads = {receive_three, send_0, send_1, send_2}, .finish = finish_3)
+
+/* ---- Close -------------------------------------------------------------------------------------------------------- */
+
+static void receive_one_and_close(void) {
+    receive_one();
+    close_box();
+}
+SCENARIO(mpsc_close_2x2, .about = "2 producers of 2 messages, one is received, then the box is closed", .setup = set_up,
+         .threads = {receive_one_and_close, send_0_1, send_2_3}, .finish = finish_2x2)
+SCENARIO(mpsc_close_3x1, .about = "3 producers of one message, one is received, then the box is closed",
+         .setup = set_up, .threads = {receive_one_and_close, send_0, send_1, send_2}, .finish = finish_3)
+SCENARIO(mpsc_close, .about = "close against 3 pushes", .setup = set_up, .threads = {close_box, send_0, send_1, send_2},
+         .finish = finish_3)
+
+/* A producer that is refused goes on using its message; the consumer must be out of it. */
+static void finish_2(void) {
+    finish(2);
+    in_order(0, 1);
+    chk_assert(!refused[0] || refused[1], "once closed, always closed");
+}
+SCENARIO(mpsc_close_stays, .about = "close against two pushes of one producer", .setup = set_up,
+         .threads = {close_box, send_0_1}, .finish = finish_2)
+
+/* What is popped already, what is taken but not popped, and what is still on the stack. */
+static void set_up_two(void) {
+    set_up();
+    send(0);
+    send(1);
+}
+static void pop_and_close(void) {
+    receive_one();
+    close_box();
+}
+static void send_2_then_3(void) {
+    send(2);
+    send(3);
+}
+static void finish_rest(void) {
+    finish(4);
+    chk_assert(received[0] && returned[1], "the rest of what was taken is returned");
+    in_order(1, 2);
+    in_order(2, 3);
+}
+SCENARIO(mpsc_close_rest, .about = "close returns what was taken and not popped, and what came later, in order",
+         .setup = set_up_two, .threads = {pop_and_close, send_2_then_3}, .finish = finish_rest)

@@ -1,0 +1,221 @@
+/* The bounded run queue. Duplicates are allowed at the queue, losses are not; what an entry points to is visible to
+ * whoever gets it. */
+#include "queue/ring.h"
+#include "items.h"
+
+static struct ring ring, ring_of_thief[2]; /* thread 0 owns the first, threads 1 and 2 the others */
+
+static void set_up(void) {
+    ring_init(&ring);
+    ring_init(&ring_of_thief[0]);
+    ring_init(&ring_of_thief[1]);
+    chk_name(&ring.head, "head");
+    chk_name(&ring.tail, "tail");
+    chk_name(&ring.next, "next");
+}
+
+static void push(unsigned id) { chk_assert(ring_push(&ring, item_make(id)), "there is room"); }
+static void pop(void) { item_got(ring_pop(&ring)); }
+
+static void steal(void) {
+    uint64_t first = ENTRY_NONE;
+    int count = ring_steal(&ring_of_thief[chk_self() - 1], &ring, &first);
+    if (count > 0) item_got(first);
+}
+
+static void drain(struct ring *from) {
+    uint64_t entry;
+    while ((entry = ring_pop(from)) != ENTRY_NONE)
+        item_count(&left, entry);
+    if ((entry = ring_take_next(from)) != ENTRY_NONE) item_count(&left, entry);
+}
+
+static void finish(unsigned count) {
+    drain(&ring);
+    drain(&ring_of_thief[0]);
+    drain(&ring_of_thief[1]);
+    items_all_delivered(count);
+}
+static void finish_1(void) { finish(1); }
+static void finish_3(void) { finish(3); }
+static void finish_4(void) { finish(4); }
+static void finish_5(void) { finish(5); }
+static void finish_6(void) { finish(6); }
+
+static void steal_twice(void) {
+    steal();
+    steal();
+}
+static void steal_three_times(void) {
+    steal_twice();
+    steal();
+}
+
+/* ---- The two sizes that every run queue must exhaust ---------------------------------------------------------- */
+
+static void owner_3_3(void) {
+    push(0);
+    push(1);
+    push(2);
+    pop();
+    pop();
+    pop();
+}
+SCENARIO(ring_3_3_1x3, .about = "3 pushes, 3 pops, a thief that steals 3 times", .setup = set_up,
+         .threads = {owner_3_3, steal_three_times}, .finish = finish_3)
+
+static void owner_3_2(void) {
+    push(0);
+    push(1);
+    push(2);
+    pop();
+    pop();
+}
+SCENARIO(ring_3_2_2x2, .about = "3 pushes, 2 pops, two thieves that steal twice each", .setup = set_up,
+         .threads = {owner_3_2, steal_twice, steal_twice}, .finish = finish_3)
+
+static void owner_mixed(void) {
+    push(0);
+    push(1);
+    pop();
+    push(2);
+    pop();
+    pop();
+}
+SCENARIO(ring_mixed, .about = "pushes and pops in turn, a thief that steals 3 times", .setup = set_up,
+         .threads = {owner_mixed, steal_three_times}, .finish = finish_3)
+
+/* ---- Slots used again: R3, R4 ---------------------------------------------------------------------------------- */
+
+static void set_up_four(void) {
+    set_up();
+    for (unsigned id = 0; id < 4; id++)
+        push(id);
+}
+/* The owner has popped at a thief's index and writes there again while the thief still copies. */
+static void owner_reuses(void) {
+    pop();
+    push(4);
+    pop();
+    push(5);
+}
+SCENARIO(ring_reuse, .about = "a full ring's slots are written again under a thief that steals twice",
+         .setup = set_up_four, .threads = {owner_reuses, steal_twice}, .finish = finish_6)
+static void owner_reuses_once(void) {
+    pop();
+    push(4);
+}
+SCENARIO(ring_reuse_two_thieves, .about = "a full ring's slot is written again under two thieves", .setup = set_up_four,
+         .threads = {owner_reuses_once, steal, steal}, .finish = finish_5)
+
+/* Room that only thieves can have made. */
+static void owner_reuses_stolen(void) {
+    uint64_t entry = item_make(4);
+    if (!ring_push(&ring, entry)) item_got(entry);
+    pop();
+    entry = item_make(5);
+    if (!ring_push(&ring, entry)) item_got(entry);
+}
+SCENARIO(ring_reuse_stolen, .about = "the owner writes where a thief has stolen", .setup = set_up_four,
+         .threads = {owner_reuses_stolen, steal_twice}, .finish = finish_6)
+
+/* ---- head goes back: R2, R5 ------------------------------------------------------------------------------------ */
+
+static void pop_twice(void) {
+    pop();
+    pop();
+}
+SCENARIO(ring_head_goes_back, .about = "the owner's stores undo steals; a second thief meets head for the second time",
+         .setup = set_up_four, .threads = {pop_twice, steal_twice, steal}, .finish = finish_4)
+
+/* ---- Stealing into a ring that is not empty -------------------------------------------------------------------- */
+
+static void set_up_thief_has_two(void) {
+    set_up_four();
+    ring_push(&ring_of_thief[0], item_make(4));
+    ring_push(&ring_of_thief[0], item_make(5));
+}
+static void thief_pops_too(void) {
+    steal_twice();
+    item_got(ring_pop(&ring_of_thief[0]));
+}
+SCENARIO(ring_steal_into_non_empty, .about = "a thief with 2 entries steals twice and pops, the owner pops twice",
+         .setup = set_up_thief_has_two, .threads = {pop_twice, thief_pops_too}, .finish = finish_6)
+
+/* Thread 2 steals from the thief while that one steals from the owner. */
+static void steal_from_thief(void) {
+    uint64_t first = ENTRY_NONE;
+    if (ring_steal(&ring_of_thief[1], &ring_of_thief[0], &first) > 0) item_got(first);
+}
+SCENARIO(ring_steal_from_thief, .about = "a thief is robbed while it steals", .setup = set_up_thief_has_two,
+         .threads = {pop, steal, steal_from_thief}, .finish = finish_6)
+
+static void set_up_thief_full(void) {
+    set_up();
+    for (unsigned id = 0; id < 2; id++)
+        push(id);
+    for (unsigned id = 2; id < 6; id++)
+        ring_push(&ring_of_thief[0], item_make(id));
+}
+static void steal_by_full_thief(void) {
+    uint64_t first = ENTRY_NONE;
+    int count = ring_steal(&ring_of_thief[0], &ring, &first);
+    chk_assert(count <= 1, "a full thief takes one, to run at once");
+    if (count > 0) item_got(first);
+}
+SCENARIO(ring_steal_by_full_thief, .about = "a thief without room, robbed at the same time", .setup = set_up_thief_full,
+         .threads = {pop, steal_by_full_thief, steal_from_thief}, .finish = finish_6)
+
+/* ---- Overflow --------------------------------------------------------------------------------------------------- */
+
+static void owner_overflows(void) {
+    uint64_t entry = item_make(4), out[RING_HALF];
+    if (ring_push(&ring, entry)) return;
+    unsigned count = ring_overflow(&ring, out);
+    for (unsigned i = 0; i < count; i++)
+        item_got(out[i]);
+    chk_assert(ring_push(&ring, entry), "overflow made room, or a thief did");
+    pop();
+}
+SCENARIO(ring_overflow_thief, .about = "half of a full ring goes elsewhere while a thief steals twice",
+         .setup = set_up_four, .threads = {owner_overflows, steal_twice}, .finish = finish_5)
+SCENARIO(ring_overflow_two_thieves, .about = "half of a full ring goes elsewhere while two thieves steal",
+         .setup = set_up_four, .threads = {owner_overflows, steal, steal}, .finish = finish_5)
+
+/* ---- The LIFO slot ---------------------------------------------------------------------------------------------- */
+
+static void put_next(unsigned id) {
+    uint64_t displaced = ring_put_next(&ring, item_make(id));
+    if (displaced != ENTRY_NONE) chk_assert(ring_push(&ring, displaced), "there is room");
+}
+static void owner_puts_and_takes(void) {
+    put_next(0);
+    put_next(1);
+    item_got(ring_take_next(&ring));
+    put_next(2);
+}
+static void steal_next(void) { item_got(ring_steal_next(&ring)); }
+static void steal_next_twice(void) {
+    steal_next();
+    steal_next();
+}
+SCENARIO(ring_next, .about = "the LIFO slot is filled, displaced, emptied and robbed twice", .setup = set_up,
+         .threads = {owner_puts_and_takes, steal_next_twice}, .finish = finish_3)
+SCENARIO(ring_next_two_thieves, .about = "the LIFO slot is filled, displaced, emptied and robbed by two",
+         .setup = set_up, .threads = {owner_puts_and_takes, steal_next, steal_next}, .finish = finish_3)
+
+static void steal_all_ways(void) {
+    steal();
+    steal_next();
+}
+SCENARIO(ring_next_and_ring, .about = "a thief robs the ring and then the LIFO slot, whose entry moves to the ring",
+         .setup = set_up, .threads = {owner_puts_and_takes, steal_all_ways}, .finish = finish_3)
+
+static void put_same_again(void) {
+    uint64_t entry = item_make(0);
+    ring_put_next(&ring, entry);
+    item_got(ring_take_next(&ring));
+    ring_put_next(&ring, entry);
+}
+SCENARIO(ring_next_same_again, .about = "the same entry is put into the LIFO slot twice", .setup = set_up,
+         .threads = {put_same_again, steal_next_twice}, .finish = finish_1)

@@ -1,0 +1,185 @@
+/* synch2, the real source: two parties exclude each other, nobody waits or sleeps for ever, each is passed at most once, and a
+ * party that gives up or fails to get in does no harm.
+ *
+ * `room` is plain data that only the one inside touches: two at once, or one that does not see what the other did, is a data race.
+ * Waiting comes in two kinds, because a waiting loop and a sleep are different code: never sleeping, and sleeping at once. */
+#include "sync/synch2.h"
+#include "chk.h"
+#include "sys/sys.h"
+
+#include <errno.h>
+
+static weft_synch2 door;
+static struct synch2_waiter waiter;
+
+SHARED unsigned room;
+SHARED unsigned entered[2], refused[2]; /* each written by its own thread */
+SHARED unsigned passed[2];              /* inside: how often the other went in while this one waited */
+
+static void set_up(uint32_t rounds_0, uint32_t rounds_1) {
+    weft_synch2_init(&door);
+    waiter = synch2_thread_waiter;
+    waiter.rounds[0] = rounds_0;
+    waiter.rounds[1] = rounds_1;
+    synch2_set_waiter(&door, &waiter);
+
+    struct synch2 *s = synch2_of(&door);
+    chk_name(&s->role[0].active, "active[0]");
+    chk_name(&s->role[1].active, "active[1]");
+    chk_name(&s->role[0].bell, "bell[0]");
+    chk_name(&s->role[1].bell, "bell[1]");
+    chk_name(&s->role[0].place, "place[0]");
+    chk_name(&s->role[1].place, "place[1]");
+    chk_name(&s->wait[0], "wait[0]");
+    chk_name(&s->wait[1], "wait[1]");
+    chk_name(&s->waker, "waker");
+    chk_name(&s->waker_change, "waker_change");
+    chk_name(&room, "room");
+}
+static void spinning(void) { set_up(SYNCH2_NO_SLEEP, SYNCH2_NO_SLEEP); }
+static void sleeping(void) { set_up(0, 0); }
+
+static void finish(void) {
+    struct synch2 *s = synch2_of(&door);
+    chk_assert(room == entered[0] + entered[1], "every visit left its trace");
+    for (unsigned role = 0; role < 2; role++) {
+        chk_assert(!atom_load_rlx(&s->role[role].active) && !atom_load_rlx(&s->role[role].bell),
+                   "nobody is left behind");
+        chk_assert(atom_load_rlx(&s->role[role].place) == SYNCH2_OUT, "and both are known to be out");
+    }
+    chk_assert(!atom_load_rlx(&s->waker_change), "no question is left open");
+}
+
+static void visit(unsigned role) {
+    room++;
+    entered[role]++;
+    weft_synch2_leave(&door, role);
+}
+
+/* ---- Enter and leave ------------------------------------------------------------------------------------------------ */
+
+static void enter(unsigned role) {
+    weft_synch2_enter(&door, role);
+    visit(role);
+}
+static void enter_0(void) { enter(0); }
+static void enter_1(void) { enter(1); }
+static void enter_0_twice(void) {
+    enter(0);
+    enter(0);
+}
+static void enter_1_twice(void) {
+    enter(1);
+    enter(1);
+}
+static void enter_1_thrice(void) {
+    enter_1_twice();
+    enter(1);
+}
+SCENARIO(synch2_spin_1x1, .about = "one turn each", .setup = spinning, .threads = {enter_0, enter_1}, .finish = finish)
+SCENARIO(synch2_spin_1x2, .about = "one turn and two", .setup = spinning, .threads = {enter_0, enter_1_twice},
+         .finish = finish)
+SCENARIO(synch2_spin_2x1, .about = "two turns and one", .setup = spinning, .threads = {enter_0_twice, enter_1},
+         .finish = finish)
+SCENARIO(synch2_spin_2x2, .about = "two turns each", .setup = spinning, .threads = {enter_0_twice, enter_1_twice},
+         .finish = finish)
+SCENARIO(synch2_spin_1x3, .about = "one turn and three", .setup = spinning, .threads = {enter_0, enter_1_thrice},
+         .finish = finish)
+SCENARIO(synch2_sleep_1x1, .about = "one turn each, waiters sleep: no wake-up is lost", .setup = sleeping,
+         .threads = {enter_0, enter_1}, .finish = finish)
+SCENARIO(synch2_sleep_1x2, .about = "one turn and two, waiters sleep", .setup = sleeping,
+         .threads = {enter_0, enter_1_twice}, .finish = finish)
+SCENARIO(synch2_sleep_2x1, .about = "two turns and one, waiters sleep", .setup = sleeping,
+         .threads = {enter_0_twice, enter_1}, .finish = finish)
+
+/* ---- At most one turn of the other goes first ----------------------------------------------------------------------- */
+
+/* The other is active just before this one is inside: it wants in, and is passed. */
+static void count_passed(unsigned role, unsigned bound) {
+    weft_synch2_enter(&door, role);
+    bool other_waits = atom_load_rlx(&synch2_of(&door)->role[1 - role].active);
+    passed[role] = 0;
+    passed[1 - role] = other_waits ? passed[1 - role] + 1 : 0;
+    chk_assert(passed[1 - role] <= bound, "the one that waits is not passed more often");
+    visit(role);
+}
+static void passes_once_0(void) { count_passed(0, 1); }
+static void passes_once_1(void) {
+    count_passed(1, 1);
+    count_passed(1, 1);
+    count_passed(1, 1);
+}
+static void passes_never_0(void) { count_passed(0, 0); }
+static void passes_never_1(void) { count_passed(1, 0); }
+SCENARIO(synch2_bypass_1, .about = "three turns beside one that waits: it is passed at most once", .setup = spinning,
+         .threads = {passes_once_0, passes_once_1}, .finish = finish)
+SCENARIO(synch2_bypass_0, .about = "one turn each: not passing at all is too much to ask", .setup = spinning,
+         .threads = {passes_never_0, passes_never_1}, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+
+/* ---- Try ------------------------------------------------------------------------------------------------------------- */
+
+static void try(unsigned role) {
+    int error = weft_synch2_try(&door, role);
+    chk_assert(error == 0 || error == WEFT_EBUSY, "in, or busy");
+    if (error == 0)
+        visit(role);
+    else
+        refused[role]++;
+}
+static void try_0(void) { try(0); }
+static void try_1(void) { try(1); }
+static void try_0_twice(void) {
+    try(0);
+    try(0);
+}
+static void enter_try_1(void) {
+    enter(1);
+    try(1);
+}
+static void try_enter_0(void) {
+    try(0);
+    enter(0);
+}
+SCENARIO(synch2_try_1x1, .about = "both try: at most one gets in, both may fail", .setup = spinning,
+         .threads = {try_0, try_1}, .finish = finish)
+SCENARIO(synch2_try_against_enter, .about = "two tries against one that enters twice", .setup = spinning,
+         .threads = {try_0_twice, enter_1_twice}, .finish = finish)
+SCENARIO(synch2_try_then_enter, .about = "try, then enter, against enter, then try", .setup = spinning,
+         .threads = {try_enter_0, enter_try_1}, .finish = finish)
+SCENARIO(synch2_try_wakes, .about = "a try that fails beside a sleeper wakes it", .setup = sleeping,
+         .threads = {try_enter_0, enter_1}, .finish = finish)
+
+/* ---- Giving up ------------------------------------------------------------------------------------------------------- */
+
+/* A sleep that may meet its deadline. Only role 0 has one, and it comes once, so that the search ends. */
+SHARED bool met;
+
+static int sleep_or_not(const struct synch2_waiter *self, unsigned role, atom_u32 *bell, uint64_t deadline) {
+    if (deadline != SYS_FOREVER && !met && chk_choose(2)) {
+        met = true;
+        return -ETIMEDOUT;
+    }
+    return synch2_thread_waiter.sleep(self, role, bell, SYS_FOREVER);
+}
+static void giving_up(void) {
+    set_up(0, 0);
+    waiter.sleep = sleep_or_not;
+}
+
+static void enter_until(unsigned role) {
+    int error = weft_synch2_enter_until(&door, role, 1);
+    chk_assert(error == 0 || (error == WEFT_ETIMEDOUT && met), "in, or too late");
+    if (error == 0)
+        visit(role);
+    else
+        refused[role]++;
+}
+static void until_0(void) { enter_until(0); }
+static void until_enter_0(void) {
+    enter_until(0);
+    enter(0);
+}
+SCENARIO(synch2_give_up, .about = "one gives up while the other takes two turns", .setup = giving_up,
+         .threads = {until_0, enter_1_twice}, .finish = finish)
+SCENARIO(synch2_give_up_and_enter, .about = "one gives up and comes back", .setup = giving_up,
+         .threads = {until_enter_0, enter_1}, .finish = finish)
