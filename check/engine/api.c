@@ -70,18 +70,24 @@ uint32_t chk_spin_wait(uint32_t mark) {
 /* ---- outside effects -------------------------------------------------------------------------------------------- */
 
 struct futex {
-    uint64_t queue;
-    uint32_t woken[T_MAX];
+    uint64_t queue;          /* several sleepers: futex.h */
+    uint32_t woken[T_MAX];   /* several sleepers: how often each was woken */
+    uint32_t wakes;          /* one sleeper: how often anybody was */
 };
 enum { FUTEXES = 16 };
 __attribute__((section("chk_shared"))) static struct futex futexes[FUTEXES];
 
 /* Which word has which futex must not depend on the schedule: once given out, it stays for the search. */
 static const atom_u32 *futex_word[FUTEXES];
+static unsigned futex_sleeper[FUTEXES];
 static unsigned futex_search;
+bool futex_several;
 
 static struct futex *futex_of(const atom_u32 *word) {
-    if (futex_search != memory_search) memset(futex_word, 0, sizeof futex_word);
+    if (futex_search != memory_search) {
+        memset(futex_word, 0, sizeof futex_word);
+        memset(futex_sleeper, 0, sizeof futex_sleeper);
+    }
     futex_search = memory_search;
     unsigned i = 0;
     while (i < FUTEXES && futex_word[i] && futex_word[i] != word)
@@ -115,10 +121,29 @@ static bool futex_give_up(struct futex *futex) {
     }
 }
 
+/* With one sleeper there is no queue to speak of: it sleeps from a moment in the sequence of wake calls to the next. */
+static int futex_wait_alone(struct futex *futex, atom_u32 *word, uint32_t expected, uint64_t deadline) {
+    uint64_t wakes = run_load(CELL(futex->wakes), O_ACQ, PC);
+    if (run_load(memory_cell((uintptr_t)word, 4), O_RLX, PC) != expected) return -EAGAIN;
+    if (deadline != SYS_FOREVER && run_choose(2, PC) == 1) return -ETIMEDOUT;
+    for (unsigned from = run_at(); run_load(CELL(futex->wakes), O_ACQ, PC) == wakes;)
+        run_block(WAIT_FUTEX, from);
+    return 0;
+}
+
 static int futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline) {
     if (run.current == 0) run_violation(CHK_DEADLOCK, "setup or finish sleeps on a futex");
     struct futex *futex = futex_of(word);
     memory_touch((uintptr_t)word, PC);
+    if (!futex_several) {
+        unsigned *sleeper = &futex_sleeper[futex - futexes];
+        if (*sleeper != 0 && *sleeper != run.current) {
+            futex_several = true;
+            run_restart();
+        }
+        *sleeper = run.current;
+        return futex_wait_alone(futex, word, expected, deadline);
+    }
     uint64_t woken = run_load(CELL(futex->woken[run.current]), O_RLX, PC);
     if (!futex_join(futex, word, expected)) return -EAGAIN;
     if (deadline != SYS_FOREVER && run_choose(2, PC) == 1 && futex_give_up(futex)) return -ETIMEDOUT;
@@ -130,10 +155,13 @@ static int futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline) {
 static int futex_wake(atom_u32 *word, uint32_t count) {
     if (run.current == 0) return 0;
     struct futex *futex = futex_of(word);
+    if (!futex_several) {
+        run_rmw(CELL(futex->wakes), OP_ADD, 1, 0, O_ACQREL, O_RLX, PC);
+        return 1;
+    }
     uint64_t queue = run_rmw(CELL(futex->queue), OP_FUTEX_WAKE, count, 0, O_ACQREL, O_RLX, PC);
     int woken = 0;
-    for (uint32_t sleepers = (uint32_t)queue; sleepers != 0 && (uint32_t)woken < count;
-         sleepers >>= FUTEX_SLEEPER_BITS) {
+    for (uint32_t sleepers = (uint32_t)queue; sleepers != 0 && (uint32_t)woken < count; sleepers >>= FUTEX_SLEEPER_BITS) {
         run_rmw(CELL(futex->woken[sleepers & 15]), OP_ADD, 1, 0, O_REL, O_RLX, PC);
         woken++;
     }

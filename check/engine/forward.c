@@ -5,6 +5,7 @@
  *
  * The state of a scenario is its graph, so a search that comes to a graph it has been in (with the same preemptions left)
  * turns back. */
+#include "futex.h"
 #include "memory.h"
 #include "model.h"
 #include "search.h"
@@ -309,16 +310,15 @@ static bool search_run(const struct chk_scenario *scenario, struct graph *g, str
         result->capped_by = "a thread has too many events";
         return way == BY_CHANCE;
     }
+    if (end == RUN_RESTART) return false;
     bool new = way != BY_DEPTH || end == RUN_DISCARDED || visit_new(graph_hash(g, 1 << 20));
     search_count(result, new ? end : RUN_DISCARDED);
     return true;
 }
 
-void search_forward(const struct chk_scenario *scenario, const struct search_limits *limits,
-                    struct search_result *result) {
+static void begin_search(const struct search_limits *limits, struct search_result *result) {
     static struct graph g;
     *result = (struct search_result){.verdict = V_EXHAUSTED, .graph = &g};
-    memory_new_search();
     trace_out = NULL;
     levels = 0;
     steps_seen = 0;
@@ -330,9 +330,20 @@ void search_forward(const struct chk_scenario *scenario, const struct search_lim
     bounded = !limits->oracle;
     bound = limits->preemptions;
     forward.retry = bounded;
+}
+
+void search_forward(const struct chk_scenario *scenario, const struct search_limits *limits, struct search_result *result) {
+    memory_new_search();
+    futex_several = false;
+    begin_search(limits, result);
     for (uint64_t i = 0;; i++) {
         if (way == BY_CHANCE) begin_random_run();
-        if (!search_run(scenario, &g, result)) return;
+        if (!search_run(scenario, result->graph, result)) {
+            if (run.end != RUN_RESTART) return;
+            begin_search(limits, result);
+            i = 0;
+            continue;
+        }
         if (limits->progress && i % 65536 == 65535) search_progress(scenario, result);
         if (way == BY_CHANCE ? i + 1 >= limits->random_runs : !backtrack()) break;
         if (way == BY_DEPTH && i >= limits->executions) {
@@ -341,12 +352,9 @@ void search_forward(const struct chk_scenario *scenario, const struct search_lim
             return;
         }
     }
-    if (limits->random_runs) {
+    if (limits->random_runs || bounded) {
         result->verdict = V_CAPPED;
-        result->capped_by = "random executions only";
-    } else if (bounded) {
-        result->verdict = V_CAPPED;
-        result->capped_by = "the preemption bound";
+        result->capped_by = limits->random_runs ? "random executions only" : "the preemption bound";
     }
 }
 
@@ -354,7 +362,7 @@ void search_forward(const struct chk_scenario *scenario, const struct search_lim
 
 enum run_end forward_follow(const struct chk_scenario *scenario, const struct graph *graph, struct graph *out,
                             struct trace *trace) {
-    *trace = (struct trace){.steps = 0};
+    *trace = (struct trace){.string = {futex_several ? '*' : 0}};
     trace_out = trace;
     way = BY_GRAPH;
     target = graph;
@@ -366,15 +374,17 @@ enum run_end forward_follow(const struct chk_scenario *scenario, const struct gr
 
 const char *forward_replay(const struct chk_scenario *scenario, const char *steps, struct graph *out,
                            struct trace *trace, enum run_end *end) {
-    *trace = (struct trace){.steps = 0};
+    futex_several = *steps == '*';
+    *trace = (struct trace){.string = {futex_several ? '*' : 0}};
     trace_out = trace;
     way = BY_STRING;
-    string = steps;
+    string = steps + futex_several;
     string_error = NULL;
     forward.retry = false;
     memory_new_search();
     *end = run_forward(scenario, out);
     trace_out = NULL;
+    if (*end == RUN_RESTART) string_error = "a * is missing before the first step: several threads sleep on one futex";
     if (!string_error && *string && *end != RUN_VIOLATION) string_error = "more steps than the scenario has";
     return string_error;
 }

@@ -2,11 +2,18 @@
  *
  * The cell holds a count of wake calls in its upper half and the sleepers, oldest first, four bits each, below it. A wait reads
  * the queue, reads the word, and joins the queue only if the queue has not changed in between; so, as under the kernel's
- * bucket lock, a waker either finds the sleeper or has its stores seen by the sleeper's read of the word. */
+ * bucket lock, a waker either finds the sleeper or has its stores seen by the sleeper's read of the word.
+ *
+ * That is needed where several threads may sleep on one word. As long as a search has seen only one on each, a count of wake calls
+ * says the same with far fewer executions (api.c); when it meets a second, it begins again with queues. */
 #ifndef CHECK_FUTEX_H
 #define CHECK_FUTEX_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/* Queues are in use: set when a search meets a second sleeper, or by a replay string. */
+extern bool futex_several;
 
 enum { FUTEX_SLEEPER_BITS = 4, FUTEX_SLEEPERS = 8 };
 

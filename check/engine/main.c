@@ -178,8 +178,8 @@ static int replay(const char *text) {
     if (!colon) return replay_usage("no : after the model");
     unsigned which = parse_model(at + 1, (size_t)(colon - at - 1));
     if (!which) return replay_usage("the model is none of c11, tso, sc");
-    if (strspn(colon + 1, "0123456abcdefghijklmnopqrstuvwxyz") != strlen(colon + 1) ||
-        (colon[1] && (colon[1] < '0' || colon[1] > '6')))
+    const char *steps = colon + 1 + (colon[1] == '*');
+    if (strspn(steps, "0123456abcdefghijklmnopqrstuvwxyz") != strlen(steps) || (*steps && (*steps < '0' || *steps > '6')))
         return replay_usage("a step is a digit 0 to 6 with perhaps a letter behind it");
     const struct chk_scenario *s = NULL;
     for (unsigned i = 0; i < scenario_count; i++)

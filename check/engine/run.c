@@ -57,6 +57,11 @@ void run_discard(void) {
     abort();
 }
 
+void run_restart(void) {
+    leave_run(RUN_RESTART);
+    abort();
+}
+
 void run_violation(enum chk_flaw flaw, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

@@ -28,6 +28,7 @@ enum run_end {
     RUN_VIOLATION,
     RUN_DISCARDED, /* the strategy found the graph impossible, or a thread stopped by chk_stop */
     RUN_TOO_LONG,
+    RUN_RESTART, /* the search must begin again, on another assumption */
 };
 
 enum wait { WAIT_NONE, WAIT_SPIN, WAIT_LOCK, WAIT_FUTEX, WAIT_ROUNDS, WAIT_STOP };
@@ -59,6 +60,7 @@ enum run_end run_once(const struct chk_scenario *scenario, struct graph *g, cons
 
 /* For strategies, from within a thread. */
 void run_discard(void) __attribute__((noreturn));
+void run_restart(void) __attribute__((noreturn));
 
 /* A violation in the current thread, in setup or in finish; ends the run. */
 void run_violation(enum chk_flaw flaw, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));

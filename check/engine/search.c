@@ -8,6 +8,7 @@
  * the one where everything taken back had seen, or been, the newest at the time (`taken_back_is_maximal`). */
 #include "search.h"
 
+#include "futex.h"
 #include "memory.h"
 #include "model.h"
 
@@ -185,35 +186,43 @@ void search_count(struct search_result *result, enum run_end end) {
     result->discarded += end == RUN_DISCARDED;
 }
 
+/* 0: go on; 1: the search is over; 2: begin again. */
+static int judge_run(const struct search_limits *limits, struct search_result *result) {
+    switch (run.end) {
+    case RUN_VIOLATION:
+        result->verdict = V_VIOLATION;
+        result->flaw = run.flaw;
+        memcpy(result->what, run.what, sizeof result->what);
+        return 1;
+    case RUN_TOO_LONG:
+        result->verdict = V_CAPPED;
+        result->capped_by = "a thread has too many events";
+        return 1;
+    case RUN_RESTART: return 2;
+    default: search_count(result, run.end);
+    }
+    if (result->complete + result->blocked + result->cut < limits->executions || stack.count == 0) return 0;
+    result->verdict = V_CAPPED;
+    result->capped_by = "the limit on executions";
+    return 1;
+}
+
 void search_all(const struct chk_scenario *scenario, const struct search_limits *limits, struct search_result *result) {
     static struct graph g;
-    *result = (struct search_result){.verdict = V_EXHAUSTED, .graph = &g};
-    stack.count = 0;
-    stack.used = 0;
     memory_new_search();
-    graph_clear(&g);
-    graph_push(&stack, &g);
-    while (graph_pop(&stack, &g)) {
-        while (g.count[0] < cell_count)
-            graph_add_cell(&g, cells[g.count[0]].initial);
-        switch (run_once(scenario, &g, &all)) {
-        default: search_count(result, run.end); break;
-        case RUN_VIOLATION:
-            result->verdict = V_VIOLATION;
-            result->flaw = run.flaw;
-            memcpy(result->what, run.what, sizeof result->what);
-            return;
-        case RUN_TOO_LONG:
-            result->verdict = V_CAPPED;
-            result->capped_by = "a thread has too many events";
-            return;
+    futex_several = false;
+    for (int over = 2; over == 2;) {
+        *result = (struct search_result){.verdict = V_EXHAUSTED, .graph = &g};
+        stack.count = 0;
+        stack.used = 0;
+        graph_clear(&g);
+        graph_push(&stack, &g);
+        for (over = 0; over == 0 && graph_pop(&stack, &g);) {
+            while (g.count[0] < cell_count)
+                graph_add_cell(&g, cells[g.count[0]].initial);
+            run_once(scenario, &g, &all);
+            over = judge_run(limits, result);
+            if (limits->progress && result->complete % 65536 == 65535) search_progress(scenario, result);
         }
-        uint64_t executions = result->complete + result->blocked + result->cut;
-        if (executions >= limits->executions && stack.count > 0) {
-            result->verdict = V_CAPPED;
-            result->capped_by = "the limit on executions";
-            return;
-        }
-        if (limits->progress && executions % 65536 == 0) search_progress(scenario, result);
     }
 }

@@ -7,7 +7,10 @@
  *         spin_wait(&spin);
  *
  * so that one place decides how to wait, and so that the model checker knows a loop from straight code: an iteration
- * that only read blocks there until one of the cells it read changes, instead of being explored for ever. */
+ * that only read blocks there until one of the cells it read changes, instead of being explored for ever.
+ *
+ * A loop that retries a compare-and-swap is the same to the checker, but somebody else has just made progress: it ends with
+ * spin_retry, which goes round at once. Only if a failed round leaves nothing behind that others could see. */
 #ifndef WEFT_BASE_SPIN_H
 #define WEFT_BASE_SPIN_H
 
@@ -22,6 +25,7 @@ uint32_t chk_spin_begin(void);
 uint32_t chk_spin_wait(uint32_t mark);
 static inline struct spin spin_begin(void) { return (struct spin){chk_spin_begin()}; }
 static inline void spin_wait(struct spin *spin) { spin->rounds = chk_spin_wait(spin->rounds); }
+static inline void spin_retry(struct spin *spin) { spin_wait(spin); }
 static inline void spin_pause(void) {}
 #else
 #include <sched.h>
@@ -49,6 +53,8 @@ static inline void spin_wait(struct spin *spin) {
         sched_yield();
     }
 }
+
+static inline void spin_retry(struct spin *spin) { (void)spin; }
 #endif
 
 #endif

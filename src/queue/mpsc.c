@@ -1,0 +1,74 @@
+#include "queue/mpsc.h"
+
+#include "base/spin.h"
+
+/* What head points to in a closed box. Never looked into. */
+static struct mpsc_node mpsc_mark;
+
+void mpsc_init(struct mpsc *box) {
+    atom_store_rlx(&box->head, NULL); /* relaxed: nobody else knows the box yet */
+    box->taken = NULL;
+}
+
+enum mpsc_pushed mpsc_push(struct mpsc *box, struct mpsc_node *node) {
+    for (struct spin spin = spin_begin();; spin_retry(&spin)) {
+        /* Relaxed, as is a failed CAS: the value is passed on in next, never followed. */
+        struct mpsc_node *head = atom_load_rlx(&box->head);
+        if (head == &mpsc_mark) return MPSC_CLOSED;
+        node->next = head;
+        /* Pairs with the swap in mpsc_take: without it the consumer could read the message before it is written. The swap
+         * reads the newest push; the older ones come with it, being followed by nothing but such pushes. */
+        if (atom_cas_rel_rlx(&box->head, &head, node)) return head ? MPSC_PUSHED : MPSC_PUSHED_FIRST;
+    }
+}
+
+/* Oldest first. */
+static struct mpsc_node *mpsc_turn_round(struct mpsc_node *newest) {
+    struct mpsc_node *list = NULL;
+    while (newest) {
+        struct mpsc_node *older = newest->next;
+        newest->next = list;
+        list = newest;
+        newest = older;
+    }
+    return list;
+}
+
+static struct mpsc_node *mpsc_take(struct mpsc *box, struct mpsc_node *leave) {
+    /* Pairs with the CAS in mpsc_push. */
+    struct mpsc_node *newest = atom_swap_acq(&box->head, leave);
+    return newest == &mpsc_mark ? NULL : mpsc_turn_round(newest);
+}
+
+struct mpsc_node *mpsc_pop(struct mpsc *box) {
+    if (!box->taken) {
+        /* Relaxed: only saves the swap; NULL is what a swap might have found a moment earlier. */
+        struct mpsc_node *head = atom_load_rlx(&box->head);
+        if (!head || head == &mpsc_mark) return NULL;
+        box->taken = mpsc_take(box, NULL);
+    }
+    struct mpsc_node *node = box->taken;
+    box->taken = node->next;
+    return node;
+}
+
+struct mpsc_node *mpsc_close(struct mpsc *box) {
+    struct mpsc_node *rest = mpsc_take(box, &mpsc_mark), *first = box->taken;
+    box->taken = NULL;
+    if (!first) return rest;
+    struct mpsc_node *last = first;
+    while (last->next)
+        last = last->next;
+    last->next = rest;
+    return first;
+}
+
+bool mpsc_is_empty(struct mpsc *box) {
+    if (box->taken) return false;
+    struct mpsc_node *head = atom_load_rlx(&box->head); /* relaxed: nothing is read through it */
+    return !head || head == &mpsc_mark;
+}
+
+bool mpsc_is_closed(struct mpsc *box) {
+    return atom_load_rlx(&box->head) == &mpsc_mark; /* relaxed: nothing is read through it */
+}

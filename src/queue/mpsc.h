@@ -1,0 +1,56 @@
+/* The mailbox: many producers, one consumer, linked through the messages themselves.
+ *
+ * Who may call what. "Consumer" is one thread at a time: whoever runs the process the box belongs to.
+ *
+ *   mpsc_init            nobody else knows the box yet
+ *   mpsc_push            any        lock-free
+ *   mpsc_pop, mpsc_close consumer
+ *   mpsc_is_empty        consumer   exact: nothing pushed before is left
+ *   mpsc_is_closed       any        once true, always true
+ *
+ * Producers push onto a stack; the consumer takes the whole stack in one swap and turns it round into a list of its own.
+ *
+ *   M1  head is NULL, the newest message pushed since the consumer last took all, or the mark of a closed box.
+ *   M2  A message belongs to its producer until the push succeeds, to the box until popped or returned by close, and then to
+ *       the consumer. A push that fails keeps it with the producer.
+ *   M3  Messages of one producer come out in the order in which they were pushed, and the box has one order in all: that of
+ *       the successful pushes.
+ *   M4  Of the pushes that come between two takes of the consumer, one is told that the box was empty: that one wakes the
+ *       consumer. (What the consumer has taken and not popped yet does not count: it is awake then.)
+ *   M5  Everything pushed before the close is returned by it or was popped; every later push fails. */
+#ifndef WEFT_QUEUE_MPSC_H
+#define WEFT_QUEUE_MPSC_H
+
+#include "base/atom.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+struct mpsc_node {
+    struct mpsc_node *next;
+};
+
+struct mpsc {
+    ATOM_PTR(struct mpsc_node) head; /* any */
+    struct mpsc_node *taken;         /* consumer: oldest first */
+};
+
+enum mpsc_pushed {
+    MPSC_CLOSED = -EPIPE, /* refused: the message is still the caller's */
+    MPSC_PUSHED = 0,
+    MPSC_PUSHED_FIRST = 1, /* M4: the caller wakes the consumer */
+};
+
+void mpsc_init(struct mpsc *box);
+enum mpsc_pushed mpsc_push(struct mpsc *box, struct mpsc_node *node);
+
+/* The oldest message, or NULL. */
+struct mpsc_node *mpsc_pop(struct mpsc *box);
+
+/* Closes the box and returns what is left in it, oldest first, linked by next. Closing again returns NULL. */
+struct mpsc_node *mpsc_close(struct mpsc *box);
+
+bool mpsc_is_empty(struct mpsc *box);
+bool mpsc_is_closed(struct mpsc *box);
+
+#endif
