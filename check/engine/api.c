@@ -127,7 +127,7 @@ static int futex_wait_alone(struct futex *futex, atom_u32 *word, uint32_t expect
     if (run_load(memory_cell((uintptr_t)word, 4), O_RLX, PC) != expected) return -EAGAIN;
     if (deadline != SYS_FOREVER && run_choose(2, PC) == 1) return -ETIMEDOUT;
     for (unsigned from = run_at(); run_load(CELL(futex->wakes), O_ACQ, PC) == wakes;)
-        run_block(WAIT_FUTEX, from);
+        run_block(deadline == SYS_FOREVER ? WAIT_FUTEX : WAIT_DEADLINE, from);
     return 0;
 }
 
@@ -148,7 +148,7 @@ static int futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline) {
     if (!futex_join(futex, word, expected)) return -EAGAIN;
     if (deadline != SYS_FOREVER && run_choose(2, PC) == 1 && futex_give_up(futex)) return -ETIMEDOUT;
     for (unsigned from = run_at(); run_load(CELL(futex->woken[run.current]), O_ACQ, PC) == woken;)
-        run_block(WAIT_FUTEX, from);
+        run_block(deadline == SYS_FOREVER ? WAIT_FUTEX : WAIT_DEADLINE, from);
     return 0;
 }
 

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SCENARIOS = 512, EXIT_USAGE = 2 };
+enum { SCENARIOS = 1024, EXIT_USAGE = 2 };
 static struct chk_scenario *scenarios[SCENARIOS];
 static unsigned scenario_count;
 
@@ -296,6 +296,10 @@ int main(int argc, char **argv) {
             else
                 failed++;
         }
+    }
+    if (passed + failed == 0) {
+        fprintf(stderr, "weft check: none of these scenarios is meant for that model\n");
+        return EXIT_USAGE;
     }
     printf("%u passed, %u failed\n", passed, failed);
     return failed ? 1 : 0;

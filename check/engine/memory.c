@@ -195,6 +195,8 @@ static struct shadow *shadow_of(uintptr_t word) {
 
 static void race(uintptr_t address, const char *mine, unsigned other, const char *theirs) {
     char name[64];
+    if (*mine == 'f')
+        run_violation(CHK_USE_AFTER_FREE, "thread %u frees a block while thread %u may still use it", run.current - 1, other - 1);
     run_violation(CHK_RACE, "plain %s of %s by thread %u races with a %s by thread %u", mine,
                   memory_name(address, name, sizeof name), run.current - 1, theirs, other - 1);
 }
@@ -208,13 +210,15 @@ static bool unseen(per_byte at, uint8_t seen, per_byte bytes) {
     return any != 0;
 }
 
-static void plain_word(uintptr_t word, per_byte bytes, vclock clock, bool write) {
+/* `how`: "read", "write" or "free", which is a write to all of a block. */
+static void plain_word(uintptr_t word, uintptr_t address, per_byte bytes, vclock clock, const char *how) {
+    bool write = *how != 'r';
     struct shadow *s = shadow_of(word);
     unsigned t = run.current;
     for (unsigned u = 1; u <= run.threads; u++) {
         if (u == t) continue;
-        if (unseen(s->write_at[u], clock[u], bytes)) race(word, write ? "write" : "read", u, "write");
-        if (write && unseen(s->read_at[u], clock[u], bytes)) race(word, "write", u, "read");
+        if (unseen(s->write_at[u], clock[u], bytes)) race(address, how, u, "write");
+        if (write && unseen(s->read_at[u], clock[u], bytes)) race(address, how, u, "read");
     }
     /* Ordered before another thread's access once that thread has seen this thread's next event. */
     uint8_t next = (uint8_t)(run_at() + 1);
@@ -236,7 +240,7 @@ void memory_plain(uintptr_t address, unsigned size, bool write, uintptr_t pc) {
     for (uintptr_t word = address & ~(uintptr_t)7; word < address + size; word += 8) {
         unsigned from = address > word ? (unsigned)(address - word) : 0;
         unsigned to = address + size < word + 8 ? (unsigned)(address + size - word) : 8;
-        plain_word(word, byte_mask(from, to), clock, write);
+        plain_word(word, address, byte_mask(from, to), clock, write ? "write" : "read");
     }
 }
 
@@ -257,7 +261,7 @@ void memory_free(void *address, uintptr_t pc) {
                                   run.current - 1, u - 1);
             }
         for (uintptr_t word = block->address; word < block->address + block->size; word += 8)
-            plain_word(word, byte_mask(0, 8), clock, true);
+            plain_word(word, word, byte_mask(0, 8), clock, "free");
     }
     block->freed = true;
 }

@@ -121,7 +121,7 @@ void report_trace(const struct chk_scenario *scenario, struct graph *g, const st
         static const char *const how[] = {"",
                                           "waits in a loop",
                                           "waits for a lock",
-                                          "sleeps on a futex",
+                                          "sleeps on a futex", "sleeps until its deadline",
                                           "goes round without progress",
                                           "stopped by the scenario"};
         if (run.thread[t].state == RUN_BLOCKED_HERE) printf("      thread %u %s\n", t - 1, how[run.thread[t].wait]);

@@ -260,7 +260,7 @@ static void extend(void) {
 
 static void judge_waiting(void) {
     unsigned waiting = 0;
-    bool futex = false, rounds = false;
+    bool futex = false, rounds = false, deadline = false;
     for (unsigned t = 1; t <= run.threads; t++) {
         if (run.thread[t].state != RUN_BLOCKED_HERE) continue;
         if (run.thread[t].wait == WAIT_STOP) {
@@ -269,10 +269,12 @@ static void judge_waiting(void) {
         }
         waiting |= 1u << t;
         futex |= run.thread[t].wait == WAIT_FUTEX;
+        deadline |= run.thread[t].wait == WAIT_DEADLINE;
         rounds |= run.thread[t].wait == WAIT_ROUNDS;
     }
     if (!waiting) return;
     run.end = rounds ? RUN_CUT : RUN_BLOCKED;
+    if (deadline) return;
     for (unsigned t = 1; t <= run.threads; t++)
         if ((waiting & 1u << t) && !saw_newest(t)) return;
     int length = 0;

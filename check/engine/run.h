@@ -31,7 +31,8 @@ enum run_end {
     RUN_RESTART, /* the search must begin again, on another assumption */
 };
 
-enum wait { WAIT_NONE, WAIT_SPIN, WAIT_LOCK, WAIT_FUTEX, WAIT_ROUNDS, WAIT_STOP };
+/* WAIT_DEADLINE: as WAIT_FUTEX, but time would end it; what follows then is explored where it does. */
+enum wait { WAIT_NONE, WAIT_SPIN, WAIT_LOCK, WAIT_FUTEX, WAIT_DEADLINE, WAIT_ROUNDS, WAIT_STOP };
 
 struct run_thread {
     void *sp;

@@ -1,5 +1,5 @@
-/* Causality across three and four threads: WRC, ISA2, RWC, W+RWC, IRIW. Release and acquire carry causes along a chain of
- * threads; they do not make independent stores appear in one order to everybody. Only seq_cst does that. */
+/* Causality across three and four threads: WRC, ISA2, RWC, W+RWC, IRIW. Release and acquire carry causes along a chain
+ * of threads; they do not make independent stores appear in one order to everybody. Only seq_cst does that. */
 #include "base/atom.h"
 #include "chk.h"
 
@@ -157,6 +157,23 @@ SCENARIO(w_rwc_mixed_rlx, .about = "W+RWC, the store of x only relaxed", .setup 
          .threads = {wrwc_first, wrwc_read_sc, rwc_last_sc}, .finish = rwc_outcome, .flawed_in = CHK_C11,
          .flaw = CHK_ASSERT)
 
+/* Announced through x itself: to count, the way from the seq_cst store of x to the seq_cst load of y must leave x and
+ * come to y from another cell (RC11's "different location" condition). */
+static void wrwc_first_same(void) {
+    atom_store_sc(&x, 1);
+    atom_store_rel(&x, 2);
+}
+static void wrwc_read_same(void) {
+    r0 = atom_load_acq(&x);
+    r1 = atom_load_sc(&y);
+}
+static void wrwc_same_outcome(void) {
+    chk_assert(!(r0 == 2 && r1 == 0 && r2 == 0), "x before y for one thread is not y before x for another");
+}
+SCENARIO(w_rwc_same_cell, .about = "W+RWC, x announced by a second store to x", .setup = names,
+         .threads = {wrwc_first_same, wrwc_read_same, rwc_last_sc}, .finish = wrwc_same_outcome, .flawed_in = CHK_C11,
+         .flaw = CHK_ASSERT)
+
 /* Z6.U (Lahav et al., PLDI 2017): C11 as first printed forbids it, POWER shows it, RC11 allows it: a seq_cst order
  * between two seq_cst accesses that only a mixture of orders connects is too much to ask. */
 
@@ -183,3 +200,14 @@ static void z6_first_sc(void) {
 }
 SCENARIO(z6_u_sc, .about = "Z6.U with every store seq_cst", .setup = names,
          .threads = {z6_first_sc, z6_middle, z6_last}, .finish = z6_outcome)
+
+static void z6_middle_same(void) {
+    r0 = atom_load_acq(&y);
+    r1 = atom_load_sc(&y);
+}
+static void z6_same_outcome(void) {
+    chk_assert(!(r0 == 1 && r1 == 1 && r2 == 0 && atom_load_rlx(&y) == 3), "who replaces y after it was seen sees x");
+}
+SCENARIO(z6_same_cell, .about = "Z6.U with two loads of y, acquire and seq_cst, in the middle", .setup = names,
+         .threads = {z6_first, z6_middle_same, z6_last}, .finish = z6_same_outcome, .flawed_in = CHK_C11,
+         .flaw = CHK_ASSERT)

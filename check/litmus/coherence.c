@@ -1,5 +1,6 @@
-/* Coherence: all threads agree on the order of the stores to one cell, and no thread sees it run backwards. True in every
- * model even for relaxed accesses. Then the two-cell shapes in which that order of stores takes part: 2+2W, R and S. */
+/* Coherence: all threads agree on the order of the stores to one cell, and no thread sees it run backwards. True in
+ * every model even for relaxed accesses. Then the two-cell shapes in which that order of stores takes part: 2+2W, R
+ * and S. */
 #include "base/atom.h"
 #include "chk.h"
 

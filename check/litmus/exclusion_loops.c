@@ -1,4 +1,5 @@
-/* Mutual exclusion from loads and stores, continued: Dekker, who takes his flag back while he waits, and Lamport's bakery. */
+/* Mutual exclusion from loads and stores, continued: Dekker, who takes his flag back while he waits, and Lamport's
+ * bakery. */
 #include "base/atom.h"
 #include "base/spin.h"
 #include "chk.h"

@@ -1,5 +1,6 @@
 /* Memory: use after free, double free, leaks, and who may free what is shared. */
 #include "base/atom.h"
+#include "base/spin.h"
 #include "chk.h"
 #include "sys/sys.h"
 
@@ -8,6 +9,7 @@ struct block {
     uint32_t value;
 };
 SHARED ATOM_PTR(struct block) slot;
+SHARED atom_u32 done;
 
 static struct block *block_new(uint32_t holders) {
     struct block *b = sys->alloc(sizeof *b);
@@ -108,3 +110,26 @@ static void hold_fence(void) {
 }
 SCENARIO(heap_holders_fence, .about = "release at the subtraction, an acquire fence before the free",
          .setup = one_block, .threads = {hold_fence, hold_fence})
+
+/* Plain use only, and word that it is over by a flag. */
+
+static void use_then_flag(void) {
+    struct block *b = atom_load_acq(&slot);
+    chk_assert(b->value == 42, "the block is whole");
+    atom_store_rel(&done, 1);
+}
+static void use_then_flag_rlx(void) {
+    struct block *b = atom_load_acq(&slot);
+    chk_assert(b->value == 42, "the block is whole");
+    atom_store_rlx(&done, 1);
+}
+static void wait_and_free(void) {
+    struct spin spin = spin_begin();
+    while (atom_load_acq(&done) == 0)
+        spin_wait(&spin);
+    block_free(atom_load_rlx(&slot));
+}
+SCENARIO(heap_free_after_use, .about = "the block is freed once its user has said that he is done", .setup = one_block,
+         .threads = {use_then_flag, wait_and_free})
+SCENARIO(heap_free_unordered, .about = "the user says so without releasing his use", .setup = one_block,
+         .threads = {use_then_flag_rlx, wait_and_free}, .flawed_in = CHK_C11, .flaw = CHK_USE_AFTER_FREE)

@@ -1,5 +1,5 @@
-/* IRIW, independent reads of independent writes: two threads store to two cells, two more read both in opposite orders. The
- * outcome asked for is that the readers disagree about which store came first. */
+/* IRIW, independent reads of independent writes: two threads store to two cells, two more read both in opposite orders.
+ * The outcome asked for is that the readers disagree about which store came first. */
 #include "base/atom.h"
 #include "chk.h"
 

@@ -1,5 +1,6 @@
-/* Message passing: one thread writes data and then raises a flag, the other sees the flag and reads the data. The outcome
- * asked for is the flag seen and the data missed. x86 never shows it; C11 does unless a release meets an acquire. */
+/* Message passing: one thread writes data and then raises a flag, the other sees the flag and reads the data. The
+ * outcome asked for is the flag seen and the data missed. x86 never shows it; C11 does unless a release meets an
+ * acquire. */
 #include "base/atom.h"
 #include "chk.h"
 

@@ -1,6 +1,6 @@
 /* Release sequences as C++20 has them: a release store, and the read-modify-writes that follow it in the cell, whoever
- * makes them. An acquire load that sees any of these synchronises with the release. A plain store, even by the releasing
- * thread, ends the sequence (C++11 still let the thread's own stores continue it). */
+ * makes them. An acquire load that sees any of these synchronises with the release. A plain store, even by the
+ * releasing thread, ends the sequence (C++11 still let the thread's own stores continue it). */
 #include "base/atom.h"
 #include "chk.h"
 

@@ -287,3 +287,31 @@ SCENARIO(sb3_sc, .about = "SB of three threads in a ring, seq_cst", .setup = nam
 SCENARIO(sb3_one_rlx, .about = "SB of three threads in a ring, one of them relaxed", .setup = names,
          .threads = {ring_0, ring_1, ring_2_rlx}, .finish = all_missed, .flawed_in = CHK_C11 | CHK_TSO,
          .flaw = CHK_ASSERT)
+
+/* One heavy fence between two light ones. The kernel's membarrier forbids the outcome; the pairwise promise of the two
+ * fences does not, and that is all that the checker (and the code it checks) may rely on. */
+static void ring_0_light(void) {
+    atom_store_rlx(&x, 1);
+    chk_fence_light();
+    r0 = atom_load_rlx(&y);
+}
+static void ring_1_heavy(void) {
+    atom_store_rlx(&y, 1);
+    chk_fence_heavy();
+    r1 = atom_load_rlx(&z);
+}
+static void ring_2_light(void) {
+    atom_store_rlx(&z, 1);
+    chk_fence_light();
+    r2 = atom_load_rlx(&x);
+}
+static void ring_2_heavy(void) {
+    atom_store_rlx(&z, 1);
+    chk_fence_heavy();
+    r2 = atom_load_rlx(&x);
+}
+SCENARIO(sb3_light_heavy_light, .about = "SB of three threads, two light fences next to each other in the ring",
+         .setup = names, .threads = {ring_0_light, ring_1_heavy, ring_2_light}, .finish = all_missed,
+         .flawed_in = CHK_C11 | CHK_TSO, .flaw = CHK_ASSERT)
+SCENARIO(sb3_light_heavy_heavy, .about = "SB of three threads, no two light fences next to each other in the ring",
+         .setup = names, .threads = {ring_0_light, ring_1_heavy, ring_2_heavy}, .finish = all_missed)

@@ -4,9 +4,12 @@
 #include "chk.h"
 #include "sys/sys.h"
 
+#include <errno.h>
+
 SHARED atom_u32 word, ready, sleepers, flag[2];
 SHARED struct chk_mutex mutex[2];
 SHARED uint32_t count;
+SHARED int returned;
 
 static void names(void) {
     chk_name(&word, "word");
@@ -64,6 +67,40 @@ static void no_wake(void) {
 }
 SCENARIO(futex_no_wake, .about = "futex: the word changes but nobody is woken", .setup = names,
          .threads = {sleep_on_word, no_wake}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+static void sleep_rlx(void) {
+    while (atom_load_rlx(&word) == 0)
+        sys->futex_wait(&word, 0, SYS_FOREVER);
+    chk_assert(count == 7, "what was written before the wake-up is seen");
+}
+SCENARIO(futex_rlx, .about = "futex: the word read relaxed: who need not sleep has acquired nothing", .setup = names,
+         .threads = {sleep_rlx, wake_1}, .flawed_in = CHK_C11, .flaw = CHK_RACE)
+
+/* What a wait returns. */
+
+static void word_1(void) {
+    names();
+    atom_store_rlx(&word, 1);
+}
+static void sleep_forever(void) { returned = sys->futex_wait(&word, 0, SYS_FOREVER); }
+static void sleep_a_while(void) { returned = sys->futex_wait(&word, 0, 1); }
+static void said_again(void) { chk_assert(returned == -EAGAIN, "a wait on another value returns at once"); }
+static void not_timed_out(void) { chk_assert(returned != -ETIMEDOUT, "the deadline did not pass"); }
+static void timed_out(void) { chk_assert(returned == -ETIMEDOUT, "the deadline passed"); }
+SCENARIO(futex_differs, .about = "futex: a wait returns when the word differs", .setup = word_1,
+         .threads = {sleep_forever}, .finish = said_again)
+SCENARIO(futex_deadline, .about = "futex: a wait with a deadline ends without a waker", .setup = names,
+         .threads = {sleep_a_while}, .finish = timed_out)
+SCENARIO(futex_deadline_passes, .about = "futex: the deadline may pass although a waker comes", .setup = names,
+         .threads = {sleep_a_while, wake_1}, .finish = not_timed_out, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+
+/* A limit: the kernel may return from a wait for no reason, the checker does not explore that. */
+static void sleep_no_loop(void) {
+    if (atom_load_acq(&word) == 0) sys->futex_wait(&word, 0, SYS_FOREVER);
+    chk_assert(atom_load_acq(&word) == 1, "whoever was woken finds the word changed");
+}
+SCENARIO(futex_no_loop, .about = "futex: a wait outside a loop; wrong, but out of the checker's sight", .setup = names,
+         .threads = {sleep_no_loop, wake_1})
 
 /* Check one cell, sleep on another that does not change. */
 
@@ -198,6 +235,18 @@ static void lock_twice(void) {
 }
 SCENARIO(deadlock_lock_twice, .about = "a thread waits for the mutex it holds", .setup = names, .threads = {lock_twice},
          .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
+
+static void lock_and_keep(void) {
+    chk_lock(&mutex[0]);
+    count++;
+}
+static void lock_0(void) {
+    chk_lock(&mutex[0]);
+    count++;
+    chk_unlock(&mutex[0]);
+}
+SCENARIO(deadlock_kept, .about = "a thread ends with the mutex in its pocket", .setup = names,
+         .threads = {lock_and_keep, lock_0}, .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
 
 /* Loops. */
 

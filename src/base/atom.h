@@ -12,9 +12,9 @@
  * A compare-and-swap names two orders, success then failure, and is never spurious.
  *
  * There are no bare fences, because race detectors cannot see them. The one pair that exists is asymmetric:
- * atom_fence_light() on the side that runs often, sys_fence_heavy() (sys/sys.h) on the side that is about to sleep anyway.
- * One light and one heavy fence order a store before a later load on both sides as two full fences would; two light
- * ones order nothing. */
+ * atom_fence_light() on the side that runs often, sys_fence_heavy() (sys/sys.h) on the side that is about to sleep
+ * anyway. One light and one heavy fence order a store before a later load on both sides as two full fences would; two
+ * light ones order nothing. */
 #ifndef WEFT_BASE_ATOM_H
 #define WEFT_BASE_ATOM_H
 
@@ -46,11 +46,20 @@ typedef struct {
 #define atom_store_rel(a, v) atomic_store_explicit(&(a)->cell, (v), memory_order_release)
 #define atom_store_sc(a, v) atomic_store_explicit(&(a)->cell, (v), memory_order_seq_cst)
 
-#define atom_swap_rlx(a, v) atomic_exchange_explicit(&(a)->cell, (v), memory_order_relaxed)
-#define atom_swap_acq(a, v) atomic_exchange_explicit(&(a)->cell, (v), memory_order_acquire)
-#define atom_swap_rel(a, v) atomic_exchange_explicit(&(a)->cell, (v), memory_order_release)
-#define atom_swap_acqrel(a, v) atomic_exchange_explicit(&(a)->cell, (v), memory_order_acq_rel)
-#define atom_swap_sc(a, v) atomic_exchange_explicit(&(a)->cell, (v), memory_order_seq_cst)
+/* The old value is always used, if only by the empty asm: clang makes a plain store of a swap whose result nobody wants, and a
+ * store does not continue a release sequence. */
+#define ATOM_SWAP(a, v, order)                                                                                         \
+    ({                                                                                                                 \
+        __typeof__(atomic_load_explicit(&(a)->cell, memory_order_relaxed)) atom_old =                                  \
+            atomic_exchange_explicit(&(a)->cell, (v), memory_order_##order);                                           \
+        __asm__ volatile("" ::"r"(atom_old));                                                                          \
+        atom_old;                                                                                                      \
+    })
+#define atom_swap_rlx(a, v) ATOM_SWAP(a, v, relaxed)
+#define atom_swap_acq(a, v) ATOM_SWAP(a, v, acquire)
+#define atom_swap_rel(a, v) ATOM_SWAP(a, v, release)
+#define atom_swap_acqrel(a, v) ATOM_SWAP(a, v, acq_rel)
+#define atom_swap_sc(a, v) ATOM_SWAP(a, v, seq_cst)
 
 #define atom_add_rlx(a, v) atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_relaxed)
 #define atom_add_acq(a, v) atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_acquire)
