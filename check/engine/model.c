@@ -224,7 +224,11 @@ static unsigned rank_of(struct graph *g, const struct event *e) {
 enum { NODE_MAX = 256 };
 struct node {
     eid name;
-    bool fence, light;
+    bool fence, heavy;
+    /* A light fence orders only across a heavy one: what follows it is behind the heavy fence that came before it, what precedes
+     * it is ahead of the heavy fence that comes after it. By itself it says nothing. So it is two nodes: one that is
+     * entered from a heavy fence only, and one that is left to a heavy fence only. */
+    bool light_after, light_before;
     /* Fences: the least rank in each cell of what follows, and the greatest of what comes before (of all, of writes). */
     uint16_t *least_after, *most_before, *most_write_before;
 };
@@ -237,8 +241,10 @@ static void collect_nodes(struct graph *g) {
         for (unsigned i = 0; i < g->count[t]; i++) {
             const struct event *e = &g->event[t][i];
             bool fence = e->kind == K_FENCE, light = fence && e->order == O_LIGHT;
-            if (e->order < O_SC || e->kind == K_CHOICE || node_count == NODE_MAX) continue;
-            node[node_count++] = (struct node){.name = EID(t, i), .fence = fence, .light = light};
+            if (e->order < O_SC || e->kind == K_CHOICE || node_count + light >= NODE_MAX) continue;
+            bool heavy = fence && e->order == O_HEAVY;
+            node[node_count++] = (struct node){.name = EID(t, i), .fence = fence, .heavy = heavy, .light_after = light};
+            if (light) node[node_count++] = (struct node){.name = EID(t, i), .fence = true, .light_before = true};
         }
 }
 
@@ -289,15 +295,13 @@ static void rank_fence(struct graph *g, struct node *n, unsigned slot) {
 
 static bool nodes_ordered(struct graph *g, const struct node *a, const struct node *b) {
     struct event *x = graph_at(g, a->name), *y = graph_at(g, b->name);
+    if ((a->light_before && !b->heavy) || (b->light_after && !a->heavy) || (a->light_after && b->light_before)) return false;
     if (a->fence && b->fence) {
-        /* A light fence knows of heavy ones only. */
-        if ((a->light && y->order != O_HEAVY) || (b->light && x->order != O_HEAVY)) return false;
         if (clock_sees(y->hb, a->name)) return true;
         for (unsigned c = 0; c < g->count[0]; c++)
             if (a->least_after[c] < b->most_before[c]) return true;
         return false;
     }
-    if (a->light || b->light) return false;
     if (a->fence) return clock_sees(y->hb, a->name) || (y->kind == K_WRITE && a->least_after[y->cell] < rank_of(g, y));
     if (b->fence) return clock_sees(y->hb, a->name) || rank_of(g, x) < b->most_write_before[x->cell];
     return accesses_ordered(g, a->name, b->name);

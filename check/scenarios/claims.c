@@ -46,7 +46,7 @@ static void all_complete(void) {
 
 /* ---- ring ----------------------------------------------------------------------------------------------------------- */
 
-static struct ring rings[2]; /* thread 1's first action may be on the first, as a thief */
+static struct ring rings[3]; /* one a thread */
 
 static void ring_run(uint64_t entry) {
     entry = run(entry);
@@ -55,16 +55,17 @@ static void ring_run(uint64_t entry) {
 
 static void ring_set_up(unsigned count, unsigned wanted) {
     process_count = count;
-    ring_init(&rings[0]);
-    ring_init(&rings[1]);
+    for (unsigned i = 0; i < 3; i++)
+        ring_init(&rings[i]);
     for (unsigned id = 0; id < count; id++)
         ring_push(&rings[0], process_init(id, wanted));
 }
 static void ring_set_up_2x2(void) { ring_set_up(2, 2); }
 static void ring_set_up_3x1(void) { ring_set_up(3, 1); }
+static void ring_set_up_3x2(void) { ring_set_up(3, 2); }
 
 static void ring_finish(void) {
-    for (unsigned i = 0; i < 2; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         uint64_t entry;
         while ((entry = ring_take_next(&rings[i])) != ENTRY_NONE || (entry = ring_pop(&rings[i])) != ENTRY_NONE)
             if ((entry = run(entry)) != ENTRY_NONE) ring_push(&rings[i], entry);
@@ -79,13 +80,22 @@ static void ring_pop_twice(void) {
 }
 static void ring_thief(void) {
     uint64_t first;
-    if (ring_steal(&rings[1], &rings[0], &first) > 0) ring_run(first);
-    ring_run(ring_pop(&rings[1]));
+    if (ring_steal(&rings[chk_self()], &rings[0], &first) > 0) ring_run(first);
+    ring_run(ring_pop(&rings[chk_self()]));
+}
+static void ring_thief_twice(void) {
+    ring_thief();
+    ring_thief();
 }
 SCENARIO(ring_claims_3x1, .about = "3 processes that run once: owner pops twice, thief steals and pops",
          .setup = ring_set_up_3x1, .threads = {ring_pop_twice, ring_thief}, .finish = ring_finish)
 SCENARIO(ring_claims_2x2, .about = "2 processes that run twice: owner pops twice, thief steals and pops",
          .setup = ring_set_up_2x2, .threads = {ring_pop_twice, ring_thief}, .finish = ring_finish)
+
+SCENARIO(ring_claims_3x2, .about = "3 processes that run twice: owner pops twice, thief steals and pops twice",
+         .setup = ring_set_up_3x2, .threads = {ring_pop_twice, ring_thief_twice}, .finish = ring_finish)
+SCENARIO(ring_claims_two_thieves, .about = "2 processes that run twice: owner pops twice, two thieves",
+         .setup = ring_set_up_2x2, .threads = {ring_pop_twice, ring_thief, ring_thief}, .finish = ring_finish)
 
 /* The owner spawns: the state word is as new as the entry. */
 static void ring_set_up_spawn(void) {

@@ -17,7 +17,7 @@ static void pop(void) { item_got(deque_pop(&deque)); }
 
 static void steal(void) {
     uint64_t entry = ENTRY_NONE;
-    if (deque_steal(&deque, &entry) == 1) item_got(entry);
+    if (deque_steal(&deque, &entry) == 1) item_taken(entry);
 }
 
 static void drain(struct deque *from) {
@@ -143,7 +143,7 @@ static void set_up_four(void) {
 static void steal_half(void) {
     uint64_t first = ENTRY_NONE;
     int count = deque_steal_half(&deque_of_thief, &deque, &first);
-    if (count > 0) item_got(first);
+    if (count > 0) item_taken(first);
 }
 static void pop_twice(void) {
     pop();
@@ -163,7 +163,7 @@ static void set_up_thief_has_two(void) {
 }
 static void steal_from_thief(void) {
     uint64_t entry = ENTRY_NONE;
-    if (deque_steal(&deque_of_thief, &entry) == 1) item_got(entry);
+    if (deque_steal(&deque_of_thief, &entry) == 1) item_taken(entry);
 }
 SCENARIO(deque_steal_half_grows, .about = "the thief's own deque grows while it steals half and is robbed itself",
          .setup = set_up_thief_has_two, .threads = {pop, steal_half, steal_from_thief}, .finish = finish_5)

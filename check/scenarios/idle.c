@@ -1,33 +1,36 @@
 /* Sleepers and searchers: no item is left while a worker that could run it sleeps.
  *
- * The small scenarios use the real parker. In the larger ones a bed is a bare token cell that its worker watches: that the
- * parker is as good is shown by its own scenarios, and by I1 there is never more than one token under way.
+ * The small scenarios use the real parker. In the larger ones a bed is a bare token cell that its worker watches:
+ * that the parker is as good is shown by its own scenarios, and by I1 there is never more than one token under way.
  *
- * Where work comes from is reduced to one cell an item: published by a plain release store, as the owner of a run queue does,
- * and taken by a compare-and-swap. A worker that has taken its share ends: it stands for one that is busy for ever. So with as many shares as
- * items, an item that is left means a worker asleep for ever, which the checker reports as a lost wake-up. */
+ * Where work comes from is reduced to one cell an item: published by a plain release store, as the owner of a run
+ * queue does, and taken by a compare-and-swap. A worker that has taken its share ends: it stands for one that is busy
+ * for ever. So with as many shares as items, an item that is left means a worker asleep for ever, which the checker
+ * reports as a lost wake-up. */
 #include "queue/idle.h"
 #include "base/spin.h"
 #include "chk.h"
 #include "queue/parker.h"
 #include "sys/sys.h"
 
-enum { ITEMS = 3, WORKERS = 3, SOON = 1 };
+enum { ITEMS = 2, WORKERS = 3, SOON = 1 };
 enum { ABSENT, THERE, TAKEN };
 
 static struct idle idle;
 static struct parker beds[WORKERS];
 static atom_u32 tokens[WORKERS];
 static bool real_beds;
-static atom_u32 item[ITEMS];
+static atom_u32 item[ITEMS], stop;
 static unsigned items;
 SHARED unsigned payload[ITEMS];
 
 static void set_up(unsigned workers, unsigned count, bool with_parkers) {
-    static const char *const item_names[] = {"item[0]", "item[1]", "item[2]"};
+    static const char *const item_names[] = {"item[0]", "item[1]"};
     static const char *const bed_names[] = {"bed[0]", "bed[1]", "bed[2]"};
     items = count;
     real_beds = with_parkers;
+    atom_store_rlx(&stop, 0);
+    chk_name(&stop, "stop");
     idle_init(&idle, workers);
     chk_name(&idle.searching, "searching");
     for (unsigned i = 0; i < IDLE_WORDS; i++)
@@ -45,7 +48,12 @@ static void set_up(unsigned workers, unsigned count, bool with_parkers) {
 static void set_up_1_1(void) { set_up(1, 1, true); }
 static void set_up_1_2(void) { set_up(1, 2, true); }
 static void set_up_2_2(void) { set_up(2, 2, false); }
-static void set_up_3_3(void) { set_up(3, 3, false); }
+static void set_up_3_2(void) { set_up(3, 2, false); }
+static void set_up_2_0(void) { set_up(2, 0, false); }
+static void set_up_2_2_searcher(void) {
+    set_up_2_2();
+    chk_assert(idle_search(&idle), "worker 0 searches");
+}
 
 static void unpark(int worker) {
     if (worker == IDLE_NOBODY) return;
@@ -64,7 +72,8 @@ static int park(unsigned me, uint64_t deadline) {
     return 0;
 }
 
-/* ---- who brings work ---------------------------------------------------------------------------------------------- */
+/* ---- who brings work ----------------------------------------------------------------------------------------------
+ * */
 
 static void submit(unsigned i) {
     payload[i] = i + 100;
@@ -77,13 +86,16 @@ static void submit_both(void) {
     submit(0);
     submit(1);
 }
-static void submit_three(void) {
-    submit(0);
-    submit(1);
-    submit(2);
+
+/* Shutdown: every worker is told in person. */
+static void stop_all(void) {
+    atom_store_rel(&stop, 1);
+    for (unsigned i = 0; i < idle.workers; i++)
+        if (idle_wake_one(&idle, i)) unpark((int)i);
 }
 
-/* ---- workers ------------------------------------------------------------------------------------------------------- */
+/* ---- workers
+ * ------------------------------------------------------------------------------------------------------- */
 
 static bool take(void) {
     for (unsigned i = 0; i < items; i++) {
@@ -96,16 +108,16 @@ static bool take(void) {
     return false;
 }
 
-static bool look(void) {
+static bool look(bool stoppable) {
     for (unsigned i = 0; i < items; i++)
         if (atom_load_rlx(&item[i]) == THERE) return true;
-    return false;
+    return stoppable && atom_load_rlx(&stop) != 0;
 }
 
 /* Goes to sleep and comes back; returns whether the worker now searches. */
-static bool sleep_once(unsigned me, bool searching, uint64_t deadline) {
+static bool sleep_once(unsigned me, bool searching, uint64_t deadline, bool stoppable) {
     idle_enter(&idle, me, searching);
-    if (!look()) { /* recheck */
+    if (!look(stoppable)) { /* recheck */
         if (park(me, deadline) == 0) return true;
         searching = false;
     }
@@ -114,29 +126,33 @@ static bool sleep_once(unsigned me, bool searching, uint64_t deadline) {
     return true;
 }
 
-/* Has found nothing, goes to sleep, and then takes `share` items. `search`: asks to become a searcher before that.
- * `deadline`: of the first sleep. */
-static void work(unsigned share, bool search, uint64_t deadline) {
-    unsigned me = chk_self();
-    bool searching = search && idle_search(&idle);
-    for (bool found = searching && take();; found = take()) {
-        if (!found) {
-            searching = sleep_once(me, searching, deadline);
-            deadline = SYS_FOREVER;
-            continue;
+/* A worker that has found nothing goes to sleep, and then takes `share` items. `deadline`: of the first sleep. */
+static void work(unsigned me, unsigned share, bool searching, uint64_t deadline) {
+    for (;;) {
+        searching = sleep_once(me, searching, deadline, false);
+        deadline = SYS_FOREVER;
+        while (take()) {
+            if (searching) unpark(idle_found(&idle));
+            searching = false;
+            if (--share == 0) return;
         }
-        if (searching) unpark(idle_found(&idle));
-        searching = false;
-        if (--share == 0) return;
     }
 }
+static void works_once(void) { work(chk_self(), 1, false, SYS_FOREVER); }
+static void works_twice(void) { work(chk_self(), 2, false, SYS_FOREVER); }
+static void naps_once(void) { work(chk_self(), 1, false, SOON); }
+static void naps_twice(void) { work(chk_self(), 2, false, SOON); }
+static void searcher_works_once(void) { work(chk_self(), 1, true, SYS_FOREVER); }
+static void works_in_other_word(void) { work(2, 1, false, SYS_FOREVER); }
+static void asks_and_works_once(void) { work(chk_self(), 1, idle_search(&idle), SYS_FOREVER); }
+static void asks_and_works_twice(void) { work(chk_self(), 2, idle_search(&idle), SYS_FOREVER); }
 
-static void works_once(void) { work(1, false, SYS_FOREVER); }
-static void works_twice(void) { work(2, false, SYS_FOREVER); }
-static void searches_once(void) { work(1, true, SYS_FOREVER); }
-static void searches_twice(void) { work(2, true, SYS_FOREVER); }
-static void naps_once(void) { work(1, false, SOON); }
-static void naps_twice(void) { work(2, false, SOON); }
+static void works_until_stopped(void) {
+    bool searching = false;
+    while (atom_load_rlx(&stop) == 0)
+        searching = sleep_once(chk_self(), searching, SYS_FOREVER, true);
+    if (searching) unpark(idle_found(&idle));
+}
 
 static void all_done(void) {
     for (unsigned i = 0; i < items; i++)
@@ -148,21 +164,26 @@ static void all_done(void) {
 /* Threads that work come first, so that their number is their worker's. */
 SCENARIO(idle_one_one, .about = "a worker goes to sleep || an item is brought", .setup = set_up_1_1,
          .threads = {works_once, submit_0}, .finish = all_done)
-SCENARIO(idle_one_one_search, .about = "a searching worker goes to sleep || an item is brought", .setup = set_up_1_1,
-         .threads = {searches_once, submit_0}, .finish = all_done)
+SCENARIO(idle_one_one_search, .about = "a worker becomes a searcher, goes to sleep || an item is brought",
+         .setup = set_up_1_1, .threads = {asks_and_works_once, submit_0}, .finish = all_done)
 SCENARIO(idle_one_one_nap, .about = "a worker sleeps with a deadline that may pass || an item is brought",
          .setup = set_up_1_1, .threads = {naps_once, submit_0}, .finish = all_done)
-SCENARIO(idle_chain, .about = "two workers go to sleep || one brings two items: the first one woken wakes the second",
-         .setup = set_up_2_2, .threads = {works_once, works_once, submit_both}, .finish = all_done)
-SCENARIO(idle_reuse, .about = "one worker sleeps, leaves, sleeps again || two bring an item each (no ABA)",
+
+SCENARIO(idle_reuse, .about = "a worker sleeps, leaves, sleeps again || two bring an item each (no ABA)",
          .setup = set_up_1_2, .threads = {works_twice, submit_0, submit_1}, .finish = all_done)
 SCENARIO(idle_reuse_search, .about = "the same with a worker that searches before its first sleep", .setup = set_up_1_2,
-         .threads = {searches_twice, submit_0, submit_1}, .finish = all_done)
+         .threads = {asks_and_works_twice, submit_0, submit_1}, .finish = all_done)
 SCENARIO(idle_reuse_nap, .about = "the same with a worker whose first sleep may time out", .setup = set_up_1_2,
          .threads = {naps_twice, submit_0, submit_1}, .finish = all_done)
+
+SCENARIO(idle_chain, .about = "two workers go to sleep || one brings two items: the one that is woken wakes the other",
+         .setup = set_up_2_2, .threads = {works_once, works_once, submit_both}, .finish = all_done)
+SCENARIO(idle_chain_search, .about = "the same, one worker is searching when it goes to sleep (I3)",
+         .setup = set_up_2_2_searcher, .threads = {searcher_works_once, works_once, submit_both}, .finish = all_done)
+SCENARIO(idle_chain_words, .about = "the same, the workers' bits are in two words", .setup = set_up_3_2,
+         .threads = {works_once, works_in_other_word, submit_both}, .finish = all_done)
+
 SCENARIO(idle_two_two, .about = "two workers go to sleep || two bring an item each", .setup = set_up_2_2,
          .threads = {works_once, works_once, submit_0, submit_1}, .finish = all_done)
-SCENARIO(idle_two_two_search, .about = "the same, one of the workers searches before it sleeps", .setup = set_up_2_2,
-         .threads = {searches_once, works_once, submit_0, submit_1}, .finish = all_done)
-SCENARIO(idle_three_three, .about = "three workers in two words go to sleep || one brings three items",
-         .setup = set_up_3_3, .threads = {works_once, works_once, works_once, submit_three}, .finish = all_done)
+SCENARIO(idle_stop, .about = "two workers go to sleep || both are told to stop", .setup = set_up_2_0,
+         .threads = {works_until_stopped, works_until_stopped, stop_all}, .finish = all_done)

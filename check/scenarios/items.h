@@ -35,9 +35,10 @@ static inline void item_count(struct tally *tally, uint64_t entry) {
     tally->times[id]++;
 }
 
-/* Counts an entry that the calling thread got; ENTRY_NONE is nothing. */
+/* Counts an entry that the calling thread took out; the second form is for one that may be ENTRY_NONE. */
+static inline void item_taken(uint64_t entry) { item_count(&tallies[chk_self()], entry); }
 static inline void item_got(uint64_t entry) {
-    if (entry != ENTRY_NONE) item_count(&tallies[chk_self()], entry);
+    if (entry != ENTRY_NONE) item_taken(entry);
 }
 
 static inline unsigned item_times(unsigned id) {

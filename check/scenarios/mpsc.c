@@ -1,6 +1,7 @@
 /* The mailbox: every message is received once, or returned by close, or refused and still the producer's; the messages of one
  * producer come in order; a consumer that parks is woken. */
 #include "queue/mpsc.h"
+#include "base/spin.h"
 #include "chk.h"
 #include "queue/parker.h"
 #include "sys/sys.h"
@@ -15,6 +16,8 @@ struct message {
 static struct message messages[MESSAGES];
 static struct mpsc box;
 static struct parker parker;
+static atom_u32 token; /* in place of the parker */
+static bool use_token;
 
 SHARED unsigned char received[MESSAGES], returned[MESSAGES], refused[MESSAGES];
 SHARED unsigned char order[MESSAGES]; /* ids in the order in which they came */
@@ -23,10 +26,29 @@ SHARED unsigned received_count;
 static void set_up(void) {
     mpsc_init(&box);
     parker_init(&parker);
+    atom_store_rlx(&token, 0);
+    use_token = false;
     chk_name(&box.head, "box");
 }
 
 static unsigned id_of(struct mpsc_node *node) { return (unsigned)((struct message *)node - messages); }
+
+static void wake(void) {
+    if (use_token)
+        atom_swap_rel(&token, 1);
+    else
+        parker_unpark(&parker);
+}
+static void wait(void) {
+    if (!use_token) {
+        parker_park(&parker, SYS_FOREVER);
+        return;
+    }
+    struct spin spin = spin_begin();
+    while (!atom_load_rlx(&token))
+        spin_wait(&spin);
+    atom_swap_acq(&token, 0);
+}
 
 static void send(unsigned id) {
     messages[id].payload = id + 100;
@@ -35,7 +57,7 @@ static void send(unsigned id) {
         refused[id] = 1;
         messages[id].payload = 0; /* still ours */
     } else if (pushed == MPSC_PUSHED_FIRST) {
-        parker_unpark(&parker);
+        wake();
     }
 }
 
@@ -50,7 +72,7 @@ static void receive_one(void) {
     struct mpsc_node *node;
     while (!(node = mpsc_pop(&box))) {
         chk_assert(mpsc_is_empty(&box) || !mpsc_is_closed(&box), "nobody closes but the consumer");
-        parker_park(&parker, SYS_FOREVER);
+        wait();
     }
     order[received_count++] = (unsigned char)id_of(node);
     got(node, received);
@@ -96,19 +118,11 @@ static void send_2(void) { send(2); }
 
 /* ---- Every message wakes a consumer that parks ------------------------------------------------------------------ */
 
-static void receive_four(void) {
-    for (unsigned i = 0; i < 4; i++)
-        receive_one();
-    chk_assert(mpsc_is_empty(&box), "all received");
-}
 static void finish_2x2(void) {
     finish(4);
     in_order(0, 1);
     in_order(2, 3);
 }
-SCENARIO(mpsc_2x2, .about = "2 producers of 2 messages, a consumer that parks", .setup = set_up,
-         .threads = {receive_four, send_0_1, send_2_3}, .finish = finish_2x2)
-
 static void receive_three(void) {
     for (unsigned i = 0; i < 3; i++)
         receive_one();
@@ -116,6 +130,28 @@ static void receive_three(void) {
 static void finish_3(void) { finish(3); }
 SCENARIO(mpsc_3x1, .about = "3 producers of one message, a consumer that parks", .setup = set_up,
          .threads = {receive_three, send_0, send_1, send_2}, .finish = finish_3)
+
+static void finish_2x2_three(void) {
+    chk_assert(received_count == 3, "three were received");
+    receive_one(); /* what is left is there without waiting */
+    finish_2x2();
+}
+SCENARIO(mpsc_2x2, .about = "2 producers of 2 messages, a consumer that parks for three of them", .setup = set_up,
+         .threads = {receive_three, send_0_1, send_2_3}, .finish = finish_2x2_three)
+
+/* For all four the parker, which has scenarios of its own, is replaced by what it promises: a token, and a loop that waits for
+ * it. With the parker the search takes minutes. */
+static void set_up_token(void) {
+    set_up();
+    use_token = true;
+}
+static void receive_four(void) {
+    receive_three();
+    receive_one();
+    chk_assert(mpsc_is_empty(&box), "all received");
+}
+SCENARIO(mpsc_2x2_all, .about = "2 producers of 2 messages, a consumer that waits for each of them", .setup = set_up_token,
+         .threads = {receive_four, send_0_1, send_2_3}, .finish = finish_2x2)
 
 /* ---- Close -------------------------------------------------------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
-/* The parker: every park gets its token, and with it what the unparker had done. A lost wake-up shows as an owner asleep. */
+/* The parker: every park gets its token, and with it what the unparker had done. A lost wake-up shows as an owner
+ * asleep. */
 #include "queue/parker.h"
 #include "chk.h"
 #include "sys/sys.h"

@@ -20,8 +20,9 @@ static void pop(void) { item_got(ring_pop(&ring)); }
 static void steal(void) {
     uint64_t first = ENTRY_NONE;
     int count = ring_steal(&ring_of_thief[chk_self() - 1], &ring, &first);
-    if (count > 0) item_got(first);
+    if (count > 0) item_taken(first);
 }
+static void thief_pops(void) { item_got(ring_pop(&ring_of_thief[chk_self() - 1])); }
 
 static void drain(struct ring *from) {
     uint64_t entry;
@@ -41,10 +42,16 @@ static void finish_3(void) { finish(3); }
 static void finish_4(void) { finish(4); }
 static void finish_5(void) { finish(5); }
 static void finish_6(void) { finish(6); }
+static void finish_7(void) { finish(7); }
+static void finish_8(void) { finish(8); }
 
 static void steal_twice(void) {
     steal();
     steal();
+}
+static void steal_and_pop(void) {
+    steal();
+    thief_pops();
 }
 static void steal_three_times(void) {
     steal_twice();
@@ -101,12 +108,22 @@ static void owner_reuses(void) {
 }
 SCENARIO(ring_reuse, .about = "a full ring's slots are written again under a thief that steals twice",
          .setup = set_up_four, .threads = {owner_reuses, steal_twice}, .finish = finish_6)
-static void owner_reuses_once(void) {
-    pop();
-    push(4);
+SCENARIO(ring_reuse_popped, .about = "and the thief runs all that it got",
+         .setup = set_up_four, .threads = {owner_reuses, steal_and_pop}, .finish = finish_6)
+SCENARIO(ring_reuse_two_thieves, .about = "a full ring's slots are written again under two thieves",
+         .setup = set_up_four, .threads = {owner_reuses, steal_and_pop, steal}, .finish = finish_6)
+
+/* All the way round: every slot is written again. */
+static void owner_goes_round(void) {
+    for (unsigned id = 4; id < 8; id++) {
+        pop();
+        push(id);
+    }
 }
-SCENARIO(ring_reuse_two_thieves, .about = "a full ring's slot is written again under two thieves", .setup = set_up_four,
-         .threads = {owner_reuses_once, steal, steal}, .finish = finish_5)
+SCENARIO(ring_round, .about = "every slot of a full ring is written again under a thief that steals twice",
+         .setup = set_up_four, .threads = {owner_goes_round, steal_twice}, .finish = finish_8)
+SCENARIO(ring_round_two_thieves, .about = "every slot of a full ring is written again under two thieves",
+         .setup = set_up_four, .threads = {owner_goes_round, steal, steal}, .finish = finish_8)
 
 /* Room that only thieves can have made. */
 static void owner_reuses_stolen(void) {
@@ -128,6 +145,14 @@ static void pop_twice(void) {
 SCENARIO(ring_head_goes_back, .about = "the owner's stores undo steals; a second thief meets head for the second time",
          .setup = set_up_four, .threads = {pop_twice, steal_twice, steal}, .finish = finish_4)
 
+/* The price of an owner without read-modify-writes, and the reason for the claim. */
+static void finish_once(void) {
+    finish(4);
+    items_all_delivered_once(4);
+}
+SCENARIO(ring_delivers_twice, .about = "an entry can come out twice", .setup = set_up_four,
+         .threads = {pop_twice, steal}, .finish = finish_once, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+
 /* ---- Stealing into a ring that is not empty -------------------------------------------------------------------- */
 
 static void set_up_thief_has_two(void) {
@@ -137,7 +162,7 @@ static void set_up_thief_has_two(void) {
 }
 static void thief_pops_too(void) {
     steal_twice();
-    item_got(ring_pop(&ring_of_thief[0]));
+    thief_pops();
 }
 SCENARIO(ring_steal_into_non_empty, .about = "a thief with 2 entries steals twice and pops, the owner pops twice",
          .setup = set_up_thief_has_two, .threads = {pop_twice, thief_pops_too}, .finish = finish_6)
@@ -145,26 +170,49 @@ SCENARIO(ring_steal_into_non_empty, .about = "a thief with 2 entries steals twic
 /* Thread 2 steals from the thief while that one steals from the owner. */
 static void steal_from_thief(void) {
     uint64_t first = ENTRY_NONE;
-    if (ring_steal(&ring_of_thief[1], &ring_of_thief[0], &first) > 0) item_got(first);
+    if (ring_steal(&ring_of_thief[1], &ring_of_thief[0], &first) > 0) item_taken(first);
 }
+/* Nothing but the thief's own stores tells thread 2 what the owner wrote. */
+static void push_two(void) {
+    push(0);
+    push(1);
+}
+static void push_three(void) {
+    push_two();
+    push(2);
+}
+SCENARIO(ring_passed_on, .about = "entries go from the owner to a thief and on to the next", .setup = set_up,
+         .threads = {push_three, steal, steal_from_thief}, .finish = finish_3)
+static void set_up_thief_full_owner_empty(void) {
+    set_up();
+    for (unsigned id = 3; id < 7; id++)
+        ring_push(&ring_of_thief[0], item_make(id));
+}
+static void pop_and_steal(void) {
+    thief_pops();
+    steal();
+}
+SCENARIO(ring_passed_on_in_used_slot, .about = "a stolen entry goes to a slot that the next thief is reading",
+         .setup = set_up_thief_full_owner_empty, .threads = {push_three, pop_and_steal, steal_from_thief},
+         .finish = finish_7)
 SCENARIO(ring_steal_from_thief, .about = "a thief is robbed while it steals", .setup = set_up_thief_has_two,
          .threads = {pop, steal, steal_from_thief}, .finish = finish_6)
 
 static void set_up_thief_full(void) {
-    set_up();
-    for (unsigned id = 0; id < 2; id++)
-        push(id);
-    for (unsigned id = 2; id < 6; id++)
+    set_up_four();
+    for (unsigned id = 4; id < 8; id++)
         ring_push(&ring_of_thief[0], item_make(id));
 }
 static void steal_by_full_thief(void) {
     uint64_t first = ENTRY_NONE;
     int count = ring_steal(&ring_of_thief[0], &ring, &first);
     chk_assert(count <= 1, "a full thief takes one, to run at once");
-    if (count > 0) item_got(first);
+    if (count > 0) item_taken(first);
 }
-SCENARIO(ring_steal_by_full_thief, .about = "a thief without room, robbed at the same time", .setup = set_up_thief_full,
-         .threads = {pop, steal_by_full_thief, steal_from_thief}, .finish = finish_6)
+SCENARIO(ring_steal_by_full_thief, .about = "a thief without room", .setup = set_up_thief_full,
+         .threads = {pop_twice, steal_by_full_thief}, .finish = finish_8)
+SCENARIO(ring_steal_by_full_thief_robbed, .about = "a thief without room, until it is robbed", .setup = set_up_thief_full,
+         .threads = {pop, steal, steal_from_thief}, .finish = finish_8)
 
 /* ---- Overflow --------------------------------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 /* The state word: run by one at a time, no wake-up lost, one claim for each time it was made ready.
  *
- * One process. Its private data is plain: two threads that run it at once, or one after the other without order, are a race.
- * Letters for it are relaxed cells: only the state word can make the process see them. Whoever is told to enqueue
- * runs the process itself, as a worker would that finds the entry in its queue. */
+ * One process. Its private data is plain: two threads that run it at once, or one after the other without order, are
+ * a race. Letters for it are relaxed cells: only the state word can make the process see them. Whoever is told to
+ * enqueue runs the process itself, as a worker would that finds the entry in its queue. */
 #include "proc/state.h"
 #include "chk.h"
 
@@ -106,16 +106,23 @@ SCENARIO(state_ready_two_wakers, .about = "a Ready process is claimed and parks 
 
 /* ---- yield ------------------------------------------------------------------------------------------------------- */
 
-static void yields_then_parks(void) {
+/* Drops NOTIFIED, but not what came with it. */
+static void yields_then_parks(uint16_t (*yield)(struct state *)) {
     if (process_step(1)) {
         state_complete(&state);
         return;
     }
-    uint16_t ticket = state_yield(&state); /* drops NOTIFIED, but not what came with it */
+    uint16_t ticket = yield(&state);
     if (state_claim(&state, ticket)) process_run(1, STATE_IDLE);
 }
+static void yields_by_swap(void) { yields_then_parks(state_yield_any); }
+static void yields_by_store(void) { yields_then_parks(state_yield_tso); }
 SCENARIO(state_yield_wake, .about = "a process yields, runs again and parks || a letter and a wake",
-         .setup = setup_running, .threads = {yields_then_parks, waker_one}, .finish = has_read_one)
+         .setup = setup_running, .threads = {yields_by_swap, waker_one}, .finish = has_read_one)
+SCENARIO(state_yield_store,
+         .about = "the same by a plain store: loses the wake-up, but not where stores have one order",
+         .setup = setup_running, .threads = {yields_by_store, waker_one}, .finish = has_read_one, .flawed_in = CHK_C11,
+         .flaw = CHK_ASSERT)
 
 /* ---- hand-off ---------------------------------------------------------------------------------------------------- */
 
@@ -171,20 +178,36 @@ SCENARIO(state_cancel, .about = "a process parks || a cancel || a wake: no trans
          .setup = setup_running, .threads = {process_run_cancellable, cancels, wakes_cancellable},
          .finish = is_cancelled)
 
+static void asks_to_cancel(void) { chk_assert(state_cancel(&state), "first to ask"); }
+static void asks_to_yield(void) { state_preempt(&state); }
+static void forgets_to_yield(void) { state_preempt_forget(&state); }
+static void both_asked(void) {
+    chk_assert(state_is_cancelled(&state) && state_is_preempted(&state), "no request erases another (S6)");
+    chk_assert(!state_cancel(&state), "not the first to ask");
+}
+static void still_cancelled(void) { chk_assert(state_is_cancelled(&state), "no request erases another (S6)"); }
+SCENARIO(state_requests, .about = "a cancel || a request to yield", .setup = setup_running,
+         .threads = {asks_to_cancel, asks_to_yield}, .finish = both_asked)
+SCENARIO(state_requests_forget, .about = "a cancel || a request to yield || the process forgets the latter",
+         .setup = setup_running, .threads = {asks_to_cancel, asks_to_yield, forgets_to_yield},
+         .finish = still_cancelled)
+
 /* ---- claims ------------------------------------------------------------------------------------------------------ */
 
 /* Entries may be delivered several times, by several queues; one claim in all for each step to Ready. */
-static void claims_and_yields(void) {
+static void claims_then_yields(uint16_t (*yield)(struct state *)) {
     if (!state_claim(&state, first_ticket)) return;
     claims[chk_self()]++;
     stack++;
-    uint16_t ticket = state_yield(&state);
+    uint16_t ticket = yield(&state);
     chk_assert(!state_claim(&state, first_ticket), "the old ticket is worth nothing now (S2)");
     if (state_claim(&state, ticket)) {
         stack++;
         state_complete(&state);
     }
 }
+static void claims_and_yields(void) { claims_then_yields(state_yield_any); }
+static void claims_and_stores(void) { claims_then_yields(state_yield_tso); }
 static void claims_any(void) {
     if (!state_claim_any(&state)) return;
     stack++;
@@ -200,7 +223,11 @@ static void claimed_once(void) {
 SCENARIO(state_claims, .about = "one entry delivered twice || somebody takes the process out of its queue",
          .setup = setup_ready, .threads = {claims_and_yields, claims_and_yields, claims_any}, .finish = claimed_once)
 
-/* ---- the end ------------------------------------------------------------------------------------------------------ */
+SCENARIO(state_claims_store, .about = "the same, with yields by a plain store: without wakers that is as good",
+         .setup = setup_ready, .threads = {claims_and_stores, claims_and_stores, claims_any}, .finish = claimed_once)
+
+/* ---- the end ------------------------------------------------------------------------------------------------------
+ * */
 
 SHARED unsigned drained[2];
 

@@ -37,7 +37,8 @@ static void set_up(uint32_t rounds_0, uint32_t rounds_1) {
     chk_name(&room, "room");
 }
 static void spinning(void) { set_up(SYNCH2_NO_SLEEP, SYNCH2_NO_SLEEP); }
-static void sleeping(void) { set_up(0, 0); }
+static void sleeping_0(void) { set_up(0, SYNCH2_NO_SLEEP); }
+static void sleeping_1(void) { set_up(SYNCH2_NO_SLEEP, 0); }
 
 static void finish(void) {
     struct synch2 *s = synch2_of(&door);
@@ -85,12 +86,57 @@ SCENARIO(synch2_spin_2x2, .about = "two turns each", .setup = spinning, .threads
          .finish = finish)
 SCENARIO(synch2_spin_1x3, .about = "one turn and three", .setup = spinning, .threads = {enter_0, enter_1_thrice},
          .finish = finish)
-SCENARIO(synch2_sleep_1x1, .about = "one turn each, waiters sleep: no wake-up is lost", .setup = sleeping,
+SCENARIO(synch2_sleep_0, .about = "one turn each, role 0 sleeps: no wake-up is lost", .setup = sleeping_0,
          .threads = {enter_0, enter_1}, .finish = finish)
-SCENARIO(synch2_sleep_1x2, .about = "one turn and two, waiters sleep", .setup = sleeping,
-         .threads = {enter_0, enter_1_twice}, .finish = finish)
-SCENARIO(synch2_sleep_2x1, .about = "two turns and one, waiters sleep", .setup = sleeping,
-         .threads = {enter_0_twice, enter_1}, .finish = finish)
+SCENARIO(synch2_sleep_1, .about = "one turn each, role 1 sleeps", .setup = sleeping_1, .threads = {enter_0, enter_1},
+         .finish = finish)
+
+/* Both sleep. Role 1 goes to sleep only in behaviours in which role 0 has its bell up before: without that the search would be
+ * long, and a waiter beside one that is awake is in synch2_sleep_1 already. Under C11 each sleeps once at most. */
+SHARED unsigned sleeps[2]; /* each counted by its own thread */
+static unsigned sleeps_most;
+
+static int sleep_second(const struct synch2_waiter *self, unsigned role, atom_u32 *bell, uint64_t deadline) {
+    chk_assume(sleeps[role]++ < sleeps_most);
+    if (role == 1) chk_assume(atom_load_rlx(&synch2_of(&door)->role[0].bell));
+    return synch2_thread_waiter.sleep(self, role, bell, deadline);
+}
+static void sleeping_both(void) {
+    set_up(0, 0);
+    waiter.sleep = sleep_second;
+    sleeps_most = UINT32_MAX;
+}
+static void sleeping_both_once(void) {
+    sleeping_both();
+    sleeps_most = 1;
+}
+SCENARIO(synch2_sleep_both, .about = "one turn each, both sleep", .setup = sleeping_both,
+         .threads = {enter_0, enter_1}, .finish = finish, .models = CHK_SC | CHK_TSO)
+SCENARIO(synch2_sleep_both_once, .about = "one turn each, both sleep, each once at most", .setup = sleeping_both_once,
+         .threads = {enter_0, enter_1}, .finish = finish, .models = CHK_C11)
+/* A second turn after the other went to sleep. To keep the search short, role 1 is inside when it begins: role 0, the waker, goes to
+ * sleep, or not yet; role 1 takes the waker's role over, asking or seeing the bell, and comes back. */
+static void inside_sleeping_0(void) {
+    sleeping_0();
+    weft_synch2_enter(&door, 1);
+}
+static void inside_spinning(void) {
+    spinning();
+    weft_synch2_enter(&door, 1);
+}
+static void leave_enter_1(void) {
+    visit(1);
+    enter(1);
+}
+/* Only the behaviours in which role 0 had its bell up before. */
+static void leave_asleep_enter_1(void) {
+    chk_assume(atom_load_rlx(&synch2_of(&door)->role[0].bell));
+    leave_enter_1();
+}
+SCENARIO(synch2_change_spin, .about = "role 1, inside, leaves and comes back", .setup = inside_spinning,
+         .threads = {enter_0, leave_enter_1}, .finish = finish)
+SCENARIO(synch2_change_asleep, .about = "... while role 0 sleeps", .setup = inside_sleeping_0,
+         .threads = {enter_0, leave_asleep_enter_1}, .finish = finish)
 
 /* ---- At most one turn of the other goes first ----------------------------------------------------------------------- */
 
@@ -146,15 +192,47 @@ SCENARIO(synch2_try_against_enter, .about = "two tries against one that enters t
          .threads = {try_0_twice, enter_1_twice}, .finish = finish)
 SCENARIO(synch2_try_then_enter, .about = "try, then enter, against enter, then try", .setup = spinning,
          .threads = {try_enter_0, enter_try_1}, .finish = finish)
-SCENARIO(synch2_try_wakes, .about = "a try that fails beside a sleeper wakes it", .setup = sleeping,
-         .threads = {try_enter_0, enter_1}, .finish = finish)
+SCENARIO(synch2_try_wakes_0, .about = "a try that fails wakes one that sleeps because of it", .setup = sleeping_0,
+         .threads = {enter_0, try_1}, .finish = finish)
+SCENARIO(synch2_try_wakes_1, .about = "... likewise, the other way round", .setup = sleeping_1,
+         .threads = {try_0, enter_1}, .finish = finish)
 
 /* ---- Giving up ------------------------------------------------------------------------------------------------------- */
 
-/* A sleep that may meet its deadline. Only role 0 has one, and it comes once, so that the search ends. */
+static void enter_until(unsigned role, uint64_t deadline) {
+    int error = weft_synch2_enter_until(&door, role, deadline);
+    chk_assert(error == 0 || error == WEFT_ETIMEDOUT, "in, or too late");
+    if (error == 0)
+        visit(role);
+    else
+        refused[role]++;
+}
+
+/* A deadline in the past: gives up as soon as there is nothing to do for the other. */
+static void late_enter_0(void) {
+    enter_until(0, 0);
+    enter(0);
+}
+static void enter_late_enter_1(void) {
+    enter(1);
+    enter_until(1, 0);
+    enter(1);
+}
+static void late_enter_1(void) {
+    enter_until(1, 0);
+    enter(1);
+}
+SCENARIO(synch2_late_2x2, .about = "role 0 may give up, and comes back; role 1 takes two turns", .setup = spinning,
+         .threads = {late_enter_0, enter_1_twice}, .finish = finish)
+SCENARIO(synch2_late_1x3, .about = "role 1 takes a turn, may give up, and comes back", .setup = spinning,
+         .threads = {enter_0, enter_late_enter_1}, .finish = finish)
+SCENARIO(synch2_late_both, .about = "both may give up, and come back", .setup = spinning,
+         .threads = {late_enter_0, late_enter_1}, .finish = finish)
+
+/* A deadline that comes while role 0 sleeps; at most once, so that the search ends. */
 SHARED bool met;
 
-static int sleep_or_not(const struct synch2_waiter *self, unsigned role, atom_u32 *bell, uint64_t deadline) {
+static int sleep_until(const struct synch2_waiter *self, unsigned role, atom_u32 *bell, uint64_t deadline) {
     if (deadline != SYS_FOREVER && !met && chk_choose(2)) {
         met = true;
         return -ETIMEDOUT;
@@ -162,24 +240,12 @@ static int sleep_or_not(const struct synch2_waiter *self, unsigned role, atom_u3
     return synch2_thread_waiter.sleep(self, role, bell, SYS_FOREVER);
 }
 static void giving_up(void) {
-    set_up(0, 0);
-    waiter.sleep = sleep_or_not;
+    set_up(0, SYNCH2_NO_SLEEP);
+    waiter.sleep = sleep_until;
 }
-
-static void enter_until(unsigned role) {
-    int error = weft_synch2_enter_until(&door, role, 1);
-    chk_assert(error == 0 || (error == WEFT_ETIMEDOUT && met), "in, or too late");
-    if (error == 0)
-        visit(role);
-    else
-        refused[role]++;
+static void until_0(void) {
+    enter_until(0, 1);
+    chk_assert(!refused[0] || met, "too late only after the deadline");
 }
-static void until_0(void) { enter_until(0); }
-static void until_enter_0(void) {
-    enter_until(0);
-    enter(0);
-}
-SCENARIO(synch2_give_up, .about = "one gives up while the other takes two turns", .setup = giving_up,
-         .threads = {until_0, enter_1_twice}, .finish = finish)
-SCENARIO(synch2_give_up_and_enter, .about = "one gives up and comes back", .setup = giving_up,
-         .threads = {until_enter_0, enter_1}, .finish = finish)
+SCENARIO(synch2_give_up_asleep, .about = "role 0 may give up in its sleep", .setup = giving_up,
+         .threads = {until_0, enter_1}, .finish = finish)

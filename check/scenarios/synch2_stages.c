@@ -10,8 +10,8 @@
 
 SHARED atom_u32 active[2], wait[2], waker, waker_change;
 SHARED atom_u32 guarded[2]; /* in the guard; only for the internal properties */
-SHARED unsigned room;
-SHARED unsigned role;
+SHARED uint64_t room;
+SHARED uint64_t role;
 SHARED unsigned passed[2]; /* inside: how often the other was selected since this one began to wait */
 SHARED unsigned served[2]; /* inside: how often each was selected */
 
@@ -22,6 +22,8 @@ static void set_up(void) {
     chk_name(&wait[1], "wait[1]");
     chk_name(&waker, "waker");
     chk_name(&waker_change, "waker_change");
+    chk_name(&guarded[0], "guarded[0]");
+    chk_name(&guarded[1], "guarded[1]");
     chk_name(&room, "room");
     chk_name(&role, "role");
 }
@@ -226,20 +228,20 @@ SCENARIO(synch2_corrected_2x2, .about = "corrected, two turns each", .setup = se
 
 /* ---- Its internal properties --------------------------------------------------------------------------------------- */
 
-/* The guard once more, with what has to hold on the way. True if the other was woken. */
-static bool checked_guard(unsigned i, bool *by_wake) {
-    bool woke = false;
-    *by_wake = false;
+/* The guard once more, with what has to hold on the way. True if it is left because the other said so. */
+static bool checked_guard(unsigned i) {
+    bool woke = false; /* the other, in its present turn */
     atom_store_sc(&wait[i], 1);
     atom_store_sc(&guarded[i], 1);
     struct spin spin = spin_begin();
     while (atom_load_sc(&active[1 - i])) {
         if (!atom_load_sc(&wait[i])) {
-            *by_wake = true;
-            break;
+            chk_assert(!woke, "who leaves the guard while the other is active has not woken it");
+            return true;
         }
         if (atom_load_sc(&waker_change)) {
             atom_store_sc(&waker_change, 0);
+            woke = false; /* that turn of the other is over, and so is being the waker */
         } else if (atom_load_sc(&waker) == i) {
             chk_assert(atom_load_sc(&guarded[i]), "one wakes only in the guard");
             woke |= atom_load_sc(&wait[1 - i]);
@@ -247,20 +249,17 @@ static bool checked_guard(unsigned i, bool *by_wake) {
         }
         spin_wait(&spin);
     }
-    return woke;
+    return false;
 }
 
 static void checked_turn(unsigned i, bool *other_was_active, unsigned *other_served) {
     const unsigned j = 1 - i;
     atom_store_sc(&active[i], 1);
-    bool met = atom_load_sc(&active[j]), was_waker = atom_load_sc(&waker) == i;
+    bool met = atom_load_sc(&active[j]);
     if (met) {
-        bool by_wake, woke = checked_guard(i, &by_wake);
-        if (by_wake) {
-            chk_assert(!was_waker, "who leaves the guard while the other is active was not the waker");
-            chk_assert(atom_load_sc(&waker) == j, "it leaves the other as the waker");
-            chk_assert(atom_load_sc(&guarded[j]) && atom_load_sc(&active[j]), "and in the guard");
-            chk_assert(!woke, "who leaves the guard has not woken the other");
+        if (checked_guard(i)) {
+            chk_assert(atom_load_sc(&waker) == j, "who leaves the guard while the other is active is not the waker");
+            chk_assert(atom_load_sc(&guarded[j]) && atom_load_sc(&active[j]), "and leaves the waker in the guard");
         }
         atom_store_sc(&guarded[i], 0);
     }

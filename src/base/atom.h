@@ -14,7 +14,7 @@
  * There are no bare fences, because race detectors cannot see them. The one pair that exists is asymmetric:
  * atom_fence_light() on the side that runs often, sys_fence_heavy() (sys/sys.h) on the side that is about to sleep
  * anyway. One light and one heavy fence order a store before a later load on both sides as two full fences would; two
- * light ones order nothing. */
+ * light ones order nothing, not even when a heavy one comes between them (a third party needs sc, see idle_found). */
 #ifndef WEFT_BASE_ATOM_H
 #define WEFT_BASE_ATOM_H
 
@@ -103,8 +103,8 @@ typedef struct {
 void chk_fence_light(void);
 static inline void atom_fence_light(void) { chk_fence_light(); }
 #else
-/* True when the kernel refused membarrier: then the light side has to be a full fence too. Set once, before any
- * thread is started, by sys_fence_setup(). */
+/* True until the kernel has granted membarrier, and for good if it refuses: then the light side has to be a full fence
+ * too. Set once, before any thread is started, by sys_fence_setup(). */
 extern bool atom_fence_light_is_full;
 static inline void atom_fence_light(void) {
     if (__builtin_expect(atom_fence_light_is_full, 0))

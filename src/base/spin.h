@@ -9,8 +9,9 @@
  * so that one place decides how to wait, and so that the model checker knows a loop from straight code: an iteration
  * that only read blocks there until one of the cells it read changes, instead of being explored for ever.
  *
- * A loop that retries a compare-and-swap is the same to the checker, but somebody else has just made progress: it ends with
- * spin_retry, which goes round at once. Only if a failed round leaves nothing behind that others could see. */
+ * A loop that retries a compare-and-swap is the same to the checker, but somebody else has just made progress: it
+ * ends with spin_retry, which goes round at once. Only if a failed round leaves nothing behind that others could see.
+ * */
 #ifndef WEFT_BASE_SPIN_H
 #define WEFT_BASE_SPIN_H
 

@@ -22,8 +22,8 @@ struct sys {
     /* The monotonic clock. */
     uint64_t (*now)(void);
 
-    /* Sleeps while *word == expected. 0: woken, perhaps for no reason. -EAGAIN: the word differs. -ETIMEDOUT: the deadline
-     * passed. -EINTR: a signal. The caller re-reads the word in every case. */
+    /* Sleeps while *word == expected. 0: woken, perhaps for no reason. -EAGAIN: the word differs. -ETIMEDOUT: the
+     * deadline passed. -EINTR: a signal. The caller re-reads the word in every case. */
     int (*futex_wait)(atom_u32 *word, uint32_t expected, uint64_t deadline);
     /* Wakes up to `count` sleepers; returns how many. */
     int (*futex_wake)(atom_u32 *word, uint32_t count);
@@ -56,8 +56,8 @@ extern const struct sys sys_linux;
 
 static inline void sys_fence_heavy(void) { sys->fence_heavy(); }
 
-/* Decides, for the whole program, whether the light fence can be light. Runs by itself when the library is loaded; a test
- * that changes the table calls it again while there is one thread only. */
+/* Decides, for the whole program, whether the light fence can be light. Runs by itself when the library is loaded; a
+ * test that changes the table calls it again while there is one thread only. */
 void sys_fence_setup(void);
 
 /* CPUs that the cgroup quotas of this program allow, rounded up; UINT_MAX when there is no quota. `root` is put before

@@ -1,0 +1,21 @@
+/* The build's switches, each 0 or 1, tested with #if.
+ *
+ *   WEFT_CHECK the code is explored by the model checker: tiny capacities, indices just before wrap-around. Always
+ *   given
+ *                on the command line.
+ *   WEFT_DEBUG   debug assertions. On by default under the checker and off otherwise; debug and sanitizer builds give
+ *                -DWEFT_DEBUG=1. */
+#ifndef WEFT_BASE_CONFIG_H
+#define WEFT_BASE_CONFIG_H
+
+#if !defined(WEFT_CHECK)
+#error "give -DWEFT_CHECK=0 or -DWEFT_CHECK=1"
+#endif
+
+#if !defined(WEFT_DEBUG)
+#define WEFT_DEBUG WEFT_CHECK
+#endif
+
+enum { CONFIG_CACHE_LINE = 64 };
+
+#endif

@@ -1,0 +1,273 @@
+/* The state of a process: one word that is the truth about who may run it. Queues only hold hints.
+ *
+ *                      claim, claim_any, wake_to_run
+ *            +--------------------------------------------+
+ *            |                                            v
+ *   init --> READY <----------- yield ---------------- RUNNING ----- complete ----> COMPLETE
+ *            ^  ^               park, if NOTIFIED       |  ^  |                        |
+ *            |  |                                       |  |  | wake: sets NOTIFIED    | revive (next tenant)
+ *            |  +--- wake ---- IDLE, BLOCKED <-- park --+  |  +--.                     |
+ *            |                       |                     |  ^--'                     |
+ *            |                       +---- wake_to_run ----+                           |
+ *            +-------------------------------------------------------------------------+
+ *
+ *   state      meaning                         who owns the process's stack and private data
+ *   READY      wants to run                    nobody; whoever wins the claim gets them
+ *   RUNNING    is being run                    the thread that claimed it
+ *   BLOCKED    waits for a completion          nobody; saved, untouched until it is READY or RUNNING again
+ *   IDLE       waits for a message             nobody; likewise
+ *   COMPLETE   has ended                       the slot's keeper, which may reuse or free them
+ *
+ *   operation                                            who may call
+ *   state_init, state_revive                             the slot's keeper
+ *   state_yield, state_park, state_complete              the thread that runs the process, once its registers are saved
+ *                                                        and its stack is no longer in use ("commit after the switch")
+ *   state_claim, state_claim_any                         any worker
+ *   state_wake, state_wake_to_run                        anyone who can keep the block from being freed meanwhile
+ *   state_cancel, state_preempt                          likewise
+ *   state_is_cancelled, state_is_preempted, ..._forget   the process itself
+ *
+ * S1  A process is run by the one thread whose compare-and-swap moved it to RUNNING; it then sees everything that the
+ *     thread before did in it.
+ * S2  Every step to READY gives a new ticket, and the verdict carries it to whoever must make the queue entry. An entry
+ *     whose ticket is not the word's is stale. One step to READY, one entry, at most one claim of it.
+ * S3  No wake-up is lost: after a wake, either the process is READY or RUNNING and will run again after that wake,
+ *     seeing all that the waker did before it, or it was COMPLETE. Therefore a wake always *writes* the word, even
+ *     where it changes nothing (READY, or NOTIFIED already): a waker that only read READY would not be ordered before
+ *     the claim that follows, and the process could look into its mailbox too early and then park beside the message.
+ *     For the same reason no transition of a living process is a plain store, which would cut the chain of
+ *     read-modify-writes through which the claim sees the wakers; state_yield_tso says where it may be.
+ * S4  NOTIFIED exists only beside RUNNING.
+ * S5  A wake that did not answer DEAD happens before the return of state_complete: what it delivered can be cleaned
+ *     up there.
+ * S6  CANCEL and PREEMPT live in another word; no transition can erase them. Set CANCEL first, then wake.
+ *
+ * A ticket has 16 bits, so that an entry can be a pointer and a ticket in one word. When it comes round, after 65,536
+ * steps to READY, an entry that lay in a queue all that time may claim the process in place of the current entry, which
+ * then is the stale one: the order in the queue suffers, S1 and S2's "one claim" do not.
+ *
+ * The word: bits 0-2 state, 3 NOTIFIED, 16-31 ticket, 32-63 kept as they are by every transition: room for the
+ * generation, should a waker want to compare it in the same step. */
+#ifndef WEFT_PROC_STATE_H
+#define WEFT_PROC_STATE_H
+
+#include "base/assert.h"
+#include "base/atom.h"
+
+enum state_name { STATE_READY = 1, STATE_RUNNING, STATE_BLOCKED, STATE_IDLE, STATE_COMPLETE };
+
+struct state {
+    atom_u64 word;
+    atom_u32 asked; /* STATE_CANCEL, STATE_PREEMPT */
+};
+
+enum { STATE_CANCEL = 1, STATE_PREEMPT = 2 };
+
+/* What the caller has to do now. */
+enum state_verdict {
+    STATE_NOTHING, /* nothing: the process will see it, or it has gone to sleep as asked */
+    STATE_ENQUEUE, /* put {process, ticket} into a run queue */
+    STATE_RUN,     /* run it: the caller now owns its stack */
+    STATE_DEAD,    /* it has ended; nobody was woken */
+};
+
+struct state_next {
+    uint16_t ticket; /* valid with STATE_ENQUEUE */
+    uint8_t verdict; /* enum state_verdict */
+};
+
+#define STATE_MASK UINT64_C(7)
+#define STATE_NOTIFIED UINT64_C(8)
+#define STATE_TICKET_SHIFT 16
+#define STATE_TICKET_MASK (UINT64_C(0xffff) << STATE_TICKET_SHIFT)
+
+#if WEFT_CHECK
+#define STATE_FIRST_TICKET UINT64_C(0xfffe) /* so that scenarios cross the wrap-around */
+#else
+#define STATE_FIRST_TICKET UINT64_C(0)
+#endif
+
+static inline enum state_name state_of(uint64_t word) { return (enum state_name)(word & STATE_MASK); }
+static inline uint16_t state_ticket(uint64_t word) { return (uint16_t)(word >> STATE_TICKET_SHIFT); }
+
+/* The name of a state, for messages. */
+const char *state_text(enum state_name name);
+/* Panics: `operation` met the state that `word` holds. */
+void state_illegal(const struct state *state, const char *operation, uint64_t word, enum state_name wanted)
+    __attribute__((noreturn, cold));
+
+/* The same word in another state, not NOTIFIED. */
+static inline uint64_t state_with(uint64_t word, enum state_name name) {
+    return (word & ~(STATE_MASK | STATE_NOTIFIED)) | (uint64_t)name;
+}
+/* The same word, READY, with the next ticket. */
+static inline uint64_t state_made_ready(uint64_t word) {
+    uint64_t ticket = (word + (UINT64_C(1) << STATE_TICKET_SHIFT)) & STATE_TICKET_MASK;
+    return (word & ~(STATE_MASK | STATE_NOTIFIED | STATE_TICKET_MASK)) | ticket | STATE_READY;
+}
+static inline void state_expect(const struct state *state, const char *operation, uint64_t word,
+                                enum state_name wanted) {
+#if WEFT_DEBUG
+    if (state_of(word) != wanted) state_illegal(state, operation, word, wanted);
+#else
+    (void)state, (void)operation, (void)word, (void)wanted;
+#endif
+}
+static inline struct state_next state_enqueue(uint64_t word) {
+    return (struct state_next){state_ticket(word), STATE_ENQUEUE};
+}
+
+/* ---- The slot's keeper --------------------------------------------------------------------------------------- */
+
+/* A fresh block: READY. The caller makes the first queue entry with the ticket that is returned. */
+static inline uint16_t state_init(struct state *state) {
+    /* rlx: nobody else knows the block; the queue that publishes the entry publishes this too. */
+    atom_store_rlx(&state->asked, 0);
+    atom_store_rlx(&state->word, STATE_FIRST_TICKET << STATE_TICKET_SHIFT | STATE_READY);
+    return (uint16_t)STATE_FIRST_TICKET;
+}
+
+/* The block of a process that has ended serves the next one. Stale entries and late wakers of the former tenant may
+ * still look at it: the ticket goes on where it was. */
+static inline uint16_t state_revive(struct state *state) {
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: nobody but the keeper moves it on from COMPLETE */
+    state_expect(state, "state_revive", word, STATE_COMPLETE);
+    word = state_made_ready(word);
+    atom_store_rlx(&state->asked, 0); /* rlx: published with the word */
+    /* rel: pairs with the acq of a claim; a stale entry whose ticket has come round may claim before the new entry is
+     * pushed, and must find the block ready made. A plain store because no waker writes a COMPLETE word (S3's chain
+     * starts afresh). */
+    atom_store_rel(&state->word, word);
+    return state_ticket(word);
+}
+
+/* ---- The thread that runs the process ------------------------------------------------------------------------ */
+
+/* RUNNING -> READY: lets others have a turn. Returns the ticket for the entry that the caller must make. A NOTIFIED is
+ * taken along: the process will run again anyway. For every machine: */
+static inline uint16_t state_yield_any(struct state *state) {
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: while RUNNING, others change NOTIFIED only */
+    state_expect(state, "state_yield", word, STATE_RUNNING);
+    word = state_made_ready(word);
+    /* rel: pairs with the acq of the claim (S1). A swap and not a store: S3. */
+    atom_swap_rel(&state->word, word);
+    return state_ticket(word);
+}
+/* The same by a plain store, for machines whose cores see all stores in one order (x86): a NOTIFIED that the store
+ * erases was written before it, so what its waker delivered is visible to whoever claims after it. Where that is not
+ * so, the claim may come too early to see it (scenario state_yield_store). */
+static inline uint16_t state_yield_tso(struct state *state) {
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: as above */
+    state_expect(state, "state_yield", word, STATE_RUNNING);
+    word = state_made_ready(word);
+    /* rel: pairs with the acq of the claim (S1). */
+    atom_store_rel(&state->word, word);
+    return state_ticket(word);
+}
+static inline uint16_t state_yield(struct state *state) {
+#if defined(__x86_64__) && !WEFT_CHECK
+    return state_yield_tso(state);
+#else
+    return state_yield_any(state);
+#endif
+}
+
+/* RUNNING -> `name` (IDLE or BLOCKED): STATE_NOTHING. If a wake came since the process was claimed, RUNNING -> READY:
+ * STATE_ENQUEUE. */
+static inline struct state_next state_park(struct state *state, enum state_name name) {
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: the swaps below decide */
+    state_expect(state, "state_park", word, STATE_RUNNING);
+    WEFT_ASSERT(name == STATE_IDLE || name == STATE_BLOCKED, "state_park to %s", state_text(name));
+    /* rel: pairs with the acq of the claim (S1); a wake between the two continues the release sequence. A failure
+     * means that NOTIFIED was set; the swap below reads again. */
+    if (!(word & STATE_NOTIFIED) && atom_cas_rel_rlx(&state->word, &word, state_with(word, name)))
+        return (struct state_next){0, STATE_NOTHING};
+    word = state_made_ready(word);
+    /* rel: as above. Only wakers write now, and they change nothing more. */
+    atom_swap_rel(&state->word, word);
+    return state_enqueue(word);
+}
+
+/* RUNNING -> COMPLETE. */
+static inline void state_complete(struct state *state) {
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_yield */
+    state_expect(state, "state_complete", word, STATE_RUNNING);
+    /* acq: pairs with the rel of state_wake (S5). Nobody takes anything over through a COMPLETE word, hence no rel. */
+    atom_swap_acq(&state->word, state_with(word, STATE_COMPLETE));
+}
+
+/* ---- A worker with a queue entry, or one that wants this very process ---------------------------------------- */
+
+/* READY -> RUNNING if the entry's ticket is the current one. False: the entry is stale, forget it. */
+static inline bool state_claim(struct state *state, uint16_t ticket) {
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: the compare-and-swap decides; a stale entry ends here */
+    while (state_of(word) == STATE_READY && state_ticket(word) == ticket)
+        /* acq: pairs with the rel that made it READY or parked it (S1) and with the wakers' (S3). */
+        if (atom_cas_acq_rlx(&state->word, &word, state_with(word, STATE_RUNNING))) return true;
+    return false;
+}
+
+/* READY -> RUNNING whatever the ticket: takes one particular process out of whatever queue it is in. */
+static inline bool state_claim_any(struct state *state) {
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_claim */
+    while (state_of(word) == STATE_READY)
+        if (atom_cas_acq_rlx(&state->word, &word, state_with(word, STATE_RUNNING))) return true; /* acq: S1, S3 */
+    return false;
+}
+
+/* ---- Wakers --------------------------------------------------------------------------------------------------- */
+
+/* The process has something new to look at. IDLE, BLOCKED -> READY: STATE_ENQUEUE. RUNNING gets NOTIFIED, READY stays:
+ * STATE_NOTHING. COMPLETE: STATE_DEAD. */
+static inline struct state_next state_wake(struct state *state) {
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: the compare-and-swap decides; COMPLETE is final */
+    for (;;) {
+        enum state_name name = state_of(word);
+        if (name == STATE_COMPLETE) return (struct state_next){0, STATE_DEAD};
+        bool asleep = name == STATE_IDLE || name == STATE_BLOCKED;
+        uint64_t next = asleep ? state_made_ready(word) : name == STATE_RUNNING ? word | STATE_NOTIFIED : word;
+        /* rel: pairs with the acq of the claim that follows (S3) and of state_complete (S5). */
+        if (!atom_cas_rel_rlx(&state->word, &word, next)) continue;
+        return asleep ? state_enqueue(next) : (struct state_next){0, STATE_NOTHING};
+    }
+}
+
+/* Hand-off: the caller wants to run the process itself, now. IDLE, BLOCKED, READY -> RUNNING: STATE_RUN, the caller has
+ * claimed it (an entry it had in a queue is stale). RUNNING gets NOTIFIED: STATE_NOTHING. COMPLETE: STATE_DEAD. */
+static inline struct state_next state_wake_to_run(struct state *state) {
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_wake */
+    for (;;) {
+        enum state_name name = state_of(word);
+        if (name == STATE_COMPLETE) return (struct state_next){0, STATE_DEAD};
+        if (name == STATE_RUNNING) {
+            /* rel: as in state_wake. */
+            if (atom_cas_rel_rlx(&state->word, &word, word | STATE_NOTIFIED))
+                return (struct state_next){0, STATE_NOTHING};
+        } else {
+            /* acq: as in state_claim. No rel: what the caller delivered it will itself find. */
+            if (atom_cas_acq_rlx(&state->word, &word, state_with(word, STATE_RUNNING)))
+                return (struct state_next){0, STATE_RUN};
+        }
+    }
+}
+
+/* ---- Cancel and preempt: requests in a word of their own ------------------------------------------------------ */
+
+/* Asks the process to end. True for the first who asks. The caller wakes the process afterwards. */
+static inline bool state_cancel(struct state *state) {
+    /* rel: pairs with the acq in state_is_cancelled, for the reason written before. */
+    return !(atom_or_rel(&state->asked, STATE_CANCEL) & STATE_CANCEL);
+}
+static inline bool state_is_cancelled(struct state *state) {
+    /* acq: pairs with the or in state_cancel. That it is seen at all after a wake follows from S3. */
+    return (atom_load_acq(&state->asked) & STATE_CANCEL) != 0;
+}
+
+/* Asks the process to yield soon. rlx, all three: a hint that carries no data; late is as good as never. */
+static inline void state_preempt(struct state *state) { atom_or_rlx(&state->asked, STATE_PREEMPT); }
+static inline bool state_is_preempted(struct state *state) {
+    return (atom_load_rlx(&state->asked) & STATE_PREEMPT) != 0;
+}
+static inline void state_preempt_forget(struct state *state) { atom_and_rlx(&state->asked, ~(uint32_t)STATE_PREEMPT); }
+
+#endif

@@ -1,0 +1,98 @@
+#include "queue/idle.h"
+
+#include "base/assert.h"
+#include "sys/sys.h"
+
+/* The orders. Work travels through the queues' own release and acquire, the token through the parker's. What is
+ * needed here is that a store comes before a later load, on both sides, which the fences A and B give between a
+ * worker that goes to sleep and a bringer. The bits and the count are then relaxed; their read-modify-writes make I1
+ * and I2 true. The one exception has three parties, idle_found. */
+
+static inline atom_u64 *idle_word(struct idle *idle, unsigned worker) { return &idle->sleeping[worker / IDLE_BITS]; }
+static inline uint64_t idle_bit(unsigned worker) { return UINT64_C(1) << (worker % IDLE_BITS); }
+
+void idle_init(struct idle *idle, unsigned workers) {
+    WEFT_ENSURE(workers > 0 && workers <= IDLE_MAX, "idle_init with %u workers, at most %d", workers, IDLE_MAX);
+    idle->workers = workers;
+    idle->words = (workers + IDLE_BITS - 1) / IDLE_BITS;
+    atom_store_rlx(&idle->searching, 0); /* rlx: not shared yet */
+    for (unsigned i = 0; i < IDLE_WORDS; i++)
+        atom_store_rlx(&idle->sleeping[i], 0);
+}
+
+/* Makes one sleeper a searcher, unless there is a searcher already: its number, or IDLE_NOBODY. */
+static int idle_rouse(struct idle *idle) {
+    /* rlx: a searcher that is seen here will do what the caller would have done (I3). */
+    if (atom_load_rlx(&idle->searching) != 0) return IDLE_NOBODY;
+    for (unsigned i = 0; i < idle->words; i++) {
+        uint64_t seen = atom_load_sc(&idle->sleeping[i]); /* sc: for idle_found, see there */
+        while (seen) {
+            uint64_t lowest = seen & -seen;
+            seen = atom_and_rlx(&idle->sleeping[i], ~lowest);
+            if (!(seen & lowest)) continue;    /* it left, or another was faster (I1) */
+            atom_add_rlx(&idle->searching, 1); /* before the token, so before the worker can stop (I2) */
+            return (int)(i * IDLE_BITS) + __builtin_ctzll(lowest);
+        }
+    }
+    return IDLE_NOBODY;
+}
+
+int idle_wake(struct idle *idle) {
+    atom_fence_light(); /* B: what the caller published, before the loads that look for somebody */
+    return idle_rouse(idle);
+}
+
+bool idle_wake_one(struct idle *idle, unsigned worker) {
+    atom_fence_light(); /* B */
+    /* rlx: looks before it writes. */
+    if (!(atom_load_rlx(idle_word(idle, worker)) & idle_bit(worker))) return false;
+    if (!(atom_and_rlx(idle_word(idle, worker), ~idle_bit(worker)) & idle_bit(worker))) return false;
+    atom_add_rlx(&idle->searching, 1); /* before the token, so before the worker can stop (I2) */
+    return true;
+}
+
+bool idle_search(struct idle *idle) {
+    uint32_t searching = atom_load_rlx(&idle->searching);
+    if (2 * searching >= idle->workers - idle_sleepers(idle)) return false;
+    atom_add_rlx(&idle->searching, 1); /* two at once may make it one too many; that is only a waste */
+    return true;
+}
+
+int idle_found(struct idle *idle) {
+    /* sc, with the load of the bits in idle_rouse: the count goes down before this worker looks for sleepers. A
+     * bringer that still saw the count relies on it, and a worker that went to sleep before the bringer came must be
+     * seen here; the light fence would not do, because it only orders against the sleeper's heavy one, and this is
+     * between bringer and finder. */
+    uint32_t before = atom_sub_sc(&idle->searching, 1);
+    WEFT_ASSERT(before > 0, "a worker stopped searching that was not counted as searching");
+    /* The last one passes the duty on (I3). */
+    if (before == 1) return idle_rouse(idle); /* recheck, without: (void)before; */
+    return IDLE_NOBODY;
+}
+
+void idle_enter(struct idle *idle, unsigned worker, bool searching) {
+    uint64_t before = atom_or_rlx(idle_word(idle, worker), idle_bit(worker));
+    WEFT_ASSERT(!(before & idle_bit(worker)), "worker %u goes to sleep twice", worker);
+    (void)before;
+    if (searching) {
+        uint32_t searchers = atom_sub_rlx(&idle->searching, 1);
+        WEFT_ASSERT(searchers > 0, "worker %u stopped searching and was not counted as searching", worker);
+        (void)searchers;
+    }
+    sys_fence_heavy(); /* A: bit and count before the caller's second look; pairs with B */
+}
+
+bool idle_leave(struct idle *idle, unsigned worker, bool searching) {
+    bool mine = (atom_and_rlx(idle_word(idle, worker), ~idle_bit(worker)) & idle_bit(worker)) != 0;
+    if (mine && searching) atom_add_rlx(&idle->searching, 1);
+    return mine;
+}
+
+unsigned idle_sleepers(struct idle *idle) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < idle->words; i++)
+        count += (unsigned)__builtin_popcountll(atom_load_rlx(&idle->sleeping[i]));
+    return count;
+}
+
+unsigned idle_searchers(struct idle *idle) { return atom_load_rlx(&idle->searching); }

@@ -1,0 +1,87 @@
+/* Who sleeps, who searches: how a worker without work goes to sleep and how whoever brings work finds it.
+ *
+ *   operation                  who may call
+ *   idle_init                  one thread, before it is shared
+ *   idle_wake, idle_wake_one   anyone, after publishing work (idle_wake_one: for one particular worker)
+ *   idle_search                an awake worker that is not searching
+ *   idle_found                 a searching worker
+ *   idle_enter                 an awake worker, searching or not
+ *   idle_leave                 a worker between its idle_enter and its waking up
+ *
+ * The two recipes, which meet at the fences A and B:
+ *
+ *   a worker without work                                 whoever brings work
+ *   1  idle_enter: set my bit                             1  publish the work
+ *                  stop searching                         2  idle_wake: fence B (light)
+ *                  fence A (heavy)                                      somebody searches: leave it to them
+ *   2  look once more at *every* source                                 else take a sleeper's bit away
+ *      found:   idle_leave, work                                        and count it as searching
+ *      nothing: sleep on my parker                        3  unpark the one that idle_wake names
+ *
+ * Either the worker's second look finds the work, or the bringer sees the worker's bit or a searcher. All state is
+ * bits and a count: nothing to be freed, no pointer that could mean two things. (A stack of sleepers, as in the
+ * thread-queue scheduler, has ABA and can hold a sleeper twice.)
+ *
+ * I1  A bit is set by its own worker only. Whoever clears it (one fetch-and, which says whether it was set) owns what
+ *     follows: the worker itself has left; anybody else owes it exactly one unpark.
+ * I2  A worker whose bit another cleared is counted as searching by that other, before the unpark. It inherits the
+ *     count with the token.
+ * I3  A bringer that sees a searcher may go, because none stops without making up for it. By idle_enter: fence A and
+ *     the second look at everything; and if that finds something, the worker searches again. By idle_found: the last
+ *     one wakes another.
+ * I4  A submission wakes one worker at most, and none while somebody searches. An idle runtime wakes nobody.
+ *
+ * Sleepers are woken lowest number first, which keeps those warm. */
+#ifndef WEFT_QUEUE_IDLE_H
+#define WEFT_QUEUE_IDLE_H
+
+#include "base/atom.h"
+#include "base/config.h"
+
+#if WEFT_CHECK
+enum { IDLE_BITS = 2, IDLE_MAX = 4 }; /* so that three workers need two words */
+#else
+enum { IDLE_BITS = 64, IDLE_MAX = 1024 };
+#endif
+
+enum { IDLE_WORDS = IDLE_MAX / IDLE_BITS, IDLE_NOBODY = -1 };
+
+struct idle {
+    uint32_t workers; /* set once */
+    uint32_t words;   /* set once: how many of `sleeping` are used */
+    /* Written by everybody. */
+    atom_u32 searching;
+    atom_u64 sleeping[IDLE_WORDS]; /* worker w is bit w % IDLE_BITS of word w / IDLE_BITS */
+};
+
+/* 1 … IDLE_MAX workers, all awake. */
+void idle_init(struct idle *idle, unsigned workers);
+
+/* Work was published: returns the worker that the caller must unpark, or IDLE_NOBODY. */
+int idle_wake(struct idle *idle);
+/* The same for one worker and whether or not somebody searches (its own inbox, shutdown): true when the caller must
+ * unpark it; false when it is awake, or somebody else is waking it. */
+bool idle_wake_one(struct idle *idle, unsigned worker);
+
+/* May this worker, which has run dry, search through the others' queues? True: it now counts as searching. Only while
+ * twice the searchers are fewer than the awake workers, so that many do not search for little. */
+bool idle_search(struct idle *idle);
+/* A searching worker has found work and stops searching. Returns the worker that the caller must unpark in its place,
+ * or IDLE_NOBODY. */
+int idle_found(struct idle *idle);
+
+/* The worker is about to sleep; `searching` says whether it counts as such, and it no longer does. The caller then
+ * looks at every source once more, and either calls idle_leave or parks. When the park returns 0, the worker is awake
+ * and searching; when it timed out, idle_leave. */
+void idle_enter(struct idle *idle, unsigned worker, bool searching);
+
+/* The worker gets up by itself. True: it is awake, and searching if `searching` says so: a worker that entered
+ * searching and leaves because its second look saw work must go on searching (I3). False: somebody is waking it
+ * already; it must take the token (park without a deadline, it is coming) and is then awake and searching. */
+bool idle_leave(struct idle *idle, unsigned worker, bool searching);
+
+/* How many sleep or search at the moment; a hint. */
+unsigned idle_sleepers(struct idle *idle);
+unsigned idle_searchers(struct idle *idle);
+
+#endif

@@ -1,0 +1,141 @@
+/* The real table: Linux system calls, and the C library for memory and threads. */
+#include "base/assert.h"
+#include "sys/sys.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    LINUX_ALIGN = 64,
+    /* From this size on memory is mapped: it comes zeroed without being touched. */
+    LINUX_MAP_FROM = 256 << 10,
+    LINUX_CPU_WORDS = 8192 / (sizeof(long) * CHAR_BIT),
+};
+
+static uint64_t linux_now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t); /* cannot fail for this clock */
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+static int linux_futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline) {
+    struct timespec t, *timeout = NULL;
+    if (deadline != SYS_FOREVER) {
+        t.tv_sec = (time_t)(deadline / UINT64_C(1000000000));
+        t.tv_nsec = (long)(deadline % UINT64_C(1000000000));
+        timeout = &t;
+    }
+    /* The bit-set form takes an absolute time of the monotonic clock, so that a retry after a signal does not sleep
+     * longer. */
+    long r =
+        syscall(SYS_futex, &word->cell, FUTEX_WAIT_BITSET_PRIVATE, expected, timeout, NULL, FUTEX_BITSET_MATCH_ANY);
+    if (r == 0) return 0;
+    WEFT_ENSURE(errno == EAGAIN || errno == ETIMEDOUT || errno == EINTR, "futex wait on %p failed with errno %d",
+                (void *)word, errno);
+    return -errno;
+}
+
+static int linux_futex_wake(atom_u32 *word, uint32_t count) {
+    if (count > INT_MAX) count = INT_MAX;
+    /* EFAULT is not our error: a word whose owner has gone away between the change and the wake has nobody to wake. */
+    long r = syscall(SYS_futex, &word->cell, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+    return r < 0 ? 0 : (int)r;
+}
+
+static void *linux_alloc(size_t size) {
+    if (size > PTRDIFF_MAX) return NULL;
+    if (size >= LINUX_MAP_FROM) {
+        void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        return memory == MAP_FAILED ? NULL : memory;
+    }
+    size = (size + LINUX_ALIGN - 1) & ~(size_t)(LINUX_ALIGN - 1);
+    void *memory = aligned_alloc(LINUX_ALIGN, size ? size : LINUX_ALIGN);
+    return memory ? memset(memory, 0, size) : NULL;
+}
+
+static void linux_free(void *memory, size_t size) {
+    if (size < LINUX_MAP_FROM) {
+        free(memory);
+    } else if (memory) {
+        int r = munmap(memory, size);
+        WEFT_ENSURE(r == 0, "free of %p, %zu bytes: errno %d", memory, size, errno);
+    }
+}
+
+static int linux_thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
+    _Static_assert(sizeof(pthread_t) <= sizeof thread->handle, "a thread handle fits");
+    pthread_t handle;
+    int error = pthread_create(&handle, NULL, entry, arg);
+    if (error == 0) thread->handle = (uint64_t)handle;
+    return -error;
+}
+
+static int linux_thread_join(sys_thread thread) { return -pthread_join((pthread_t)thread.handle, NULL); }
+
+static void linux_yield(void) { sched_yield(); }
+
+static int linux_fence_register(void) {
+    long r = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    return r == 0 ? 0 : -errno;
+}
+
+static void linux_fence_heavy(void) {
+    if (atom_fence_light_is_full) {
+        atom_fence_light();
+        return;
+    }
+    long r = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    /* The right to it was granted; without the fence a sleeper could miss its work for ever. */
+    WEFT_ENSURE(r == 0, "membarrier failed with errno %d", errno);
+}
+
+static int linux_random(void *bytes, size_t size) {
+    for (char *at = bytes; size > 0;) {
+        ssize_t n = getrandom(at, size, 0);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return -errno;
+        at += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+static unsigned linux_cpus(void) {
+    unsigned long mask[LINUX_CPU_WORDS];
+    unsigned count = 0;
+    /* The raw call says how many bytes it filled in. On failure nothing is counted, and one CPU certainly exists. */
+    long bytes = syscall(SYS_sched_getaffinity, 0, sizeof mask, mask);
+    for (long i = 0; i < bytes / (long)sizeof mask[0]; i++)
+        count += (unsigned)__builtin_popcountl(mask[i]);
+    unsigned quota = sys_cpus_quota("");
+    if (count > quota) count = quota;
+    return count ? count : 1;
+}
+
+const struct sys sys_linux = {
+    .now = linux_now,
+    .futex_wait = linux_futex_wait,
+    .futex_wake = linux_futex_wake,
+    .alloc = linux_alloc,
+    .free = linux_free,
+    .thread_start = linux_thread_start,
+    .thread_join = linux_thread_join,
+    .yield = linux_yield,
+    .fence_heavy = linux_fence_heavy,
+    .fence_register = linux_fence_register,
+    .random = linux_random,
+    .cpus = linux_cpus,
+};
+
+const struct sys *sys = &sys_linux;

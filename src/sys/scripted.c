@@ -1,0 +1,158 @@
+#include "sys/scripted.h"
+
+#include "base/rng.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct sys_script sys_script;
+
+/* Time is the real time plus `offset`, or stands still at `frozen_at` when that is not 0. */
+static struct {
+    atom_u64 offset, frozen_at, random_state;
+    atom_u64 live;
+} scripted;
+
+/* rlx throughout this file: each cell is a counter or a setting of its own; nothing is published through them. */
+static uint64_t scripted_count(atom_u64 *counter) { return atom_add_rlx(counter, 1) + 1; }
+
+static uint64_t scripted_time(void) {
+    uint64_t frozen = atom_load_rlx(&scripted.frozen_at);
+    return frozen ? frozen : sys_linux.now() + atom_load_rlx(&scripted.offset);
+}
+
+static uint64_t scripted_now(void) {
+    scripted_count(&sys_script.counts.now);
+    return scripted_time();
+}
+
+static int scripted_futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline) {
+    enum { SLICE = 1000 * 1000 };
+    uint64_t call = scripted_count(&sys_script.counts.futex_wait);
+    if (sys_script.futex_eintr_every && call % sys_script.futex_eintr_every == 0) return -EINTR;
+    if (sys_script.futex_spurious_every && call % sys_script.futex_spurious_every == 0) return 0;
+    if (deadline == SYS_FOREVER) return sys_linux.futex_wait(word, expected, deadline);
+    /* The scripted clock may move while we sleep: look at it now and then. */
+    for (uint64_t until = 0;; until = sys_linux.now() + SLICE) {
+        int error = sys_linux.futex_wait(word, expected, until);
+        if (error != -ETIMEDOUT || scripted_time() >= deadline) return error;
+    }
+}
+
+static int scripted_futex_wake(atom_u32 *word, uint32_t count) {
+    scripted_count(&sys_script.counts.futex_wake);
+    return sys_linux.futex_wake(word, count);
+}
+
+static void *scripted_alloc(size_t size) {
+    uint64_t call = scripted_count(&sys_script.counts.alloc);
+    bool fails = call == sys_script.alloc_fail_at || (sys_script.alloc_fail_from && call >= sys_script.alloc_fail_from);
+    void *memory = fails ? NULL : sys_linux.alloc(size);
+    if (memory)
+        atom_add_rlx(&scripted.live, 1);
+    else
+        scripted_count(&sys_script.counts.alloc_failed);
+    return memory;
+}
+
+static void scripted_free(void *memory, size_t size) {
+    scripted_count(&sys_script.counts.free);
+    if (memory) atom_sub_rlx(&scripted.live, 1);
+    sys_linux.free(memory, size);
+}
+
+static int scripted_thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
+    uint64_t call = scripted_count(&sys_script.counts.thread_start);
+    if (sys_script.threads_limited && call > sys_script.threads_allowed) return -EAGAIN;
+    return sys_linux.thread_start(thread, entry, arg);
+}
+
+static int scripted_thread_join(sys_thread thread) {
+    scripted_count(&sys_script.counts.thread_join);
+    return sys_linux.thread_join(thread);
+}
+
+static void scripted_yield(void) {
+    scripted_count(&sys_script.counts.yield);
+    sys_linux.yield();
+}
+
+static int scripted_fence_register(void) { return sys_script.fence_refused ? -ENOSYS : sys_linux.fence_register(); }
+
+static void scripted_fence_heavy(void) {
+    scripted_count(&sys_script.counts.fence_heavy);
+    sys_linux.fence_heavy(); /* which is a plain full fence once sys_fence_setup() met the refusal */
+}
+
+static int scripted_random(void *bytes, size_t size) {
+    scripted_count(&sys_script.counts.random);
+    if (sys_script.random_error) return sys_script.random_error;
+    if (!sys_script.random_fixed) return sys_linux.random(bytes, size);
+    for (size_t done = 0; done < size;) {
+        uint64_t state = sys_script.random_seed;
+        state = rng_splitmix(&state) + atom_add_rlx(&scripted.random_state, 1); /* near seeds do not share words */
+        uint64_t word = rng_splitmix(&state);
+        size_t n = size - done < sizeof word ? size - done : sizeof word;
+        memcpy((char *)bytes + done, &word, n);
+        done += n;
+    }
+    return 0;
+}
+
+static unsigned scripted_cpus(void) {
+    scripted_count(&sys_script.counts.cpus);
+    return sys_script.cpus ? sys_script.cpus : sys_linux.cpus();
+}
+
+static const struct sys scripted_table = {
+    .now = scripted_now,
+    .futex_wait = scripted_futex_wait,
+    .futex_wake = scripted_futex_wake,
+    .alloc = scripted_alloc,
+    .free = scripted_free,
+    .thread_start = scripted_thread_start,
+    .thread_join = scripted_thread_join,
+    .yield = scripted_yield,
+    .fence_heavy = scripted_fence_heavy,
+    .fence_register = scripted_fence_register,
+    .random = scripted_random,
+    .cpus = scripted_cpus,
+};
+
+static void scripted_forget(void) {
+    memset(&sys_script, 0, sizeof sys_script); /* no other thread looks now, so its cells may be plain bytes */
+    memset(&scripted, 0, sizeof scripted);
+}
+
+void sys_scripted_install(void) {
+    scripted_forget();
+    sys = &scripted_table;
+}
+
+void sys_scripted_reset(void) {
+    scripted_forget();
+    sys = &sys_linux;
+    sys_fence_setup();
+}
+
+void sys_scripted_recount(void) {
+    atom_store_rlx(&sys_script.counts.alloc, 0);
+    atom_store_rlx(&sys_script.counts.alloc_failed, 0);
+    atom_store_rlx(&sys_script.counts.thread_start, 0);
+}
+
+uint64_t sys_scripted_live(void) { return atom_load_rlx(&scripted.live); }
+
+void sys_scripted_jump(int64_t nanoseconds) {
+    atom_add_rlx(&scripted.offset, (uint64_t)nanoseconds);
+    if (atom_load_rlx(&scripted.frozen_at)) atom_add_rlx(&scripted.frozen_at, (uint64_t)nanoseconds);
+}
+
+void sys_scripted_freeze(void) { atom_store_rlx(&scripted.frozen_at, scripted_time()); }
+
+void sys_scripted_unfreeze(void) {
+    uint64_t frozen = atom_load_rlx(&scripted.frozen_at);
+    if (!frozen) return;
+    atom_store_rlx(&scripted.offset, frozen - sys_linux.now());
+    atom_store_rlx(&scripted.frozen_at, 0);
+}

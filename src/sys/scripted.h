@@ -1,0 +1,66 @@
+/* The scripted twin of the outside world, for fault tests. It does what the real table does until the script says
+ * otherwise, and counts every call.
+ *
+ *     sys_scripted_install();
+ *     sys_script.alloc_fail_at = 3;          // the third allocation from now returns NULL
+ *     ...
+ *     EXPECT_EQ(sys_scripted_live(), 0);     // and nothing was leaked on the way out
+ *     sys_scripted_reset();                  // the real table again, all of the script forgotten
+ *
+ * Install, reset and the plain fields are for a moment when no other thread uses the table; the clock functions and the
+ * counters may be used at any time. It is not part of the installed library. */
+#ifndef WEFT_SYS_SCRIPTED_H
+#define WEFT_SYS_SCRIPTED_H
+
+#include "sys/sys.h"
+
+/* Counted calls. */
+struct sys_counts {
+    atom_u64 now, futex_wait, futex_wake, alloc, free, thread_start, thread_join, yield, fence_heavy, random, cpus;
+    atom_u64 alloc_failed; /* allocations that returned NULL */
+};
+
+struct sys_script {
+    /* Memory. Counted from sys_scripted_install or the last sys_scripted_recount; 0 is "never". */
+    uint64_t alloc_fail_at;   /* the Nth allocation fails */
+    uint64_t alloc_fail_from; /* the Nth and all after it fail */
+
+    /* Threads: after so many starts every further one is refused with -EAGAIN. */
+    bool threads_limited;
+    uint64_t threads_allowed;
+
+    /* Futex: every Nth wait returns at once with -EINTR, or with 0 for no reason; 0 is "never". */
+    uint64_t futex_eintr_every;
+    uint64_t futex_spurious_every;
+
+    /* membarrier is refused; takes effect with sys_fence_setup(). */
+    bool fence_refused;
+
+    /* Random bytes follow from `random_seed` alone; or there are none, with this negative code. */
+    bool random_fixed;
+    uint64_t random_seed;
+    int random_error;
+
+    /* Not 0: that many CPUs. */
+    unsigned cpus;
+
+    struct sys_counts counts;
+};
+
+extern struct sys_script sys_script;
+
+void sys_scripted_install(void);
+void sys_scripted_reset(void);
+/* The counters of allocations and starts begin again at 0; the rest of the script stays. */
+void sys_scripted_recount(void);
+
+/* Blocks that were allocated since install and not yet freed. */
+uint64_t sys_scripted_live(void);
+
+/* The clock: moves it forward or back, stops it, lets it go on from where it stands, moves a stopped one. Sleepers
+ * with a deadline notice within a millisecond. */
+void sys_scripted_jump(int64_t nanoseconds);
+void sys_scripted_freeze(void);
+void sys_scripted_unfreeze(void);
+
+#endif
