@@ -242,6 +242,7 @@ static void collect_nodes(struct graph *g) {
             const struct event *e = &g->event[t][i];
             bool fence = e->kind == K_FENCE, light = fence && e->order == O_LIGHT;
             if (e->order < O_SC || e->kind == K_CHOICE || node_count + light >= NODE_MAX) continue;
+            if (light && g->sc_fences == 0) continue; /* no heavy one to be a neighbour of */
             bool heavy = fence && e->order == O_HEAVY;
             node[node_count++] = (struct node){.name = EID(t, i), .fence = fence, .heavy = heavy, .light_after = light};
             if (light) node[node_count++] = (struct node){.name = EID(t, i), .fence = true, .light_before = true};
