@@ -68,6 +68,7 @@ static void take_waker(unsigned i) {
     struct spin spin = spin_begin();
     while (atom_load_acq(&waker_change) && atom_load_acq(&active[1 - i]))
         spin_wait(&spin);
+    if (atom_load_rlx(&waker_change)) atom_store_rlx(&waker_change, 0); /* the other gave up */
 }
 
 static void be_selected(unsigned i) {

@@ -1,0 +1,54 @@
+# A thin front door to CMake: `make help` lists the targets. Builds are in build/<preset>.
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+export JOBS
+
+.PHONY: all run test bench check mutants format tidy test-full install clean help setup
+
+all: ## build the release library, build/weft and build/weft-check
+	@tools/setup build
+	@tools/build release weft weft_static weft_shared
+	@tools/build check
+	@tools/place build/release/weft build/check/weft-check
+
+run: all ## the guided demo
+	@build/weft demo
+
+test: ## everything short; the last line counts what passed and failed
+	@tools/setup test
+	@tools/run-tests
+
+bench: all ## every benchmark, one line each (NAME=... for some, ARGS=... for options)
+	@build/weft bench $(NAME) $(ARGS)
+
+check: all ## the model checker on every scenario (NAME=... for some, ARGS=... for options)
+	@build/weft check $(NAME) $(ARGS)
+
+mutants: ## weaken the proved parts one place at a time; the checker must notice
+	@tools/setup test
+	@tools/mutants $(ARGS)
+
+test-full: ## the whole matrix, in shards that resume (SHARD=name for one, ARGS=--list for their names)
+	@tools/setup test
+	@tools/test-full $(SHARD) $(ARGS)
+
+format: ## clang-format all C files in place
+	@tools/setup format
+	@tools/format
+
+tidy: ## clang-tidy on the library and the command
+	@tools/setup format
+	@tools/tidy
+
+install: all ## install below PREFIX (/usr/local); DESTDIR is honoured
+	@cmake --install build/release --prefix $(PREFIX)
+	@cmake --install build/check --prefix $(PREFIX) --component checker
+
+setup: ## install all packages that the other targets need
+	@tools/setup all
+
+clean: ## remove build/
+	@rm -rf build
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

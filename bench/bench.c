@@ -1,0 +1,231 @@
+/* `weft bench`: picks benchmarks, runs each several times in a process of its own, prints the median. */
+#define _GNU_SOURCE
+#include "bench/bench.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BENCH_RUNS = 3, BENCH_RUNS_MAX = 1000, BENCH_SECONDS = 120, BENCH_SLOW = 2 };
+
+/* One run as the parent sees it. */
+struct run {
+    struct bench_result result;
+    long rss_kb;
+    bool done;
+};
+
+struct options {
+    unsigned runs;
+    bool runs_given; /* by the user: then each benchmark really runs that often */
+    uint64_t n;      /* 0: each benchmark's own */
+    bool json;
+    char **names;
+    int count;
+};
+
+static struct bench *benches;
+
+void bench_register(struct bench *bench) {
+    struct bench **end = &benches;
+    while (*end)
+        end = &(*end)->next;
+    *end = bench;
+}
+
+/* A benchmark is meant by its name or by its group's: "queue" means queue.ring and queue.deque. */
+static bool meant(const struct bench *bench, const char *name) {
+    size_t length = strlen(name);
+    return strncmp(bench->name, name, length) == 0 && (bench->name[length] == '\0' || bench->name[length] == '.');
+}
+
+static bool wanted(const struct bench *bench, const struct options *options) {
+    for (int i = 0; i < options->count; i++)
+        if (meant(bench, options->names[i])) return true;
+    return options->count == 0;
+}
+
+static void list(FILE *to) {
+    for (struct bench *bench = benches; bench; bench = bench->next)
+        fprintf(to, "  %-27s %s\n", bench->name, bench->about ? bench->about : "");
+}
+
+static void run_child(const struct bench *bench, uint64_t n, struct run *run) {
+    alarm(BENCH_SECONDS);
+    bench->run(&(struct bench_args){.n = n}, &run->result);
+    run->done = true;
+    fflush(NULL);
+    _exit(0);
+}
+
+/* False, with a message, if the run crashed, hung or gave nothing. */
+static bool run_once(const struct bench *bench, uint64_t n, struct run *run) {
+    fflush(NULL);
+    pid_t child = fork();
+    if (child < 0) {
+        fprintf(stderr, "weft bench: fork: %s\n", strerror(errno));
+        return false;
+    }
+    if (child == 0) run_child(bench, n, run);
+    int status = 0;
+    struct rusage usage;
+    while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR)
+        ;
+    run->rss_kb = usage.ru_maxrss;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        fprintf(stderr, "weft bench: %s still ran after %d s and was ended\n", bench->name, BENCH_SECONDS);
+    else if (WIFSIGNALED(status))
+        fprintf(stderr, "weft bench: %s was killed by signal %d\n", bench->name, WTERMSIG(status));
+    else if (!run->done)
+        fprintf(stderr, "weft bench: %s ended with status %d\n", bench->name, WEXITSTATUS(status));
+    return run->done;
+}
+
+static int by_seconds(const void *a, const void *b) {
+    double x = ((const struct run *)a)->result.seconds, y = ((const struct run *)b)->result.seconds;
+    return (x > y) - (x < y);
+}
+
+static void fill_in(struct bench_result *result, uint64_t n) {
+    if (!result->n) result->n = n;
+    if (result->ns_op == 0) result->ns_op = result->seconds * 1e9 / (double)result->n;
+    if (!result->workers) result->workers = 1;
+    if (!result->kind[0]) strcpy(result->kind, "part");
+    if (!result->policy[0]) strcpy(result->policy, "-");
+}
+
+static void print_line(const char *name, const struct run *runs, unsigned count) {
+    const struct run *median = &runs[(count - 1) / 2];
+    const struct bench_result *r = &median->result;
+    printf("weft %s kind=%s policy=%s workers=%u n=%llu s=%.4f ns_op=%.1f rss_kb=%ld", name, r->kind, r->policy,
+           r->workers, (unsigned long long)r->n, r->seconds, r->ns_op, median->rss_kb);
+    if (count > 1) printf(" min=%.4f max=%.4f", runs[0].result.seconds, runs[count - 1].result.seconds);
+    for (unsigned i = 0; i < r->extras; i++)
+        printf(" %s=%.6g", r->extra[i].key, r->extra[i].value);
+    printf("\n");
+    fflush(stdout);
+}
+
+static void print_json(const char *name, const struct run *runs, unsigned count, bool first) {
+    const struct run *median = &runs[(count - 1) / 2];
+    const struct bench_result *r = &median->result;
+    printf("%s  {\"name\": \"%s\", \"kind\": \"%s\", \"policy\": \"%s\", \"workers\": %u, \"n\": %llu, \"s\": %.9g, "
+           "\"ns_op\": %.6g, \"rss_kb\": %ld, \"runs\": %u, \"min\": %.9g, \"max\": %.9g",
+           first ? "" : ",\n", name, r->kind, r->policy, r->workers, (unsigned long long)r->n, r->seconds, r->ns_op,
+           median->rss_kb, count, runs[0].result.seconds, runs[count - 1].result.seconds);
+    for (unsigned i = 0; i < r->extras; i++)
+        printf(", \"%s\": %.9g", r->extra[i].key, r->extra[i].value);
+    printf("}");
+    fflush(stdout);
+}
+
+/* Runs one benchmark as often as asked; false if a run failed. `printed` counts the results so far. */
+static bool run_bench(const struct bench *bench, const struct options *options, struct run *runs, unsigned *printed) {
+    uint64_t n = options->n ? options->n : bench->n, start = bench_now();
+    unsigned count = 0;
+    memset(runs, 0, options->runs * sizeof *runs);
+    while (count < options->runs) {
+        struct run *run = &runs[count++];
+        if (!run_once(bench, n, run)) return false;
+        if (run->result.skipped[0]) {
+            fprintf(stderr, "weft bench: %s skipped: %s\n", bench->name, run->result.skipped);
+            return true;
+        }
+        fill_in(&run->result, n);
+        /* On a slow or busy machine one run has to do, so that a run of everything stays short. */
+        if (!options->runs_given && bench_since(start) > BENCH_SLOW) break;
+    }
+    qsort(runs, count, sizeof *runs, by_seconds);
+    if (options->json)
+        print_json(bench->name, runs, count, *printed == 0);
+    else
+        print_line(bench->name, runs, count);
+    ++*printed;
+    return true;
+}
+
+static int run_all(const struct options *options) {
+    size_t size = options->runs * sizeof(struct run);
+    struct run *runs = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (runs == MAP_FAILED) {
+        perror("weft bench: mmap");
+        return 1;
+    }
+    unsigned printed = 0, failed = 0;
+    if (options->json) printf("[\n");
+    for (struct bench *bench = benches; bench; bench = bench->next)
+        if (wanted(bench, options)) failed += !run_bench(bench, options, runs, &printed);
+    if (options->json) printf("\n]\n");
+    munmap(runs, size);
+    return failed ? 1 : 0;
+}
+
+static int usage(FILE *to) {
+    fprintf(to, "usage: weft bench [NAME...] [--runs K] [--n N] [--json] [--list]\n\n"
+                "Runs the named benchmarks, or all of them, and prints one line each: the median of K runs (3).\n"
+                "NAME is a benchmark or a group: `queue` means every queue.*\n"
+                "  --runs K   runs of each, 1 to 1000; without it slow ones stop after 2 s\n"
+                "  --n N      operations a run, instead of each benchmark's own number\n"
+                "  --json     an array of objects instead of lines\n"
+                "  --list     say what there is\n");
+    return to == stderr ? 2 : 0;
+}
+
+/* The option's value, which must be a number in 1..max; 0 with a message if it is not. */
+static uint64_t number(const char *option, const char *text, uint64_t max) {
+    char *end = NULL;
+    errno = 0;
+    uint64_t value = text && text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+    if (value >= 1 && value <= max && !errno && *end == '\0') return value;
+    fprintf(stderr, "weft bench: %s needs a number from 1 to %llu, not `%s`\n", option, (unsigned long long)max,
+            text ? text : "nothing");
+    return 0;
+}
+
+/* Names are checked before anything runs. */
+static bool known(const struct options *options) {
+    for (int i = 0; i < options->count; i++) {
+        struct bench *bench = benches;
+        while (bench && !meant(bench, options->names[i]))
+            bench = bench->next;
+        if (!bench) {
+            fprintf(stderr, "weft bench: no benchmark is called `%s`; there are:\n", options->names[i]);
+            list(stderr);
+            return false;
+        }
+    }
+    return true;
+}
+
+int bench_main(int argc, char **argv) {
+    struct options options = {.runs = BENCH_RUNS, .names = argv};
+    for (int i = 0; i < argc; i++) {
+        const char *argument = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+        if (strcmp(argument, "--runs") == 0) {
+            i++;
+            options.runs_given = true;
+            if (!(options.runs = (unsigned)number(argument, value, BENCH_RUNS_MAX))) return 2;
+        } else if (strcmp(argument, "--n") == 0) {
+            i++;
+            if (!(options.n = number(argument, value, UINT64_MAX / 1000))) return 2;
+        } else if (strcmp(argument, "--json") == 0) {
+            options.json = true;
+        } else if (strcmp(argument, "--list") == 0) {
+            list(stdout);
+            return 0;
+        } else if (strcmp(argument, "--help") == 0) {
+            return usage(stdout);
+        } else if (argument[0] == '-') {
+            fprintf(stderr, "weft bench: unknown option `%s`\n", argument);
+            return usage(stderr);
+        } else {
+            options.names[options.count++] = argv[i];
+        }
+    }
+    return known(&options) ? run_all(&options) : 2;
+}

@@ -1,0 +1,16 @@
+/* The parts of the `weft` command. Each takes the arguments after its own name and returns the exit status. */
+#ifndef WEFT_CLI_CLI_H
+#define WEFT_CLI_CLI_H
+
+#include <stddef.h>
+
+/* `weft check ARGS`: becomes weft-check. Returns only if that cannot be. */
+int cli_check(int argc, char **argv);
+/* `weft demo`: the guided run. */
+int cli_demo(int argc, char **argv);
+
+/* Writes the model checker's path: beside this command, or where it is installed. -1, with a message, if it is in
+ * neither place. */
+int cli_find_checker(char *path, size_t size);
+
+#endif

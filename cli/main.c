@@ -1,0 +1,46 @@
+/* The `weft` command: one word picks what it does. */
+#include "bench/bench.h"
+#include "cli/cli.h"
+
+#include <weft/version.h>
+
+#include <stdio.h>
+#include <string.h>
+
+struct command {
+    const char *name;
+    const char *arguments;
+    const char *about;
+    int (*run)(int argc, char **argv);
+};
+
+static const struct command commands[] = {
+    {"demo", "", "a guided run of what works today", cli_demo},
+    {"bench", "[NAME...]", "measure this machine and weft's parts", bench_main},
+    {"check", "[NAME...]", "explore the lock-free parts with the model checker", cli_check},
+};
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+static void help(FILE *to) {
+    fprintf(to, "usage: weft COMMAND [ARGUMENTS]\n\n");
+    for (int i = 0; i < COMMANDS; i++)
+        fprintf(to, "  weft %-6s %-10s %s\n", commands[i].name, commands[i].arguments, commands[i].about);
+    fprintf(to, "\n`weft COMMAND --help` says more about one; `weft --version` tells the version.\n");
+}
+
+int main(int argc, char **argv) {
+    const char *name = argc > 1 ? argv[1] : "";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        help(stdout);
+        return 0;
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("weft %s\n", weft_version_string());
+        return 0;
+    }
+    for (int i = 0; i < COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0) return commands[i].run(argc - 2, argv + 2);
+    if (name[0]) fprintf(stderr, "weft: there is no command `%s`\n", name);
+    help(stderr);
+    return 2;
+}

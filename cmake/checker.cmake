@@ -1,0 +1,36 @@
+# weft-check: the model checker's engine, the scenarios, and the real source files of the proved parts.
+#
+# The parts and scenarios are compiled with the race detector's instrumentation, which turns every memory access into a
+# call; the engine supplies those functions, so the race detector's own library is not linked.
+file(GLOB engine_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/check/engine/*.c ${PROJECT_SOURCE_DIR}/check/engine/*.S)
+file(GLOB scenario_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/check/scenarios/*.c
+     ${PROJECT_SOURCE_DIR}/check/litmus/*.c ${PROJECT_SOURCE_DIR}/check/flaws/*.c)
+file(GLOB proved_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/base/*.c ${PROJECT_SOURCE_DIR}/src/queue/*.c
+     ${PROJECT_SOURCE_DIR}/src/proc/state.c ${PROJECT_SOURCE_DIR}/src/sync/synch2.c)
+
+if(NOT EXISTS ${PROJECT_SOURCE_DIR}/check/engine/main.c)
+    message(STATUS "No check/engine/main.c: the model checker is left out")
+    return()
+endif()
+
+function(check_flags target)
+    target_compile_definitions(${target} PRIVATE WEFT_CHECK=1)
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/check)
+    target_link_libraries(${target} PRIVATE weft_flags)
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+endfunction()
+
+add_executable(weft-check ${engine_sources})
+check_flags(weft-check)
+target_compile_options(weft-check PRIVATE -O2 -g -fno-pie)
+target_link_options(weft-check PRIVATE -no-pie)
+target_link_libraries(weft-check PRIVATE Threads::Threads)
+
+if(scenario_sources OR proved_sources)
+    add_library(check_subjects OBJECT ${scenario_sources} ${proved_sources})
+    check_flags(check_subjects)
+    target_compile_options(check_subjects PRIVATE -O1 -g -fno-pie -fsanitize=thread)
+    target_sources(weft-check PRIVATE $<TARGET_OBJECTS:check_subjects>)
+endif()
+
+install(TARGETS weft-check DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/weft COMPONENT checker)

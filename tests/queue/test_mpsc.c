@@ -1,0 +1,148 @@
+#include "queue/mpsc.h"
+
+#include "crew.h"
+#include "queue/parker.h"
+
+struct message {
+    struct mpsc_node node; /* first, so that a node's address is the message's */
+    uint64_t number;
+};
+
+static struct mpsc box;
+
+static uint64_t number_of(struct mpsc_node *node) { return ((struct message *)node)->number; }
+
+/* ---- One thread --------------------------------------------------------------------------------------------------- */
+
+TEST(mpsc_is_two_pointers) { EXPECT_EQ(sizeof(struct mpsc), 2 * sizeof(void *)); }
+
+TEST(mpsc_is_first_in_first_out) {
+    struct message m[5];
+    mpsc_init(&box);
+    EXPECT(mpsc_is_empty(&box));
+    EXPECT(mpsc_pop(&box) == NULL);
+    EXPECT_EQ(mpsc_push(&box, &m[0].node), MPSC_PUSHED_FIRST);
+    EXPECT_EQ(mpsc_push(&box, &m[1].node), MPSC_PUSHED);
+    EXPECT(!mpsc_is_empty(&box));
+    EXPECT(mpsc_pop(&box) == &m[0].node);
+    EXPECT(!mpsc_is_empty(&box));
+    EXPECT_EQ(mpsc_push(&box, &m[2].node), MPSC_PUSHED_FIRST); /* since the consumer last took all */
+    EXPECT_EQ(mpsc_push(&box, &m[3].node), MPSC_PUSHED);
+    EXPECT(mpsc_pop(&box) == &m[1].node);
+    EXPECT(mpsc_pop(&box) == &m[2].node);
+    EXPECT_EQ(mpsc_push(&box, &m[4].node), MPSC_PUSHED_FIRST);
+    EXPECT(mpsc_pop(&box) == &m[3].node);
+    EXPECT(mpsc_pop(&box) == &m[4].node);
+    EXPECT(mpsc_is_empty(&box));
+    EXPECT(mpsc_pop(&box) == NULL);
+}
+
+TEST(mpsc_close_returns_the_rest_in_order) {
+    struct message m[6];
+    mpsc_init(&box);
+    for (unsigned i = 0; i < 3; i++)
+        mpsc_push(&box, &m[i].node);
+    EXPECT(mpsc_pop(&box) == &m[0].node);
+    mpsc_push(&box, &m[3].node);
+    mpsc_push(&box, &m[4].node);
+    EXPECT(!mpsc_is_closed(&box));
+    struct mpsc_node *rest = mpsc_close(&box);
+    for (unsigned i = 1; i < 5; i++, rest = rest->next)
+        EXPECT(rest == &m[i].node);
+    EXPECT(rest == NULL);
+    EXPECT(mpsc_is_closed(&box) && mpsc_is_empty(&box));
+    m[5].number = 5;
+    EXPECT_EQ(mpsc_push(&box, &m[5].node), MPSC_CLOSED);
+    EXPECT_EQ(m[5].number, 5);
+    EXPECT(mpsc_pop(&box) == NULL);
+    EXPECT(mpsc_close(&box) == NULL);
+    EXPECT(mpsc_is_closed(&box));
+}
+
+TEST(mpsc_close_of_an_empty_box) {
+    mpsc_init(&box);
+    EXPECT(mpsc_close(&box) == NULL);
+    EXPECT(mpsc_is_closed(&box) && mpsc_is_empty(&box));
+    mpsc_init(&box);
+    EXPECT(!mpsc_is_closed(&box));
+}
+
+/* ---- Threads: every message is received, returned or refused, in each producer's order; nobody sleeps through one ---- */
+
+enum { PRODUCERS = 3 };
+
+static struct message *stress_messages;
+static uint64_t stress_each, stress_seed, stress_close_after;
+static struct parker parker;
+static atom_u64 refused[PRODUCERS]; /* number of the first message refused */
+
+static void stress_produce(unsigned self) {
+    struct rng rng;
+    unsigned producer = self - 1;
+    rng_seed(&rng, stress_seed, self);
+    atom_store_rlx(&refused[producer], stress_each);
+    for (uint64_t i = 0; i < stress_each; i++) {
+        struct message *message = &stress_messages[producer * stress_each + i];
+        message->number = i;
+        switch (mpsc_push(&box, &message->node)) {
+        case MPSC_PUSHED_FIRST: parker_unpark(&parker); break;
+        case MPSC_PUSHED: break;
+        case MPSC_CLOSED: atom_store_rlx(&refused[producer], i); return;
+        }
+        crew_stumble(&rng, 256);
+    }
+}
+
+static uint64_t expected[PRODUCERS]; /* the number of the next message of each */
+
+static void stress_got(struct mpsc_node *node) {
+    uint64_t producer = (uint64_t)((struct message *)node - stress_messages) / stress_each;
+    EXPECT(producer < PRODUCERS);
+    EXPECT_EQ(number_of(node), expected[producer]);
+    expected[producer]++;
+}
+
+static void stress_consume(unsigned self) {
+    struct rng rng;
+    rng_seed(&rng, stress_seed, self);
+    for (uint64_t received = 0; received < stress_close_after; received++) {
+        struct mpsc_node *node;
+        while (!(node = mpsc_pop(&box)))
+            EXPECT_EQ(parker_park(&parker, SYS_FOREVER), 0);
+        stress_got(node);
+        crew_stumble(&rng, 256);
+    }
+    for (struct mpsc_node *rest = mpsc_close(&box), *next; rest; rest = next) {
+        next = rest->next;
+        stress_got(rest);
+    }
+}
+
+static void stress(uint64_t each, uint64_t close_after) {
+    stress_each = each;
+    stress_close_after = close_after;
+    stress_messages = calloc(PRODUCERS * each, sizeof *stress_messages);
+    EXPECT(stress_messages != NULL);
+    mpsc_init(&box);
+    parker_init(&parker);
+    for (unsigned i = 0; i < PRODUCERS; i++)
+        expected[i] = 0;
+    crew_run(PRODUCERS + 1, stress_consume, stress_produce);
+    for (unsigned i = 0; i < PRODUCERS; i++)
+        EXPECT_EQ(expected[i], atom_load_rlx(&refused[i]));
+    free(stress_messages);
+}
+
+TEST_WITHIN(mpsc_stress, 120) {
+    stress_seed = test_seed(20240505);
+    uint64_t each = UINT64_C(1000000) * test_scale();
+    stress(each, PRODUCERS * each);
+}
+
+TEST_WITHIN(mpsc_stress_close, 120) {
+    stress_seed = test_seed(20240506);
+    for (unsigned i = 0; i < 300 * test_scale(); i++)
+        stress(100, 1 + stress_seed++ % 250);
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -1,0 +1,25 @@
+"""The proved parts: which files are weakened, and which scenarios must notice.
+
+A scenario is named as for weft-check: itself, its group (its file in check/scenarios without .c), or a pattern with *.
+What a part is used by comes after its own scenarios, as a second line of defence."""
+
+PARTS = {
+    "ring": {"files": ["src/queue/ring.h", "src/queue/ring.c"], "scenarios": ["ring", "ring_claims*"]},
+    "deque": {"files": ["src/queue/deque.h", "src/queue/deque.c"], "scenarios": ["deque", "deque_claims*"]},
+    "line": {"files": ["src/queue/line.h", "src/queue/line.c"], "scenarios": ["line"]},
+    "inject": {"files": ["src/queue/inject.h", "src/queue/inject.c"], "scenarios": ["inject"]},
+    "lock": {"files": ["src/queue/lock.h", "src/queue/lock.c"], "scenarios": ["lock", "inject", "parker"]},
+    "mpsc": {"files": ["src/queue/mpsc.h", "src/queue/mpsc.c"], "scenarios": ["mpsc"]},
+    "idle": {"files": ["src/queue/idle.h", "src/queue/idle.c"], "scenarios": ["idle"]},
+    "parker": {"files": ["src/queue/parker.h", "src/queue/parker.c"], "scenarios": ["parker", "mpsc", "idle"]},
+    "entry": {"files": ["src/queue/entry.h"], "scenarios": ["ring", "deque"]},
+    "state": {"files": ["src/proc/state.h", "src/proc/state.c"], "scenarios": ["state", "claims"]},
+    "synch2": {"files": ["src/sync/synch2.h", "src/sync/synch2.c"], "scenarios": ["synch2"]},
+}
+
+# Where proved parts live: a file here that could be weakened must belong to one of them.
+PLACES = ["src/queue/*.[ch]", "src/proc/state.[ch]", "src/sync/synch2*.[ch]"]
+
+# Made for the self-test; its verdicts are known.
+TOY = {"files": ["tools/mutants_toy/toy.h", "tools/mutants_toy/toy.c"], "scenarios": ["toy_scenarios"]}
+TOY_UNITS = ["tools/mutants_toy/toy.c", "tools/mutants_toy/toy_scenarios.c"]

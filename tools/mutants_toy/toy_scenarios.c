@@ -1,0 +1,29 @@
+#include "chk.h"
+#include "mutants_toy/toy.h"
+
+SHARED struct toy toy;
+SHARED bool answer[2];
+
+static void publisher(void) { toy_publish(&toy, 7); }
+static void consumer(void) {
+    int data = toy_consume(&toy);
+    chk_assert(data == 0 || data == 7, "all of it or nothing");
+}
+SCENARIO(toy_message, .about = "a value is handed over", .threads = {publisher, consumer})
+
+static void hitter(void) { toy_hit(&toy); }
+static void both_counted(void) { chk_assert(atom_load_rlx(&toy.hits) == 2, "both hits count"); }
+SCENARIO(toy_count, .about = "two hits", .threads = {hitter, hitter}, .finish = both_counted)
+
+static void enter_0(void) { answer[0] = toy_enter(&toy, 0); }
+static void enter_1(void) { answer[1] = toy_enter(&toy, 1); }
+static void not_both(void) { chk_assert(!(answer[0] && answer[1]), "at most one enters"); }
+SCENARIO(toy_two_enter, .about = "two try to enter", .threads = {enter_0, enter_1}, .finish = not_both)
+
+static void often(void) { answer[0] = toy_see_often(&toy); }
+static void rarely(void) { answer[1] = toy_see_rarely(&toy); }
+static void one_sees(void) { chk_assert(answer[0] || answer[1], "one sees the other"); }
+SCENARIO(toy_asymmetric, .about = "a light fence meets a heavy one", .threads = {often, rarely}, .finish = one_sees)
+
+/* What is meant to fail does not count against a mutant. */
+SCENARIO(toy_flawed, .about = "expected to fail", .threads = {often, often}, .finish = one_sees, .flawed_in = CHK_ALL)

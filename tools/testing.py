@@ -1,0 +1,80 @@
+"""What tools/run-tests and tools/test-full share: running commands, counting them, and how each build's programs are run."""
+import os, pathlib, re, resource, subprocess, time
+
+root = pathlib.Path(__file__).resolve().parent.parent
+jobs = int(os.environ.get("JOBS") or os.cpu_count())
+COUNTS = re.compile(r"^(\d+) passed, (\d+) failed$")
+# 64-bit ARM is emulated, so only the rooms whose code depends on the machine are run there.
+AARCH64_ROOMS = ("base", "queue", "proc", "sync")
+LINES, COLUMNS = 40, 240
+
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # tests that abort on purpose leave no files behind
+
+
+def run(command, environment=None, limit=600):
+    """(status, output, seconds); a command that cannot start or does not end is a failed one."""
+    start = time.monotonic()
+    try:
+        done = subprocess.run(command, cwd=root, env={**os.environ, **(environment or {})}, timeout=limit,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        status, output = done.returncode, done.stdout.decode(errors="replace")
+    except subprocess.TimeoutExpired as late:
+        status, output = 124, (late.stdout or b"").decode(errors="replace") + f"\nFAIL: not done after {limit} s, killed\n"
+    except OSError as error:
+        status, output = 127, f"FAIL: {error}\n"
+    return status, output, time.monotonic() - start
+
+
+def counts(status, output):
+    """(passed, failed) by the last `N passed, N failed`; a command that crashed or proved nothing is one failure."""
+    found = [match for match in map(COUNTS.match, output.splitlines()[-3:]) if match]
+    good, bad = (int(found[-1][1]), int(found[-1][2])) if found else (0, 0)
+    if bad == 0 and (status != 0 or good == 0):
+        bad = 1
+    return good, bad
+
+
+def excerpt(text, everything=False):
+    """What a reader needs of a failed command's output: each FAIL with what follows it, or the end."""
+    lines, keep, show = text.splitlines(), [], everything
+    for line in lines:
+        if line.startswith("FAIL"):
+            show = True
+        elif line.startswith("ok"):
+            show = everything
+        if show and not COUNTS.match(line):
+            keep.append("    " + line[:COLUMNS])
+    keep = keep or ["    " + line[:COLUMNS] for line in lines[-15:]]
+    return "\n".join(keep[:LINES] + ([f"    … {len(keep) - LINES} lines more in the log"] if len(keep) > LINES else []))
+
+
+def checker_groups(checker):
+    """The groups of scenarios that a checker knows: a group is a source file."""
+    status, output, _ = run([checker, "--list"])
+    return [line[:-1] for line in output.splitlines() if status == 0 and re.fullmatch(r"\w+:", line)]
+
+
+def program_names(preset):
+    """The test programs of a built preset, as paths below its directory."""
+    listing = root / "build" / preset / "tests.txt"
+    names = listing.read_text().split() if listing.exists() else []
+    return [name for name in names if preset != "aarch64" or name.split("/")[1] in AARCH64_ROOMS]
+
+
+def launcher(preset):
+    """What stands before a program's name."""
+    if preset == "aarch64":
+        return ["qemu-aarch64"]
+    # Sanitizer runtimes of this age fail at random where addresses are very random; setarch helps where it is allowed.
+    if preset in ("asan", "tsan") and run(["setarch", "-R", "true"])[0] == 0:
+        return ["setarch", "-R"]
+    return []
+
+
+def environment(preset):
+    """Settings for a preset's programs: sanitizers stop at the first error, slow builds get more patience."""
+    if preset == "asan":
+        return {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "print_stacktrace=1", "WEFT_TEST_PATIENCE": "4"}
+    if preset == "tsan":
+        return {"TSAN_OPTIONS": "halt_on_error=1", "WEFT_TEST_PATIENCE": "4"}
+    return {"WEFT_TEST_PATIENCE": "4"} if preset == "aarch64" else {}
