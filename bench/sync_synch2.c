@@ -1,7 +1,8 @@
-/* synch2 beside what else two threads could use: a pthread mutex, a compare-and-swap spin lock, Peterson's lock. All in one
- * run, each both alone (one thread, nobody else comes) and contended (two threads, as fast as they can). An operation is
- * one enter and leave around one increment; contended, `turns` says how often the lock changed hands per operation (1 is strict
- * alternation), because a lock that lets one thread through many times in a row looks fast and is unfair. */
+/* synch2 beside what else two threads could use: a pthread mutex, a compare-and-swap spin lock, Peterson's lock.
+ * All in one run, each both alone (one thread, nobody else comes) and contended (two threads, as fast as they can).
+ * An operation is one enter and leave around one increment; contended, `turns` says how often the lock changed
+ * hands per operation (1 is strict alternation), because a lock that lets one thread through many times in a row
+ * looks fast and is unfair. */
 #include "base/atom.h"
 #include "base/spin.h"
 #include "bench/bench.h"
@@ -24,7 +25,7 @@ static inline void visit(unsigned self) {
     room.last = self;
 }
 
-/* ---- synch2 ------------------------------------------------------------------------------------------------------------ */
+/* ---- synch2 ------------------------------------------------------------------------------------------------------ */
 
 static weft_synch2 door;
 static void synch2_turn(unsigned self) {
@@ -33,7 +34,7 @@ static void synch2_turn(unsigned self) {
     weft_synch2_leave(&door, self);
 }
 
-/* ---- pthread_mutex ----------------------------------------------------------------------------------------------------- */
+/* ---- pthread_mutex ----------------------------------------------------------------------------------------------- */
 
 static pthread_mutex_t mutex __attribute__((aligned(64))) = PTHREAD_MUTEX_INITIALIZER;
 static void mutex_turn(unsigned self) {
@@ -42,7 +43,7 @@ static void mutex_turn(unsigned self) {
     pthread_mutex_unlock(&mutex);
 }
 
-/* ---- Test and compare-and-swap ----------------------------------------------------------------------------------------- */
+/* ---- Test and compare-and-swap ----------------------------------------------------------------------------------- */
 
 static struct { _Alignas(64) atom_u32 word; } lock;
 static void cas_turn(unsigned self) {
@@ -56,7 +57,7 @@ static void cas_turn(unsigned self) {
     atom_store_rel(&lock.word, 0); /* with the acq above */
 }
 
-/* ---- Peterson ---------------------------------------------------------------------------------------------------------- */
+/* ---- Peterson ---------------------------------------------------------------------------------------------------- */
 
 static struct {
     struct {
@@ -75,7 +76,7 @@ static void peterson_turn(unsigned self) {
     atom_store_rel(&peterson.of[self].wants, 0); /* with the load of `wants` */
 }
 
-/* ---- The runs ---------------------------------------------------------------------------------------------------------- */
+/* ---- The runs ---------------------------------------------------------------------------------------------------- */
 
 struct contest {
     void (*turn)(unsigned self);

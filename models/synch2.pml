@@ -56,7 +56,7 @@ byte give_ups;
 #define claim(what) skip
 #endif
 
-/* ---- Sleeping. The fence between a store and ring()'s read is implied here, as is the one in rest(). ---- */
+/* ---- Sleeping. The fences between a store and a look at the bell, and between the bell and a look, are implied. ---- */
 
 #if STAGE == SLEEPING
 inline ring(who) {
@@ -68,16 +68,18 @@ inline ring(who) {
     fi
 }
 
-/* One look after another for a reason to stay awake, one shared read a step. */
-inline look_guard() {
-    busy = !is_active[j];
-    if :: !busy -> busy = !wait[i] :: else fi;
-    if :: !busy -> busy = waker_change :: else fi;
-    if :: !busy && waker == i -> busy = wait[j] :: else fi
+inline raise() {
+    bell[i] = true;
+    up = true
 }
-inline look_finish() {
-    busy = !waker_change;
-    if :: !busy -> busy = !is_active[j] :: else fi
+
+inline lower() {
+    if
+    :: up ->
+        bell[i] = false;
+        up = false
+    :: else
+    fi
 }
 
 #if SPURIOUS
@@ -86,25 +88,37 @@ inline look_finish() {
 #define or_spurious
 #endif
 
-/* May sleep; not if there is a reason to stay awake after the bell was put up. The kernel compares the bell and queues
- * in one step. */
-#define rest(look)                                                                                                     \
-    if                                                                                                                 \
-    :: if :: !LATE -> bell[i] = true :: else fi;                                                                       \
-       look();                                                                                                         \
-       if :: LATE -> bell[i] = true :: else fi;                                                                        \
-       if                                                                                                              \
-       :: busy                                                                                                         \
-       :: else ->                                                                                                      \
-           atomic { if :: bell[i] -> asleep[i] = true :: else fi };                                                    \
-           if :: !asleep[i] or_spurious fi                                                                             \
-       fi;                                                                                                             \
-       bell[i] = false                                                                                                 \
-    :: skip                                                                                                            \
+/* The kernel compares the bell and queues in one step. */
+inline sleep() {
+    atomic {
+        if
+        :: bell[i] -> asleep[i] = true
+        :: else
+        fi
+    };
+    if
+    :: !asleep[i]
+    or_spurious
+    fi;
+    lower()
+}
+
+/* Nothing to do: spins, or puts the bell up, in order to look once more; with the bell up it sleeps. */
+inline rest() {
+    if
+    :: up -> sleep()
+    :: !up
+    :: !up ->
+        raise();
+#if LATE
+        sleep()
+#endif
     fi
+}
 #else
 inline ring(who) { skip }
-#define rest(look) skip
+inline lower() { skip }
+inline rest() { skip }
 #endif
 
 /* ---- Steps that the properties watch. ---- */
@@ -224,12 +238,13 @@ inline finish() { skip }
 #endif
 
 #if STAGE == DYNAMIC
-#define answer()                                                                                                       \
-    if                                                                                                                 \
-    :: d_step { waker == i -> acting[i] = true };                                                                      \
-       wake_other()                                                                                                    \
-    :: else                                                                                                            \
+inline answer() {
+    if
+    :: d_step { waker == i -> acting[i] = true };
+       wake_other()
+    :: else
     fi
+}
 inline finish() {
     if
     :: waker != i -> waker = i
@@ -239,16 +254,17 @@ inline finish() {
 #endif
 
 #if STAGE == FINAL_PRINTED || STAGE == FINAL_ACTIVE
-#define answer()                                                                                                       \
-    if                                                                                                                 \
-    :: waker == i ->                                                                                                   \
-        if                                                                                                             \
-        :: d_step { !waker_change -> acting[i] = true };                                                               \
-           wake_other()                                                                                                \
-        :: else -> waker_change = false                                                                                \
-        fi                                                                                                             \
-    :: else                                                                                                            \
+inline answer() {
+    if
+    :: waker == i ->
+        if
+        :: d_step { !waker_change -> acting[i] = true };
+           wake_other()
+        :: else -> waker_change = false
+        fi
+    :: else
     fi
+}
 inline finish() {
     if
     :: d_step { waker != i -> changing[i] = true };
@@ -274,22 +290,30 @@ inline finish() {
 #endif
 
 #if STAGE == CORRECTED || STAGE == SLEEPING
-#define answer()                                                                                                       \
-    if                                                                                                                 \
-    :: waker_change ->                                                                                                 \
-        waker_change = false;                                                                                          \
-        ring(j)                                                                                                        \
-    :: else ->                                                                                                         \
-        if                                                                                                             \
-        :: d_step { waker == i -> acting[i] = true };                                                                  \
-           if                                                                                                          \
-           :: wait[j] -> wake_other()                                                                                  \
-           :: else -> acting[i] = false                                                                                \
-           fi                                                                                                          \
-        :: else                                                                                                        \
-        fi                                                                                                             \
+inline answer() {
+    if
+    :: waker_change ->
+        waker_change = false;
+        ring(j)
+    :: else ->
+        if
+        :: d_step { waker == i -> acting[i] = !up };
+           if
+           :: wait[j] ->
+               if
+               :: up -> lower() /* and looks once more */
+               :: else -> wake_other()
+               fi
+           :: else ->
+               acting[i] = false;
+               rest()
+           fi
+        :: else -> rest()
+        fi
     fi
-/* With SLEEPING the changer need not ask a thread that sleeps: it reads `waker` afresh when it is back. */
+}
+
+/* With SLEEPING the changer need not ask one that has its bell up: it reads `waker` afresh before it acts. */
 #if STAGE == SLEEPING
 #define must_ask() (!bell[j])
 #else
@@ -307,10 +331,14 @@ inline finish() {
                ring(j);
                do
                :: waker_change ->
-                   if :: is_active[j] :: else -> break fi;
-                   rest(look_finish)
+                   if
+                   :: is_active[j]
+                   :: else -> break
+                   fi;
+                   rest()
                :: else -> break
                od;
+               lower();
                waker_change = false
            :: else
            fi
@@ -344,10 +372,10 @@ inline guard() {
            if
            :: may_give_up -> guarded[i] = false; given_up = true; break
            :: skip
-           fi;
+           fi
 #endif
-           rest(look_guard)
-        od
+        od;
+        lower()
     :: d_step {
         !is_active[j] ->
         /* P7: the other was active when this one became inactive and has been so ever since: then it was seen. */
@@ -363,7 +391,8 @@ inline guard() {
 
 proctype thread(byte i) {
     byte j = 1 - i;
-    bool given_up, busy;
+    bool given_up;
+    bool up; /* this thread's bell */
     do
     :: break
     :: given_up = false;

@@ -188,6 +188,10 @@ static int fill_random(void *bytes, size_t size) {
     return 0;
 }
 static unsigned cpus(void) { return 2; }
+static const char *setting(const char *name) {
+    (void)name;
+    return NULL;
+}
 
 static const struct sys sys_check = {
     .now = now,
@@ -201,5 +205,6 @@ static const struct sys sys_check = {
     .fence_heavy = chk_fence_heavy,
     .random = fill_random,
     .cpus = cpus,
+    .setting = setting,
 };
 const struct sys *sys = &sys_check;

@@ -34,10 +34,9 @@ static void thief_corrected(void) {
     if (thread_try_dequeue(&busy, &p) && p != NULL) process_run(p);
 }
 
-SCENARIO(
-    flaw_000_4_robbed_sleeper_is_forgotten,
-    .about = "popped, its work stolen before it woke: it waits again, off the idle stack, while work waits elsewhere",
-    .setup = setup_stolen, .threads = {doze, submit_both, thief}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+SCENARIO(flaw_000_4_robbed_sleeper_is_forgotten,
+         .about = "robbed before it woke, it waits again, off the idle stack, while work waits elsewhere",
+         .setup = setup_stolen, .threads = {doze, submit_both, thief}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 SCENARIO(fixed_000_4_robbed_sleeper_lists_again,
          .about = "a sleeper lists itself again before every sleep, and rescans", .setup = setup_stolen,
          .threads = {doze_corrected, submit_both_corrected, thief_corrected})

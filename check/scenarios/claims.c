@@ -1,9 +1,9 @@
 /* Run queues together with the state word: at least once at the queue, exactly once at the claim.
  *
- * A process runs, that is, touches its plain data, when somebody has won the claim with an entry's ticket. It wants a number
- * of runs; after each but the last it is made ready again, with a new ticket, and goes to the queue of the thread that ran
- * it. Two runs at once are a race on its data; an entry lost is a run that is missing in the end; one claimed twice is a run
- * too many. */
+ * A process runs, that is, touches its plain data, when somebody has won the claim with an entry's ticket. It wants a
+ * number of runs; after each but the last it is made ready again, with a new ticket, and goes to the queue of the
+ * thread that ran it. Two runs at once are a race on its data; an entry lost is a run that is missing in the end; one
+ * claimed twice is a run too many. */
 #include "base/spin.h"
 #include "chk.h"
 #include "proc/state.h"
@@ -44,7 +44,7 @@ static void all_complete(void) {
         chk_assert(processes[id].runs == processes[id].wanted, "no entry is lost: every process has run to its end");
 }
 
-/* ---- ring ----------------------------------------------------------------------------------------------------------- */
+/* ---- ring ------------------------------------------------------------------------------------------------------ */
 
 static struct ring rings[3]; /* one a thread */
 
@@ -129,7 +129,7 @@ static void ring_hand_off(void) {
 SCENARIO(ring_claims_hand_off, .about = "one process is taken out of the middle by its state word",
          .setup = ring_set_up_3x1, .threads = {ring_pop_once, ring_thief, ring_hand_off}, .finish = ring_finish)
 
-/* ---- deque ---------------------------------------------------------------------------------------------------------- */
+/* ---- deque ----------------------------------------------------------------------------------------------------- */
 
 static struct deque deques[2];
 
@@ -183,7 +183,7 @@ static void deque_spawner(void) {
 SCENARIO(deque_claims_spawn, .about = "processes are stolen as they are made", .setup = deque_set_up_spawn,
          .threads = {deque_spawner, deque_thief}, .finish = deque_finish)
 
-/* ---- line ----------------------------------------------------------------------------------------------------------- */
+/* ---- line ------------------------------------------------------------------------------------------------------ */
 
 static struct line line;
 
@@ -228,7 +228,8 @@ SCENARIO(line_claims_2x2, .about = "2 processes that run twice: a dequeuer, and 
          .setup = line_set_up_2x2, .threads = {line_dequeuer, line_hand_off}, .finish = line_finish)
 
 /* Why the line policy claims through the line only: whoever claims by the state word alone may be faster than the waker
- * that is about to enqueue, finds no line to take the process out of, and runs a process that is then put into a line. */
+ * that is about to enqueue, finds no line to take the process out of, and runs a process that is then put into a
+ * line. */
 static void line_set_up_idle(void) {
     line_set_up(0, 0);
     process_init(0, 1);

@@ -1,5 +1,6 @@
 /* The growing run queue. Nothing is lost and nothing is delivered twice; what an entry points to is visible to whoever
- * gets it. The first buffer holds two entries, so the third push grows; the indices come round at the third push as well. */
+ * gets it. The first buffer holds two entries, so the third push grows; the indices come round at the third push as
+ * well. */
 #include "queue/deque.h"
 #include "items.h"
 
@@ -47,7 +48,7 @@ static void steal_three_times(void) {
     steal();
 }
 
-/* ---- The two sizes that every run queue must exhaust: growth during steals included --------------------------- */
+/* ---- The two sizes that every run queue must exhaust: growth during steals included ---------------------------- */
 
 static void owner_3_3(void) {
     push(0);
@@ -81,7 +82,7 @@ static void owner_mixed(void) {
 SCENARIO(deque_mixed, .about = "pushes and pops in turn, a thief that steals 3 times", .setup = set_up,
          .threads = {owner_mixed, steal_three_times}, .finish = finish_3)
 
-/* ---- The last entry: D3 ----------------------------------------------------------------------------------------- */
+/* ---- The last entry: D3 ---------------------------------------------------------------------------------------- */
 
 static void push_0(void) {
     push(0);
@@ -108,7 +109,7 @@ SCENARIO(deque_index_again, .about = "an index is popped and pushed again while 
 SCENARIO(deque_index_again_two_thieves, .about = "an index is popped and pushed again while two thieves walk up to it",
          .setup = set_up_two, .threads = {pop_push_pop, steal, steal}, .finish = finish_3)
 
-/* ---- Slots used again: D4 ---------------------------------------------------------------------------------------- */
+/* ---- Slots used again: D4 -------------------------------------------------------------------------------------- */
 
 static void push_twice(void) {
     push(2);
@@ -117,7 +118,7 @@ static void push_twice(void) {
 SCENARIO(deque_reuse, .about = "the owner pushes where a thief has stolen, or grows", .setup = set_up_two,
          .threads = {push_twice, steal_twice}, .finish = finish_4)
 
-/* ---- Growth: D5 --------------------------------------------------------------------------------------------------- */
+/* ---- Growth: D5 ------------------------------------------------------------------------------------------------ */
 
 static void grow_twice(void) {
     for (unsigned id = 2; id < 5; id++)
@@ -133,7 +134,7 @@ static void grow_once(void) {
 SCENARIO(deque_growth_two_thieves, .about = "a growth under two thieves", .setup = set_up_two,
          .threads = {grow_once, steal, steal}, .finish = finish_3)
 
-/* ---- Steal half ---------------------------------------------------------------------------------------------------- */
+/* ---- Steal half ------------------------------------------------------------------------------------------------ */
 
 static void set_up_four(void) {
     set_up();

@@ -1,4 +1,5 @@
-/* What the two files with scenarios of the global FIFO share: producers of pairs, takers, and the verdict at the end. */
+/* What the two files with scenarios of the global FIFO share: producers of pairs, takers, and the verdict at the
+ * end. */
 #ifndef WEFT_CHECK_INJECT_ITEMS_H
 #define WEFT_CHECK_INJECT_ITEMS_H
 

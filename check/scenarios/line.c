@@ -1,6 +1,6 @@
-/* The sentinel-locked FIFO: every shape of enqueue, dequeue and dequeue-entry at once. Each node is handed out exactly once or
- * is still in the line, the links agree at the end, and the owner field is null exactly for those that are out. The
- * payload is plain data and belongs to whoever got the node: two at once are a race. */
+/* The sentinel-locked FIFO: every shape of enqueue, dequeue and dequeue-entry at once. Each node is handed out exactly
+ * once or is still in the line, the links agree at the end, and the owner field is null exactly for those that are out.
+ * The payload is plain data and belongs to whoever got the node: two at once are a race. */
 #include "queue/line.h"
 #include "chk.h"
 
@@ -116,12 +116,26 @@ SCENARIO(line_entry_middle, .about = "the wanted node is in the middle of three"
 SCENARIO(line_entry_coming, .about = "the wanted node is just being enqueued", .setup = set_up_1,
          .threads = {enqueue_1, dequeue, entry_1}, .finish = finish_2)
 
-/* ---- More of the same kind --------------------------------------------------------------------------------------- */
+/* ---- More of the same kind ------------------------------------------------------------------------------------- */
 
 SCENARIO(line_two_entries, .about = "neighbours are wanted by two threads, a third dequeues", .setup = set_up_3,
          .threads = {entry_1, entry_2, dequeue}, .finish = finish_3)
 SCENARIO(line_same_entry, .about = "two threads want the same node", .setup = set_up_2,
          .threads = {entry_1, entry_1, enqueue_2}, .finish = finish_3)
+/* Whoever insists gets it in the end, if nobody else does. */
+static void insist_on_1(void) {
+    struct spin spin = spin_begin();
+    struct line_node *node = &things[1].node;
+    while (!line_node_is_free(node)) {
+        if (line_try_dequeue_entry(&line, node)) {
+            won(node);
+            return;
+        }
+        spin_wait(&spin);
+    }
+}
+SCENARIO(line_entry_insists, .about = "a thread tries until the wanted node is out", .setup = set_up_2,
+         .threads = {insist_on_1, enqueue_2, dequeue}, .finish = finish_3)
 static void dequeue_twice(void) {
     dequeue();
     dequeue();
@@ -129,7 +143,7 @@ static void dequeue_twice(void) {
 SCENARIO(line_two_dequeuers, .about = "two enqueuers, two dequeuers, one node to begin with", .setup = set_up_1,
          .threads = {enqueue_1, enqueue_2, dequeue, dequeue}, .finish = finish_3)
 
-/* ---- was_empty: L5 ------------------------------------------------------------------------------------------------ */
+/* ---- was_empty: L5 --------------------------------------------------------------------------------------------- */
 
 static void finish_was_empty(void) {
     unsigned told = 0, emptied = 0;
@@ -153,7 +167,7 @@ static void finish_was_empty_once(void) {
 SCENARIO(line_was_empty_once, .about = "two enqueues on an empty line", .setup = set_up,
          .threads = {enqueue_0, enqueue_1}, .finish = finish_was_empty_once)
 
-/* ---- FIFO --------------------------------------------------------------------------------------------------------- */
+/* ---- FIFO ------------------------------------------------------------------------------------------------------ */
 
 static void enqueue_0_then_1(void) {
     enqueue(0);
@@ -166,7 +180,7 @@ static void dequeue_in_order(void) {
 SCENARIO(line_fifo, .about = "two nodes by one enqueuer come out in order", .setup = set_up,
          .threads = {enqueue_0_then_1, dequeue_in_order}, .finish = finish_2)
 
-/* ---- The owner field: L3 ----------------------------------------------------------------------------------------- */
+/* ---- The owner field: L3 --------------------------------------------------------------------------------------- */
 
 /* Thread 1 watches nothing but the owner field and links the node elsewhere as soon as it is null. */
 static void relink_elsewhere(void) {

@@ -1,5 +1,5 @@
-/* The mailbox: every message is received once, or returned by close, or refused and still the producer's; the messages of one
- * producer come in order; a consumer that parks is woken. */
+/* The mailbox: every message is received once, or returned by close, or refused and still the producer's; the messages
+ * of one producer come in order; a consumer that parks is woken. */
 #include "queue/mpsc.h"
 #include "base/spin.h"
 #include "chk.h"
@@ -116,7 +116,7 @@ static void send_0(void) { send(0); }
 static void send_1(void) { send(1); }
 static void send_2(void) { send(2); }
 
-/* ---- Every message wakes a consumer that parks ------------------------------------------------------------------ */
+/* ---- Every message wakes a consumer that parks ----------------------------------------------------------------- */
 
 static void finish_2x2(void) {
     finish(4);
@@ -139,8 +139,8 @@ static void finish_2x2_three(void) {
 SCENARIO(mpsc_2x2, .about = "2 producers of 2 messages, a consumer that parks for three of them", .setup = set_up,
          .threads = {receive_three, send_0_1, send_2_3}, .finish = finish_2x2_three)
 
-/* For all four the parker, which has scenarios of its own, is replaced by what it promises: a token, and a loop that waits for
- * it. With the parker the search takes minutes. */
+/* For all four the parker, which has scenarios of its own, is replaced by what it promises: a token, and a loop that
+ * waits for it. With the parker the search takes minutes. */
 static void set_up_token(void) {
     set_up();
     use_token = true;
@@ -150,10 +150,10 @@ static void receive_four(void) {
     receive_one();
     chk_assert(mpsc_is_empty(&box), "all received");
 }
-SCENARIO(mpsc_2x2_all, .about = "2 producers of 2 messages, a consumer that waits for each of them", .setup = set_up_token,
-         .threads = {receive_four, send_0_1, send_2_3}, .finish = finish_2x2)
+SCENARIO(mpsc_2x2_all, .about = "2 producers of 2 messages, a consumer that waits for each of them",
+         .setup = set_up_token, .threads = {receive_four, send_0_1, send_2_3}, .finish = finish_2x2)
 
-/* ---- Close -------------------------------------------------------------------------------------------------------- */
+/* ---- Close ----------------------------------------------------------------------------------------------------- */
 
 static void receive_one_and_close(void) {
     receive_one();

@@ -58,7 +58,7 @@ static void steal_three_times(void) {
     steal();
 }
 
-/* ---- The two sizes that every run queue must exhaust ---------------------------------------------------------- */
+/* ---- The two sizes that every run queue must exhaust ----------------------------------------------------------- */
 
 static void owner_3_3(void) {
     push(0);
@@ -108,8 +108,8 @@ static void owner_reuses(void) {
 }
 SCENARIO(ring_reuse, .about = "a full ring's slots are written again under a thief that steals twice",
          .setup = set_up_four, .threads = {owner_reuses, steal_twice}, .finish = finish_6)
-SCENARIO(ring_reuse_popped, .about = "and the thief runs all that it got",
-         .setup = set_up_four, .threads = {owner_reuses, steal_and_pop}, .finish = finish_6)
+SCENARIO(ring_reuse_popped, .about = "and the thief runs all that it got", .setup = set_up_four,
+         .threads = {owner_reuses, steal_and_pop}, .finish = finish_6)
 SCENARIO(ring_reuse_two_thieves, .about = "a full ring's slots are written again under two thieves",
          .setup = set_up_four, .threads = {owner_reuses, steal_and_pop, steal}, .finish = finish_6)
 
@@ -211,10 +211,10 @@ static void steal_by_full_thief(void) {
 }
 SCENARIO(ring_steal_by_full_thief, .about = "a thief without room", .setup = set_up_thief_full,
          .threads = {pop_twice, steal_by_full_thief}, .finish = finish_8)
-SCENARIO(ring_steal_by_full_thief_robbed, .about = "a thief without room, until it is robbed", .setup = set_up_thief_full,
-         .threads = {pop, steal, steal_from_thief}, .finish = finish_8)
+SCENARIO(ring_steal_by_full_thief_robbed, .about = "a thief without room, until it is robbed",
+         .setup = set_up_thief_full, .threads = {pop, steal, steal_from_thief}, .finish = finish_8)
 
-/* ---- Overflow --------------------------------------------------------------------------------------------------- */
+/* ---- Overflow -------------------------------------------------------------------------------------------------- */
 
 static void owner_overflows(void) {
     uint64_t entry = item_make(4), out[RING_HALF];
@@ -230,7 +230,7 @@ SCENARIO(ring_overflow_thief, .about = "half of a full ring goes elsewhere while
 SCENARIO(ring_overflow_two_thieves, .about = "half of a full ring goes elsewhere while two thieves steal",
          .setup = set_up_four, .threads = {owner_overflows, steal, steal}, .finish = finish_5)
 
-/* ---- The LIFO slot ---------------------------------------------------------------------------------------------- */
+/* ---- The LIFO slot --------------------------------------------------------------------------------------------- */
 
 static void put_next(unsigned id) {
     uint64_t displaced = ring_put_next(&ring, item_make(id));

@@ -1,8 +1,9 @@
-/* synch2, the real source: two parties exclude each other, nobody waits or sleeps for ever, each is passed at most once, and a
- * party that gives up or fails to get in does no harm.
+/* synch2, the real source: two parties exclude each other, nobody waits or sleeps for ever, each is passed at most
+ * once, and a party that gives up or fails to get in does no harm.
  *
- * `room` is plain data that only the one inside touches: two at once, or one that does not see what the other did, is a data race.
- * Waiting comes in two kinds, because a waiting loop and a sleep are different code: never sleeping, and sleeping at once. */
+ * `room` is plain data that only the one inside touches: two at once, or one that does not see what the other did,
+ * is a data race. Waiting comes in two kinds, because a waiting loop and a sleep are different code: never
+ * sleeping, and sleeping at once. */
 #include "sync/synch2.h"
 #include "chk.h"
 #include "sys/sys.h"
@@ -57,7 +58,7 @@ static void visit(unsigned role) {
     weft_synch2_leave(&door, role);
 }
 
-/* ---- Enter and leave ------------------------------------------------------------------------------------------------ */
+/* ---- Enter and leave --------------------------------------------------------------------------------------------- */
 
 static void enter(unsigned role) {
     weft_synch2_enter(&door, role);
@@ -91,38 +92,36 @@ SCENARIO(synch2_sleep_0, .about = "one turn each, role 0 sleeps: no wake-up is l
 SCENARIO(synch2_sleep_1, .about = "one turn each, role 1 sleeps", .setup = sleeping_1, .threads = {enter_0, enter_1},
          .finish = finish)
 
-/* Both sleep. Role 1 goes to sleep only in behaviours in which role 0 has its bell up before: without that the search would be
- * long, and a waiter beside one that is awake is in synch2_sleep_1 already. Under C11 each sleeps once at most. */
+/* Both sleep. To keep the search short each sleeps at most once, and role 1 only where role 0 has its bell up
+ * before: a second sleep, and a sleep beside one that is awake, are in the two above. */
 SHARED unsigned sleeps[2]; /* each counted by its own thread */
-static unsigned sleeps_most;
 
-static int sleep_second(const struct synch2_waiter *self, unsigned role, atom_u32 *bell, uint64_t deadline) {
-    chk_assume(sleeps[role]++ < sleeps_most);
+static int sleep_once(const struct synch2_waiter *self, unsigned role, atom_u32 *bell, uint64_t deadline) {
+    chk_assume(sleeps[role]++ == 0);
     if (role == 1) chk_assume(atom_load_rlx(&synch2_of(&door)->role[0].bell));
     return synch2_thread_waiter.sleep(self, role, bell, deadline);
 }
 static void sleeping_both(void) {
     set_up(0, 0);
-    waiter.sleep = sleep_second;
-    sleeps_most = UINT32_MAX;
+    waiter.sleep = sleep_once;
 }
-static void sleeping_both_once(void) {
-    sleeping_both();
-    sleeps_most = 1;
+SCENARIO(synch2_sleep_both, .about = "one turn each, both sleep, each at most once", .setup = sleeping_both,
+         .threads = {enter_0, enter_1}, .finish = finish)
+
+/* A second turn. To keep the search short, role 1 is inside when it begins, having waited for role 0, which is the
+ * waker. Role 0 comes while role 1 takes the waker's role over, by asking or because it sees the bell up, and
+ * returns. */
+static void go_inside(void) {
+    weft_synch2_enter(&door, 1);
+    atom_store_rlx(&synch2_of(&door)->wait[1], 1); /* role 0 did not wake it but left */
 }
-SCENARIO(synch2_sleep_both, .about = "one turn each, both sleep", .setup = sleeping_both,
-         .threads = {enter_0, enter_1}, .finish = finish, .models = CHK_SC | CHK_TSO)
-SCENARIO(synch2_sleep_both_once, .about = "one turn each, both sleep, each once at most", .setup = sleeping_both_once,
-         .threads = {enter_0, enter_1}, .finish = finish, .models = CHK_C11)
-/* A second turn after the other went to sleep. To keep the search short, role 1 is inside when it begins: role 0, the waker, goes to
- * sleep, or not yet; role 1 takes the waker's role over, asking or seeing the bell, and comes back. */
 static void inside_sleeping_0(void) {
     sleeping_0();
-    weft_synch2_enter(&door, 1);
+    go_inside();
 }
 static void inside_spinning(void) {
     spinning();
-    weft_synch2_enter(&door, 1);
+    go_inside();
 }
 static void leave_enter_1(void) {
     visit(1);
@@ -138,7 +137,7 @@ SCENARIO(synch2_change_spin, .about = "role 1, inside, leaves and comes back", .
 SCENARIO(synch2_change_asleep, .about = "... while role 0 sleeps", .setup = inside_sleeping_0,
          .threads = {enter_0, leave_asleep_enter_1}, .finish = finish)
 
-/* ---- At most one turn of the other goes first ----------------------------------------------------------------------- */
+/* ---- At most one turn of the other goes first -------------------------------------------------------------------- */
 
 /* The other is active just before this one is inside: it wants in, and is passed. */
 static void count_passed(unsigned role, unsigned bound) {
@@ -162,7 +161,7 @@ SCENARIO(synch2_bypass_1, .about = "three turns beside one that waits: it is pas
 SCENARIO(synch2_bypass_0, .about = "one turn each: not passing at all is too much to ask", .setup = spinning,
          .threads = {passes_never_0, passes_never_1}, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 
-/* ---- Try ------------------------------------------------------------------------------------------------------------- */
+/* ---- Try --------------------------------------------------------------------------------------------------------- */
 
 static void try(unsigned role) {
     int error = weft_synch2_try(&door, role);
@@ -197,7 +196,7 @@ SCENARIO(synch2_try_wakes_0, .about = "a try that fails wakes one that sleeps be
 SCENARIO(synch2_try_wakes_1, .about = "... likewise, the other way round", .setup = sleeping_1,
          .threads = {try_0, enter_1}, .finish = finish)
 
-/* ---- Giving up ------------------------------------------------------------------------------------------------------- */
+/* ---- Giving up --------------------------------------------------------------------------------------------------- */
 
 static void enter_until(unsigned role, uint64_t deadline) {
     int error = weft_synch2_enter_until(&door, role, deadline);
@@ -226,6 +225,9 @@ SCENARIO(synch2_late_2x2, .about = "role 0 may give up, and comes back; role 1 t
          .threads = {late_enter_0, enter_1_twice}, .finish = finish)
 SCENARIO(synch2_late_1x3, .about = "role 1 takes a turn, may give up, and comes back", .setup = spinning,
          .threads = {enter_0, enter_late_enter_1}, .finish = finish)
+static void late_0(void) { enter_until(0, 0); }
+SCENARIO(synch2_late_change, .about = "role 0, the waker, may give up while role 1 takes its role over and returns",
+         .setup = inside_spinning, .threads = {late_0, leave_enter_1}, .finish = finish)
 SCENARIO(synch2_late_both, .about = "both may give up, and come back", .setup = spinning,
          .threads = {late_enter_0, late_enter_1}, .finish = finish)
 

@@ -1,6 +1,7 @@
-/* synch2, the corrected protocol with its orders as weak as they may be, and with each of its two full fences taken away: the
- * fence after `active = true` and the one after `waker = i` are both needed, under C11 as on plain x86. One that may give
- * up needs a third one. The finished part is in synch2.c, where `make mutants` weakens every order in turn. */
+/* synch2, the corrected protocol with its orders as weak as they may be, and with each of its two full fences taken
+ * away: the fence after `active = true` and the one after `waker = i` are both needed, under C11 as on plain x86.
+ * One that may give up needs a third one. The finished part is in synch2.c, where `make mutants` weakens every
+ * order in turn. */
 #include "base/atom.h"
 #include "base/spin.h"
 #include "chk.h"
@@ -9,10 +10,9 @@
 SHARED atom_u32 active[2], wait[2], waker, waker_change;
 SHARED unsigned room;
 
-/* The two stores that must come before the load that follows them; and, after giving up, activation before wait = true. */
-static struct {
-    bool active, waker, again;
-} fenced;
+/* The two stores that must come before the load that follows them; and, after giving up, activation before wait =
+ * true. */
+static struct { bool active, waker, again; } fenced;
 
 static void set_up_fences(bool active_fenced, bool waker_fenced) {
     fenced.active = active_fenced;
@@ -66,7 +66,7 @@ static void take_waker(unsigned i) {
     if (!atom_load_sc(&active[1 - i])) return;
     atom_store_rel(&waker_change, 1);
     struct spin spin = spin_begin();
-    while (atom_load_acq(&waker_change) && atom_load_acq(&active[1 - i]))
+    while (atom_load_acq(&waker_change) && atom_load_rlx(&active[1 - i]))
         spin_wait(&spin);
     if (atom_load_rlx(&waker_change)) atom_store_rlx(&waker_change, 0); /* the other gave up */
 }
@@ -97,8 +97,9 @@ SCENARIO(synch2_fences_only_waker, .about = "no full fence after active = true: 
 SCENARIO(synch2_fences_neither, .about = "plain x86 stores, release in C: likewise", .setup = neither,
          .threads = {turn_0, turn_1}, .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_RACE)
 
-/* Thread 0 gives up its first turn if it cannot have it at once. It may have been woken by then, and not know it; the one who
- * woke it goes in, because it sees thread 0 inactive. The wake-up must not come in thread 0's second turn. */
+/* Thread 0 gives up its first turn if it cannot have it at once. It may have been woken by then, and not know it;
+ * the one who woke it goes in, because it sees thread 0 inactive. The wake-up must not come in thread 0's second
+ * turn. */
 static void give_up_0(void) {
     atom_store_sc(&active[0], 1);
     chk_assume(atom_load_sc(&active[1]));
@@ -116,7 +117,8 @@ static void turn_again_0(void) {
     }
     be_selected(0);
 }
-SCENARIO(synch2_gave_up_fenced, .about = "one that gave up comes back, with a fence before it waits: safe", .setup = both,
-         .threads = {turn_again_0, turn_1_twice})
-SCENARIO(synch2_gave_up_unfenced, .about = "... without: it takes a wake-up for its own that was meant for the turn before",
-         .setup = not_again, .threads = {turn_again_0, turn_1_twice}, .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_RACE)
+SCENARIO(synch2_gave_up_fenced, .about = "one that gave up comes back, with a fence before it waits: safe",
+         .setup = both, .threads = {turn_again_0, turn_1_twice})
+SCENARIO(synch2_gave_up_unfenced,
+         .about = "... without: it takes a wake-up for its own that was meant for the turn before", .setup = not_again,
+         .threads = {turn_again_0, turn_1_twice}, .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_RACE)

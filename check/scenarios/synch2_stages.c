@@ -1,9 +1,10 @@
-/* synch2, stage by stage, as its design grew (docs/synch2.md): what each stage promises and where it breaks. The finished
- * part, src/sync/synch2.c, is in synch2.c; here the protocols are written as they are told, every access seq_cst where
- * the scenario does not say otherwise.
+/* synch2, stage by stage, as its design grew (docs/synch2.md): what each stage promises and where it breaks. The
+ * finished part, src/sync/synch2.c, is in synch2.c; here the protocols are written as they are told, every access
+ * seq_cst where the scenario does not say otherwise.
  *
- * Oracles: `room` is plain data that only a selected thread touches, so two at once are a data race; `role` is plain data that
- * only the acting waker touches, so that the waker's role is exclusive exactly if that never races either. */
+ * Oracles: `room` is plain data that only a selected thread touches, so two at once are a data race; `role` is
+ * plain data that only the acting waker touches, so that the waker's role is exclusive exactly if that never races
+ * either. */
 #include "base/atom.h"
 #include "base/spin.h"
 #include "chk.h"
@@ -30,13 +31,13 @@ static void set_up(void) {
 
 static void be_selected(void) { room++; }
 
-/* ---- The simplest: nothing is guarded ----------------------------------------------------------------------------- */
+/* ---- The simplest: nothing is guarded ---------------------------------------------------------------------------- */
 
 static void simplest(void) { be_selected(); }
 SCENARIO(synch2_simplest, .about = "no protocol at all: both are selected at once", .setup = set_up,
          .threads = {simplest, simplest}, .flawed_in = CHK_ALL, .flaw = CHK_RACE)
 
-/* ---- The safe: wait while the other is active --------------------------------------------------------------------- */
+/* ---- The safe: wait while the other is active -------------------------------------------------------------------- */
 
 static void safe(unsigned i) {
     atom_store_sc(&active[i], 1);
@@ -63,10 +64,10 @@ static void safe_or_stop_1(void) { safe_or_stop(1); }
 SCENARIO(synch2_safe_excludes, .about = "... but whoever gets in is alone", .setup = set_up,
          .threads = {safe_or_stop_0, safe_or_stop_1})
 
-/* ---- The almost wait-free: thread 0 always is the waker ------------------------------------------------------------ */
+/* ---- The almost wait-free: thread 0 always is the waker ---------------------------------------------------------- */
 
-/* `marked`: who is marked as waiting. As printed it is thread 0, which never waits for the mark: thread 1 then finds no mark and
- * walks in beside thread 0. It must be thread 1. */
+/* `marked`: who is marked as waiting. As printed it is thread 0, which never waits for the mark: thread 1 then
+ * finds no mark and walks in beside thread 0. It must be thread 1. */
 static void almost(unsigned i, unsigned marked) {
     atom_store_sc(&active[i], 1);
     if (atom_load_sc(&active[1 - i])) {
@@ -109,7 +110,7 @@ SCENARIO(synch2_almost_twice, .about = "... and so when thread 1 comes back", .s
 SCENARIO(synch2_almost_starves, .about = "... but thread 1 can pass thread 0 more than twice", .setup = set_up,
          .threads = {almost_0, almost_1_thrice}, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 
-/* ---- From here on the waker's role moves --------------------------------------------------------------------------- */
+/* ---- From here on the waker's role moves ------------------------------------------------------------------------- */
 
 /* Acting as the waker: nobody else may at the same time. */
 static void wake_other(unsigned i) {
@@ -120,7 +121,8 @@ static void wake_other(unsigned i) {
 typedef void answer_fn(unsigned i);
 typedef void finish_fn(unsigned i);
 
-/* Start, guard and selection are the same in all of them; `answer` is what is done in the guard, `finish` what after it. */
+/* Start, guard and selection are the same in all of them; `answer` is what is done in the guard, `finish` what
+ * after it. */
 static void turn(unsigned i, answer_fn *answer, finish_fn *finish) {
     atom_store_sc(&active[i], 1);
     if (atom_load_sc(&active[1 - i])) {
@@ -136,7 +138,7 @@ static void turn(unsigned i, answer_fn *answer, finish_fn *finish) {
     atom_store_sc(&active[i], 0);
 }
 
-/* ---- The dynamic waker, no handshake ------------------------------------------------------------------------------- */
+/* ---- The dynamic waker, no handshake ----------------------------------------------------------------------------- */
 
 static void dynamic_answer(unsigned i) {
     if (atom_load_sc(&waker) == i && atom_load_sc(&wait[1 - i])) atom_store_sc(&wait[1 - i], 0);
@@ -161,7 +163,7 @@ static void dynamic_roles_1_twice(void) {
 SCENARIO(synch2_dynamic_roles, .about = "... that is, the waker's role is not exclusive", .setup = set_up,
          .threads = {dynamic_roles_0, dynamic_roles_1_twice}, .flawed_in = CHK_ALL, .flaw = CHK_RACE)
 
-/* ---- The final protocol, as printed -------------------------------------------------------------------------------- */
+/* ---- The final protocol, as printed ------------------------------------------------------------------------------ */
 
 /* The changer has written `waker` already, so the old waker does not come to the acknowledgement any more. */
 static void printed_answer(unsigned i) {
@@ -200,7 +202,7 @@ SCENARIO(synch2_final_active,
          .about = "the final protocol, the changer also looks whether the other is active: likewise", .setup = set_up,
          .threads = {printed_active_0, printed_active_1}, .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
 
-/* ---- The corrected protocol ---------------------------------------------------------------------------------------- */
+/* ---- The corrected protocol -------------------------------------------------------------------------------------- */
 
 /* The acknowledgement does not depend on who is the waker. */
 static void corrected_answer(unsigned i) {
@@ -226,7 +228,7 @@ SCENARIO(synch2_corrected_1x2, .about = "corrected, thread 1 comes back", .setup
 SCENARIO(synch2_corrected_2x2, .about = "corrected, two turns each", .setup = set_up,
          .threads = {corrected_0_twice, corrected_1_twice})
 
-/* ---- Its internal properties --------------------------------------------------------------------------------------- */
+/* ---- Its internal properties ------------------------------------------------------------------------------------- */
 
 /* The guard once more, with what has to hold on the way. True if it is left because the other said so. */
 static bool checked_guard(unsigned i) {

@@ -2,7 +2,10 @@
 #ifndef WEFT_WEFT_H
 #define WEFT_WEFT_H
 
+#include <weft/command.h>
 #include <weft/errors.h>
+#include <weft/process.h>
+#include <weft/runtime.h>
 #include <weft/synch2.h>
 #include <weft/version.h>
 

@@ -127,6 +127,13 @@ static inline uint16_t state_init(struct state *state) {
     return (uint16_t)STATE_FIRST_TICKET;
 }
 
+/* A fresh block for later: COMPLETE, to be revived. */
+static inline void state_init_complete(struct state *state) {
+    /* rlx: as in state_init. */
+    atom_store_rlx(&state->asked, 0);
+    atom_store_rlx(&state->word, STATE_FIRST_TICKET << STATE_TICKET_SHIFT | STATE_COMPLETE);
+}
+
 /* The block of a process that has ended serves the next one. Stale entries and late wakers of the former tenant may
  * still look at it: the ticket goes on where it was. */
 static inline uint16_t state_revive(struct state *state) {
@@ -205,6 +212,12 @@ static inline bool state_claim(struct state *state, uint16_t ticket) {
         /* acq: pairs with the rel that made it READY or parked it (S1) and with the wakers' (S3). */
         if (atom_cas_acq_rlx(&state->word, &word, state_with(word, STATE_RUNNING))) return true;
     return false;
+}
+
+/* Is an entry with this ticket worth keeping? A hint: it may go stale at once, but a stale one never comes back. */
+static inline bool state_is_current(struct state *state, uint16_t ticket) {
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: nothing is read on the strength of the answer */
+    return state_of(word) == STATE_READY && state_ticket(word) == ticket;
 }
 
 /* READY -> RUNNING whatever the ticket: takes one particular process out of whatever queue it is in. */

@@ -76,8 +76,8 @@ int deque_push(struct deque *own, uint64_t entry) {
     struct deque_buffer *buffer = deque_room(own, bottom, 1);
     if (!buffer) return -ENOMEM;
     atom_store_rlx(deque_slot(buffer, bottom), entry);
-    /* Pairs with the load of bottom in deque_steal: without it a thief could find the slot, or what the entry points to,
-     * as it was before (D6). */
+    /* Pairs with the load of bottom in deque_steal: without it a thief could find the slot, or what the entry points
+     * to, as it was before (D6). */
     atom_store_rel(&own->bottom, bottom + 1);
     return 0;
 }
@@ -100,8 +100,8 @@ uint64_t deque_pop(struct deque *own) {
     }
     uint64_t entry = atom_load_rlx(deque_slot(atom_load_rlx(&own->buffer), bottom));
     if (top == bottom) {
-        /* D3. Pairs with the load of top in deque_steal: without it a thief that starts from the new top could still see a
-         * bottom from before our pops, and take again what we have taken. */
+        /* D3. Pairs with the load of top in deque_steal: without it a thief that starts from the new top could still
+         * see a bottom from before our pops, and take again what we have taken. */
         if (!atom_cas_rel_rlx(&own->top, &top, top + 1)) entry = ENTRY_NONE;
         atom_store_rlx(&own->bottom, bottom + 1); /* as above */
     }
@@ -117,8 +117,8 @@ int deque_steal(struct deque *victim, uint64_t *entry) {
     /* Pairs with the store in deque_grow. */
     struct deque_buffer *buffer = atom_load_acq(&victim->buffer);
     uint64_t taken = atom_load_rlx(deque_slot(buffer, top));
-    /* D1. seq_cst: it has to stand before the owner's load of top in deque_pop, or that load is before our load of bottom
-     * (D2); and it keeps the load of the slot before it (D4). */
+    /* D1. seq_cst: it has to stand before the owner's load of top in deque_pop, or that load is before our load of
+     * bottom (D2); and it keeps the load of the slot before it (D4). */
     if (!atom_cas_sc_rlx(&victim->top, &top, top + 1)) return -EAGAIN;
     *entry = taken;
     return 1;

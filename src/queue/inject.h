@@ -1,8 +1,10 @@
-/* The global FIFO of entries: for submissions from outside, overflow, and fairness. A growing circular array under a lock.
+/* The global FIFO of entries: for submissions from outside, overflow, and fairness. A growing circular array under a
+ * lock.
  *
  * Who may call what: inject_init and inject_destroy while nobody else knows the queue; everything else by every thread.
  *
- *   I1  first, count, capacity and slots belong to the holder of the lock; `size` repeats count for those who look without it.
+ *   I1  first, count, capacity and slots belong to the holder of the lock; `size` repeats count for those who look
+ *       without it.
  *   I2  A batch goes in as a whole, contiguous, or not at all.
  *   I3  A push that leaves at most as many entries as were reserved cannot fail: the array never shrinks. */
 #ifndef WEFT_QUEUE_INJECT_H

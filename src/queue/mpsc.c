@@ -16,8 +16,8 @@ enum mpsc_pushed mpsc_push(struct mpsc *box, struct mpsc_node *node) {
         struct mpsc_node *head = atom_load_rlx(&box->head);
         if (head == &mpsc_mark) return MPSC_CLOSED;
         node->next = head;
-        /* Pairs with the swap in mpsc_take: without it the consumer could read the message before it is written. The swap
-         * reads the newest push; the older ones come with it, being followed by nothing but such pushes. */
+        /* Pairs with the swap in mpsc_take: without it the consumer could read the message before it is written. The
+         * swap reads the newest push; the older ones come with it, being followed by nothing but such pushes. */
         if (atom_cas_rel_rlx(&box->head, &head, node)) return head ? MPSC_PUSHED : MPSC_PUSHED_FIRST;
     }
 }

@@ -8,15 +8,16 @@
  *   mpsc_is_empty        consumer   exact: nothing pushed before is left
  *   mpsc_is_closed       any        once true, always true
  *
- * Producers push onto a stack; the consumer takes the whole stack in one swap and turns it round into a list of its own.
+ * Producers push onto a stack; the consumer takes the whole stack in one swap and turns it round into a list of its
+ * own.
  *
  *   M1  head is NULL, the newest message pushed since the consumer last took all, or the mark of a closed box.
- *   M2  A message belongs to its producer until the push succeeds, to the box until popped or returned by close, and then to
- *       the consumer. A push that fails keeps it with the producer.
- *   M3  Messages of one producer come out in the order in which they were pushed, and the box has one order in all: that of
- *       the successful pushes.
- *   M4  Of the pushes that come between two takes of the consumer, one is told that the box was empty: that one wakes the
- *       consumer. (What the consumer has taken and not popped yet does not count: it is awake then.)
+ *   M2  A message belongs to its producer until the push succeeds, to the box until popped or returned by close, and
+ *       then to the consumer. A push that fails keeps it with the producer.
+ *   M3  Messages of one producer come out in the order in which they were pushed, and the box has one order in all:
+ *       that of the successful pushes.
+ *   M4  Of the pushes that come between two takes of the consumer, one is told that the box was empty: that one wakes
+ *       the consumer. (What the consumer has taken and not popped yet does not count: it is awake then.)
  *   M5  Everything pushed before the close is returned by it or was popped; every later push fails. */
 #ifndef WEFT_QUEUE_MPSC_H
 #define WEFT_QUEUE_MPSC_H

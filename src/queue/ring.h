@@ -1,7 +1,7 @@
 /* The bounded run queue of one worker (policy `ring`): a FIFO of RING_SIZE entries and a one-entry LIFO, `next`.
  *
- * Who may call what. "Owner" is the one thread that drives the worker now; giving the worker to another thread orders all
- * that went before. "Any" is every thread, the owner included.
+ * Who may call what. "Owner" is the one thread that drives the worker now; giving the worker to another thread orders
+ * all that went before. "Any" is every thread, the owner included.
  *
  *   ring_init                 nobody else knows the ring yet
  *   ring_push, ring_pop       owner    no read-modify-write
@@ -11,17 +11,19 @@
  *   ring_steal_next           any
  *   ring_size, ring_is_empty  any      hints
  *
- * The owner takes with a plain load and store of `head`. A thief's CAS that comes between the two is overwritten, `head` goes
- * back, and the entries the thief took are delivered a second time. That is allowed (queue/entry.h); losing one is not:
+ * The owner takes with a plain load and store of `head`. A thief's CAS that comes between the two is overwritten,
+ * `head` goes back, and the entries the thief took are delivered a second time. That is allowed (queue/entry.h); losing
+ * one is not:
  *
  *   R1  tail only grows and only the owner writes it. A thief that has seen tail = t sees, in the slot of every index
  *       below t, what was pushed at that index or something pushed there later.
- *   R2  What the owner sees of head (reads, and its own stores) only grows, and from the moment it has seen head = h, head
- *       never again holds less than h, for anyone: its own stores exceed what it read just before, and thieves only add.
+ *   R2  What the owner sees of head (reads, and its own stores) only grows, and from the moment it has seen head = h,
+ *       head never again holds less than h, for anyone: its own stores exceed what it read just before, and thieves
+ *       only add.
  *   R3  The slot of index i is written again (by the push at i + RING_SIZE) only after the owner has seen head > i.
- *   R4  A thief whose CAS from h succeeds has copied exactly what was pushed at h, h + 1, ...: had one of the copies been
- *       of a later push, then that slot's release and acquire would put the owner's sight of a larger head (R3) before
- *       the CAS, and with R2 the CAS could not have found h. No order on head is needed for this.
+ *   R4  A thief whose CAS from h succeeds has copied exactly what was pushed at h, h + 1, ...: had one of the copies
+ *       been of a later push, then that slot's release and acquire would put the owner's sight of a larger head (R3)
+ *       before the CAS, and with R2 the CAS could not have found h. No order on head is needed for this.
  *   R5  Nothing is lost: the last move of head across an index was a store by the owner, who then had the entry, or
  *       a CAS by a thief, who then had it by R4. A move that was undone lost nothing.
  *   R6  Indices are 64 bits wide, so that "head is h again" means what R2 says and never that 2^32 entries have gone by
@@ -61,23 +63,26 @@ bool ring_push(struct ring *own, uint64_t entry);
 /* Takes from the head; ENTRY_NONE when the ring is empty. Does not look at `next`. */
 uint64_t ring_pop(struct ring *own);
 
-/* Puts an entry into `next` and returns the one that was there, which the caller must queue elsewhere, or ENTRY_NONE. */
+/* Puts an entry into `next` and returns the one that was there, which the caller must queue elsewhere, or
+ * ENTRY_NONE. */
 uint64_t ring_put_next(struct ring *own, uint64_t entry);
 uint64_t ring_take_next(struct ring *own);
 
-/* Takes the older half of a full ring; returns how many entries `out` received. 0 when thieves have made room meanwhile. */
+/* Takes the older half of a full ring; returns how many entries `out` received. 0 when thieves have made room
+ * meanwhile. */
 unsigned ring_overflow(struct ring *own, uint64_t out[RING_HALF]);
 
-/* Moves the older half of the victim's entries, rounded up, but no more than `own` has room for: the oldest to *first, to
- * be run at once, the others to the tail of `own`. Returns how many were taken, *first included; 0 when the victim was
- * empty; -EAGAIN when the owner or another thief was faster, which says nothing about emptiness. Leaves `next` alone. */
+/* Moves the older half of the victim's entries, rounded up, but no more than `own` has room for: the oldest to *first,
+ * to be run at once, the others to the tail of `own`. Returns how many were taken, *first included; 0 when the victim
+ * was empty; -EAGAIN when the owner or another thief was faster, which says nothing about emptiness. Leaves `next`
+ * alone. */
 int ring_steal(struct ring *own, struct ring *victim, uint64_t *first);
 
 /* Takes the victim's `next`; ENTRY_NONE when there is none or somebody else was faster. */
 uint64_t ring_steal_next(struct ring *victim);
 
-/* Hints: by the time the caller looks at the answer it may be wrong. What was queued before a fence that the caller's own
- * fence follows is counted unless it has been taken out. */
+/* Hints: by the time the caller looks at the answer it may be wrong. What was queued before a fence that the caller's
+ * own fence follows is counted unless it has been taken out. */
 unsigned ring_size(struct ring *ring); /* `next` included */
 bool ring_is_empty(struct ring *ring);
 

@@ -85,7 +85,8 @@ static void synch2_lower(struct synch2 *s, unsigned me, struct synch2_rest *rest
     rest->up = false;
 }
 
-/* For a loop that found nothing to do. It looks again whenever this returns; -ETIMEDOUT says that it is time to stop. */
+/* For a loop that found nothing to do. It looks again whenever this returns; -ETIMEDOUT says that it is time to
+ * stop. */
 static int synch2_rest(struct synch2 *s, unsigned me, struct synch2_rest *rest, uint64_t deadline) {
     enum { CLOCK_EVERY = 16 };
     const struct synch2_waiter *waiter = synch2_waiter(s);
@@ -117,7 +118,7 @@ static inline bool synch2_activate(struct synch2 *s, unsigned me) {
 }
 
 static inline void synch2_deactivate(struct synch2 *s, unsigned me) {
-    /* F7. rel: pairs with G1, G3, F3, F5: the other enters, or goes on, behind all that was done here. */
+    /* F7. rel: pairs with G1, G3, F3: the other enters, or goes on, behind all that was done here. */
     atom_store_rel(&s->role[me].active, 0);
     synch2_ring(s, 1 - me);
 }
@@ -132,9 +133,9 @@ static bool synch2_answer(struct synch2 *s, unsigned me, struct synch2_rest *res
         synch2_ring(s, other);
         return true;
     }
-    /* G7. sc: after A1, and after B0; pairs with F2. Without it this role could act as the waker after the other took
-     * the role and saw it inactive, or its bell up. rlx on `wait`: only to write no more often than needed; what is missed
-     * now is seen in the next round. */
+    /* G7. sc: after A1, and after B0; pairs with F2. Without it this role could act as the waker after the other
+     * took the role and saw it inactive, or its bell up. rlx on `wait`: only to write no more often than needed;
+     * what is missed now is seen in the next round. */
     if (atom_load_sc(&s->waker) != me || !atom_load_rlx(&s->wait[other])) return false;
     if (rest->up) { /* nobody acts as the waker with its bell up (S5); looks once more */
         synch2_lower(s, me, rest);
@@ -154,9 +155,9 @@ static int __attribute__((noinline)) synch2_guard(struct synch2 *s, unsigned me,
     int error = 0;
     atom_store_rlx(&s->role[me].place, SYNCH2_WAITING); /* rlx: see synch2_check */
     if (atom_load_rlx(&s->role[me].gave_up)) {
-        /* A1 before G2; pairs with the light fence between the other's G8 and its next G3. The other may have woken this role
-         * and then gone in, because it saw that this role had given up. Either it sees this role active again, or that
-         * G8 is before G2. Without it G2 could come first, and be undone (S2). */
+        /* A1 before G2; pairs with the light fence between the other's G8 and its next G3. The other may have woken
+         * this role and then gone in, because it saw that this role had given up. Either it sees this role active
+         * again, or that G8 is before G2. Without it G2 could come first, and be undone (S2). */
         atom_store_rlx(&s->role[me].gave_up, 0); /* rlx: this role's own */
         sys_fence_heavy();
     }
@@ -183,23 +184,25 @@ static int __attribute__((noinline)) synch2_guard(struct synch2 *s, unsigned me,
 static void __attribute__((noinline)) synch2_take_waker(struct synch2 *s, unsigned me) {
     const unsigned other = 1 - me;
     struct synch2_rest rest = {.up = false};
-    /* F2, F3. sc, all three: the store before the loads; pairs with A1, and with B0, before G7. One that is not there, or
-     * has its bell up, will find the new waker when it looks; any other may just be about to act as the old waker. */
+    /* F2, F3. sc, all three: the store before the loads; pairs with A1, and with B0, before G7. One that is not
+     * there, or has its bell up, will find the new waker when it looks; any other may just be about to act as the
+     * old waker. */
     atom_store_sc(&s->waker, me);
     if (!atom_load_sc(&s->role[other].active)) return;
     if (atom_load_sc(&s->role[other].bell)) return;
     atom_store_rel(&s->waker_change, 1); /* F4. rel: pairs with G5, passes F2 on */
     synch2_ring(s, other);
     synch2_rest_begin(&rest);
-    /* F5. acq, both: pair with G6 and with F7 of one that gave up: its G8 is before this role's next G2. */
-    while (atom_load_acq(&s->waker_change) && atom_load_acq(&s->role[other].active))
+    /* F5. acq: pairs with G6: the other's G8 is before this role's next G2. rlx on `active`: one that gave up is
+     * acquired by this role's next G1. */
+    while (atom_load_acq(&s->waker_change) && atom_load_rlx(&s->role[other].active))
         synch2_rest(s, me, &rest, SYS_FOREVER);
     if (rest.up) synch2_lower(s, me, &rest);
     /* F6. rlx, both: the next one to set it does so inside, behind this. */
     if (atom_load_rlx(&s->waker_change)) atom_store_rlx(&s->waker_change, 0);
 }
 
-/* ---- The public side -------------------------------------------------------------------------------------------- */
+/* ---- The public side --------------------------------------------------------------------------------------------- */
 
 static void __attribute__((noreturn, noinline, cold))
 synch2_misuse(const char *function, unsigned role, enum synch2_place place) {

@@ -123,6 +123,8 @@ static unsigned linux_cpus(void) {
     return count ? count : 1;
 }
 
+static const char *linux_setting(const char *name) { return getenv(name); }
+
 const struct sys sys_linux = {
     .now = linux_now,
     .futex_wait = linux_futex_wait,
@@ -136,6 +138,7 @@ const struct sys sys_linux = {
     .fence_register = linux_fence_register,
     .random = linux_random,
     .cpus = linux_cpus,
+    .setting = linux_setting,
 };
 
 const struct sys *sys = &sys_linux;

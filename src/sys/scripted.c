@@ -104,6 +104,8 @@ static unsigned scripted_cpus(void) {
     return sys_script.cpus ? sys_script.cpus : sys_linux.cpus();
 }
 
+static const char *scripted_setting(const char *name) { return sys_linux.setting(name); }
+
 static const struct sys scripted_table = {
     .now = scripted_now,
     .futex_wait = scripted_futex_wait,
@@ -117,6 +119,7 @@ static const struct sys scripted_table = {
     .fence_register = scripted_fence_register,
     .random = scripted_random,
     .cpus = scripted_cpus,
+    .setting = scripted_setting,
 };
 
 static void scripted_forget(void) {

@@ -47,6 +47,9 @@ struct sys {
 
     /* CPUs this program may use: affinity mask and cgroup quota, at least 1. */
     unsigned (*cpus)(void);
+
+    /* A setting of the program's environment, or NULL. */
+    const char *(*setting)(const char *name);
 };
 
 extern const struct sys *sys;

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- Threads -------------------------------------------------------------------------------------------------------- */
+/* ---- Threads --------------------------------------------------------------------------------------------------- */
 
 enum { CREW_MAX = 8 };
 
@@ -51,7 +51,7 @@ static inline void crew_stumble(struct rng *rng, uint32_t one_in) {
     if (rng_below(rng, one_in) == 0) sched_yield();
 }
 
-/* ---- Memory that runs out ------------------------------------------------------------------------------------------ */
+/* ---- Memory that runs out -------------------------------------------------------------------------------------- */
 
 static unsigned crew_allocs_left;
 static const struct sys *crew_real_sys;
@@ -73,7 +73,7 @@ static inline void crew_limit_allocs(unsigned count) {
 }
 static inline void crew_unlimit_allocs(void) { sys = crew_real_sys; }
 
-/* ---- Items ------------------------------------------------------------------------------------------------------------ */
+/* ---- Items ----------------------------------------------------------------------------------------------------- */
 
 struct crew_item {
     uint64_t payload; /* plain: written before the push */

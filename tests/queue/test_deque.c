@@ -6,7 +6,7 @@
 
 static struct deque deque, other;
 
-/* ---- One thread --------------------------------------------------------------------------------------------------- */
+/* ---- One thread ------------------------------------------------------------------------------------------------ */
 
 static void begin(void) { EXPECT(deque_init(&deque) == 0 && deque_init(&other) == 0); }
 static void end(void) {
@@ -102,7 +102,7 @@ TEST(deque_steal_half_rounds_up) {
     }
 }
 
-/* ---- No memory ------------------------------------------------------------------------------------------------------ */
+/* ---- No memory ------------------------------------------------------------------------------------------------- */
 
 TEST(deque_init_reports_no_memory) {
     crew_limit_allocs(0);
@@ -159,7 +159,7 @@ TEST(deque_steal_half_stops_when_there_is_no_memory) {
     end();
 }
 
-/* ---- Threads: everything exactly once ---------------------------------------------------------------------------- */
+/* ---- Threads: everything exactly once -------------------------------------------------------------------------- */
 
 enum { THIEVES = 3 };
 
@@ -177,7 +177,8 @@ static void stress_owner(unsigned self) {
     struct rng rng;
     rng_seed(&rng, stress_seed, self);
     for (uint64_t id = 0; id < stress_count;) {
-        /* Short bursts keep the deque near empty, where owner and thieves meet; a long one now and then makes it grow. */
+        /* Short bursts keep the deque near empty, where owner and thieves meet; a long one now and then makes it
+         * grow. */
         uint64_t burst = 1 + rng_below(&rng, rng_below(&rng, 64) ? 4 : 2000);
         for (uint64_t i = 0; i < burst && id < stress_count; i++)
             EXPECT_EQ(deque_push(&deques[0], crew_item(id++)), 0);

@@ -11,7 +11,7 @@ static struct line line, other;
 
 static struct thing *thing_of(struct line_node *node) { return (struct thing *)node; }
 
-/* ---- One thread --------------------------------------------------------------------------------------------------- */
+/* ---- One thread ------------------------------------------------------------------------------------------------ */
 
 enum { THINGS = 5 };
 static struct thing things[THINGS];
@@ -126,7 +126,7 @@ TEST(line_operations_fail_while_it_is_locked) {
     EXPECT_LINE(0, 1, 2);
 }
 
-/* ---- Threads: every process is run by one at a time, and none gets lost ------------------------------------------ */
+/* ---- Threads: every process is run by one at a time, and none gets lost ---------------------------------------- */
 
 enum { CREW = 4, LINES = 3, PROCESSES = 40 };
 

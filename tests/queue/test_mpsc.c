@@ -12,7 +12,7 @@ static struct mpsc box;
 
 static uint64_t number_of(struct mpsc_node *node) { return ((struct message *)node)->number; }
 
-/* ---- One thread --------------------------------------------------------------------------------------------------- */
+/* ---- One thread ------------------------------------------------------------------------------------------------ */
 
 TEST(mpsc_is_two_pointers) { EXPECT_EQ(sizeof(struct mpsc), 2 * sizeof(void *)); }
 
@@ -67,7 +67,8 @@ TEST(mpsc_close_of_an_empty_box) {
     EXPECT(!mpsc_is_closed(&box));
 }
 
-/* ---- Threads: every message is received, returned or refused, in each producer's order; nobody sleeps through one ---- */
+/* ---- Threads: every message is received, returned or refused, in each producer's order; nobody sleeps through one
+ * ---- */
 
 enum { PRODUCERS = 3 };
 

@@ -7,7 +7,7 @@
 
 static struct ring ring, other;
 
-/* ---- One thread --------------------------------------------------------------------------------------------------- */
+/* ---- One thread ------------------------------------------------------------------------------------------------ */
 
 /* Puts an empty ring's indices somewhere else. */
 static void start_at(struct ring *at, uint64_t index) {
@@ -139,7 +139,7 @@ TEST(ring_overflow_takes_the_older_half_of_a_full_ring) {
     EXPECT(ring_is_empty(&ring));
 }
 
-/* ---- Threads: nothing is lost at the queue, and the claim is won once ------------------------------------------- */
+/* ---- Threads: nothing is lost at the queue, and the claim is won once ------------------------------------------ */
 
 enum { THIEVES = 3 };
 

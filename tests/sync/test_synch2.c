@@ -18,7 +18,7 @@
 
 static const uint64_t MS = 1000 * 1000;
 
-/* ---- One thread ------------------------------------------------------------------------------------------------------ */
+/* ---- One thread -------------------------------------------------------------------------------------------------- */
 
 TEST(synch2_zeroed_memory_is_ready) {
     static weft_synch2 door;
@@ -76,7 +76,7 @@ TEST(synch2_deadline_is_kept) {
     weft_synch2_leave(&door, 0);
 }
 
-/* ---- Misuse aborts by name --------------------------------------------------------------------------------------------- */
+/* ---- Misuse aborts by name --------------------------------------------------------------------------------------- */
 
 /* Runs `body` in a child, which must abort with a line that contains all of `parts`. */
 static void expect_abort(void (*body)(void), const char *const parts[]) {
@@ -171,7 +171,7 @@ TEST(synch2_other_roles_abort) {
 
 TEST(synch2_crooked_memory_aborts) { EXPECT_ABORT(init_crooked, "weft_synch2_init", "aligned", "aligned_alloc"); }
 
-/* ---- Two threads ------------------------------------------------------------------------------------------------------- */
+/* ---- Two threads ------------------------------------------------------------------------------------------------- */
 
 /* The real way of waiting, counted; it also is the hook's test. */
 static struct {
@@ -262,8 +262,8 @@ TEST(synch2_deadline_not_reached) {
     join();
 }
 
-/* The waker sleeps in the guard while the other begins to wait: it has to be woken to do its duty. Role 0 is the waker at the
- * start, and waits for role 1, which gives up the first turn and asks for a second at once. */
+/* The waker sleeps in the guard while the other begins to wait: it has to be woken to do its duty. Role 0 is the
+ * waker at the start, and waits for role 1, which gives up the first turn and asks for a second at once. */
 static void *twice_1(void *none) {
     weft_synch2_enter(&door, 1);
     await_sleeps(1);
@@ -286,7 +286,7 @@ TEST(synch2_sleeping_waker_does_its_duty) {
     }
 }
 
-/* ---- Stress: conservation, with everything mixed ------------------------------------------------------------------------ */
+/* ---- Stress: conservation, with everything mixed ----------------------------------------------------------------- */
 
 static struct {
     uint64_t turns;      /* each thread, given up ones included */
@@ -400,11 +400,12 @@ TEST(synch2_stress_full_fences) {
     sys_fence_setup();
 }
 
-/* ---- Emulators --------------------------------------------------------------------------------------------------------- */
+/* ---- Emulators --------------------------------------------------------------------------------------------------- */
 
-/* qemu-user (7.2, on x86-64) executes aarch64's stlr and ldar as a plain store and a plain load with no fence between them: two
- * emulated threads on two CPUs see store buffering where seq_cst forbids it, and nothing built on seq_cst can work. So there the
- * tests stay on one CPU. It gives itself away by an implementer number that no hardware has. */
+/* qemu-user (7.2, on x86-64) executes aarch64's stlr and ldar as a plain store and a plain load with no fence
+ * between them: two emulated threads on two CPUs see store buffering where seq_cst forbids it, and nothing built on
+ * seq_cst can work. So there the tests stay on one CPU. It gives itself away by an implementer number that no
+ * hardware has. */
 #if defined(__aarch64__)
 static bool emulated(void) {
     uint64_t id = 1 << 24;

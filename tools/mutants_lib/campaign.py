@@ -6,6 +6,7 @@ from . import build, parts, source
 MODELS = ("c11", "tso")  # C11 allows most; what survives there is tried under the machine's own model too
 RESULT = re.compile(r"^(?:ok|FAIL)\s+\w+\s+(\w+ (EXHAUSTED|VIOLATION|CAPPED)\b.*)$", re.M)
 ENDLESS = "a thread has too many events"  # as weft-check says it
+NOT_MEANT = "none of these scenarios is meant for that model"  # likewise
 LISTED = re.compile(r"^  (\w+)\s+(\[flawed\])?")
 
 
@@ -36,6 +37,8 @@ def check(binary, scenario, model, executions, seconds):
     except subprocess.TimeoutExpired:
         return "CAPPED", f"{scenario} took more than {seconds} s"
     found = {match.group(2): match.group(1) for match in RESULT.finditer(done.stdout)}
+    if NOT_MEANT in done.stdout:
+        return "EXHAUSTED", ""
     if done.returncode == 0:  # a bound that is written down beside the scenario is as good
         return "EXHAUSTED", found.get("EXHAUSTED", "")
     if ENDLESS in found.get("CAPPED", ""):  # the scenario as it is stays below that in every execution

@@ -1,0 +1,102 @@
+/* Processes as small state machines: init, step, close.
+ *
+ * A step is given what has happened since the last one (messages, completions of commands, a cancellation), does a little, and
+ * says how to go on. It never blocks. Steps of one process never run at the same time; steps of different processes do. */
+#ifndef WEFT_PROCESS_H
+#define WEFT_PROCESS_H
+
+#include <weft/runtime.h>
+
+#include <stdbool.h>
+
+WEFT_BEGIN
+
+enum weft_event_type {
+    WEFT_MESSAGE,    /* data is the payload, tag and from are the sender's */
+    WEFT_COMPLETION, /* of the command that was yielded with this tag; error says how it went, data is its result */
+    WEFT_CANCEL,     /* somebody wants this process to end; it decides how. Comes once */
+};
+
+typedef struct weft_event {
+    uint32_t type;
+    int32_t error;
+    uint64_t tag;
+    const void *data; /* valid until the step returns */
+    size_t size;
+    weft_pid from;
+} weft_event;
+
+/* How a process goes on after a step. */
+enum weft_status {
+    WEFT_CONTINUE, /* again soon, behind the others that are ready */
+    WEFT_IDLE,     /* when a message comes */
+    WEFT_BLOCKED,  /* when a command is completed (or a message comes) */
+    WEFT_DONE,     /* not at all: it has ended */
+};
+
+typedef struct weft_out weft_out;
+
+/* What a step leaves in its output; the default is WEFT_IDLE. */
+WEFT_API void weft_out_status(weft_out *out, enum weft_status status);
+/* Yields a command; its completion comes back as an event with this tag. The data is copied. 0, or WEFT_ENOMEM, and then there
+ * will be no completion. An unknown command comes back as a completion with the error WEFT_ENOENT. */
+WEFT_API int weft_out_yield(weft_out *out, uint32_t command, uint64_t tag, const void *data, size_t size);
+/* Sends, and after this step runs the receiver at once on this worker, before anybody else, if it can be had; this process is
+ * queued behind the others. One hand-off a step; a second is an ordinary send. Errors as weft_send. */
+WEFT_API int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data, size_t size);
+
+typedef struct weft_context weft_context;
+
+typedef struct weft_behavior {
+    const char *name;
+    const char *const *methods; /* ends with NULL; a NULL list offers "main" alone */
+    size_t state_size;          /* of `self`; zeroed before init */
+    /* In the spawner's thread, before anybody knows the process. An error ends it there and is what spawn returns. May be NULL. */
+    int (*init)(void *self, weft_context *context, const char *method, const void *input, size_t size);
+    /* An error (negative) ends the process with it as its reason. */
+    int (*step)(void *self, const weft_event *events, size_t count, weft_out *out);
+    /* Once, after the last step. May be NULL. */
+    void (*close)(void *self);
+} weft_behavior;
+
+typedef struct weft_spawn_options {
+    weft_runtime *runtime; /* NULL: the caller's own, inside a process */
+    const char *method;    /* NULL: the first */
+    const void *input;     /* given to init */
+    size_t input_size;
+    weft_context *context; /* NULL: the spawner's own, or none */
+} weft_spawn_options;
+
+/* 0 and *pid, or what init said, or WEFT_ENOENT for an unknown method (a line on standard error names the known ones),
+ * WEFT_ENOMEM, WEFT_ENOBUFS at the limit of processes, WEFT_ESTOPPING, WEFT_ENOTINSIDE without a runtime outside of a process. */
+WEFT_API int weft_spawn_step(weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options);
+
+/* From anywhere, processes and foreign threads. The data is copied. 0 when the receiver has it in its mailbox, or WEFT_ENOPROC
+ * (ended or never was), WEFT_EFOREIGN (no such runtime), WEFT_ENOMEM. Messages from one sender to one receiver arrive in order. */
+WEFT_API int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size);
+
+/* The calling process, or WEFT_NOBODY outside of one. */
+WEFT_API weft_pid weft_self(void);
+WEFT_API weft_runtime *weft_own_runtime(void);
+
+/* Asks a process to end: it gets a WEFT_CANCEL event, once. 0 or as weft_send. */
+WEFT_API int weft_cancel(weft_pid pid);
+WEFT_API bool weft_alive(weft_pid pid);
+
+/* Contexts: a deadline, a cancellation and values, inherited by what is spawned. Immutable once made but for being cancelled;
+ * counted references. */
+WEFT_API int weft_context_new(weft_context **context, weft_context *parent, uint64_t deadline);
+WEFT_API int weft_context_with(weft_context **context, weft_context *parent, const void *key, void *value);
+WEFT_API weft_context *weft_context_hold(weft_context *context);
+WEFT_API void weft_context_drop(weft_context *context);
+WEFT_API uint64_t weft_context_deadline(const weft_context *context);           /* the earliest of it and its ancestors */
+WEFT_API void *weft_context_value(const weft_context *context, const void *key); /* the nearest, or NULL */
+WEFT_API bool weft_context_cancelled(const weft_context *context);              /* it or an ancestor, or its deadline has passed */
+/* Marks it and cancels every process of the runtime that was spawned with it or with a context below it. */
+WEFT_API void weft_context_cancel(weft_context *context, weft_runtime *runtime);
+/* The calling process's own, or NULL. */
+WEFT_API weft_context *weft_own_context(void);
+
+WEFT_END
+
+#endif

@@ -1,0 +1,70 @@
+/* Starting and stopping a runtime: the workers that run processes.
+ *
+ * A runtime may live inside a larger program, be fed from its threads, and be stopped and started again; several may live
+ * side by side. */
+#ifndef WEFT_RUNTIME_H
+#define WEFT_RUNTIME_H
+
+#include <weft/api.h>
+#include <weft/errors.h>
+
+#include <stddef.h>
+#include <stdint.h>
+
+WEFT_BEGIN
+
+/* A process: 24 bits of slot, 32 bits of generation, 8 bits of runtime. Never reused while anybody could mean the former
+ * process. 0 is nobody. */
+typedef uint64_t weft_pid;
+#define WEFT_NOBODY ((weft_pid)0)
+
+/* No deadline. Deadlines are nanoseconds of the monotonic clock: weft_now() + what one is ready to wait. */
+#define WEFT_FOREVER UINT64_MAX
+WEFT_API uint64_t weft_now(void);
+
+typedef struct weft_runtime weft_runtime;
+
+/* Zeroed fields take the environment variable in brackets, or else the default. */
+typedef struct weft_config {
+    unsigned workers;       /* [WEFT_WORKERS] the CPUs this program may use */
+    const char *policy;     /* [WEFT_POLICY] "ring", "deque" or "line"; default "ring" */
+    uint64_t seed;          /* [WEFT_SEED] of the choices a scheduler makes at random; default from the kernel */
+    size_t max_processes;   /* 16,777,215 */
+} weft_config;
+
+/* NULL: all defaults. 0 and *runtime, or an error: WEFT_EINVAL for a value that makes no sense (a line on standard error says
+ * which), WEFT_ENOMEM, WEFT_EAGAIN when not even one thread could be started. With some threads refused the runtime works with
+ * fewer workers and says so on standard error. */
+WEFT_API int weft_start(weft_runtime **runtime, const weft_config *config);
+
+typedef struct weft_stop_report {
+    size_t left;              /* processes that would not end */
+    weft_pid first[16];       /* some of them */
+} weft_stop_report;
+
+/* Cancels every process, lets all run on until none is left or the deadline has passed, and takes the runtime down. Refuses
+ * new processes from then on (WEFT_ESTOPPING). 0, or WEFT_ETIMEDOUT when processes were left; they are closed without having
+ * ended by themselves and the report (may be NULL) names them. Not to be called from a process. */
+WEFT_API int weft_stop(weft_runtime *runtime, uint64_t deadline, weft_stop_report *report);
+
+/* The number of workers; changed while running, up or down, nothing is lost. WEFT_EINVAL for 0 or more than 1024; WEFT_EAGAIN
+ * when a thread could not be started (as many as possible were). */
+WEFT_API unsigned weft_workers(weft_runtime *runtime);
+WEFT_API int weft_set_workers(weft_runtime *runtime, unsigned workers);
+
+/* Counters since the start; each is exact once the runtime is quiet. */
+typedef struct weft_stats {
+    uint64_t processes, spawned, ended;
+    uint64_t steps, messages_sent, messages_refused;
+    uint64_t steals, stolen, injected, handoffs;
+    uint64_t sleeps, wakeups;
+    uint64_t late_completions;
+} weft_stats;
+WEFT_API void weft_get_stats(weft_runtime *runtime, weft_stats *stats);
+
+/* Every worker and process, for a person; safe to call at any time from any thread. */
+WEFT_API void weft_dump(weft_runtime *runtime, int descriptor);
+
+WEFT_END
+
+#endif

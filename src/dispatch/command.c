@@ -1,0 +1,118 @@
+/* From a yield to its handler and back. The room for the completion is made when the command is yielded, so that a result can
+ * always be delivered; the process's PID is taken then too, so that it can never reach the slot's next tenant. */
+#include "sched/sched.h"
+
+/* A yielded command: in the list of its step's output, as a message whose data begins with this. */
+struct yielded {
+    uint32_t command;
+    struct message *room;
+    unsigned char data[];
+};
+
+int weft_out_yield(weft_out *out, uint32_t command, uint64_t tag, const void *data, size_t size) {
+    struct pool_cache *cache = &out->worker->actor.cache;
+    struct message *yield = message_new(cache, sizeof(struct yielded) + size), *room = message_new(cache, 0);
+    if (!yield || !room) {
+        if (yield) message_free(cache, yield);
+        if (room) message_free(cache, room);
+        return WEFT_ENOMEM;
+    }
+    struct yielded *yielded = (struct yielded *)yield->data;
+    yield->node.next = NULL;
+    yield->tag = tag;
+    yielded->command = command;
+    yielded->room = room;
+    if (size > 0) memcpy(yielded->data, data, size);
+    *out->yields_end = yield;
+    out->yields_end = (struct message **)&yield->node.next;
+    return 0;
+}
+
+/* ---- the registry: only grows while the runtime lives ---------------------------------------------------------------- */
+
+static const struct command *command_find(struct runtime *runtime, uint32_t number) {
+    const struct command *found = atom_load_acq(&runtime->commands); /* acq: pairs with the rel in weft_register_command */
+    while (found && found->number != number)
+        found = found->next;
+    return found;
+}
+
+int weft_register_command(weft_runtime *opaque, uint32_t number, weft_handler handler, void *user) {
+    struct runtime *runtime = (struct runtime *)opaque;
+    if (number == 0 || !handler) return WEFT_EINVAL;
+    struct command *command = sys->alloc(sizeof *command);
+    if (!command) return WEFT_ENOMEM;
+    lock_take(&runtime->lock);
+    bool known = command_find(runtime, number) != NULL;
+    *command = (struct command){number, handler, user, atom_load_rlx(&runtime->commands)}; /* rlx: written under the lock */
+    if (!known) atom_store_rel(&runtime->commands, command); /* rel: pairs with the acq in command_find */
+    lock_drop(&runtime->lock);
+    if (known) sys->free(command, sizeof *command);
+    return known ? WEFT_EEXIST : 0;
+}
+
+void command_destroy_all(struct runtime *runtime) {
+    for (struct command *command = atom_load_rlx(&runtime->commands), *next; command; command = next) { /* rlx: alone */
+        next = command->next;
+        sys->free(command, sizeof *command);
+    }
+}
+
+/* ---- completing ------------------------------------------------------------------------------------------------------ */
+
+/* The message that carries a result: the room made for it, or a larger one when there is data and memory. */
+static struct message *completion_message(struct actor *actor, weft_completion completion, int error, const void *data,
+                                          size_t size) {
+    struct message *message = completion.reserved;
+    if (size > pool_class_size(message->class) - sizeof *message) {
+        struct message *larger = message_new(&actor->cache, size);
+        if (larger) {
+            message_free(&actor->cache, message);
+            message = larger;
+        } else {
+            error = WEFT_ENOMEM;
+            size = 0;
+        }
+    }
+    if (size > 0) memcpy(message->data, data, size);
+    message->size = (uint32_t)size;
+    message->type = WEFT_COMPLETION;
+    message->tag = completion.tag;
+    message->error = error;
+    return message;
+}
+
+static int complete_with(struct actor *actor, struct worker *self, weft_completion completion, int error, const void *data,
+                         size_t size) {
+    struct message *message = completion_message(actor, completion, error, data, size);
+    int late = send_message(actor, self, completion.pid, message, NULL);
+    if (!late) return 0;
+    message_free(&actor->cache, message);
+    count(&actor->counters.late);
+    return WEFT_ENOPROC;
+}
+
+int weft_complete(weft_completion completion, int error, const void *data, size_t size) {
+    struct worker *self = my_worker;
+    unsigned door, instance = pid_instance(completion.pid);
+    if (self && self->runtime->instance == instance) return complete_with(&self->actor, self, completion, error, data, size);
+    struct actor *actor = foreign_enter(instance, &door);
+    if (!actor) return WEFT_ENOPROC; /* the runtime has gone, and the room with it */
+    int late = complete_with(actor, NULL, completion, error, data, size);
+    foreign_leave(instance, door);
+    return late;
+}
+
+void command_dispatch(struct worker *worker, struct proc *proc, struct message *yield) {
+    struct yielded *yielded = (struct yielded *)yield->data;
+    weft_completion completion = {
+        .pid = pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot), /* rlx: it runs here */
+        .tag = yield->tag,
+        .reserved = yielded->room,
+    };
+    const struct command *command = command_find(worker->runtime, yielded->command);
+    int error = WEFT_ENOENT;
+    if (command) error = command->handler(command->user, completion, yielded->data, yield->size - sizeof *yielded);
+    if (error) complete_with(&worker->actor, worker, completion, error, NULL, 0);
+    message_free(&worker->actor.cache, yield);
+}

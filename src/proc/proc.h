@@ -1,0 +1,49 @@
+/* The control block of a process. Two cache lines; a million of them is 128 MB.
+ *
+ * Blocks are type-stable: once memory for one exists it stays a control block until the runtime is taken down, so a stale queue entry may
+ * always be looked at. */
+#ifndef WEFT_PROC_PROC_H
+#define WEFT_PROC_PROC_H
+
+#include "proc/state.h"
+#include "queue/line.h"
+#include "queue/mpsc.h"
+
+#include <weft/process.h>
+
+enum { PROC_INLINE_STATE = 32 };
+
+struct proc {
+    /* Anyone. */
+    struct state state;
+    atom_u32 generation; /* odd: of the living tenant; even: nobody lives here */
+    uint32_t slot;       /* set once */
+    struct mpsc box;     /* head: anyone; the rest: whoever runs the process */
+
+    /* Set by the spawner. */
+    const struct weft_behavior *behavior;
+    void *self;
+    struct weft_context *context;
+
+    /* Policy `line`: see queue/line.h. For a block that is free or being freed, node.next links it to others such. */
+    struct line_node node;
+
+    /* Whoever runs the process. */
+    int32_t reason;          /* why it ended */
+    bool cancel_told;
+
+    _Alignas(8) unsigned char inline_state[PROC_INLINE_STATE];
+};
+_Static_assert(sizeof(struct proc) <= 128, "a control block has two cache lines");
+
+/* PIDs: slot, generation, instance of the runtime. Slot 0 of instance 0 is never given out, so a PID is never 0. */
+enum { PID_SLOT_BITS = 24, PID_SLOTS = 1 << PID_SLOT_BITS };
+
+static inline weft_pid pid_make(unsigned instance, uint32_t generation, uint32_t slot) {
+    return (weft_pid)instance << 56 | (weft_pid)generation << PID_SLOT_BITS | slot;
+}
+static inline uint32_t pid_slot(weft_pid pid) { return (uint32_t)(pid & (PID_SLOTS - 1)); }
+static inline uint32_t pid_generation(weft_pid pid) { return (uint32_t)(pid >> PID_SLOT_BITS); }
+static inline unsigned pid_instance(weft_pid pid) { return (unsigned)(pid >> 56); }
+
+#endif

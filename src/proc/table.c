@@ -1,0 +1,204 @@
+#include "proc/table.h"
+
+#include <string.h>
+
+void table_init(struct table *table, uint32_t limit) {
+    table->limit = limit < PID_SLOTS ? limit : PID_SLOTS - 1;
+    lock_init(&table->lock);
+    table->fresh = 1; /* slot 0 would make a PID of 0 */
+    table->depot = NULL;
+    /* rlx: nobody else knows the table yet. */
+    atom_store_rlx(&table->section_count, 0);
+    for (unsigned i = 0; i < TABLE_SECTIONS; i++)
+        atom_store_rlx(&table->sections[i], NULL);
+    for (unsigned i = 0; i < TABLE_CHUNKS; i++)
+        atom_store_rlx(&table->chunks[i], NULL);
+}
+
+void table_destroy(struct table *table) {
+    for (unsigned i = 0; i < TABLE_CHUNKS; i++) {
+        struct table_chunk *chunk = atom_load_rlx(&table->chunks[i]); /* rlx: nobody else uses the table any more */
+        if (chunk) sys->free(chunk, sizeof *chunk);
+        atom_store_rlx(&table->chunks[i], NULL);
+    }
+}
+
+int table_add_section(struct table *table, struct section *section) {
+    lock_take(&table->lock);
+    uint32_t count = atom_load_rlx(&table->section_count); /* rlx: written under the lock */
+    bool room = count < TABLE_SECTIONS;
+    if (room) {
+        atom_store_rlx(&table->sections[count], section); /* rlx: published by the count */
+        /* rel: pairs with the acq in shelf_note. A section is added before it is first entered, and entering has fence B: who
+         * has passed fence A and does not see the section here will be seen by its look-up. */
+        atom_store_rel(&table->section_count, count + 1);
+    }
+    lock_drop(&table->lock);
+    return room ? 0 : WEFT_ENOBUFS;
+}
+
+/* Under the lock: slots from `fresh` on that exist, after trying to make some. */
+static int table_grow(struct table *table) {
+    if (table->fresh > table->limit) return WEFT_ENOBUFS;
+    if (table_at(table, table->fresh)) return 0;
+    struct table_chunk *chunk = sys->alloc(sizeof *chunk);
+    if (!chunk) return WEFT_ENOMEM;
+    atom_store_rel(&table->chunks[table->fresh / TABLE_CHUNK], chunk); /* rel: pairs with the acq in table_at */
+    return 0;
+}
+
+/* A batch of slots never used before. */
+static int table_cut(struct table *table, struct shelf *shelf) {
+    int error = table_grow(table);
+    if (error) return error;
+    uint32_t end = (table->fresh / TABLE_CHUNK + 1) * TABLE_CHUNK, most = table->fresh + SHELF_BATCH;
+    if (most < end) end = most;
+    if (end > table->limit + 1) end = table->limit + 1;
+    /* Backwards, so that the lowest slot is taken first. */
+    for (uint32_t slot = end; slot-- > table->fresh;) {
+        struct proc *proc = table_at(table, slot);
+        proc->slot = slot;
+        state_init_complete(&proc->state);
+        mpsc_init(&proc->box);
+        mpsc_close(&proc->box);
+        line_node_init(&proc->node);
+        atom_store_rlx(&proc->generation, 0); /* rlx: nobody has a PID of it */
+        proc->node.next = shelf->free ? &shelf->free->node : NULL;
+        shelf->free = proc;
+        shelf->free_count++;
+    }
+    table->fresh = end;
+    return 0;
+}
+
+static struct proc *proc_of(struct line_node *node) {
+    return node ? (struct proc *)((unsigned char *)node - offsetof(struct proc, node)) : NULL;
+}
+
+static struct proc *pop(struct proc **list) {
+    struct proc *proc = *list;
+    *list = proc_of(proc->node.next);
+    proc->node.next = NULL;
+    return proc;
+}
+
+static void push(struct proc **list, struct proc *proc) {
+    proc->node.next = *list ? &(*list)->node : NULL;
+    *list = proc;
+}
+
+void shelf_init(struct shelf *shelf, struct table *table) {
+    memset(shelf, 0, offsetof(struct shelf, noted));
+    shelf->table = table;
+}
+
+/* ---- retired blocks ---------------------------------------------------------------------------------------------- */
+
+/* Everybody who is inside a section now has to leave before the waiting batch is free. */
+static void shelf_note(struct shelf *shelf) {
+    struct table *table = shelf->table;
+    sys_fence_heavy();                                          /* A */
+    shelf->noted_count = atom_load_acq(&table->section_count); /* acq: pairs with the rel in table_add_section */
+    for (uint32_t i = 0; i < shelf->noted_count; i++)
+        shelf->noted[i] = section_note(atom_load_rlx(&table->sections[i])); /* rlx: published by the count */
+}
+
+static bool shelf_may_free(struct shelf *shelf) {
+    for (uint32_t i = 0; i < shelf->noted_count; i++)
+        if (!section_has_left(atom_load_rlx(&shelf->table->sections[i]), shelf->noted[i])) return false;
+    return true;
+}
+
+/* Moves batches on as far as they can be moved without waiting. */
+static void shelf_turn(struct shelf *shelf) {
+    if (shelf->waiting && shelf_may_free(shelf)) { /* recheck */
+        while (shelf->waiting)
+            push(&shelf->free, pop(&shelf->waiting));
+        shelf->free_count += shelf->waiting_count;
+        shelf->waiting_count = 0;
+    }
+    if (!shelf->waiting && shelf->filling) {
+        shelf->waiting = shelf->filling;
+        shelf->waiting_count = shelf->filling_count;
+        shelf->filling = NULL;
+        shelf->filling_count = 0;
+        shelf_note(shelf);
+    }
+}
+
+/* More free blocks than a thread that also spawns will need: a batch to the depot, for those who only spawn. */
+static void shelf_share(struct shelf *shelf) {
+    struct proc *batch = NULL;
+    for (unsigned i = 0; i < SHELF_BATCH; i++)
+        push(&batch, pop(&shelf->free));
+    shelf->free_count -= SHELF_BATCH;
+    lock_take(&shelf->table->lock);
+    batch->node.prev = shelf->table->depot ? &shelf->table->depot->node : NULL;
+    shelf->table->depot = batch;
+    lock_drop(&shelf->table->lock);
+}
+
+void shelf_retire(struct shelf *shelf, struct proc *proc) {
+    push(&shelf->filling, proc);
+    if (++shelf->filling_count < SHELF_BATCH) return;
+    shelf_turn(shelf);
+    if (shelf->free_count >= 4 * SHELF_BATCH) shelf_share(shelf);
+}
+
+/* ---- free blocks ------------------------------------------------------------------------------------------------- */
+
+static int shelf_refill(struct shelf *shelf) {
+    struct table *table = shelf->table;
+    int error = 0;
+    lock_take(&table->lock);
+    if (table->depot) {
+        shelf->free = table->depot;
+        table->depot = proc_of(table->depot->node.prev);
+        shelf->free->node.prev = NULL;
+        for (struct proc *p = shelf->free; p; p = proc_of(p->node.next))
+            shelf->free_count++;
+    } else {
+        error = table_cut(table, shelf);
+    }
+    lock_drop(&table->lock);
+    return error;
+}
+
+struct proc *shelf_take(struct shelf *shelf, int *error) {
+    for (;;) {
+        if (!shelf->free) {
+            *error = shelf_refill(shelf);
+            /* The last resort: what was retired a moment ago. Twice, because a batch may only now begin to wait. */
+            if (!shelf->free) shelf_turn(shelf);
+            if (!shelf->free) shelf_turn(shelf);
+            if (!shelf->free) return NULL;
+        }
+        struct proc *proc = pop(&shelf->free);
+        shelf->free_count--;
+        uint32_t generation = atom_load_rlx(&proc->generation); /* rlx: only the block's keeper writes it */
+        if (generation >= UINT32_MAX - 1) continue;             /* B3: forgotten */
+        atom_store_rlx(&proc->generation, (generation + 1) | 1);
+        return proc;
+    }
+}
+
+void shelf_return(struct shelf *shelf, struct proc *proc) {
+    push(&shelf->free, proc);
+    shelf->free_count++;
+}
+
+void shelf_flush(struct shelf *shelf) {
+    while (shelf->filling || shelf->waiting) {
+        shelf_turn(shelf);
+        if (shelf->waiting) sys->yield(); /* a section lasts nanoseconds, unless its thread was descheduled inside */
+    }
+    while (shelf->free_count >= SHELF_BATCH)
+        shelf_share(shelf);
+    if (!shelf->free) return;
+    lock_take(&shelf->table->lock);
+    shelf->free->node.prev = shelf->table->depot ? &shelf->table->depot->node : NULL;
+    shelf->table->depot = shelf->free;
+    lock_drop(&shelf->table->lock);
+    shelf->free = NULL;
+    shelf->free_count = 0;
+}

@@ -1,0 +1,74 @@
+/* Control blocks by slot: a directory of chunks, grown on demand; look-up takes no lock.
+ *
+ *   table_init, table_destroy                one thread, while nobody uses it
+ *   table_at                                 anyone
+ *   shelf_take, shelf_retire, shelf_flush    the shelf's own thread
+ *
+ * A shelf is one thread's stock of free blocks and of blocks whose processes have ended but which somebody may still be pushing to
+ * (proc/section.h). Retired blocks wait in two batches: one that is being filled, and one that waits for the sections noted
+ * when it was full.
+ *
+ *   B1  A block is in one place: in use, on one shelf, or in the depot.
+ *   B2  From a shelf's free list a block goes to a new tenant only when every section that could hold a look-up of the former
+ *       one has been left.
+ *   B3  A slot whose generation would come round is never used again. */
+#ifndef WEFT_PROC_TABLE_H
+#define WEFT_PROC_TABLE_H
+
+#include "proc/proc.h"
+#include "proc/section.h"
+#include "queue/lock.h"
+
+#if WEFT_CHECK
+enum { TABLE_CHUNK = 4, TABLE_CHUNKS = 4, SHELF_BATCH = 1 };
+#else
+enum { TABLE_CHUNK = 4096, TABLE_CHUNKS = PID_SLOTS / TABLE_CHUNK, SHELF_BATCH = 512 };
+#endif
+enum { TABLE_SECTIONS = 1024 + 16 };
+
+struct table_chunk {
+    struct proc blocks[TABLE_CHUNK];
+};
+
+struct table {
+    uint32_t limit;            /* set once: slots in all */
+    struct lock lock;          /* growth and the depot */
+    uint32_t fresh;            /* slots below were given out at least once */
+    struct proc *depot;        /* free blocks, linked by node.next; each first of a batch by node.prev */
+    atom_u32 section_count;
+    ATOM_PTR(struct section) sections[TABLE_SECTIONS]; /* everybody who looks up */
+    ATOM_PTR(struct table_chunk) chunks[TABLE_CHUNKS];
+};
+
+struct shelf {
+    struct table *table;
+    struct proc *free;
+    struct proc *filling, *waiting; /* retired; linked by node.next */
+    uint32_t free_count, filling_count, waiting_count, noted_count;
+    uint64_t noted[TABLE_SECTIONS];
+};
+
+void table_init(struct table *table, uint32_t limit);
+void table_destroy(struct table *table);
+
+/* Sections are added for good: a runtime has as many as it ever had workers, and those of foreign threads. */
+int table_add_section(struct table *table, struct section *section);
+
+/* The block of a slot that was given out once; NULL for a slot never used. */
+static inline struct proc *table_at(struct table *table, uint32_t slot) {
+    /* acq: pairs with the rel in table_grow; without it the block could be read before it was zeroed. */
+    struct table_chunk *chunk = atom_load_acq(&table->chunks[slot / TABLE_CHUNK]);
+    return chunk ? &chunk->blocks[slot % TABLE_CHUNK] : NULL;
+}
+
+void shelf_init(struct shelf *shelf, struct table *table);
+/* A block for a new process, its generation not 0 and new; NULL and *error: WEFT_ENOMEM or WEFT_ENOBUFS. */
+struct proc *shelf_take(struct shelf *shelf, int *error);
+/* The process has ended: generation bumped, mailbox closed, COMPLETE. */
+void shelf_retire(struct shelf *shelf, struct proc *proc);
+/* Takes back a block that nobody was told of. */
+void shelf_return(struct shelf *shelf, struct proc *proc);
+/* Hands everything to the depot; waits for sections as long as they last. */
+void shelf_flush(struct shelf *shelf);
+
+#endif

@@ -1,0 +1,80 @@
+/* Contexts: a chain towards the root, each link with a deadline or a value; cancelled is the only thing about it that changes. */
+#include "sched/sched.h"
+
+struct weft_context {
+    struct weft_context *parent;
+    uint64_t deadline; /* the earliest from here to the root */
+    const void *key;
+    void *value;
+    atom_u32 references;
+    atom_bool cancelled;
+};
+
+static int context_make(weft_context **context, weft_context *parent, uint64_t deadline, const void *key, void *value) {
+    weft_context *made = sys->alloc(sizeof *made);
+    if (!made) return WEFT_ENOMEM;
+    *made = (weft_context){.parent = parent, .deadline = deadline, .key = key, .value = value};
+    if (parent) {
+        weft_context_hold(parent);
+        if (parent->deadline < deadline) made->deadline = parent->deadline;
+    }
+    atom_store_rlx(&made->references, 1); /* rlx: nobody else knows it */
+    *context = made;
+    return 0;
+}
+
+int weft_context_new(weft_context **context, weft_context *parent, uint64_t deadline) {
+    return context_make(context, parent, deadline, NULL, NULL);
+}
+int weft_context_with(weft_context **context, weft_context *parent, const void *key, void *value) {
+    return context_make(context, parent, WEFT_FOREVER, key, value);
+}
+
+weft_context *weft_context_hold(weft_context *context) {
+    atom_add_rlx(&context->references, 1); /* rlx: the caller has a reference already */
+    return context;
+}
+
+void weft_context_drop(weft_context *context) {
+    /* acqrel: whoever drops the last one sees all that others did with it. */
+    while (context && atom_sub_acqrel(&context->references, 1) == 1) {
+        weft_context *parent = context->parent;
+        sys->free(context, sizeof *context);
+        context = parent;
+    }
+}
+
+uint64_t weft_context_deadline(const weft_context *context) { return context ? context->deadline : WEFT_FOREVER; }
+
+void *weft_context_value(const weft_context *context, const void *key) {
+    for (; context; context = context->parent)
+        if (context->key == key && key) return context->value;
+    return NULL;
+}
+
+bool weft_context_cancelled(const weft_context *context) {
+    for (const weft_context *c = context; c; c = c->parent)
+        if (atom_load_acq(&c->cancelled)) return true; /* acq: pairs with the rel in weft_context_cancel */
+    return context && context->deadline != WEFT_FOREVER && context->deadline <= sys->now();
+}
+
+bool context_is_below(const weft_context *context, const weft_context *above) {
+    while (context && context != above)
+        context = context->parent;
+    return context != NULL;
+}
+
+void weft_context_cancel(weft_context *context, weft_runtime *runtime) {
+    atom_store_rel(&context->cancelled, true); /* rel: pairs with the acq in weft_context_cancelled */
+    cancel_all((struct runtime *)runtime, context);
+}
+
+weft_context *weft_own_context(void) {
+    struct worker *self = my_worker;
+    return self && self->current ? self->current->context : NULL;
+}
+
+weft_runtime *weft_own_runtime(void) {
+    struct worker *self = my_worker;
+    return self ? (weft_runtime *)self->runtime : NULL;
+}

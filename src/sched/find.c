@@ -1,0 +1,136 @@
+/* Where a worker looks for work, one small function a source, and how it goes to sleep when there is none. */
+#include "sched/sched.h"
+
+/* ---- the global queue --------------------------------------------------------------------------------------------- */
+
+struct proc *find_global_one(struct worker *worker) {
+    struct inject *inject = &worker->runtime->inject;
+    uint64_t entry;
+    while (inject_size(inject) > 0 && inject_take_batch(inject, &entry, 1) == 1) {
+        struct proc *proc = find_claim(entry);
+        if (proc) return proc;
+    }
+    return NULL;
+}
+
+/* How many to take at once: a fair share, so that one worker does not empty the queue for all. */
+static size_t global_share(struct worker *worker) {
+    size_t size = inject_size(&worker->runtime->inject), most;
+    if (worker->runtime->policy == POLICY_DEQUE) return size < 17 ? size : 17; /* one to run, up to 16 to keep */
+    unsigned workers = atom_load_rlx(&worker->runtime->wanted);                 /* rlx: any recent value will do; 0 while starting */
+    size_t share = size / (workers ? workers : 1) + 1;
+    most = RING_HALF;
+    if (share > size) share = size;
+    return share < most ? share : most;
+}
+
+static void keep(struct worker *worker, uint64_t entry) {
+    bool kept = worker->runtime->policy == POLICY_DEQUE ? deque_push(&worker->deque, entry) == 0
+                                                          : ring_push(&worker->ring, entry);
+    if (kept) return;
+    int error = inject_push(&worker->runtime->inject, entry);
+    WEFT_ENSURE(error == 0, "no room in the global queue: %d", error);
+}
+
+struct proc *find_global_batch(struct worker *worker) {
+    uint64_t batch[RING_HALF];
+    struct proc *first = NULL;
+    do {
+        size_t share = global_share(worker);
+        size_t n = share > 0 ? inject_take_batch(&worker->runtime->inject, batch, share) : 0;
+        if (n == 0) return NULL;
+        size_t i = 0;
+        while (i < n && !(first = find_claim(batch[i++]))) {
+        }
+        /* The deque's owner takes the newest first: the oldest must come last. */
+        if (worker->runtime->policy == POLICY_DEQUE)
+            while (n > i)
+                keep(worker, batch[--n]);
+        else
+            for (; i < n; i++)
+                keep(worker, batch[i]);
+    } while (!first);
+    return first;
+}
+
+/* ---- other workers ------------------------------------------------------------------------------------------------ */
+
+enum { STEAL_PASSES = 4 };
+
+static struct proc *find_steal_pass(struct worker *worker, bool last_pass, bool *busy) {
+    struct runtime *runtime = worker->runtime;
+    unsigned made = atom_load_acq(&runtime->made); /* acq: pairs with the rel in workers_set; the workers below exist */
+    unsigned start = rng_below(&worker->rng, made);
+    for (unsigned i = 0; i < made; i++) {
+        struct worker *victim = atom_load_rlx(&runtime->workers[(start + i) % made]); /* rlx: published by `made` */
+        if (victim == worker) continue;
+        struct proc *proc = policy_steal(worker, victim, last_pass, busy);
+        if (proc) return proc;
+    }
+    return NULL;
+}
+
+static struct proc *find_steal(struct worker *worker) {
+    for (unsigned pass = 1; pass <= STEAL_PASSES; pass++) {
+        bool busy = false;
+        struct proc *proc = find_steal_pass(worker, pass == STEAL_PASSES, &busy);
+        if (proc) return proc;
+    }
+    return NULL;
+}
+
+/* ---- sleeping ----------------------------------------------------------------------------------------------------- */
+
+/* Is there anything anywhere that this worker could run? Looked at after the fence of idle_enter. */
+static bool find_anything(struct worker *worker) {
+    struct runtime *runtime = worker->runtime;
+    if (inject_size(&runtime->inject) > 0) return true;
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    for (unsigned i = 0; i < made; i++)
+        if (!policy_is_empty(atom_load_rlx(&runtime->workers[i]))) return true;
+    return atom_load_acq(&worker->leave); /* acq: pairs with the rel in workers_set */
+}
+
+static void find_sleep(struct worker *worker) {
+    struct idle *idle = &worker->runtime->idle;
+    idle_enter(idle, worker->index, worker->searching);
+    if (find_anything(worker)) { /* recheck */
+        if (idle_leave(idle, worker->index, worker->searching)) return;
+    }
+    count(&worker->actor.counters.sleeps);
+    parker_park(&worker->parker, SYS_FOREVER);
+    worker->searching = true;
+}
+
+/* ---- all sources in order ----------------------------------------------------------------------------------------- */
+
+static struct proc *find_nearby(struct worker *worker) {
+    struct proc *proc = NULL;
+    if (++worker->tick % GLOBAL_TICK == 0) proc = find_global_one(worker);
+    if (!proc) proc = policy_pop(worker);
+    if (!proc) proc = find_global_batch(worker);
+    return proc;
+}
+
+static struct proc *find_far(struct worker *worker) {
+    if (!worker->searching) worker->searching = idle_search(&worker->runtime->idle);
+    return worker->searching ? find_steal(worker) : NULL;
+}
+
+struct proc *find_work(struct worker *worker) {
+    for (;;) {
+        struct proc *proc = find_nearby(worker);
+        if (!proc) proc = find_far(worker);
+        if (proc) {
+            if (worker->searching) {
+                worker->searching = false;
+                int next = idle_found(&worker->runtime->idle);
+                if (next != IDLE_NOBODY)
+                    parker_unpark(&atom_load_rlx(&worker->runtime->workers[next])->parker); /* rlx: it sleeps, so it is known */
+            }
+            return proc;
+        }
+        if (atom_load_acq(&worker->leave)) return NULL; /* acq: pairs with the rel in workers_set */
+        find_sleep(worker);
+    }
+}

@@ -1,0 +1,60 @@
+/* Threads that are not workers come in by a door: a lock, and behind it what a sender needs. There are a few doors, and a thread
+ * always takes the same one, so that what it sends to one process arrives in order and threads seldom meet.
+ *
+ * The doors outlive runtimes: closing takes every lock of the instance in turn, so nobody is inside when the runtime goes. */
+#include "sched/sched.h"
+
+struct door {
+    _Alignas(64) struct lock lock;
+};
+static struct {
+    struct door door[FOREIGN];
+    ATOM_PTR(struct runtime) runtime; /* changed with all doors locked */
+} instances[INSTANCES];
+static struct lock instances_lock;
+
+static _Thread_local unsigned my_door; /* its number + 1 */
+static atom_u32 next_door;
+
+struct actor *foreign_enter(unsigned instance, unsigned *door) {
+    if (my_door == 0) my_door = atom_add_rlx(&next_door, 1) % FOREIGN + 1; /* rlx: any spread will do */
+    *door = my_door - 1;
+    if (!atom_load_rlx(&instances[instance].runtime)) return NULL; /* rlx: asked again behind the lock */
+    lock_take(&instances[instance].door[*door].lock);
+    struct runtime *runtime = atom_load_rlx(&instances[instance].runtime); /* rlx: written under this lock too */
+    if (runtime) return &runtime->foreign[*door];
+    lock_drop(&instances[instance].door[*door].lock);
+    return NULL;
+}
+
+void foreign_leave(unsigned instance, unsigned door) { lock_drop(&instances[instance].door[door].lock); }
+
+int foreign_open(struct runtime *runtime, unsigned *instance) {
+    int error = WEFT_ENOBUFS;
+    lock_take(&instances_lock);
+    /* Round and round, so that the PIDs of a runtime that has gone are not soon another's. */
+    static unsigned last;
+    for (unsigned i = 1; i <= INSTANCES && error; i++) {
+        unsigned at = (last + i) % INSTANCES;
+        if (atom_load_rlx(&instances[at].runtime)) continue; /* rlx: written under instances_lock */
+        for (unsigned d = 0; d < FOREIGN; d++)
+            lock_take(&instances[at].door[d].lock);
+        atom_store_rlx(&instances[at].runtime, runtime);
+        for (unsigned d = 0; d < FOREIGN; d++)
+            lock_drop(&instances[at].door[d].lock);
+        *instance = last = at;
+        error = 0;
+    }
+    lock_drop(&instances_lock);
+    return error;
+}
+
+void foreign_close(unsigned instance) {
+    lock_take(&instances_lock);
+    for (unsigned d = 0; d < FOREIGN; d++)
+        lock_take(&instances[instance].door[d].lock);
+    atom_store_rlx(&instances[instance].runtime, NULL); /* rlx: as in foreign_enter */
+    for (unsigned d = 0; d < FOREIGN; d++)
+        lock_drop(&instances[instance].door[d].lock);
+    lock_drop(&instances_lock);
+}

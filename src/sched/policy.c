@@ -1,0 +1,210 @@
+/* Three disciplines behind one seam.
+ *
+ *   ring    a one-slot LIFO, then a FIFO of 256; when it is full the older half goes to the global queue; thieves take the older half
+ *   deque   LIFO for the owner, oldest first for thieves; wake-ups go to the global FIFO
+ *   line    a linked FIFO with a lock that nobody waits for; thieves take the head
+ *
+ * What they share, everything but the order within a worker's own queue, is elsewhere. */
+#include "sched/sched.h"
+
+/* ---- ring --------------------------------------------------------------------------------------------------------- */
+
+/* The older half and the new entry to the global queue, except for what has gone stale meanwhile. */
+static void ring_spill(struct worker *own, uint64_t entry) {
+    uint64_t batch[RING_HALF + 1];
+    unsigned n = ring_overflow(&own->ring, batch), kept = 0;
+    for (unsigned i = 0; i < n; i++) {
+        struct proc *proc = entry_ptr(batch[i]);
+        if (state_is_current(&proc->state, entry_ticket(batch[i]))) batch[kept++] = batch[i];
+    }
+    if (n == 0 && ring_push(&own->ring, entry)) return; /* thieves have made room */
+    batch[kept++] = entry;
+    int error = inject_push_batch(&own->runtime->inject, batch, kept);
+    WEFT_ENSURE(error == 0, "no room in the global queue: %d", error);
+    count_many(&own->actor.counters.injected, kept);
+}
+
+static bool ring_add(struct worker *own, uint64_t entry) {
+    if (!ring_push(&own->ring, entry)) ring_spill(own, entry);
+    return true;
+}
+
+/* A process that was woken or born goes to the slot and pushes out who was there. Alone in the slot it is not worth a sleeper's
+ * waking up: this worker comes to it next, and the half of a ping-pong pair is best left where its partner runs. */
+static bool ring_policy_push(struct worker *own, uint64_t entry, enum ready_why why) {
+    if (why == READY_YIELDED) return ring_add(own, entry);
+    uint64_t displaced = ring_put_next(&own->ring, entry);
+    return displaced != ENTRY_NONE && ring_add(own, displaced);
+}
+
+static struct proc *ring_policy_pop(struct worker *own) {
+    uint64_t entry = ring_take_next(&own->ring);
+    if (entry != ENTRY_NONE && own->slot_runs >= SLOT_RUNS_MAX) {
+        ring_add(own, entry);
+        entry = ENTRY_NONE;
+    }
+    if (entry != ENTRY_NONE) {
+        own->slot_runs++;
+        struct proc *proc = find_claim(entry);
+        if (proc) return proc;
+    }
+    own->slot_runs = 0;
+    while ((entry = ring_pop(&own->ring)) != ENTRY_NONE) {
+        struct proc *proc = find_claim(entry);
+        if (proc) return proc;
+    }
+    return NULL;
+}
+
+static struct proc *ring_policy_steal(struct worker *own, struct worker *victim, bool last_pass, bool *busy) {
+    uint64_t first;
+    int got = ring_steal(&own->ring, &victim->ring, &first);
+    if (got < 0) *busy = true;
+    if (got <= 0) {
+        if (!last_pass || (first = ring_steal_next(&victim->ring)) == ENTRY_NONE) return NULL;
+        got = 1;
+    }
+    count(&own->actor.counters.steals);
+    count_many(&own->actor.counters.stolen, (uint64_t)got);
+    struct proc *proc = find_claim(first);
+    return proc ? proc : policy_pop(own); /* the oldest was stale; the others are here now */
+}
+
+/* ---- deque -------------------------------------------------------------------------------------------------------- */
+
+static bool deque_policy_push(struct worker *own, uint64_t entry, enum ready_why why) {
+    /* Born: depth first, on this worker. Woken or merely going on: behind the others, or LIFO would run it again for ever. */
+    if (why == READY_SPAWNED && deque_push(&own->deque, entry) == 0) return true;
+    int error = inject_push(&own->runtime->inject, entry);
+    WEFT_ENSURE(error == 0, "no room in the global queue: %d", error);
+    count(&own->actor.counters.injected);
+    return true;
+}
+
+static struct proc *deque_policy_pop(struct worker *own) {
+    uint64_t entry;
+    while ((entry = deque_pop(&own->deque)) != ENTRY_NONE) {
+        struct proc *proc = find_claim(entry);
+        if (proc) return proc;
+    }
+    return NULL;
+}
+
+static struct proc *deque_policy_steal(struct worker *own, struct worker *victim, bool *busy) {
+    uint64_t first;
+    int got = deque_steal_half(&own->deque, &victim->deque, &first);
+    if (got < 0) *busy = true;
+    if (got <= 0) return NULL;
+    count(&own->actor.counters.steals);
+    count_many(&own->actor.counters.stolen, (uint64_t)got);
+    struct proc *proc = find_claim(first);
+    return proc ? proc : policy_pop(own);
+}
+
+/* ---- line --------------------------------------------------------------------------------------------------------- */
+
+static struct proc *line_proc(struct line_node *node) {
+    return (struct proc *)((unsigned char *)node - offsetof(struct proc, node));
+}
+
+/* Idle workers first: theirs is the queue whose turn comes soonest. Otherwise one's own, or any that is not locked. */
+static bool line_policy_push(struct worker *own, struct proc *proc) {
+    struct runtime *runtime = own->runtime;
+    /* Whoever took it out of a line last has let go of it before it could be claimed; the look is what makes that seen here. */
+    for (struct spin spin = spin_begin(); !line_node_is_free(&proc->node);)
+        spin_wait(&spin);
+    for (struct spin spin = spin_begin();; spin_wait(&spin)) {
+        unsigned made = atom_load_rlx(&runtime->made); /* rlx: only grows; a worker not seen yet is no loss */
+        for (unsigned i = 0; i < made; i++) {
+            unsigned at = (own->index + i) % made;
+            struct worker *worker = atom_load_acq(&runtime->workers[at]); /* acq: pairs with the rel in workers_set */
+            if (worker && line_try_enqueue(&worker->line, &proc->node).success) return true;
+        }
+    }
+}
+
+static struct proc *line_claim(struct line_node *node) {
+    struct proc *proc = line_proc(node);
+    bool claimed = state_claim_any(&proc->state);
+    WEFT_ENSURE(claimed, "a process in a line was not ready");
+    return proc;
+}
+
+static struct proc *line_policy_pop(struct worker *own) {
+    for (struct spin spin = spin_begin();; spin_wait(&spin)) {
+        struct line_dequeued got = line_try_dequeue(&own->line);
+        if (got.success) return got.node ? line_claim(got.node) : NULL;
+    }
+}
+
+static struct proc *line_policy_steal(struct worker *own, struct worker *victim, bool *busy) {
+    struct line_dequeued got = line_try_dequeue(&victim->line);
+    if (!got.success) *busy = true;
+    if (!got.node) return NULL;
+    count(&own->actor.counters.steals);
+    count(&own->actor.counters.stolen);
+    return line_claim(got.node);
+}
+
+/* Claims a process for hand-off. One that is about to be queued can be claimed by whoever would queue it; one that is queued, only
+ * by taking its node out of its line. */
+static struct state_next line_wake_to_run(struct proc *proc) {
+    struct state_next next = state_wake(&proc->state);
+    struct line *line = line_node_owner(&proc->node);
+    bool mine = next.verdict == STATE_ENQUEUE || (next.verdict == STATE_NOTHING && line && line_try_dequeue_entry(line, &proc->node));
+    if (!mine) return next;
+    line_claim(&proc->node);
+    return (struct state_next){0, STATE_RUN};
+}
+
+struct state_next policy_wake_to_run(struct runtime *runtime, struct proc *proc) {
+    return runtime->policy == POLICY_LINE ? line_wake_to_run(proc) : state_wake_to_run(&proc->state);
+}
+
+/* ---- the seam ----------------------------------------------------------------------------------------------------- */
+
+int policy_init(struct worker *worker) {
+    ring_init(&worker->ring);
+    line_init(&worker->line);
+    return worker->runtime->policy == POLICY_DEQUE ? deque_init(&worker->deque) : 0;
+}
+
+void policy_destroy(struct worker *worker) {
+    if (worker->runtime->policy == POLICY_DEQUE) deque_destroy(&worker->deque);
+}
+
+bool policy_push(struct worker *own, struct proc *proc, uint16_t ticket, enum ready_why why) {
+    switch (own->runtime->policy) {
+    case POLICY_RING: return ring_policy_push(own, entry_make(proc, ticket), why);
+    case POLICY_DEQUE: return deque_policy_push(own, entry_make(proc, ticket), why);
+    case POLICY_LINE: return line_policy_push(own, proc);
+    }
+    return false;
+}
+
+struct proc *policy_pop(struct worker *own) {
+    switch (own->runtime->policy) {
+    case POLICY_RING: return ring_policy_pop(own);
+    case POLICY_DEQUE: return deque_policy_pop(own);
+    case POLICY_LINE: return line_policy_pop(own);
+    }
+    return NULL;
+}
+
+struct proc *policy_steal(struct worker *own, struct worker *victim, bool last_pass, bool *busy) {
+    switch (own->runtime->policy) {
+    case POLICY_RING: return ring_policy_steal(own, victim, last_pass, busy);
+    case POLICY_DEQUE: return deque_policy_steal(own, victim, busy);
+    case POLICY_LINE: return line_policy_steal(own, victim, busy);
+    }
+    return NULL;
+}
+
+bool policy_is_empty(struct worker *worker) {
+    switch (worker->runtime->policy) {
+    case POLICY_RING: return ring_is_empty(&worker->ring);
+    case POLICY_DEQUE: return deque_is_empty(&worker->deque);
+    case POLICY_LINE: return line_is_empty(&worker->line);
+    }
+    return true;
+}

@@ -1,0 +1,110 @@
+/* The runtime's own structures: what a worker is made of. */
+#ifndef WEFT_SCHED_RUNTIME_H
+#define WEFT_SCHED_RUNTIME_H
+
+#include "base/rng.h"
+#include "proc/message.h"
+#include "proc/table.h"
+#include "queue/deque.h"
+#include "queue/idle.h"
+#include "queue/inject.h"
+#include "queue/line.h"
+#include "queue/parker.h"
+#include "queue/ring.h"
+
+#include <weft/command.h>
+
+enum {
+    WORKERS_MAX = IDLE_MAX,
+    FOREIGN = 8,          /* doors for threads that are not workers */
+    EVENT_BATCH = 64,     /* most events a step is given at once */
+    GLOBAL_TICK = 61,     /* every so many processes, one from the global queue */
+    SLOT_RUNS_MAX = 16,   /* most processes in a row from the one-slot LIFO */
+    HANDOFFS_MAX = 16,    /* most hand-offs in a row */
+    INSTANCES = 256,
+};
+
+enum policy_name { POLICY_RING, POLICY_DEQUE, POLICY_LINE };
+
+/* Written by one thread, read by whoever asks for statistics. */
+struct counters {
+    atom_u64 spawned, ended, steps, sent, refused, steals, stolen, injected, handoffs, sleeps, wakeups, late;
+};
+
+/* Somebody who spawns, sends and frees: a worker, or a foreign thread holding a door. */
+struct actor {
+    struct runtime *runtime;
+    struct section section;
+    struct pool_cache cache;
+    struct shelf shelf;
+    struct counters counters;
+};
+
+struct worker {
+    _Alignas(64) struct actor actor;
+    struct runtime *runtime;
+    unsigned index;
+
+    /* The worker's thread. */
+    struct proc *current;
+    uint32_t tick, slot_runs, handoffs;
+    bool searching;
+    struct rng rng;
+    weft_event events[EVENT_BATCH];
+
+    /* The run queue: the policy's. Others steal. */
+    struct ring ring;
+    struct deque deque;
+    struct line line;
+
+    /* Others. */
+    _Alignas(64) struct parker parker;
+    atom_bool leave; /* this worker is not wanted any more */
+    atom_u64 running; /* the slot it runs or ran last, for dumps */
+    sys_thread thread;
+    bool started; /* under the runtime's lock */
+};
+
+struct command {
+    uint32_t number;
+    weft_handler handler;
+    void *user;
+    struct command *next;
+};
+
+struct weft_runtime; /* the public name of struct runtime */
+struct runtime {
+    /* Set once. */
+    unsigned instance;
+    enum policy_name policy;
+    uint64_t seed;
+
+    struct table table;
+    struct pool pool;
+    struct inject inject;
+    atom_u32 reserved; /* slots below have room in inject; under the lock */
+    struct idle idle;
+
+    /* Workers: made once, kept until the end; `wanted` of them have threads. */
+    struct lock lock; /* changing their number, commands */
+    atom_u32 wanted;
+    atom_u32 made;
+    ATOM_PTR(struct worker) workers[WORKERS_MAX];
+
+    ATOM_PTR(struct command) commands; /* newest first */
+
+    atom_bool stopping; /* no new processes */
+    struct parker stopper;
+
+    struct actor foreign[FOREIGN]; /* each behind its door: foreign.c */
+};
+
+/* The worker whose thread this is, or NULL. */
+extern _Thread_local struct worker *my_worker __attribute__((tls_model("initial-exec")));
+
+static inline void count(atom_u64 *counter) {
+    atom_store_rlx(counter, atom_load_rlx(counter) + 1); /* rlx: one writer; readers want a number, no order */
+}
+static inline void count_many(atom_u64 *counter, uint64_t n) { atom_store_rlx(counter, atom_load_rlx(counter) + n); }
+
+#endif

@@ -1,0 +1,96 @@
+/* The scheduler's parts, each in its own file, and how they call each other. */
+#ifndef WEFT_SCHED_SCHED_H
+#define WEFT_SCHED_SCHED_H
+
+#include "base/spin.h"
+#include "sched/runtime.h"
+
+/* ---- ready.c: the one door into the run queues -------------------------------------------------------------------- */
+
+enum ready_why { READY_WOKEN, READY_SPAWNED, READY_YIELDED };
+/* Somebody made `proc` READY and has its ticket. `self` is the calling thread's worker if it is one of this runtime's. */
+void ready(struct runtime *runtime, struct worker *self, struct proc *proc, uint16_t ticket, enum ready_why why);
+/* There is new work in a queue that others may take from: wakes a sleeper if there is one and nobody searches. */
+void ready_wake(struct runtime *runtime, struct worker *self);
+
+/* ---- policy.c: three disciplines behind one seam ------------------------------------------------------------------ */
+
+int policy_init(struct worker *worker);
+void policy_destroy(struct worker *worker);
+/* Queues a READY process on its own worker. True: others may want to know. */
+bool policy_push(struct worker *own, struct proc *proc, uint16_t ticket, enum ready_why why);
+/* The next process in the worker's own order, claimed; NULL when there is none. */
+struct proc *policy_pop(struct worker *own);
+/* Moves work here from another worker: one process, claimed, or NULL. *busy is set if somebody was in the way, which says nothing
+ * about emptiness. */
+struct proc *policy_steal(struct worker *own, struct worker *victim, bool last_pass, bool *busy);
+/* Hand-off: wakes the process and claims it for the caller if it was waiting or queued. */
+struct state_next policy_wake_to_run(struct runtime *runtime, struct proc *proc);
+/* Whether the worker's queue looks empty, to anyone. */
+bool policy_is_empty(struct worker *worker);
+
+/* ---- find.c: where a worker looks for work ------------------------------------------------------------------------ */
+
+/* A process, claimed; or NULL when the worker shall leave. */
+struct proc *find_work(struct worker *worker);
+/* Claims an entry's process, or says that the entry is stale. */
+static inline struct proc *find_claim(uint64_t entry) {
+    struct proc *proc = entry_ptr(entry);
+    return state_claim(&proc->state, entry_ticket(entry)) ? proc : NULL;
+}
+struct proc *find_global_one(struct worker *worker);
+struct proc *find_global_batch(struct worker *worker);
+
+/* ---- step.c: running a process once ------------------------------------------------------------------------------- */
+
+/* Runs a claimed process and then whatever it handed over to. */
+void step_run(struct worker *worker, struct proc *proc);
+
+/* ---- send.c, spawn.c ---------------------------------------------------------------------------------------------- */
+
+/* Gives a message to a process of the actor's runtime. Takes the message if it returns 0. With *run: hand-off, the receiver is to
+ * be run by the caller; it is returned there, claimed, if it could be had. */
+int send_message(struct actor *actor, struct worker *self, weft_pid to, struct message *message, struct proc **run);
+/* Delivers a completion or a cancellation. */
+struct weft_out {
+    struct worker *worker;
+    struct proc *proc;
+    enum weft_status status;
+    struct message *yields, **yields_end; /* commands, in order */
+    struct message *handoff;
+    weft_pid handoff_to;
+};
+
+/* The process has ended: tells its closer, empties its mailbox, retires its block. By whoever owns it. */
+void proc_end(struct actor *actor, struct proc *proc, int reason);
+
+/* ---- foreign.c: threads that are not workers ---------------------------------------------------------------------- */
+
+/* Opens a door to the runtime of this instance; NULL when there is none. Held until foreign_leave: short. */
+struct actor *foreign_enter(unsigned instance, unsigned *door);
+void foreign_leave(unsigned instance, unsigned door);
+/* Instances: 0 and *instance, or WEFT_ENOBUFS. */
+int foreign_open(struct runtime *runtime, unsigned *instance);
+/* Waits for those inside; nobody enters afterwards. */
+void foreign_close(unsigned instance);
+
+/* ---- dispatch/command.c ------------------------------------------------------------------------------------------- */
+
+void command_dispatch(struct worker *worker, struct proc *proc, struct message *yield);
+void command_destroy_all(struct runtime *runtime);
+
+/* ---- worker.c, resize.c ------------------------------------------------------------------------------------------- */
+
+void *worker_main(void *worker);
+int workers_set(struct runtime *runtime, unsigned workers);
+
+void actor_init(struct actor *actor, struct runtime *runtime);
+void runtime_destroy(struct runtime *runtime);
+/* Calls `visit` with every process that lives now. */
+typedef void each_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user);
+void each_process(struct runtime *runtime, each_visit *visit, void *user);
+/* Cancels every process, or those of a context and below. */
+void cancel_all(struct runtime *runtime, struct weft_context *below);
+bool context_is_below(const struct weft_context *context, const struct weft_context *above);
+
+#endif

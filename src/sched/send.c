@@ -1,0 +1,112 @@
+/* The path of a message: block from the pool, look-up, push, wake, ready. */
+#include "sched/sched.h"
+
+int send_message(struct actor *actor, struct worker *self, weft_pid to, struct message *message, struct proc **run) {
+    struct runtime *runtime = actor->runtime;
+    section_enter(&actor->section);
+    struct proc *proc = table_at(&runtime->table, pid_slot(to));
+    /* acq: pairs with the rel in proc_end, so that a sender who sees the end sees what led to it. */
+    if (__builtin_expect(!proc || atom_load_acq(&proc->generation) != pid_generation(to), 0)) {
+        section_leave(&actor->section);
+        return WEFT_ENOPROC;
+    }
+    enum mpsc_pushed pushed = mpsc_push(&proc->box, &message->node);
+    struct state_next next = {0, STATE_NOTHING};
+    if (__builtin_expect(pushed == MPSC_CLOSED, 0)) {
+        section_leave(&actor->section);
+        return WEFT_ENOPROC;
+    }
+    if (run)
+        next = policy_wake_to_run(runtime, proc);
+    else if (pushed == MPSC_PUSHED_FIRST)
+        next = state_wake(&proc->state);
+    section_leave(&actor->section);
+    if (next.verdict == STATE_ENQUEUE) ready(runtime, self, proc, next.ticket, READY_WOKEN);
+    if (next.verdict == STATE_RUN) *run = proc;
+    return 0;
+}
+
+static int send_copy(struct actor *actor, struct worker *self, weft_pid from, weft_pid to, uint64_t tag, const void *data,
+                     size_t size) {
+    struct message *message = message_new(&actor->cache, size);
+    if (!message) return WEFT_ENOMEM;
+    message->tag = tag;
+    message->from = from;
+    message->type = WEFT_MESSAGE;
+    if (size > 0) memcpy(message->data, data, size);
+    int error = send_message(actor, self, to, message, NULL);
+    if (__builtin_expect(error, 0)) {
+        message_free(&actor->cache, message);
+        count(&actor->counters.refused);
+        return error;
+    }
+    count(&actor->counters.sent);
+    return 0;
+}
+
+weft_pid weft_self(void) {
+    struct worker *self = my_worker;
+    if (!self || !self->current) return WEFT_NOBODY;
+    struct proc *proc = self->current;
+    return pid_make(self->runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: it runs, so it is its own */
+}
+
+static atom_u64 router_user;
+static ATOM_PTR(void) router_function;
+
+int weft_set_router(weft_router router, void *user) {
+    void *none = NULL;
+    if (!router) {
+        atom_store_rel(&router_function, NULL);
+        return 0;
+    }
+    atom_store_rlx(&router_user, (uint64_t)(uintptr_t)user); /* rlx: published by the function */
+    /* rel: pairs with the acq in send_far. */
+    return atom_cas_rel_rlx(&router_function, &none, (void *)router) ? 0 : WEFT_EBUSY;
+}
+
+/* To another runtime of this program, by one of its doors; or wherever the router leads. */
+static int send_far(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size) {
+    unsigned door;
+    struct actor *actor = foreign_enter(pid_instance(to), &door);
+    if (actor) {
+        int error = send_copy(actor, NULL, from, to, tag, data, size);
+        foreign_leave(pid_instance(to), door);
+        return error;
+    }
+    weft_router router = (weft_router)atom_load_acq(&router_function); /* acq: pairs with the rel in weft_set_router */
+    return router ? router((void *)(uintptr_t)atom_load_rlx(&router_user), from, to, tag, data, size) : WEFT_EFOREIGN;
+}
+
+int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size) {
+    struct worker *self = my_worker;
+    if (__builtin_expect(self && pid_instance(to) == self->runtime->instance, 1))
+        return send_copy(&self->actor, self, weft_self(), to, tag, data, size);
+    return send_far(weft_self(), to, tag, data, size);
+}
+
+/* ---- cancel ------------------------------------------------------------------------------------------------------- */
+
+static int cancel_with(struct actor *actor, struct worker *self, weft_pid pid) {
+    struct runtime *runtime = actor->runtime;
+    section_enter(&actor->section);
+    struct proc *proc = table_at(&runtime->table, pid_slot(pid));
+    /* acq: as in send_message. */
+    bool alive = proc && atom_load_acq(&proc->generation) == pid_generation(pid);
+    struct state_next next = {0, STATE_DEAD};
+    if (alive) next = state_cancel(&proc->state) ? state_wake(&proc->state) : (struct state_next){0, STATE_NOTHING};
+    section_leave(&actor->section);
+    if (next.verdict == STATE_ENQUEUE) ready(runtime, self, proc, next.ticket, READY_WOKEN);
+    return alive ? 0 : WEFT_ENOPROC;
+}
+
+int weft_cancel(weft_pid pid) {
+    struct worker *self = my_worker;
+    if (self && pid_instance(pid) == self->runtime->instance) return cancel_with(&self->actor, self, pid);
+    unsigned door;
+    struct actor *actor = foreign_enter(pid_instance(pid), &door);
+    if (!actor) return WEFT_EFOREIGN;
+    int error = cancel_with(actor, NULL, pid);
+    foreign_leave(pid_instance(pid), door);
+    return error;
+}

@@ -1,0 +1,89 @@
+/* Starting a runtime, from a configuration and the environment. */
+#include "sched/sched.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static int config_refuse(const char *what, const char *value, const char *wanted) {
+    fprintf(stderr, "weft: %s is '%s'; it must be %s\n", what, value, wanted);
+    return WEFT_EINVAL;
+}
+
+static int config_number(const char *name, uint64_t least, uint64_t most, uint64_t *value) {
+    const char *text = sys->setting(name);
+    char *end;
+    if (*value != 0 || !text || !*text) return 0;
+    errno = 0;
+    *value = strtoull(text, &end, 0);
+    char range[64];
+    snprintf(range, sizeof range, "a number from %lu to %lu", (unsigned long)least, (unsigned long)most);
+    if (errno || *end || *text == '-' || *value < least || *value > most) return config_refuse(name, text, range);
+    return 0;
+}
+
+static int config_policy(const char *name, enum policy_name *policy) {
+    static const char *const names[] = {[POLICY_RING] = "ring", [POLICY_DEQUE] = "deque", [POLICY_LINE] = "line"};
+    if (!name) name = sys->setting("WEFT_POLICY");
+    if (!name || !*name) name = "ring";
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], name) == 0) {
+            *policy = (enum policy_name)i;
+            return 0;
+        }
+    return config_refuse("the policy", name, "ring, deque or line");
+}
+
+static int runtime_configure(struct runtime *runtime, const weft_config *config, unsigned *workers, uint64_t *processes) {
+    uint64_t count = config->workers, seed = config->seed;
+    *processes = config->max_processes ? config->max_processes : PID_SLOTS - 1;
+    int error = config_number("WEFT_WORKERS", 1, WORKERS_MAX, &count);
+    if (!error) error = config_number("WEFT_SEED", 1, UINT64_MAX, &seed);
+    if (!error) error = config_policy(config->policy, &runtime->policy);
+    if (error) return error;
+    if (count == 0) count = sys->cpus();
+    if (count > WORKERS_MAX) count = WORKERS_MAX;
+    if (seed == 0) sys->random(&seed, sizeof seed); /* none to be had: 0 is a seed too */
+    runtime->seed = seed;
+    *workers = (unsigned)count;
+    return 0;
+}
+
+static int runtime_init(struct runtime *runtime, uint64_t processes) {
+    lock_init(&runtime->lock);
+    pool_init(&runtime->pool);
+    inject_init(&runtime->inject);
+    table_init(&runtime->table, (uint32_t)processes);
+    idle_init(&runtime->idle, WORKERS_MAX);
+    parker_init(&runtime->stopper);
+    for (unsigned i = 0; i < FOREIGN; i++) {
+        actor_init(&runtime->foreign[i], runtime);
+        int error = table_add_section(&runtime->table, &runtime->foreign[i].section);
+        if (error) return error;
+    }
+    return foreign_open(runtime, &runtime->instance);
+}
+
+int weft_start(weft_runtime **out, const weft_config *config) {
+    static const weft_config defaults;
+    unsigned workers;
+    uint64_t processes;
+    struct runtime *runtime = sys->alloc(sizeof *runtime);
+    if (!runtime) return WEFT_ENOMEM;
+    int error = runtime_configure(runtime, config ? config : &defaults, &workers, &processes);
+    if (!error) error = runtime_init(runtime, processes);
+    if (error) {
+        sys->free(runtime, sizeof *runtime);
+        return error;
+    }
+    error = workers_set(runtime, workers);
+    unsigned got = atom_load_rlx(&runtime->wanted); /* rlx: written by this thread */
+    if (got == 0) {
+        runtime_destroy(runtime);
+        return WEFT_EAGAIN;
+    }
+    if (error) fprintf(stderr, "weft: only %u of %u workers could be started: %s\n", got, workers, weft_strerror(error));
+    *out = (weft_runtime *)runtime;
+    return 0;
+}
+
+uint64_t weft_now(void) { return sys->now(); }

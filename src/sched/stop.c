@@ -1,0 +1,87 @@
+/* Stopping: everybody is asked to end, all run on until nobody is left or time is up, then the runtime is taken down. */
+#include "sched/sched.h"
+
+void each_process(struct runtime *runtime, each_visit *visit, void *user) {
+    for (unsigned c = 0; c < TABLE_CHUNKS; c++) {
+        struct table_chunk *chunk = atom_load_acq(&runtime->table.chunks[c]); /* acq: as in table_at */
+        if (!chunk) break;
+        for (unsigned i = 0; i < TABLE_CHUNK; i++) {
+            struct proc *proc = &chunk->blocks[i];
+            uint32_t generation = atom_load_acq(&proc->generation); /* acq: as in send_message */
+            if (generation % 2 == 1 && !mpsc_is_closed(&proc->box))
+                visit(runtime, proc, pid_make(runtime->instance, generation, c * TABLE_CHUNK + i), user);
+        }
+    }
+}
+
+static void cancel_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
+    (void)runtime;
+    /* The context may only be looked at while the process lives; a process cancelled for a context that its slot's former tenant had
+     * would be wrong, so the process itself is asked through its PID. */
+    if (!user || context_is_below(proc->context, user)) weft_cancel(pid);
+}
+
+void cancel_all(struct runtime *runtime, struct weft_context *below) { each_process(runtime, cancel_visit, below); }
+
+/* Spawned minus ended. Read in this order it is never too small. */
+static uint64_t living(struct runtime *runtime) {
+    uint64_t ended = 0, spawned = 0;
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    for (unsigned i = 0; i < made; i++)
+        ended += atom_load_acq(&atom_load_rlx(&runtime->workers[i])->actor.counters.ended);
+    for (unsigned i = 0; i < made; i++)
+        spawned += atom_load_rlx(&atom_load_rlx(&runtime->workers[i])->actor.counters.spawned);
+    for (unsigned i = 0; i < FOREIGN; i++)
+        spawned += atom_load_rlx(&runtime->foreign[i].counters.spawned);
+    return spawned - ended;
+}
+
+static void left_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
+    weft_stop_report *report = user;
+    (void)runtime, (void)proc;
+    if (report->left < sizeof report->first / sizeof report->first[0]) report->first[report->left] = pid;
+    report->left++;
+}
+
+static void close_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
+    (void)pid, (void)user;
+    atom_store_rlx(&proc->state.word, state_with(atom_load_rlx(&proc->state.word), STATE_RUNNING)); /* rlx: nobody else is left */
+    proc_end(&runtime->foreign[0], proc, WEFT_EKILLED);
+}
+
+void runtime_destroy(struct runtime *runtime) {
+    unsigned made = atom_load_rlx(&runtime->made); /* rlx, here and below: nobody else is left */
+    for (unsigned i = 0; i < made; i++) {
+        struct worker *worker = atom_load_rlx(&runtime->workers[i]);
+        policy_destroy(worker);
+        sys->free(worker, sizeof *worker);
+    }
+    command_destroy_all(runtime);
+    table_destroy(&runtime->table);
+    inject_destroy(&runtime->inject);
+    pool_destroy(&runtime->pool);
+    foreign_close(runtime->instance);
+    sys->free(runtime, sizeof *runtime);
+}
+
+int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report) {
+    struct runtime *runtime = (struct runtime *)opaque;
+    weft_stop_report unwanted;
+    if (!report) report = &unwanted;
+    *report = (weft_stop_report){.left = 0};
+    if (my_worker && my_worker->runtime == runtime)
+        WEFT_MISUSE("weft_stop", "called from a process of that runtime, which would wait for itself", "call it from another thread");
+    atom_store_sc(&runtime->stopping, true); /* rel would do: pairs with the acq in spawn_with and proc_end */
+    /* Processes that were being spawned just now are seen by a second round. */
+    cancel_all(runtime, NULL);
+    while (living(runtime) > 0) {
+        cancel_all(runtime, NULL);
+        if (living(runtime) > 0 && parker_park(&runtime->stopper, deadline) == -ETIMEDOUT) break;
+    }
+    workers_set(runtime, 0);
+    foreign_close(runtime->instance);
+    each_process(runtime, left_visit, report);
+    each_process(runtime, close_visit, NULL);
+    runtime_destroy(runtime);
+    return report->left > 0 ? WEFT_ETIMEDOUT : 0;
+}

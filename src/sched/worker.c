@@ -1,0 +1,95 @@
+/* A worker's thread, and changing how many there are. */
+#include "sched/sched.h"
+
+#include <stdio.h>
+
+_Thread_local struct worker *my_worker __attribute__((tls_model("initial-exec")));
+
+void *worker_main(void *argument) {
+    struct worker *worker = argument;
+    my_worker = worker;
+    for (struct proc *proc; (proc = find_work(worker)) != NULL;)
+        step_run(worker, proc);
+    /* Not wanted any more: what lies here goes to the others. */
+    if (worker->searching) {
+        worker->searching = false;
+        int next = idle_found(&worker->runtime->idle);
+        if (next != IDLE_NOBODY) parker_unpark(&atom_load_rlx(&worker->runtime->workers[next])->parker); /* rlx: it sleeps */
+    }
+    my_worker = NULL;
+    return NULL;
+}
+
+void actor_init(struct actor *actor, struct runtime *runtime) {
+    actor->runtime = runtime;
+    section_init(&actor->section);
+    cache_init(&actor->cache, &runtime->pool);
+    shelf_init(&actor->shelf, &runtime->table);
+}
+
+/* Under the runtime's lock: one more worker, without a thread yet. */
+static struct worker *worker_new(struct runtime *runtime, unsigned index) {
+    struct worker *worker = sys->alloc(sizeof *worker);
+    if (!worker) return NULL;
+    worker->runtime = runtime;
+    worker->index = index;
+    actor_init(&worker->actor, runtime);
+    parker_init(&worker->parker);
+    rng_seed(&worker->rng, runtime->seed, index);
+    if (policy_init(worker) != 0 || table_add_section(&runtime->table, &worker->actor.section) != 0) {
+        policy_destroy(worker);
+        sys->free(worker, sizeof *worker);
+        return NULL;
+    }
+    atom_store_rlx(&runtime->workers[index], worker); /* rlx: published by `made` */
+    atom_store_rel(&runtime->made, index + 1);        /* rel: pairs with the acq in find_steal_pass */
+    return worker;
+}
+
+/* Under the lock. */
+static int worker_begin(struct runtime *runtime, unsigned index) {
+    struct worker *worker = index < atom_load_rlx(&runtime->made) ? atom_load_rlx(&runtime->workers[index]) /* rlx: under the lock */
+                                                                   : worker_new(runtime, index);
+    if (!worker) return WEFT_ENOMEM;
+    atom_store_rlx(&worker->leave, false); /* rlx: its thread is not there yet */
+    int error = sys->thread_start(&worker->thread, worker_main, worker);
+    worker->started = error == 0;
+    return error;
+}
+
+/* Under the lock: sends the worker's thread away and waits for it. Its queue stays open to thieves. */
+static void worker_end(struct runtime *runtime, struct worker *worker) {
+    if (!worker->started) return;
+    atom_store_rel(&worker->leave, true); /* rel: pairs with the acq in find_work */
+    if (idle_wake_one(&runtime->idle, worker->index)) parker_unpark(&worker->parker);
+    sys->thread_join(worker->thread);
+    worker->started = false;
+}
+
+/* What lies in the queue of a worker without a thread must not wait for a thief to come by. */
+static void workers_rouse(struct runtime *runtime) { ready_wake(runtime, my_worker); }
+
+int workers_set(struct runtime *runtime, unsigned workers) {
+    int error = 0;
+    lock_take(&runtime->lock);
+    unsigned now = atom_load_rlx(&runtime->wanted); /* rlx: written under the lock */
+    while (now < workers && !(error = worker_begin(runtime, now)))
+        atom_store_rlx(&runtime->wanted, ++now);
+    while (now > workers) {
+        atom_store_rlx(&runtime->wanted, --now);
+        worker_end(runtime, atom_load_rlx(&runtime->workers[now])); /* rlx: under the lock */
+        workers_rouse(runtime);
+    }
+    lock_drop(&runtime->lock);
+    return error;
+}
+
+unsigned weft_workers(weft_runtime *runtime) { return atom_load_rlx(&((struct runtime *)runtime)->wanted); } /* rlx: a number */
+
+int weft_set_workers(weft_runtime *opaque, unsigned workers) {
+    if (workers == 0 || workers > WORKERS_MAX) return WEFT_EINVAL;
+    if (my_worker && my_worker->runtime == (struct runtime *)opaque)
+        WEFT_MISUSE("weft_set_workers", "called from a process of that runtime, whose worker would wait for itself",
+                    "call it from another thread");
+    return workers_set((struct runtime *)opaque, workers) ? WEFT_EAGAIN : 0;
+}
