@@ -6,7 +6,7 @@
 
 namespace {
 
-enum { MAX_FACTS = 256, MAX_STEPS = 2000000 };
+enum { MAX_FACTS = 256, MAX_STEPS = 20000000 };
 
 /* "This cell holds this value", for all that occur: quick to tell whether traces can go together at all. */
 typedef std::bitset<MAX_FACTS> Facts;
@@ -83,7 +83,7 @@ void Enumerator::collect_facts() {
 }
 
 void Enumerator::choose_traces(size_t thread, Facts reads, Facts writes) {
-    if ((reads & ~(writes | writes_from[thread])).any() || tired()) return;
+    if (tired() || (reads & ~(writes | writes_from[thread])).any()) return;
     if (thread == program.threads.size()) {
         Execution x = combine();
         choose_writes(x, 0);

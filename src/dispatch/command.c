@@ -103,7 +103,7 @@ int weft_complete(weft_completion completion, int error, const void *data, size_
     return late;
 }
 
-void command_dispatch(struct worker *worker, struct proc *proc, struct message *yield) {
+__attribute__((noinline, cold)) void command_dispatch(struct worker *worker, struct proc *proc, struct message *yield) {
     struct yielded *yielded = (struct yielded *)yield->data;
     weft_completion completion = {
         .pid = pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot), /* rlx: it runs here */

@@ -40,15 +40,21 @@ static struct mpsc_node *mpsc_take(struct mpsc *box, struct mpsc_node *leave) {
     return newest == &mpsc_mark ? NULL : mpsc_turn_round(newest);
 }
 
-struct mpsc_node *mpsc_pop(struct mpsc *box) {
-    if (!box->taken) {
-        /* Relaxed: only saves the swap; NULL is what a swap might have found a moment earlier. */
-        struct mpsc_node *head = atom_load_rlx(&box->head);
-        if (!head || head == &mpsc_mark) return NULL;
-        box->taken = mpsc_take(box, NULL);
+struct mpsc_node *mpsc_take_all(struct mpsc *box) {
+    struct mpsc_node *taken = box->taken;
+    if (taken) {
+        box->taken = NULL;
+        return taken;
     }
-    struct mpsc_node *node = box->taken;
-    box->taken = node->next;
+    /* Relaxed: only saves the swap; NULL is what a swap might have found a moment earlier. */
+    struct mpsc_node *head = atom_load_rlx(&box->head);
+    if (!head || head == &mpsc_mark) return NULL;
+    return mpsc_take(box, NULL);
+}
+
+struct mpsc_node *mpsc_pop(struct mpsc *box) {
+    struct mpsc_node *node = mpsc_take_all(box);
+    if (node) box->taken = node->next;
     return node;
 }
 

@@ -48,6 +48,11 @@ enum mpsc_pushed mpsc_push(struct mpsc *box, struct mpsc_node *node);
 /* The oldest message, or NULL. */
 struct mpsc_node *mpsc_pop(struct mpsc *box);
 
+/* All messages there are now, oldest first, linked by next; NULL when there are none. The caller may put the rest of what it got
+ * back with mpsc_put_back before it takes again. */
+struct mpsc_node *mpsc_take_all(struct mpsc *box);
+static inline void mpsc_put_back(struct mpsc *box, struct mpsc_node *oldest) { box->taken = oldest; }
+
 /* Closes the box and returns what is left in it, oldest first, linked by next. Closing again returns NULL. */
 struct mpsc_node *mpsc_close(struct mpsc *box);
 

@@ -3,7 +3,7 @@
 
 /* ---- the global queue --------------------------------------------------------------------------------------------- */
 
-struct proc *find_global_one(struct worker *worker) {
+__attribute__((noinline)) struct proc *find_global_one(struct worker *worker) {
     struct inject *inject = &worker->runtime->inject;
     uint64_t entry;
     while (inject_size(inject) > 0 && inject_take_batch(inject, &entry, 1) == 1) {
@@ -32,7 +32,7 @@ static void keep(struct worker *worker, uint64_t entry) {
     WEFT_ENSURE(error == 0, "no room in the global queue: %d", error);
 }
 
-struct proc *find_global_batch(struct worker *worker) {
+__attribute__((noinline)) struct proc *find_global_batch(struct worker *worker) {
     uint64_t batch[RING_HALF];
     struct proc *first = NULL;
     do {
@@ -91,7 +91,7 @@ static bool find_anything(struct worker *worker) {
     return atom_load_acq(&worker->leave); /* acq: pairs with the rel in workers_set */
 }
 
-static void find_sleep(struct worker *worker) {
+static __attribute__((noinline)) void find_sleep(struct worker *worker) {
     struct idle *idle = &worker->runtime->idle;
     idle_enter(idle, worker->index, worker->searching);
     if (find_anything(worker)) { /* recheck */
@@ -112,12 +112,12 @@ static struct proc *find_nearby(struct worker *worker) {
     return proc;
 }
 
-static struct proc *find_far(struct worker *worker) {
+static __attribute__((noinline)) struct proc *find_far(struct worker *worker) {
     if (!worker->searching) worker->searching = idle_search(&worker->runtime->idle);
     return worker->searching ? find_steal(worker) : NULL;
 }
 
-struct proc *find_work(struct worker *worker) {
+__attribute__((flatten)) struct proc *find_work(struct worker *worker) {
     for (;;) {
         struct proc *proc = find_nearby(worker);
         if (!proc) proc = find_far(worker);

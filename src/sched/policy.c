@@ -10,7 +10,7 @@
 /* ---- ring --------------------------------------------------------------------------------------------------------- */
 
 /* The older half and the new entry to the global queue, except for what has gone stale meanwhile. */
-static void ring_spill(struct worker *own, uint64_t entry) {
+static __attribute__((noinline, cold)) void ring_spill(struct worker *own, uint64_t entry) {
     uint64_t batch[RING_HALF + 1];
     unsigned n = ring_overflow(&own->ring, batch), kept = 0;
     for (unsigned i = 0; i < n; i++) {
@@ -72,7 +72,7 @@ static struct proc *ring_policy_steal(struct worker *own, struct worker *victim,
 
 /* ---- deque -------------------------------------------------------------------------------------------------------- */
 
-static bool deque_policy_push(struct worker *own, uint64_t entry, enum ready_why why) {
+static __attribute__((noinline)) bool deque_policy_push(struct worker *own, uint64_t entry, enum ready_why why) {
     /* Born: depth first, on this worker. Woken or merely going on: behind the others, or LIFO would run it again for ever. */
     if (why == READY_SPAWNED && deque_push(&own->deque, entry) == 0) return true;
     int error = inject_push(&own->runtime->inject, entry);
@@ -81,7 +81,7 @@ static bool deque_policy_push(struct worker *own, uint64_t entry, enum ready_why
     return true;
 }
 
-static struct proc *deque_policy_pop(struct worker *own) {
+static __attribute__((noinline)) struct proc *deque_policy_pop(struct worker *own) {
     uint64_t entry;
     while ((entry = deque_pop(&own->deque)) != ENTRY_NONE) {
         struct proc *proc = find_claim(entry);
@@ -108,7 +108,7 @@ static struct proc *line_proc(struct line_node *node) {
 }
 
 /* Idle workers first: theirs is the queue whose turn comes soonest. Otherwise one's own, or any that is not locked. */
-static bool line_policy_push(struct worker *own, struct proc *proc) {
+static __attribute__((noinline)) bool line_policy_push(struct worker *own, struct proc *proc) {
     struct runtime *runtime = own->runtime;
     /* Whoever took it out of a line last has let go of it before it could be claimed; the look is what makes that seen here. */
     for (struct spin spin = spin_begin(); !line_node_is_free(&proc->node);)
@@ -130,7 +130,7 @@ static struct proc *line_claim(struct line_node *node) {
     return proc;
 }
 
-static struct proc *line_policy_pop(struct worker *own) {
+static __attribute__((noinline)) struct proc *line_policy_pop(struct worker *own) {
     for (struct spin spin = spin_begin();; spin_wait(&spin)) {
         struct line_dequeued got = line_try_dequeue(&own->line);
         if (got.success) return got.node ? line_claim(got.node) : NULL;

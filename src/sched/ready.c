@@ -1,14 +1,14 @@
 /* The one door into the run queues: every waker comes through here (message, completion, cancellation, spawn, yield). */
 #include "sched/sched.h"
 
-void ready_wake(struct runtime *runtime, struct worker *self) {
+__attribute__((noinline)) void ready_wake(struct runtime *runtime, struct worker *self) {
     int sleeper = idle_wake(&runtime->idle);
     if (sleeper == IDLE_NOBODY) return;
     parker_unpark(&atom_load_rlx(&runtime->workers[sleeper])->parker); /* rlx: a worker that sleeps was published long ago */
     if (self) count(&self->actor.counters.wakeups);
 }
 
-static void ready_inject(struct runtime *runtime, struct proc *proc, uint16_t ticket) {
+static __attribute__((noinline)) void ready_inject(struct runtime *runtime, struct proc *proc, uint16_t ticket) {
     /* Cannot fail: room for every process was reserved when it was spawned. */
     int error = inject_push(&runtime->inject, entry_make(proc, ticket));
     WEFT_ENSURE(error == 0, "no room in the global queue: %d", error);

@@ -40,6 +40,16 @@ struct actor {
     struct counters counters;
 };
 
+/* What a step writes; empty between steps. */
+struct weft_out {
+    struct worker *worker;
+    struct proc *proc;
+    enum weft_status status;
+    struct message *yields, **yields_end; /* commands, in order */
+    struct message *handoff;
+    weft_pid handoff_to;
+};
+
 struct worker {
     _Alignas(64) struct actor actor;
     struct runtime *runtime;
@@ -50,6 +60,7 @@ struct worker {
     uint32_t tick, slot_runs, handoffs;
     bool searching;
     struct rng rng;
+    struct weft_out out;
     weft_event events[EVENT_BATCH];
 
     /* The run queue: the policy's. Others steal. */
@@ -60,7 +71,6 @@ struct worker {
     /* Others. */
     _Alignas(64) struct parker parker;
     atom_bool leave; /* this worker is not wanted any more */
-    atom_u64 running; /* the slot it runs or ran last, for dumps */
     sys_thread thread;
     bool started; /* under the runtime's lock */
 };

@@ -51,16 +51,6 @@ void step_run(struct worker *worker, struct proc *proc);
 /* Gives a message to a process of the actor's runtime. Takes the message if it returns 0. With *run: hand-off, the receiver is to
  * be run by the caller; it is returned there, claimed, if it could be had. */
 int send_message(struct actor *actor, struct worker *self, weft_pid to, struct message *message, struct proc **run);
-/* Delivers a completion or a cancellation. */
-struct weft_out {
-    struct worker *worker;
-    struct proc *proc;
-    enum weft_status status;
-    struct message *yields, **yields_end; /* commands, in order */
-    struct message *handoff;
-    weft_pid handoff_to;
-};
-
 /* The process has ended: tells its closer, empties its mailbox, retires its block. By whoever owns it. */
 void proc_end(struct actor *actor, struct proc *proc, int reason);
 

@@ -66,7 +66,7 @@ int weft_set_router(weft_router router, void *user) {
 }
 
 /* To another runtime of this program, by one of its doors; or wherever the router leads. */
-static int send_far(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size) {
+static __attribute__((noinline, cold)) int send_far(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size) {
     unsigned door;
     struct actor *actor = foreign_enter(pid_instance(to), &door);
     if (actor) {
@@ -78,7 +78,7 @@ static int send_far(weft_pid from, weft_pid to, uint64_t tag, const void *data, 
     return router ? router((void *)(uintptr_t)atom_load_rlx(&router_user), from, to, tag, data, size) : WEFT_EFOREIGN;
 }
 
-int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size) {
+__attribute__((flatten)) int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size) {
     struct worker *self = my_worker;
     if (__builtin_expect(self && pid_instance(to) == self->runtime->instance, 1))
         return send_copy(&self->actor, self, weft_self(), to, tag, data, size);

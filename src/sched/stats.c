@@ -56,9 +56,9 @@ static void dump_process(struct runtime *runtime, struct proc *proc, weft_pid pi
 
 static void dump_worker(struct worker *worker, int descriptor) {
     struct ring *ring = &worker->ring;
-    dprintf(descriptor, "  worker %u: %s, slot %lu, queue %s (ring %u, deque %lu), %lu steps, %lu steals, %lu sleeps\n",
+    dprintf(descriptor, "  worker %u: %s, queue %s (ring %u, deque %lu), %lu steps, %lu steals, %lu sleeps\n",
             worker->index, worker->started ? "has a thread" : "no thread",
-            (unsigned long)atom_load_rlx(&worker->running), policy_is_empty(worker) ? "empty" : "not empty", ring_size(ring),
+            policy_is_empty(worker) ? "empty" : "not empty", ring_size(ring),
             worker->runtime->policy == POLICY_DEQUE ? (unsigned long)deque_size(&worker->deque) : 0,
             (unsigned long)atom_load_rlx(&worker->actor.counters.steps),
             (unsigned long)atom_load_rlx(&worker->actor.counters.steals),

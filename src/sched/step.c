@@ -3,35 +3,42 @@
 
 /* ---- events in ---------------------------------------------------------------------------------------------------- */
 
-static weft_event *event_from(weft_event *event, struct message *message) {
+static inline void event_from(weft_event *event, struct message *message) {
     bool completion = message->type == WEFT_COMPLETION;
-    *event = (weft_event){
-        .type = message->type,
-        .error = completion ? (int32_t)message->error : 0,
-        .tag = message->tag,
-        .data = message->data,
-        .size = message->size,
-        .from = completion ? WEFT_NOBODY : message->from,
-    };
-    return event + 1;
+    event->type = message->type;
+    event->error = completion ? (int32_t)message->error : 0;
+    event->tag = message->tag;
+    event->data = message->data;
+    event->size = message->size;
+    event->from = completion ? WEFT_NOBODY : message->from;
 }
 
-/* Fills the worker's events from the mailbox; the messages they point into are returned as a list. */
-static size_t step_events(struct worker *worker, struct proc *proc, struct message *batch[EVENT_BATCH]) {
-    weft_event *event = worker->events;
-    size_t messages = 0;
+/* Fills the worker's events from the mailbox, a cancellation first; the messages they point into are returned in *messages. */
+static inline size_t step_events(struct worker *worker, struct proc *proc, struct mpsc_node **messages) {
+    size_t count = 0;
     if (__builtin_expect(!proc->cancel_told && state_is_cancelled(&proc->state), 0)) {
         proc->cancel_told = true;
-        *event++ = (weft_event){.type = WEFT_CANCEL};
+        worker->events[count++] = (weft_event){.type = WEFT_CANCEL};
     }
-    while (event < worker->events + EVENT_BATCH) {
-        struct mpsc_node *node = mpsc_pop(&proc->box);
-        if (!node) break;
-        batch[messages] = message_of(node);
-        event = event_from(event, batch[messages++]);
+    struct mpsc_node *node = mpsc_take_all(&proc->box), *last = NULL;
+    *messages = node;
+    for (; node && count < EVENT_BATCH; node = node->next) {
+        event_from(&worker->events[count++], message_of(node));
+        last = node;
     }
-    batch[messages < EVENT_BATCH ? messages : EVENT_BATCH - 1] = messages < EVENT_BATCH ? NULL : batch[EVENT_BATCH - 1];
-    return (size_t)(event - worker->events);
+    if (__builtin_expect(node != NULL, 0)) { /* more than a step is given at once */
+        last->next = NULL;
+        mpsc_put_back(&proc->box, node);
+    }
+    return count;
+}
+
+static inline void step_free(struct worker *worker, struct mpsc_node *node) {
+    while (node) {
+        struct mpsc_node *next = node->next;
+        message_free(&worker->actor.cache, message_of(node));
+        node = next;
+    }
 }
 
 /* ---- output ------------------------------------------------------------------------------------------------------- */
@@ -92,34 +99,41 @@ static struct proc *step_handoff(struct worker *worker, struct weft_out *out) {
     return target;
 }
 
-static struct proc *step_once(struct worker *worker, struct proc *proc) {
-    struct message *batch[EVENT_BATCH];
-    size_t events = step_events(worker, proc, batch), messages = events;
-    if (events > 0 && worker->events[0].type == WEFT_CANCEL) messages--;
-    struct weft_out out = {.worker = worker, .proc = proc, .status = WEFT_IDLE};
-    out.yields_end = &out.yields;
-    worker->current = proc;
-    atom_store_rlx(&worker->running, proc->slot); /* rlx: for dumps */
-    int error = proc->behavior->step(proc->self, worker->events, events, &out);
-    worker->current = NULL;
-    count(&worker->actor.counters.steps);
-    for (size_t i = 0; i < messages; i++)
-        message_free(&worker->actor.cache, batch[i]);
-    while (__builtin_expect(out.yields != NULL, 0)) {
-        struct message *yield = out.yields;
-        out.yields = (struct message *)yield->node.next;
+/* What a step left in its output besides its status: rare, and out of the way of those who only send. */
+static __attribute__((noinline, cold)) struct proc *step_output(struct worker *worker, struct proc *proc) {
+    struct weft_out *out = &worker->out;
+    while (out->yields) {
+        struct message *yield = out->yields;
+        out->yields = (struct message *)yield->node.next;
         command_dispatch(worker, proc, yield);
     }
-    struct proc *target = NULL;
-    if (__builtin_expect(out.handoff != NULL, 0)) target = step_handoff(worker, &out);
-    if (__builtin_expect(error < 0 || out.status == WEFT_DONE, 0))
-        proc_end(&worker->actor, proc, error < 0 ? error : 0);
-    else
-        step_goes_on(worker, proc, out.status);
+    out->yields_end = &out->yields;
+    struct proc *target = out->handoff ? step_handoff(worker, out) : NULL;
+    out->handoff = NULL;
     return target;
 }
 
-void step_run(struct worker *worker, struct proc *proc) {
+static inline struct proc *step_once(struct worker *worker, struct proc *proc) {
+    struct weft_out *out = &worker->out;
+    struct mpsc_node *messages;
+    size_t count_events = step_events(worker, proc, &messages);
+    out->proc = proc;
+    out->status = WEFT_IDLE;
+    worker->current = proc;
+    int error = proc->behavior->step(proc->self, worker->events, count_events, out);
+    worker->current = NULL;
+    count(&worker->actor.counters.steps);
+    step_free(worker, messages);
+    struct proc *target = NULL;
+    if (__builtin_expect(out->yields || out->handoff, 0)) target = step_output(worker, proc);
+    if (__builtin_expect(error < 0 || out->status == WEFT_DONE, 0))
+        proc_end(&worker->actor, proc, error < 0 ? error : 0);
+    else
+        step_goes_on(worker, proc, out->status);
+    return target;
+}
+
+__attribute__((flatten)) void step_run(struct worker *worker, struct proc *proc) {
     while (proc)
         proc = step_once(worker, proc);
 }

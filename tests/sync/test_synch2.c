@@ -262,8 +262,8 @@ TEST(synch2_deadline_not_reached) {
     join();
 }
 
-/* The waker sleeps in the guard while the other begins to wait: it has to be woken to do its duty. Role 0 is the
- * waker at the start, and waits for role 1, which gives up the first turn and asks for a second at once. */
+/* Role 0, at the start the waker, sleeps; role 1 leaves, takes the waker's role over without asking it, and comes back at
+ * once: role 0 has to be let in. */
 static void *twice_1(void *none) {
     weft_synch2_enter(&door, 1);
     await_sleeps(1);
@@ -272,7 +272,7 @@ static void *twice_1(void *none) {
     weft_synch2_leave(&door, 1);
     return none;
 }
-TEST(synch2_sleeping_waker_does_its_duty) {
+TEST(synch2_sleeper_is_not_passed_over) {
     for (unsigned i = 0; i < 200; i++) {
         weft_synch2_init(&door);
         count_sleeps(&door, 0);
@@ -309,6 +309,7 @@ static void stress_inside(unsigned role, bool other_waits, struct rng *rng) {
     stress.passed[1 - role] = other_waits ? stress.passed[1 - role] + 1 : 0;
     if (stress.only_enter) EXPECT(stress.passed[1 - role] <= 1);
     if (stress.sleep_each && rng_below(rng, stress.sleep_each) == 0) usleep(100 + rng_below(rng, 200));
+    if (rng_below(rng, 16) == 0) sys->yield(); /* the other runs into it even if there is one CPU for both */
     EXPECT_EQ(stress.total, stress.by[0] + stress.by[1]);
 }
 
@@ -372,9 +373,9 @@ static void run_stress(uint64_t turns, uint32_t rounds, unsigned sleep_each, boo
            (unsigned long long)atom_load_rlx(&counted.sleeps), (unsigned long long)atom_load_rlx(&counted.wakes));
 }
 
-TEST(synch2_stress_busy) { run_stress(200000, synch2_thread_waiter.rounds[0], 0, true); }
-TEST(synch2_stress_spins_only) { run_stress(200000, SYNCH2_NO_SLEEP, 0, true); }
-TEST(synch2_stress_sleeps_at_once) { run_stress(100000, 0, 0, true); }
+TEST(synch2_stress_busy) { run_stress(50000, synch2_thread_waiter.rounds[0], 0, true); }
+TEST(synch2_stress_spins_only) { run_stress(50000, SYNCH2_NO_SLEEP, 0, true); }
+TEST(synch2_stress_sleeps_at_once) { run_stress(50000, 0, 0, true); }
 TEST(synch2_stress_with_naps) { run_stress(2000, synch2_thread_waiter.rounds[0], 4, true); }
 TEST(synch2_stress_mixed) { run_stress(50000, synch2_thread_waiter.rounds[0], 100, false); }
 TEST(synch2_stress_mixed_sleeps_at_once) { run_stress(20000, 0, 50, false); }
@@ -395,7 +396,7 @@ TEST(synch2_stress_full_fences) {
     sys_fence_setup();
     EXPECT(atom_fence_light_is_full);
     run_stress(20000, 0, 50, false);
-    run_stress(100000, synch2_thread_waiter.rounds[0], 0, true);
+    run_stress(50000, synch2_thread_waiter.rounds[0], 0, true);
     sys_scripted_reset();
     sys_fence_setup();
 }
