@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BENCH_RUNS = 3, BENCH_RUNS_MAX = 1000, BENCH_SECONDS = 120, BENCH_SLOW = 2 };
+enum { BENCH_RUNS = 3, BENCH_RUNS_MAX = 1000, BENCH_WORKERS_MAX = 1024, BENCH_SECONDS = 120, BENCH_SLOW = 2 };
 
 /* One run as the parent sees it. */
 struct run {
@@ -24,6 +24,9 @@ struct options {
     unsigned runs;
     bool runs_given; /* by the user: then each benchmark really runs that often */
     uint64_t n;      /* 0: each benchmark's own */
+    unsigned workers;
+    const char *policy;
+    const char *kind;
     bool json;
     char **names;
     int count;
@@ -45,6 +48,7 @@ static bool meant(const struct bench *bench, const char *name) {
 }
 
 static bool wanted(const struct bench *bench, const struct options *options) {
+    if (bench->kind && strcmp(bench->kind, options->kind) != 0) return false;
     for (int i = 0; i < options->count; i++)
         if (meant(bench, options->names[i])) return true;
     return options->count == 0;
@@ -55,23 +59,23 @@ static void list(FILE *to) {
         fprintf(to, "  %-27s %s\n", bench->name, bench->about ? bench->about : "");
 }
 
-static void run_child(const struct bench *bench, uint64_t n, struct run *run) {
+static void run_child(const struct bench *bench, const struct bench_args *args, struct run *run) {
     alarm(BENCH_SECONDS);
-    bench->run(&(struct bench_args){.n = n}, &run->result);
+    bench->run(args, &run->result);
     run->done = true;
     fflush(NULL);
     _exit(0);
 }
 
 /* False, with a message, if the run crashed, hung or gave nothing. */
-static bool run_once(const struct bench *bench, uint64_t n, struct run *run) {
+static bool run_once(const struct bench *bench, const struct bench_args *args, struct run *run) {
     fflush(NULL);
     pid_t child = fork();
     if (child < 0) {
         fprintf(stderr, "weft bench: fork: %s\n", strerror(errno));
         return false;
     }
-    if (child == 0) run_child(bench, n, run);
+    if (child == 0) run_child(bench, args, run);
     int status = 0;
     struct rusage usage;
     while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR)
@@ -126,17 +130,18 @@ static void print_json(const char *name, const struct run *runs, unsigned count,
 
 /* Runs one benchmark as often as asked; false if a run failed. `printed` counts the results so far. */
 static bool run_bench(const struct bench *bench, const struct options *options, struct run *runs, unsigned *printed) {
-    uint64_t n = options->n ? options->n : bench->n, start = bench_now();
+    struct bench_args args = {options->n ? options->n : bench->n, options->workers, options->policy};
+    uint64_t start = bench_now();
     unsigned count = 0;
     memset(runs, 0, options->runs * sizeof *runs);
     while (count < options->runs) {
         struct run *run = &runs[count++];
-        if (!run_once(bench, n, run)) return false;
+        if (!run_once(bench, &args, run)) return false;
         if (run->result.skipped[0]) {
             fprintf(stderr, "weft bench: %s skipped: %s\n", bench->name, run->result.skipped);
             return true;
         }
-        fill_in(&run->result, n);
+        fill_in(&run->result, args.n);
         /* On a slow or busy machine one run has to do, so that a run of everything stays short. */
         if (!options->runs_given && bench_since(start) > BENCH_SLOW) break;
     }
@@ -166,13 +171,17 @@ static int run_all(const struct options *options) {
 }
 
 static int usage(FILE *to) {
-    fprintf(to, "usage: weft bench [NAME...] [--runs K] [--n N] [--json] [--list]\n\n"
+    fprintf(to, "usage: weft bench [NAME...] [--kind step] [--policy ring|deque|line] [--workers N] [--n N] [--runs K] "
+                "[--json] [--list]\n\n"
                 "Runs the named benchmarks, or all of them, and prints one line each: the median of K runs (3).\n"
                 "NAME is a benchmark or a group: `queue` means every queue.*\n"
-                "  --runs K   runs of each, 1 to 1000; without it slow ones stop after 2 s\n"
-                "  --n N      operations a run, instead of each benchmark's own number\n"
-                "  --json     an array of objects instead of lines\n"
-                "  --list     say what there is\n");
+                "  --kind K     of process: step, the only one yet\n"
+                "  --policy P   of the scheduler: ring, deque or line (WEFT_POLICY, or ring)\n"
+                "  --workers N  1 to 1024 (WEFT_WORKERS, or the CPUs there are)\n"
+                "  --runs K     runs of each, 1 to 1000; without it slow ones stop after 2 s\n"
+                "  --n N        operations a run, instead of each benchmark's own number\n"
+                "  --json       an array of objects instead of lines\n"
+                "  --list       say what there is\n");
     return to == stderr ? 2 : 0;
 }
 
@@ -202,17 +211,54 @@ static bool known(const struct options *options) {
     return true;
 }
 
+static bool one_of(const char *option, const char *text, const char *const names[]) {
+    for (int i = 0; names[i]; i++)
+        if (text && strcmp(text, names[i]) == 0) return true;
+    fprintf(stderr, "weft bench: %s needs one of", option);
+    for (int i = 0; names[i]; i++)
+        fprintf(stderr, " %s", names[i]);
+    fprintf(stderr, ", not `%s`\n", text ? text : "nothing");
+    return false;
+}
+
+static bool set_kind(struct options *options, const char *value) {
+    static const char *const kinds[] = {"step", "stackful", NULL};
+    if (!one_of("--kind", value, kinds)) return false;
+    options->kind = value;
+    if (strcmp(value, "step") == 0) return true;
+    fprintf(stderr, "weft bench: there are no %s processes yet; `--kind step` is what there is\n", value);
+    return false;
+}
+
+/* Takes an option that has a value. 1: taken; 0: there is no such option; -1: the value is wrong, and it was said. */
+static int set_option(struct options *options, const char *name, const char *value) {
+    static const char *const policies[] = {"ring", "deque", "line", NULL};
+    bool good;
+    if (strcmp(name, "--runs") == 0) {
+        options->runs_given = true;
+        good = (options->runs = (unsigned)number(name, value, BENCH_RUNS_MAX)) != 0;
+    } else if (strcmp(name, "--n") == 0) {
+        good = (options->n = number(name, value, UINT64_MAX / 1000)) != 0;
+    } else if (strcmp(name, "--workers") == 0) {
+        good = (options->workers = (unsigned)number(name, value, BENCH_WORKERS_MAX)) != 0;
+    } else if (strcmp(name, "--policy") == 0) {
+        good = one_of(name, options->policy = value, policies);
+    } else if (strcmp(name, "--kind") == 0) {
+        good = set_kind(options, value);
+    } else {
+        return 0;
+    }
+    return good ? 1 : -1;
+}
+
 int bench_main(int argc, char **argv) {
-    struct options options = {.runs = BENCH_RUNS, .names = argv};
+    struct options options = {.runs = BENCH_RUNS, .kind = "step", .names = argv};
     for (int i = 0; i < argc; i++) {
-        const char *argument = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
-        if (strcmp(argument, "--runs") == 0) {
+        const char *argument = argv[i];
+        int taken = set_option(&options, argument, i + 1 < argc ? argv[i + 1] : NULL);
+        if (taken < 0) return 2;
+        if (taken) {
             i++;
-            options.runs_given = true;
-            if (!(options.runs = (unsigned)number(argument, value, BENCH_RUNS_MAX))) return 2;
-        } else if (strcmp(argument, "--n") == 0) {
-            i++;
-            if (!(options.n = number(argument, value, UINT64_MAX / 1000))) return 2;
         } else if (strcmp(argument, "--json") == 0) {
             options.json = true;
         } else if (strcmp(argument, "--list") == 0) {

@@ -12,7 +12,8 @@
  *
  *     weft NAME kind=K policy=P workers=W n=N s=0.1234 ns_op=12.3 rss_kb=1234 min=0.1200 max=0.1300 key=value...
  *
- * A name is `part` or `group.part`; a group's name selects all of it. Choose n so that a run takes 0.1 to 0.3 s. */
+ * A name is `part` or `group.part`; a group's name selects all of it. Choose n so that a run takes 0.1 to 0.3 s. Those that
+ * measure processes share bench/trial.h. */
 #ifndef WEFT_BENCH_BENCH_H
 #define WEFT_BENCH_BENCH_H
 
@@ -20,7 +21,9 @@
 #include <stdint.h>
 
 struct bench_args {
-    uint64_t n; /* operations asked for: the benchmark's default or --n */
+    uint64_t n;         /* operations asked for: the benchmark's default or --n */
+    unsigned workers;   /* --workers; 0: as a runtime has by itself. This and the policy are for those that start one */
+    const char *policy; /* --policy; NULL: likewise */
 };
 
 enum { BENCH_EXTRAS = 8 };
@@ -46,7 +49,8 @@ struct bench_result {
 struct bench {
     const char *name;
     const char *about;
-    uint64_t n; /* the default */
+    const char *kind; /* of the processes that it measures, as --kind says it; NULL: it measures a part */
+    uint64_t n;       /* the default */
     void (*run)(const struct bench_args *args, struct bench_result *result);
     struct bench *next;
 };

@@ -38,12 +38,15 @@ void chk_fence_heavy(void) {
 }
 
 void chk_lock(struct chk_mutex *mutex) {
+    if (run.current == 0) return; /* setup and finish run alone */
     unsigned from = run_at();
     while (run_rmw(memory_cell((uintptr_t)&mutex->word, 4), OP_CAS, 1, 0, O_ACQ, O_RLX, PC) != 0)
         run_block(WAIT_LOCK, from);
 }
 
-void chk_unlock(struct chk_mutex *mutex) { run_store(memory_cell((uintptr_t)&mutex->word, 4), O_REL, 0, PC); }
+void chk_unlock(struct chk_mutex *mutex) {
+    if (run.current != 0) run_store(memory_cell((uintptr_t)&mutex->word, 4), O_REL, 0, PC);
+}
 
 /* ---- waiting loops (base/spin.h): the mark is the thread's event count, and the rounds above it ----------------------- */
 

@@ -2,11 +2,12 @@
  *
  * Who may call what. "Consumer" is one thread at a time: whoever runs the process the box belongs to.
  *
- *   mpsc_init            nobody else knows the box yet
- *   mpsc_push            any        lock-free
- *   mpsc_pop, mpsc_close consumer
- *   mpsc_is_empty        consumer   exact: nothing pushed before is left
- *   mpsc_is_closed       any        once true, always true
+ *   mpsc_init                      nobody else knows the box yet
+ *   mpsc_push                      any        lock-free
+ *   mpsc_pop, mpsc_close           consumer
+ *   mpsc_take_all, mpsc_put_back   consumer
+ *   mpsc_is_empty                  consumer   exact: nothing pushed before is left
+ *   mpsc_is_closed                 any        once true, always true
  *
  * Producers push onto a stack; the consumer takes the whole stack in one swap and turns it round into a list of its
  * own.
@@ -48,8 +49,8 @@ enum mpsc_pushed mpsc_push(struct mpsc *box, struct mpsc_node *node);
 /* The oldest message, or NULL. */
 struct mpsc_node *mpsc_pop(struct mpsc *box);
 
-/* All messages there are now, oldest first, linked by next; NULL when there are none. The caller may put the rest of what it got
- * back with mpsc_put_back before it takes again. */
+/* A list of messages, oldest first, linked by next: what was put back, if anything was, or else all that there are now;
+ * NULL when there are none. The caller may put the rest of the list back before it takes or pops again. */
 struct mpsc_node *mpsc_take_all(struct mpsc *box);
 static inline void mpsc_put_back(struct mpsc *box, struct mpsc_node *oldest) { box->taken = oldest; }
 

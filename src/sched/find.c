@@ -25,8 +25,13 @@ static size_t global_share(struct worker *worker) {
 }
 
 static void keep(struct worker *worker, uint64_t entry) {
-    bool kept = worker->runtime->policy == POLICY_DEQUE ? deque_push(&worker->deque, entry) == 0
-                                                          : ring_push(&worker->ring, entry);
+    bool kept = false;
+    switch (worker->runtime->policy) {
+    case POLICY_RING: kept = ring_push(&worker->ring, entry); break;
+    case POLICY_DEQUE: kept = deque_push(&worker->deque, entry) == 0; break;
+    /* Never stale: a process that is ready and in no line can be claimed by its entry alone. */
+    case POLICY_LINE: kept = policy_push(worker, entry_ptr(entry), entry_ticket(entry), READY_YIELDED); break;
+    }
     if (kept) return;
     int error = inject_push(&worker->runtime->inject, entry);
     WEFT_ENSURE(error == 0, "no room in the global queue: %d", error);
@@ -104,30 +109,33 @@ static __attribute__((noinline)) void find_sleep(struct worker *worker) {
 
 /* ---- all sources in order ----------------------------------------------------------------------------------------- */
 
-static struct proc *find_nearby(struct worker *worker) {
-    struct proc *proc = NULL;
-    if (++worker->tick % GLOBAL_TICK == 0) proc = find_global_one(worker);
-    if (!proc) proc = policy_pop(worker);
-    if (!proc) proc = find_global_batch(worker);
-    return proc;
-}
-
-static __attribute__((noinline)) struct proc *find_far(struct worker *worker) {
+/* Nothing in the worker's own queue. */
+static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *worker) {
+    struct proc *proc = find_global_batch(worker);
+    if (proc) return proc;
     if (!worker->searching) worker->searching = idle_search(&worker->runtime->idle);
     return worker->searching ? find_steal(worker) : NULL;
 }
 
-__attribute__((flatten)) struct proc *find_work(struct worker *worker) {
+/* A searching worker has found something: it searches no longer, and the last one sends another. */
+static __attribute__((noinline)) void find_success(struct worker *worker) {
+    worker->searching = false;
+    int next = idle_found(&worker->runtime->idle);
+    if (next == IDLE_NOBODY) return;
+    parker_unpark(&atom_load_rlx(&worker->runtime->workers[next])->parker); /* rlx: it sleeps, so it is known */
+}
+
+struct proc *find_work(struct worker *worker) {
     for (;;) {
-        struct proc *proc = find_nearby(worker);
-        if (!proc) proc = find_far(worker);
-        if (proc) {
-            if (worker->searching) {
-                worker->searching = false;
-                int next = idle_found(&worker->runtime->idle);
-                if (next != IDLE_NOBODY)
-                    parker_unpark(&atom_load_rlx(&worker->runtime->workers[next])->parker); /* rlx: it sleeps, so it is known */
-            }
+        struct proc *proc = NULL;
+        if (__builtin_expect(++worker->tick == GLOBAL_TICK, 0)) {
+            worker->tick = 0;
+            proc = find_global_one(worker);
+        }
+        if (!proc) proc = policy_pop(worker);
+        if (__builtin_expect(!proc, 0)) proc = find_elsewhere(worker);
+        if (__builtin_expect(proc != NULL, 1)) {
+            if (__builtin_expect(worker->searching, 0)) find_success(worker);
             return proc;
         }
         if (atom_load_acq(&worker->leave)) return NULL; /* acq: pairs with the rel in workers_set */

@@ -174,7 +174,7 @@ void policy_destroy(struct worker *worker) {
 }
 
 bool policy_push(struct worker *own, struct proc *proc, uint16_t ticket, enum ready_why why) {
-    switch (own->runtime->policy) {
+    switch (own->policy) {
     case POLICY_RING: return ring_policy_push(own, entry_make(proc, ticket), why);
     case POLICY_DEQUE: return deque_policy_push(own, entry_make(proc, ticket), why);
     case POLICY_LINE: return line_policy_push(own, proc);
@@ -183,7 +183,7 @@ bool policy_push(struct worker *own, struct proc *proc, uint16_t ticket, enum re
 }
 
 struct proc *policy_pop(struct worker *own) {
-    switch (own->runtime->policy) {
+    switch (own->policy) {
     case POLICY_RING: return ring_policy_pop(own);
     case POLICY_DEQUE: return deque_policy_pop(own);
     case POLICY_LINE: return line_policy_pop(own);
@@ -192,7 +192,7 @@ struct proc *policy_pop(struct worker *own) {
 }
 
 struct proc *policy_steal(struct worker *own, struct worker *victim, bool last_pass, bool *busy) {
-    switch (own->runtime->policy) {
+    switch (own->policy) {
     case POLICY_RING: return ring_policy_steal(own, victim, last_pass, busy);
     case POLICY_DEQUE: return deque_policy_steal(own, victim, busy);
     case POLICY_LINE: return line_policy_steal(own, victim, busy);
@@ -201,7 +201,7 @@ struct proc *policy_steal(struct worker *own, struct worker *victim, bool last_p
 }
 
 bool policy_is_empty(struct worker *worker) {
-    switch (worker->runtime->policy) {
+    switch (worker->policy) {
     case POLICY_RING: return ring_is_empty(&worker->ring);
     case POLICY_DEQUE: return deque_is_empty(&worker->deque);
     case POLICY_LINE: return line_is_empty(&worker->line);

@@ -54,9 +54,11 @@ struct worker {
     _Alignas(64) struct actor actor;
     struct runtime *runtime;
     unsigned index;
+    enum policy_name policy; /* the runtime's */
 
     /* The worker's thread. */
     struct proc *current;
+    weft_pid current_pid; /* WEFT_NOBODY between steps */
     uint32_t tick, slot_runs, handoffs;
     bool searching;
     struct rng rng;

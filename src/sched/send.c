@@ -46,9 +46,7 @@ static int send_copy(struct actor *actor, struct worker *self, weft_pid from, we
 
 weft_pid weft_self(void) {
     struct worker *self = my_worker;
-    if (!self || !self->current) return WEFT_NOBODY;
-    struct proc *proc = self->current;
-    return pid_make(self->runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: it runs, so it is its own */
+    return self ? self->current_pid : WEFT_NOBODY;
 }
 
 static atom_u64 router_user;
@@ -81,7 +79,7 @@ static __attribute__((noinline, cold)) int send_far(weft_pid from, weft_pid to, 
 __attribute__((flatten)) int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size) {
     struct worker *self = my_worker;
     if (__builtin_expect(self && pid_instance(to) == self->runtime->instance, 1))
-        return send_copy(&self->actor, self, weft_self(), to, tag, data, size);
+        return send_copy(&self->actor, self, self->current_pid, to, tag, data, size);
     return send_far(weft_self(), to, tag, data, size);
 }
 

@@ -120,8 +120,11 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc) {
     out->proc = proc;
     out->status = WEFT_IDLE;
     worker->current = proc;
+    worker->current_pid =
+        pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: it runs, so it is its own */
     int error = proc->behavior->step(proc->self, worker->events, count_events, out);
     worker->current = NULL;
+    worker->current_pid = WEFT_NOBODY;
     count(&worker->actor.counters.steps);
     step_free(worker, messages);
     struct proc *target = NULL;

@@ -33,6 +33,7 @@ static struct worker *worker_new(struct runtime *runtime, unsigned index) {
     if (!worker) return NULL;
     worker->runtime = runtime;
     worker->index = index;
+    worker->policy = runtime->policy;
     worker->out = (struct weft_out){.worker = worker, .yields_end = &worker->out.yields};
     actor_init(&worker->actor, runtime);
     parker_init(&worker->parker);

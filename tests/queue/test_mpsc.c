@@ -59,6 +59,28 @@ TEST(mpsc_close_returns_the_rest_in_order) {
     EXPECT(mpsc_is_closed(&box));
 }
 
+TEST(mpsc_take_all_and_put_back) {
+    struct message m[5];
+    mpsc_init(&box);
+    EXPECT(mpsc_take_all(&box) == NULL);
+    for (unsigned i = 0; i < 3; i++)
+        mpsc_push(&box, &m[i].node);
+    struct mpsc_node *list = mpsc_take_all(&box);
+    EXPECT(list == &m[0].node && list->next == &m[1].node && m[1].node.next == &m[2].node && !m[2].node.next);
+    EXPECT(mpsc_is_empty(&box));
+    mpsc_put_back(&box, &m[1].node); /* the first was used */
+    EXPECT(!mpsc_is_empty(&box));
+    EXPECT_EQ(mpsc_push(&box, &m[3].node), MPSC_PUSHED_FIRST);
+    list = mpsc_take_all(&box); /* what was put back comes first, alone */
+    EXPECT(list == &m[1].node && !m[2].node.next);
+    EXPECT(mpsc_take_all(&box) == &m[3].node);
+    mpsc_put_back(&box, NULL);
+    EXPECT(mpsc_take_all(&box) == NULL && mpsc_is_empty(&box));
+    mpsc_push(&box, &m[4].node);
+    EXPECT(mpsc_close(&box) == &m[4].node);
+    EXPECT(mpsc_take_all(&box) == NULL);
+}
+
 TEST(mpsc_close_of_an_empty_box) {
     mpsc_init(&box);
     EXPECT(mpsc_close(&box) == NULL);

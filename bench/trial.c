@@ -1,0 +1,77 @@
+#include "bench/trial.h"
+
+#include "queue/parker.h"
+#include "sched/runtime.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { STOP_SECONDS = 30 };
+
+/* One run to a program: bench.c forks for each. */
+static struct {
+    weft_runtime *runtime;
+    struct parker done;
+    uint64_t begin, end; /* one process writes, the measuring thread reads after `done` */
+} trial;
+
+void trial_must(int error, const char *what) {
+    if (!error) return;
+    fprintf(stderr, "weft bench: %s: %s\n", what, weft_strerror(error));
+    exit(1);
+}
+
+weft_runtime *trial_runtime(void) { return trial.runtime; }
+
+void trial_open(const struct bench_args *args, struct bench_result *result) {
+    static const char *const policies[] = {[POLICY_RING] = "ring", [POLICY_DEQUE] = "deque", [POLICY_LINE] = "line"};
+    parker_init(&trial.done);
+    weft_config config = {.workers = args->workers, .policy = args->policy};
+    trial_must(weft_start(&trial.runtime, &config), "starting a runtime");
+    result->workers = weft_workers(trial.runtime);
+    snprintf(result->kind, sizeof result->kind, "step");
+    snprintf(result->policy, sizeof result->policy, "%s", policies[((struct runtime *)trial.runtime)->policy]);
+}
+
+weft_pid trial_spawn(const weft_behavior *behavior, const void *input, size_t size) {
+    weft_pid pid;
+    weft_spawn_options options = {.runtime = trial.runtime, .input = input, .input_size = size};
+    int error = weft_spawn_step(&pid, behavior, &options);
+    if (__builtin_expect(error, 0)) trial_must(error, "spawning");
+    return pid;
+}
+
+void trial_begin(void) { trial.begin = bench_now(); }
+
+void trial_end(void) {
+    trial.end = bench_now();
+    parker_unpark(&trial.done);
+}
+
+void trial_wait(void) { parker_park(&trial.done, SYS_FOREVER); }
+
+void trial_close(struct bench_result *result) {
+    result->seconds = (double)(trial.end - trial.begin) / 1e9;
+    trial_must(weft_stop(trial.runtime, weft_now() + STOP_SECONDS * UINT64_C(1000000000), NULL), "stopping the runtime");
+}
+
+void trial_run(const struct bench_args *args, struct bench_result *result, const weft_behavior *root, const void *input,
+              size_t size) {
+    trial_open(args, result);
+    trial_spawn(root, input, size);
+    trial_wait();
+    trial_close(result);
+}
+
+uint64_t trial_rss(void) {
+    FILE *statm = fopen("/proc/self/statm", "r");
+    unsigned long all = 0, resident = 0;
+    int got = statm ? fscanf(statm, "%lu %lu", &all, &resident) : 0;
+    if (statm) fclose(statm);
+    if (got != 2) {
+        fprintf(stderr, "weft bench: cannot read /proc/self/statm\n");
+        exit(1);
+    }
+    return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}

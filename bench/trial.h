@@ -1,0 +1,50 @@
+/* What the benchmarks of step processes share: a runtime of their own, a clock that processes start and stop, an end that
+ * nobody polls for.
+ *
+ *     static void run(const struct bench_args *args, struct bench_result *result) {
+ *         trial_run(args, result, &root, NULL, 0);
+ *     }
+ *
+ * The root process calls trial_begin when the work begins and some process calls trial_end when it is over; starting and
+ * stopping the runtime is not measured. Every process ends when it is cancelled, which is how the runtime is stopped. */
+#ifndef WEFT_BENCH_TRIAL_H
+#define WEFT_BENCH_TRIAL_H
+
+#include "bench/bench.h"
+
+#include <weft/process.h>
+
+/* All in one: open, spawn the root with this input, wait, close. */
+void trial_run(const struct bench_args *args, struct bench_result *result, const weft_behavior *root, const void *input,
+              size_t size);
+
+/* The same in pieces, for those that look around before the runtime stops. */
+void trial_open(const struct bench_args *args, struct bench_result *result);
+weft_pid trial_spawn(const weft_behavior *behavior, const void *input, size_t size);
+void trial_wait(void); /* until trial_end */
+void trial_close(struct bench_result *result);
+
+weft_runtime *trial_runtime(void);
+
+/* By processes, once each. */
+void trial_begin(void);
+void trial_end(void);
+
+/* A benchmark whose spawn or send fails measures nothing: says so and exits. */
+void trial_must(int error, const char *what);
+static inline void trial_send(weft_pid to, uint64_t tag) {
+    int error = weft_send(to, tag, NULL, 0);
+    if (__builtin_expect(error, 0)) trial_must(error, "a message was refused");
+}
+
+/* Whether this process has been cancelled: it comes first, and then the process ends. */
+static inline bool trial_cancelled(const weft_event *events, size_t count, weft_out *out) {
+    if (__builtin_expect(count == 0 || events[0].type != WEFT_CANCEL, 1)) return false;
+    weft_out_status(out, WEFT_DONE);
+    return true;
+}
+
+/* Resident memory, in bytes. */
+uint64_t trial_rss(void);
+
+#endif

@@ -1,0 +1,197 @@
+/* What the tests of the scheduler share: the cases a test runs on, a runtime that is watched and counted, waiting.
+ *
+ *     static void body(void) { ...rt.runtime...; }
+ *     TEST(something) { rt_each(body); }
+ *
+ * Every body gets a fresh runtime, already started; afterwards it is stopped, all processes must have ended when they were
+ * asked to, and every block of memory must be back. A runtime that hangs is shown by weft_dump before the test is aborted. */
+#ifndef WEFT_TESTS_RUNTIME_HELPERS_H
+#define WEFT_TESTS_RUNTIME_HELPERS_H
+
+#include "base/atom.h"
+#include "base/rng.h"
+#include "sys/scripted.h"
+#include "test.h"
+
+#include <weft/command.h>
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RT_MS UINT64_C(1000000)
+#define RT_SECOND (1000 * RT_MS)
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+enum { RT_SLOW = 8 };
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+enum { RT_SLOW = 8 };
+#else
+enum { RT_SLOW = 1 };
+#endif
+#else
+enum { RT_SLOW = 1 };
+#endif
+/* Sizes of stress tests are divided by RT_SLOW: how much longer a step takes in this build, roughly. */
+
+/* ---- the watchdog -------------------------------------------------------------------------------------------------- */
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t thread;
+    weft_runtime *runtime;
+    bool over;
+} rt_dog = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static inline void *rt_watch(void *limit) {
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += (time_t)(uintptr_t)limit;
+    pthread_mutex_lock(&rt_dog.lock);
+    while (!rt_dog.over)
+        if (pthread_cond_timedwait(&rt_dog.changed, &rt_dog.lock, &until) != 0 && !rt_dog.over) {
+            fprintf(stderr, "the runtime hangs:\n");
+            weft_dump(rt_dog.runtime, STDERR_FILENO);
+            abort();
+        }
+    pthread_mutex_unlock(&rt_dog.lock);
+    return NULL;
+}
+
+/* Aborts after so many seconds unless rt_unwatch comes first. */
+static inline void rt_watch_begin(weft_runtime *runtime, unsigned seconds) {
+    const char *patience = getenv("WEFT_TEST_PATIENCE");
+    unsigned long times = patience && atoi(patience) > 0 ? (unsigned long)atoi(patience) : 1;
+    rt_dog.runtime = runtime;
+    rt_dog.over = false;
+    EXPECT_EQ(pthread_create(&rt_dog.thread, NULL, rt_watch, (void *)(uintptr_t)(seconds * times)), 0);
+}
+
+static inline void rt_watch_end(void) {
+    pthread_mutex_lock(&rt_dog.lock);
+    rt_dog.over = true;
+    pthread_cond_signal(&rt_dog.changed);
+    pthread_mutex_unlock(&rt_dog.lock);
+    pthread_join(rt_dog.thread, NULL);
+}
+
+/* ---- a runtime, and the cases it is tried on ------------------------------------------------------------------------ */
+
+enum { RT_WATCH_SECONDS = 25 };
+
+static struct {
+    weft_runtime *runtime;
+    const char *policy;
+    unsigned workers;
+} rt;
+
+static inline void rt_start_with(const weft_config *config) {
+    sys_scripted_install(); /* for its counts */
+    EXPECT_EQ(weft_start(&rt.runtime, config), 0);
+    rt.policy = config->policy;
+    rt.workers = config->workers;
+    rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
+}
+
+static inline void rt_start(const char *policy, unsigned workers) {
+    rt_start_with(&(weft_config){.policy = policy, .workers = workers, .seed = 1});
+}
+
+/* Everybody ends when asked, and nothing is left over. */
+static inline void rt_stop(void) {
+    weft_stop_report report;
+    EXPECT_EQ(weft_stop(rt.runtime, WEFT_FOREVER, &report), 0);
+    EXPECT_EQ(report.left, 0);
+    rt_watch_end();
+    EXPECT_EQ(sys_scripted_live(), 0);
+}
+
+/* The default policy with 1, 2, 4 and 16 workers and the others with 2; the whole matrix when tests are scaled up. */
+static inline void rt_cases(void (*body)(const char *policy, unsigned workers)) {
+    static const char *const policies[] = {"ring", "deque", "line"};
+    static const unsigned workers[] = {2, 1, 4, 16};
+    for (unsigned p = 0; p < 3; p++)
+        for (unsigned w = 0; w < 4; w++)
+            if (p == 0 || w == 0 || test_scale() > 1) body(policies[p], workers[w]);
+}
+
+static void (*rt_body)(void);
+static inline void rt_one(const char *policy, unsigned workers) {
+    printf("policy %s, %u workers\n", policy, workers);
+    rt_start(policy, workers);
+    rt_body();
+    rt_stop();
+}
+static inline void rt_each(void (*body)(void)) {
+    rt_body = body;
+    rt_cases(rt_one);
+}
+
+/* ---- waiting, and small things ------------------------------------------------------------------------------------- */
+
+/* Until the cell has the value, or more; in vain, the watchdog ends it. */
+static inline void rt_wait(atom_u64 *cell, uint64_t value) {
+    for (unsigned round = 0; atom_load_acq(cell) < value; round++)
+        if (round < 100)
+            sched_yield();
+        else
+            usleep(100);
+}
+
+static inline void rt_pause(uint64_t nanoseconds) {
+    struct timespec t = {(time_t)(nanoseconds / RT_SECOND), (long)(nanoseconds % RT_SECOND)};
+    nanosleep(&t, NULL);
+}
+
+/* From the test's own thread. */
+static inline weft_pid rt_spawn_with(const weft_behavior *behavior, const void *input, size_t size) {
+    weft_pid pid = WEFT_NOBODY;
+    EXPECT_EQ(weft_spawn_step(&pid, behavior, &(weft_spawn_options){.runtime = rt.runtime, .input = input, .input_size = size}), 0);
+    EXPECT(pid != WEFT_NOBODY);
+    return pid;
+}
+static inline weft_pid rt_spawn(const weft_behavior *behavior) { return rt_spawn_with(behavior, NULL, 0); }
+
+static inline weft_stats rt_stats(void) {
+    weft_stats stats;
+    weft_get_stats(rt.runtime, &stats);
+    return stats;
+}
+
+/* Until nobody lives. */
+static inline void rt_wait_for_nobody(void) {
+    while (rt_stats().processes > 0)
+        usleep(100);
+}
+
+/* What was written to standard error meanwhile. */
+static struct {
+    FILE *file;
+    int saved;
+} rt_stderr;
+static inline void rt_stderr_begin(void) {
+    fflush(stderr);
+    rt_stderr.file = tmpfile();
+    EXPECT(rt_stderr.file);
+    rt_stderr.saved = dup(STDERR_FILENO);
+    EXPECT(dup2(fileno(rt_stderr.file), STDERR_FILENO) >= 0);
+}
+static inline const char *rt_stderr_end(void) {
+    static char text[4096];
+    fflush(stderr);
+    EXPECT(dup2(rt_stderr.saved, STDERR_FILENO) >= 0);
+    close(rt_stderr.saved);
+    rewind(rt_stderr.file);
+    text[fread(text, 1, sizeof text - 1, rt_stderr.file)] = '\0';
+    fclose(rt_stderr.file);
+    fputs(text, stderr);
+    return text;
+}
+
+#endif
