@@ -111,7 +111,7 @@ static void run_contest(const struct bench_args *args, struct bench_result *resu
     BENCH(lock_name##_alone, .name = "sync.synch2." #lock_name "_alone", .about = text ", one thread alone",           \
           .n = 20000000, .run = run_##lock_name##_alone)                                                               \
     BENCH(lock_name##_contended, .name = "sync.synch2." #lock_name "_contended",                                       \
-          .about = text ", two threads at once", .n = 2000000, .run = run_##lock_name##_contended)
+          .about = text ", two threads at once", .n = 1000000, .run = run_##lock_name##_contended)
 
 CONTEST(synch2, "synch2")
 CONTEST(mutex, "pthread_mutex_t")

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { STOP_SECONDS = 30 };
@@ -13,7 +14,7 @@ enum { STOP_SECONDS = 30 };
 static struct {
     weft_runtime *runtime;
     struct parker done;
-    uint64_t begin, end; /* one process writes, the measuring thread reads after `done` */
+    uint64_t begin, end, cpu_begin, cpu_end; /* processes write, the measuring thread reads after `done` */
 } trial;
 
 void trial_must(int error, const char *what) {
@@ -29,6 +30,7 @@ void trial_open(const struct bench_args *args, struct bench_result *result) {
     parker_init(&trial.done);
     weft_config config = {.workers = args->workers, .policy = args->policy};
     trial_must(weft_start(&trial.runtime, &config), "starting a runtime");
+    result->n = args->n;
     result->workers = weft_workers(trial.runtime);
     snprintf(result->kind, sizeof result->kind, "step");
     snprintf(result->policy, sizeof result->policy, "%s", policies[((struct runtime *)trial.runtime)->policy]);
@@ -42,10 +44,20 @@ weft_pid trial_spawn(const weft_behavior *behavior, const void *input, size_t si
     return pid;
 }
 
-void trial_begin(void) { trial.begin = bench_now(); }
+static uint64_t cpu_now(void) {
+    struct timespec used;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
+void trial_begin(void) {
+    trial.cpu_begin = cpu_now();
+    trial.begin = bench_now();
+}
 
 void trial_end(void) {
     trial.end = bench_now();
+    trial.cpu_end = cpu_now();
     parker_unpark(&trial.done);
 }
 
@@ -53,6 +65,7 @@ void trial_wait(void) { parker_park(&trial.done, SYS_FOREVER); }
 
 void trial_close(struct bench_result *result) {
     result->seconds = (double)(trial.end - trial.begin) / 1e9;
+    bench_extra(result, "cpu_ns", (double)(trial.cpu_end - trial.cpu_begin) / (double)result->n);
     trial_must(weft_stop(trial.runtime, weft_now() + STOP_SECONDS * UINT64_C(1000000000), NULL), "stopping the runtime");
 }
 

@@ -6,7 +6,8 @@
  *     }
  *
  * The root process calls trial_begin when the work begins and some process calls trial_end when it is over; starting and
- * stopping the runtime is not measured. Every process ends when it is cancelled, which is how the runtime is stopped. */
+ * stopping the runtime is not measured. cpu_ns is the CPU time of all threads per operation: on a machine with other work it
+ * says more than the time that went by. Every process ends when it is cancelled, which is how the runtime is stopped. */
 #ifndef WEFT_BENCH_TRIAL_H
 #define WEFT_BENCH_TRIAL_H
 

@@ -19,7 +19,7 @@ static Relation com_of(const Execution &x) { return x.rf | x.mo | rb_of(x); }
 
 /* SC per location. Because an update is one event, this includes its atomicity: a write w between the update u and what it
  * saw would make u rb w, w mo u. */
-bool coherent_cells(const Execution &x) { return acyclic((x.po & x.same_cell) | com_of(x)); }
+static bool coherent_cells(const Execution &x) { return acyclic((x.po & x.same_cell) | com_of(x)); }
 
 /* Happens-before in TSO and SC: every atomic access counts as release and acquire. */
 static Relation hb_strong(const Execution &x) {

@@ -7,5 +7,3 @@ enum Model { MODEL_SC, MODEL_TSO, MODEL_C11, MODELS };
 
 /* Is this an execution of the model? If so `hb` is happens-before, for data races. */
 bool consistent(Model model, const Execution &x, Relation &hb);
-/* What every model asks of each cell by itself; false spares the rest. */
-bool coherent_cells(const Execution &x);

@@ -6,7 +6,7 @@
 
 namespace {
 
-enum { MAX_FACTS = 256, MAX_STEPS = 20000000 };
+enum { MAX_FACTS = 256, MAX_STEPS = 5000000 };
 
 /* "This cell holds this value", for all that occur: quick to tell whether traces can go together at all. */
 typedef std::bitset<MAX_FACTS> Facts;
@@ -140,12 +140,11 @@ void Enumerator::choose_writes(Execution &x, unsigned event) {
         event++;
     if (tired()) return;
     if (event == x.size()) {
-        if (acyclic(x.po | x.rf)) choose_orders(x, 0);
+        choose_orders(x, 0);
         return;
     }
     for (unsigned w = 0; w < x.size(); w++) {
         if (!has(x.W, w) || !may_see(x, w, event)) continue;
-        if (has(x.U, event) && (x.rf.to[w] & x.U)) continue; /* two updates of one write */
         x.rf.to[w] |= just(event);
         choose_writes(x, event + 1);
         x.rf.to[w] &= ~just(event);
@@ -155,7 +154,7 @@ void Enumerator::choose_writes(Execution &x, unsigned event) {
 /* ---- modification order ------------------------------------------------------------------------------------------ */
 
 void Enumerator::choose_orders(Execution &x, size_t cell) {
-    if (tired() || !coherent_cells(x)) return;
+    if (tired()) return;
     if (cell == used.size()) {
         judge(x);
         return;
@@ -164,7 +163,7 @@ void Enumerator::choose_orders(Execution &x, size_t cell) {
     extend_order(x, cell, initial[cell], just(initial[cell]), writes);
 }
 
-/* `placed` ends with `last`; in every model program order is kept, and an update directly follows what it saw. */
+/* `placed` ends with `last`. Program order is kept here because every model keeps it. */
 void Enumerator::extend_order(Execution &x, size_t cell, unsigned last, Set placed, Set left) {
     if (!left) {
         finals[used[cell]] = x.events[last].written;
@@ -172,7 +171,7 @@ void Enumerator::extend_order(Execution &x, size_t cell, unsigned last, Set plac
         return;
     }
     for (unsigned w = 0; w < x.size(); w++) {
-        if (!has(left, w) || (has(x.U, w) && !x.rf(last, w))) continue;
+        if (!has(left, w)) continue;
         bool in_order = true;
         for (unsigned k = 0; k < x.size(); k++)
             if (has(left, k) && x.po(k, w)) in_order = false;

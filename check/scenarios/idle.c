@@ -90,7 +90,7 @@ static void submit_both(void) {
 /* Shutdown: every worker is told in person. */
 static void stop_all(void) {
     atom_store_rel(&stop, 1);
-    for (unsigned i = 0; i < idle.workers; i++)
+    for (unsigned i = 0; i < atom_load_rlx(&idle.workers); i++)
         if (idle_wake_one(&idle, i)) unpark((int)i);
 }
 

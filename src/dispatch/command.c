@@ -85,7 +85,7 @@ static struct message *completion_message(struct actor *actor, weft_completion c
 static int complete_with(struct actor *actor, struct worker *self, weft_completion completion, int error, const void *data,
                          size_t size) {
     struct message *message = completion_message(actor, completion, error, data, size);
-    int late = send_message(actor, self, completion.pid, message, NULL);
+    int late = send_message(actor, self, completion.pid, message);
     if (!late) return 0;
     message_free(&actor->cache, message);
     count(&actor->counters.late);

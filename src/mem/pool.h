@@ -16,12 +16,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { POOL_LEAST = 64 }; /* bytes; the smallest size */
+#if WEFT_CHECK
+enum { POOL_CLASSES = 2, POOL_BATCH = 2, POOL_CHUNK = 512 };
+#else
 enum {
-    POOL_LEAST = 64,    /* bytes; the smallest size */
-    POOL_CLASSES = 6,   /* 64, 128, 256, 512, 1024, 2048 */
+    POOL_CLASSES = 6, /* 64, 128, 256, 512, 1024, 2048 */
     POOL_BATCH = 64,
     POOL_CHUNK = 64 * 1024,
 };
+#endif
 
 /* A free block: the next in its list, and in the head of a list that lies in the depot, the next list. */
 struct pool_block {

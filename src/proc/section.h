@@ -24,8 +24,10 @@ struct section {
 static inline void section_init(struct section *section) { atom_store_rlx(&section->count, 0); }
 
 static inline void section_enter(struct section *own) {
-    atom_store_rlx(&own->count, atom_load_rlx(&own->count) + 1); /* rlx: fence B orders it before the look-up */
-    atom_fence_light();                                            /* B */
+    /* rel: a noter that waited for the section before may see this entry instead of that leaving; it must see all that was
+     * done there all the same (N2). */
+    atom_store_rel(&own->count, atom_load_rlx(&own->count) + 1);
+    atom_fence_light(); /* B */
 }
 
 static inline void section_leave(struct section *own) {

@@ -1,5 +1,7 @@
 #include "proc/table.h"
 
+#include "base/spin.h"
+
 #include <string.h>
 
 void table_init(struct table *table, uint32_t limit) {
@@ -188,9 +190,9 @@ void shelf_return(struct shelf *shelf, struct proc *proc) {
 }
 
 void shelf_flush(struct shelf *shelf) {
-    while (shelf->filling || shelf->waiting) {
+    for (struct spin spin = spin_begin(); shelf->filling || shelf->waiting;) {
         shelf_turn(shelf);
-        if (shelf->waiting) sys->yield(); /* a section lasts nanoseconds, unless its thread was descheduled inside */
+        if (shelf->waiting) spin_wait(&spin); /* a section lasts nanoseconds, unless its thread was descheduled inside */
     }
     while (shelf->free_count >= SHELF_BATCH)
         shelf_share(shelf);

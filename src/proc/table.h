@@ -20,11 +20,10 @@
 #include "queue/lock.h"
 
 #if WEFT_CHECK
-enum { TABLE_CHUNK = 4, TABLE_CHUNKS = 4, SHELF_BATCH = 1 };
+enum { TABLE_CHUNK = 4, TABLE_CHUNKS = 4, SHELF_BATCH = 1, TABLE_SECTIONS = 6 };
 #else
-enum { TABLE_CHUNK = 4096, TABLE_CHUNKS = PID_SLOTS / TABLE_CHUNK, SHELF_BATCH = 512 };
+enum { TABLE_CHUNK = 4096, TABLE_CHUNKS = PID_SLOTS / TABLE_CHUNK, SHELF_BATCH = 512, TABLE_SECTIONS = 1024 + 16 };
 #endif
-enum { TABLE_SECTIONS = 1024 + 16 };
 
 struct table_chunk {
     struct proc blocks[TABLE_CHUNK];

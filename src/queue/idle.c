@@ -13,18 +13,27 @@ static inline uint64_t idle_bit(unsigned worker) { return UINT64_C(1) << (worker
 
 void idle_init(struct idle *idle, unsigned workers) {
     WEFT_ENSURE(workers > 0 && workers <= IDLE_MAX, "idle_init with %u workers, at most %d", workers, IDLE_MAX);
-    idle->workers = workers;
-    idle->words = (workers + IDLE_BITS - 1) / IDLE_BITS;
-    atom_store_rlx(&idle->searching, 0); /* rlx: not shared yet */
+    atom_store_rlx(&idle->words, 0); /* rlx: not shared yet */
+    idle_resize(idle, workers);
+    atom_store_rlx(&idle->searching, 0);
     for (unsigned i = 0; i < IDLE_WORDS; i++)
         atom_store_rlx(&idle->sleeping[i], 0);
+}
+
+void idle_resize(struct idle *idle, unsigned workers) {
+    uint32_t words = (workers + IDLE_BITS - 1) / IDLE_BITS;
+    /* rlx: a new worker's thread is started after this, so the store is before its fence A, and whoever brings work after
+     * fence B and does not see the worker's word yet is seen by its second look. */
+    atom_store_rlx(&idle->workers, workers);
+    if (words > atom_load_rlx(&idle->words)) atom_store_rlx(&idle->words, words);
 }
 
 /* Makes one sleeper a searcher, unless there is a searcher already: its number, or IDLE_NOBODY. */
 static int idle_rouse(struct idle *idle) {
     /* rlx: a searcher that is seen here will do what the caller would have done (I3). */
     if (atom_load_rlx(&idle->searching) != 0) return IDLE_NOBODY;
-    for (unsigned i = 0; i < idle->words; i++) {
+    uint32_t words = atom_load_rlx(&idle->words); /* rlx: see idle_resize */
+    for (unsigned i = 0; i < words; i++) {
         uint64_t seen = atom_load_sc(&idle->sleeping[i]); /* sc: for idle_found, see there */
         while (seen) {
             uint64_t lowest = seen & -seen;
@@ -53,7 +62,9 @@ bool idle_wake_one(struct idle *idle, unsigned worker) {
 
 bool idle_search(struct idle *idle) {
     uint32_t searching = atom_load_rlx(&idle->searching);
-    if (2 * searching >= idle->workers - idle_sleepers(idle)) return false;
+    uint32_t workers = atom_load_rlx(&idle->workers), sleepers = idle_sleepers(idle);
+    /* A moment's count; while the number of workers changes, more may sleep than there are to be. */
+    if (sleepers >= workers || 2 * searching >= workers - sleepers) return false;
     atom_add_rlx(&idle->searching, 1); /* two at once may make it one too many; that is only a waste */
     return true;
 }
@@ -90,7 +101,8 @@ bool idle_leave(struct idle *idle, unsigned worker, bool searching) {
 
 unsigned idle_sleepers(struct idle *idle) {
     unsigned count = 0;
-    for (unsigned i = 0; i < idle->words; i++)
+    uint32_t words = atom_load_rlx(&idle->words);
+    for (unsigned i = 0; i < words; i++)
         count += (unsigned)__builtin_popcountll(atom_load_rlx(&idle->sleeping[i]));
     return count;
 }

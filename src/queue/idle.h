@@ -2,6 +2,7 @@
  *
  *   operation                  who may call
  *   idle_init                  one thread, before it is shared
+ *   idle_resize                one thread at a time
  *   idle_wake, idle_wake_one   anyone, after publishing work (idle_wake_one: for one particular worker)
  *   idle_search                an awake worker that is not searching
  *   idle_found                 a searching worker
@@ -47,8 +48,8 @@ enum { IDLE_BITS = 64, IDLE_MAX = 1024 };
 enum { IDLE_WORDS = IDLE_MAX / IDLE_BITS, IDLE_NOBODY = -1 };
 
 struct idle {
-    uint32_t workers; /* set once */
-    uint32_t words;   /* set once: how many of `sleeping` are used */
+    atom_u32 workers; /* idle_resize */
+    atom_u32 words;   /* how many of `sleeping` were ever used; only grows */
     /* Written by everybody. */
     atom_u32 searching;
     atom_u64 sleeping[IDLE_WORDS]; /* worker w is bit w % IDLE_BITS of word w / IDLE_BITS */
@@ -56,6 +57,9 @@ struct idle {
 
 /* 1 … IDLE_MAX workers, all awake. */
 void idle_init(struct idle *idle, unsigned workers);
+
+/* Another number of workers, by one thread at a time; for more, before the threads of the new ones are started. */
+void idle_resize(struct idle *idle, unsigned workers);
 
 /* Work was published: returns the worker that the caller must unpark, or IDLE_NOBODY. */
 int idle_wake(struct idle *idle);

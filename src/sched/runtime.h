@@ -14,10 +14,17 @@
 
 #include <weft/command.h>
 
+#if WEFT_CHECK
+enum { FOREIGN = 2, EVENT_BATCH = 2, RESERVE_LEAST = 4 };
+#else
 enum {
-    WORKERS_MAX = IDLE_MAX,
     FOREIGN = 8,          /* doors for threads that are not workers */
     EVENT_BATCH = 64,     /* most events a step is given at once */
+    RESERVE_LEAST = 2048, /* processes for which the global queue has room from the first on */
+};
+#endif
+enum {
+    WORKERS_MAX = IDLE_MAX,
     GLOBAL_TICK = 61,     /* every so many processes, one from the global queue */
     SLOT_RUNS_MAX = 16,   /* most processes in a row from the one-slot LIFO */
     HANDOFFS_MAX = 16,    /* most hand-offs in a row */
@@ -46,8 +53,7 @@ struct weft_out {
     struct proc *proc;
     enum weft_status status;
     struct message *yields, **yields_end; /* commands, in order */
-    struct message *handoff;
-    weft_pid handoff_to;
+    weft_pid handoff_to; /* in its mailbox already; to be woken after the step */
 };
 
 struct worker {
@@ -74,7 +80,7 @@ struct worker {
     _Alignas(64) struct parker parker;
     atom_bool leave; /* this worker is not wanted any more */
     sys_thread thread;
-    bool started; /* under the runtime's lock */
+    bool started; /* under the runtime's `resizing` */
 };
 
 struct command {
@@ -95,10 +101,11 @@ struct runtime {
     struct pool pool;
     struct inject inject;
     atom_u32 reserved; /* slots below have room in inject; under the lock */
+    struct lock lock;  /* `reserved`, commands */
     struct idle idle;
 
     /* Workers: made once, kept until the end; `wanted` of them have threads. */
-    struct lock lock; /* changing their number, commands */
+    struct lock resizing; /* changing their number; held while threads end, so never taken by a process */
     atom_u32 wanted;
     atom_u32 made;
     ATOM_PTR(struct worker) workers[WORKERS_MAX];
@@ -112,7 +119,12 @@ struct runtime {
 };
 
 /* The worker whose thread this is, or NULL. */
+#if WEFT_CHECK
+struct worker **chk_worker(void); /* the checker's threads share one thread's storage: kept by check/scenarios/small_runtime.c */
+#define my_worker (*chk_worker())
+#else
 extern _Thread_local struct worker *my_worker __attribute__((tls_model("initial-exec")));
+#endif
 
 static inline void count(atom_u64 *counter) {
     atom_store_rlx(counter, atom_load_rlx(counter) + 1); /* rlx: one writer; readers want a number, no order */

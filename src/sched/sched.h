@@ -48,9 +48,12 @@ void step_run(struct worker *worker, struct proc *proc);
 
 /* ---- send.c, spawn.c ---------------------------------------------------------------------------------------------- */
 
-/* Gives a message to a process of the actor's runtime. Takes the message if it returns 0. With *run: hand-off, the receiver is to
- * be run by the caller; it is returned there, claimed, if it could be had. */
-int send_message(struct actor *actor, struct worker *self, weft_pid to, struct message *message, struct proc **run);
+/* Gives a message to a process of the actor's runtime. Takes the message if it returns 0. */
+int send_message(struct actor *actor, struct worker *self, weft_pid to, struct message *message);
+/* For hand-off in two parts. First, when the step asks for it, so that the order of what it sends is kept: puts the message in the
+ * mailbox and wakes nobody. Then, after the step: wakes the receiver; with `to_run` it is returned, claimed, if it could be had. */
+int send_unheard(struct actor *actor, weft_pid to, struct message *message);
+struct proc *send_wake(struct actor *actor, struct worker *self, weft_pid to, bool to_run);
 /* The process has ended: tells its closer, empties its mailbox, retires its block. By whoever owns it. */
 void proc_end(struct actor *actor, struct proc *proc, int reason);
 
@@ -72,9 +75,13 @@ void command_destroy_all(struct runtime *runtime);
 /* ---- worker.c, resize.c ------------------------------------------------------------------------------------------- */
 
 void *worker_main(void *worker);
+/* Under the lock: one more worker, without a thread yet; NULL when there is no memory. */
+struct worker *worker_new(struct runtime *runtime, unsigned index);
 int workers_set(struct runtime *runtime, unsigned workers);
 
 void actor_init(struct actor *actor, struct runtime *runtime);
+/* Everything but the configuration, which is there already, and the workers. */
+int runtime_init(struct runtime *runtime, uint64_t processes);
 void runtime_destroy(struct runtime *runtime);
 /* Calls `visit` with every process that lives now. */
 typedef void each_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user);

@@ -1,29 +1,42 @@
 /* The path of a message: block from the pool, look-up, push, wake, ready. */
 #include "sched/sched.h"
 
-int send_message(struct actor *actor, struct worker *self, weft_pid to, struct message *message, struct proc **run) {
-    struct runtime *runtime = actor->runtime;
-    section_enter(&actor->section);
+/* Within a section: the living process of a PID, or NULL. Without a section it may have another tenant the next moment. */
+static inline struct proc *send_find(struct runtime *runtime, weft_pid to) {
     struct proc *proc = table_at(&runtime->table, pid_slot(to));
     /* acq: pairs with the rel in proc_end, so that a sender who sees the end sees what led to it. */
-    if (__builtin_expect(!proc || atom_load_acq(&proc->generation) != pid_generation(to), 0)) {
-        section_leave(&actor->section);
-        return WEFT_ENOPROC;
-    }
-    enum mpsc_pushed pushed = mpsc_push(&proc->box, &message->node);
+    return __builtin_expect(proc && atom_load_acq(&proc->generation) == pid_generation(to), 1) ? proc : NULL;
+}
+
+int send_message(struct actor *actor, struct worker *self, weft_pid to, struct message *message) {
+    struct runtime *runtime = actor->runtime;
+    section_enter(&actor->section);
+    struct proc *proc = send_find(runtime, to);
+    enum mpsc_pushed pushed = proc ? mpsc_push(&proc->box, &message->node) : MPSC_CLOSED;
     struct state_next next = {0, STATE_NOTHING};
-    if (__builtin_expect(pushed == MPSC_CLOSED, 0)) {
-        section_leave(&actor->section);
-        return WEFT_ENOPROC;
-    }
-    if (run)
-        next = policy_wake_to_run(runtime, proc);
-    else if (pushed == MPSC_PUSHED_FIRST)
-        next = state_wake(&proc->state);
+    if (pushed == MPSC_PUSHED_FIRST) next = state_wake(&proc->state);
     section_leave(&actor->section);
     if (next.verdict == STATE_ENQUEUE) ready(runtime, self, proc, next.ticket, READY_WOKEN);
-    if (next.verdict == STATE_RUN) *run = proc;
-    return 0;
+    return __builtin_expect(pushed == MPSC_CLOSED, 0) ? WEFT_ENOPROC : 0;
+}
+
+int send_unheard(struct actor *actor, weft_pid to, struct message *message) {
+    section_enter(&actor->section);
+    struct proc *proc = send_find(actor->runtime, to);
+    enum mpsc_pushed pushed = proc ? mpsc_push(&proc->box, &message->node) : MPSC_CLOSED;
+    section_leave(&actor->section);
+    return pushed == MPSC_CLOSED ? WEFT_ENOPROC : 0;
+}
+
+struct proc *send_wake(struct actor *actor, struct worker *self, weft_pid to, bool to_run) {
+    struct runtime *runtime = actor->runtime;
+    struct state_next next = {0, STATE_DEAD};
+    section_enter(&actor->section);
+    struct proc *proc = send_find(runtime, to);
+    if (proc) next = to_run ? policy_wake_to_run(runtime, proc) : state_wake(&proc->state);
+    section_leave(&actor->section);
+    if (next.verdict == STATE_ENQUEUE) ready(runtime, self, proc, next.ticket, READY_WOKEN);
+    return next.verdict == STATE_RUN ? proc : NULL;
 }
 
 static int send_copy(struct actor *actor, struct worker *self, weft_pid from, weft_pid to, uint64_t tag, const void *data,
@@ -34,7 +47,7 @@ static int send_copy(struct actor *actor, struct worker *self, weft_pid from, we
     message->from = from;
     message->type = WEFT_MESSAGE;
     if (size > 0) memcpy(message->data, data, size);
-    int error = send_message(actor, self, to, message, NULL);
+    int error = send_message(actor, self, to, message);
     if (__builtin_expect(error, 0)) {
         message_free(&actor->cache, message);
         count(&actor->counters.refused);

@@ -44,7 +44,7 @@ static void self_free(struct actor *actor, struct proc *proc) {
  * because entries that have gone stale lie there too for a while. */
 static int spawn_reserve(struct runtime *runtime, uint32_t slot) {
     if (__builtin_expect(slot < atom_load_rlx(&runtime->reserved), 1)) return 0; /* rlx: only grows, after the fact */
-    uint32_t wanted = slot < 1024 ? 2048 : slot * 2;
+    uint32_t wanted = slot < RESERVE_LEAST / 2 ? RESERVE_LEAST : slot * 2;
     int error = inject_reserve(&runtime->inject, (size_t)wanted * 2);
     if (error) return WEFT_ENOMEM;
     lock_take(&runtime->lock);

@@ -48,12 +48,13 @@ static int runtime_configure(struct runtime *runtime, const weft_config *config,
     return 0;
 }
 
-static int runtime_init(struct runtime *runtime, uint64_t processes) {
+int runtime_init(struct runtime *runtime, uint64_t processes) {
     lock_init(&runtime->lock);
+    lock_init(&runtime->resizing);
     pool_init(&runtime->pool);
     inject_init(&runtime->inject);
     table_init(&runtime->table, (uint32_t)processes);
-    idle_init(&runtime->idle, WORKERS_MAX);
+    idle_init(&runtime->idle, 1);
     parker_init(&runtime->stopper);
     for (unsigned i = 0; i < FOREIGN; i++) {
         actor_init(&runtime->foreign[i], runtime);

@@ -55,12 +55,19 @@ static struct message *out_message(weft_out *out, uint64_t tag, const void *data
 }
 
 int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data, size_t size) {
-    if (out->handoff || pid_instance(to) != out->worker->runtime->instance) return weft_send(to, tag, data, size);
+    struct actor *actor = &out->worker->actor;
+    if (out->handoff_to || pid_instance(to) != out->worker->runtime->instance) return weft_send(to, tag, data, size);
     struct message *message = out_message(out, tag, data, size);
     if (!message) return WEFT_ENOMEM;
     message->type = WEFT_MESSAGE;
-    message->from = weft_self();
-    out->handoff = message;
+    message->from = out->worker->current_pid;
+    int error = send_unheard(actor, to, message);
+    if (error) {
+        message_free(&actor->cache, message);
+        count(&actor->counters.refused);
+        return error;
+    }
+    count(&actor->counters.sent);
     out->handoff_to = to;
     return 0;
 }
@@ -77,23 +84,16 @@ static void step_requeue(struct worker *worker, struct proc *proc) {
 }
 
 static void step_goes_on(struct worker *worker, struct proc *proc, enum weft_status status) {
-    if (status == WEFT_CONTINUE || proc->box.taken)
+    /* What came while the process was ready and had taken earlier messages woke nobody, and a full batch may have left it there. */
+    if (status == WEFT_CONTINUE || !mpsc_is_empty(&proc->box))
         step_requeue(worker, proc);
     else
         step_park(worker, proc, status == WEFT_BLOCKED ? STATE_BLOCKED : STATE_IDLE);
 }
 
 /* Hands over after the step: the receiver, claimed, if it could be had. The sender is queued behind the others. */
-static struct proc *step_handoff(struct worker *worker, struct weft_out *out) {
-    struct proc *target = NULL;
-    bool may = worker->handoffs < HANDOFFS_MAX;
-    int error = send_message(&worker->actor, worker, out->handoff_to, out->handoff, may ? &target : NULL);
-    if (error) {
-        message_free(&worker->actor.cache, out->handoff);
-        count(&worker->actor.counters.refused);
-        return NULL;
-    }
-    count(&worker->actor.counters.sent);
+static struct proc *step_handoff(struct worker *worker, weft_pid to) {
+    struct proc *target = send_wake(&worker->actor, worker, to, worker->handoffs < HANDOFFS_MAX);
     worker->handoffs = target ? worker->handoffs + 1 : 0;
     if (target) count(&worker->actor.counters.handoffs);
     return target;
@@ -108,8 +108,8 @@ static __attribute__((noinline, cold)) struct proc *step_output(struct worker *w
         command_dispatch(worker, proc, yield);
     }
     out->yields_end = &out->yields;
-    struct proc *target = out->handoff ? step_handoff(worker, out) : NULL;
-    out->handoff = NULL;
+    struct proc *target = out->handoff_to ? step_handoff(worker, out->handoff_to) : NULL;
+    out->handoff_to = WEFT_NOBODY;
     return target;
 }
 
@@ -128,7 +128,7 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc) {
     count(&worker->actor.counters.steps);
     step_free(worker, messages);
     struct proc *target = NULL;
-    if (__builtin_expect(out->yields || out->handoff, 0)) target = step_output(worker, proc);
+    if (__builtin_expect(out->yields || out->handoff_to, 0)) target = step_output(worker, proc);
     if (__builtin_expect(error < 0 || out->status == WEFT_DONE, 0))
         proc_end(&worker->actor, proc, error < 0 ? error : 0);
     else

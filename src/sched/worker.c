@@ -3,7 +3,9 @@
 
 #include <stdio.h>
 
+#if !WEFT_CHECK
 _Thread_local struct worker *my_worker __attribute__((tls_model("initial-exec")));
+#endif
 
 void *worker_main(void *argument) {
     struct worker *worker = argument;
@@ -27,8 +29,7 @@ void actor_init(struct actor *actor, struct runtime *runtime) {
     shelf_init(&actor->shelf, &runtime->table);
 }
 
-/* Under the runtime's lock: one more worker, without a thread yet. */
-static struct worker *worker_new(struct runtime *runtime, unsigned index) {
+struct worker *worker_new(struct runtime *runtime, unsigned index) {
     struct worker *worker = sys->alloc(sizeof *worker);
     if (!worker) return NULL;
     worker->runtime = runtime;
@@ -54,6 +55,7 @@ static int worker_begin(struct runtime *runtime, unsigned index) {
                                                                    : worker_new(runtime, index);
     if (!worker) return WEFT_ENOMEM;
     atom_store_rlx(&worker->leave, false); /* rlx: its thread is not there yet */
+    idle_resize(&runtime->idle, index + 1);
     int error = sys->thread_start(&worker->thread, worker_main, worker);
     worker->started = error == 0;
     return error;
@@ -73,16 +75,17 @@ static void workers_rouse(struct runtime *runtime) { ready_wake(runtime, my_work
 
 int workers_set(struct runtime *runtime, unsigned workers) {
     int error = 0;
-    lock_take(&runtime->lock);
+    lock_take(&runtime->resizing);
     unsigned now = atom_load_rlx(&runtime->wanted); /* rlx: written under the lock */
     while (now < workers && !(error = worker_begin(runtime, now)))
         atom_store_rlx(&runtime->wanted, ++now);
     while (now > workers) {
         atom_store_rlx(&runtime->wanted, --now);
         worker_end(runtime, atom_load_rlx(&runtime->workers[now])); /* rlx: under the lock */
+        if (now > 0) idle_resize(&runtime->idle, now);
         workers_rouse(runtime);
     }
-    lock_drop(&runtime->lock);
+    lock_drop(&runtime->resizing);
     return error;
 }
 

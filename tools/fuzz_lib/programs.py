@@ -102,15 +102,15 @@ class Program:
             return f"chk_fence_{self.random.choice(('light', 'light', 'heavy', 'heavy', 'sc', 'acqrel'))}();"
         return f"chk_fence_{'sc' if self.kind == 'sc' and self.chance(.8) else self.random.choice(FENCES)}();"
 
-    def plain(self):
-        data = self.random.randrange(2)
+    def plain(self, data=None):
+        data = self.random.randrange(2) if data is None else data
         return self.random.choice((f"d[{data}]++;", f"SEE(d[{data}]);", f"d[{data}] = {self.random.randrange(1, 4)};"))
 
     def waiting(self, cell):
         how = self.random.choice(("wait", "lock", "cas"))
         if how == "lock":
             lock = self.random.randrange(2)
-            return f"chk_lock(&m[{lock}]); {self.plain()} chk_unlock(&m[{lock}]);"
+            return f"chk_lock(&m[{lock}]); {self.plain(lock ^ self.chance(.05))} chk_unlock(&m[{lock}]);"
         if how == "cas":
             return f"TRY_UNTIL_0(atom_cas_{self.random.choice(SWAPS)}, &c[{cell}], {self.value(cell)});"
         condition = self.random.choice(("r == 0", "r == 1", "r < 3")) if self.chance(.3) else "r != 0"

@@ -1,0 +1,129 @@
+#include "small_runtime.h"
+
+struct runtime *small;
+
+/* What thread-local storage would hold; the first is setup's and finish's. */
+static struct worker *played[CHK_THREADS + 1];
+struct worker **chk_worker(void) { return &played[chk_self() + 1]; }
+
+/* ---- doors -------------------------------------------------------------------------------------------------------- */
+
+static struct lock doors[FOREIGN];
+static bool open;
+
+struct actor *foreign_enter(unsigned instance, unsigned *door) {
+    *door = (chk_self() + 1) % FOREIGN;
+    lock_take(&doors[*door]);
+    if (open && instance == small->instance) return &small->foreign[*door];
+    lock_drop(&doors[*door]);
+    return NULL;
+}
+
+void foreign_leave(unsigned instance, unsigned door) {
+    (void)instance;
+    lock_drop(&doors[door]);
+}
+
+int foreign_open(struct runtime *runtime, unsigned *instance) {
+    static const char *const names[] = {"door[0]", "door[1]"};
+    (void)runtime;
+    for (unsigned i = 0; i < FOREIGN; i++) {
+        lock_init(&doors[i]);
+        chk_name(&doors[i], names[i]);
+    }
+    open = true;
+    *instance = 1;
+    return 0;
+}
+
+void foreign_close(unsigned instance) {
+    (void)instance;
+    for (unsigned i = 0; i < FOREIGN; i++)
+        lock_take(&doors[i]);
+    open = false;
+    for (unsigned i = 0; i < FOREIGN; i++)
+        lock_drop(&doors[i]);
+}
+
+/* ---- the runtime -------------------------------------------------------------------------------------------------- */
+
+static void name_worker(struct worker *worker) {
+    static const char *const names[][6] = {
+        {"section[0]", "head[0]", "tail[0]", "next[0]", "line[0]", "bed[0]"},
+        {"section[1]", "head[1]", "tail[1]", "next[1]", "line[1]", "bed[1]"},
+        {"section[2]", "head[2]", "tail[2]", "next[2]", "line[2]", "bed[2]"},
+    };
+    const char *const *name = names[worker->index % 3];
+    chk_name(&worker->actor.section.count, name[0]);
+    chk_name(&worker->ring.head, name[1]);
+    chk_name(&worker->ring.tail, name[2]);
+    chk_name(&worker->ring.next, name[3]);
+    chk_name(&worker->line.head, name[4]);
+    chk_name(&worker->parker.word, name[5]);
+    chk_name(&worker->leave, "leave");
+    chk_name(&worker->actor.counters.spawned, "spawned");
+    chk_name(&worker->actor.counters.ended, "ended");
+}
+
+void small_begin(enum policy_name policy, unsigned workers, unsigned processes) {
+    small = sys->alloc(sizeof *small);
+    small->policy = policy;
+    small->seed = 1;
+    int error = runtime_init(small, processes);
+    chk_assert(error == 0, "a small runtime");
+    for (unsigned i = 0; i < CHK_THREADS + 1; i++)
+        played[i] = NULL;
+    for (unsigned i = 0; i < workers; i++)
+        name_worker(worker_new(small, i));
+    atom_store_rlx(&small->wanted, workers);
+    chk_name(&small->idle.searching, "searching");
+    chk_name(&small->idle.sleeping[0], "sleeping");
+    chk_name(&small->inject.lock, "inject.lock");
+    chk_name(&small->inject.size, "inject.size");
+    chk_name(&small->stopping, "stopping");
+    chk_name(&small->stopper, "stopper");
+    for (unsigned i = 0; i < FOREIGN; i++) {
+        chk_name(&small->foreign[i].counters.spawned, "spawned by foreign");
+        chk_name(&small->foreign[i].section.count, "foreign section");
+    }
+}
+
+struct proc *small_proc(weft_pid pid) { return table_at(&small->table, pid_slot(pid)); }
+
+void small_name(weft_pid pid) {
+    static const char *const names[][3] = {
+        {"generation", "box", "state"}, {"generation'", "box'", "state'"}, {"generation\"", "box\"", "state\""}};
+    struct proc *proc = small_proc(pid);
+    const char *const *name = names[(pid_slot(pid) - 1) % 3];
+    chk_name(&proc->generation, name[0]);
+    chk_name(&proc->box.head, name[1]);
+    chk_name(&proc->state.word, name[2]);
+    chk_name(&proc->state.asked, "asked");
+}
+
+weft_pid small_spawn(const weft_behavior *behavior) {
+    weft_pid pid;
+    small_play(0);
+    int error = weft_spawn_step(&pid, behavior, NULL);
+    chk_assert(error == 0, "spawned in setup");
+    small_name(pid);
+    return pid;
+}
+
+struct worker *small_play(unsigned index) { return my_worker = small_worker(index); }
+
+void small_run_own(struct worker *worker) {
+    for (struct proc *proc; (proc = policy_pop(worker)) != NULL;)
+        step_run(worker, proc);
+}
+
+struct message *small_message(struct message *message, uint64_t tag) {
+    message->tag = tag;
+    message->from = WEFT_NOBODY;
+    message->type = WEFT_MESSAGE;
+    message->size = 0;
+    message->class = 0;
+    return message;
+}
+
+void small_end(void) { runtime_destroy(small); }

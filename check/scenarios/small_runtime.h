@@ -1,0 +1,44 @@
+/* A runtime for scenarios: the real structures and the real sources of the scheduler, with workers that the scenario's threads
+ * play, and nothing started.
+ *
+ *     static void setup(void) {
+ *         small_begin(POLICY_RING, 2, 4);             two workers, room for four processes
+ *         pid = small_spawn(&behavior);            its entry is in the queue of worker 0
+ *         proc = policy_pop(small_worker(0));      claimed
+ *     }
+ *     static void thread(void) { step_run(small_play(0), proc); }
+ *     static void finish(void) { small_end(); }    takes the runtime down: what is left over is a leak
+ *
+ * Not the real ones: threads, which the checker has none of to give, and the doors of foreign threads (sched/foreign.c), which are kept
+ * here, one lock each. A door is chosen by the number of the thread. */
+#ifndef WEFT_CHECK_SCENARIOS_SMALL_RUNTIME_H
+#define WEFT_CHECK_SCENARIOS_SMALL_RUNTIME_H
+
+#include "chk.h"
+#include "sched/sched.h"
+
+extern struct runtime *small;
+
+/* In setup. Names the cells that matter in traces. */
+void small_begin(enum policy_name policy, unsigned workers, unsigned processes);
+/* In setup: a new process, its entry in the queue of worker 0. */
+weft_pid small_spawn(const weft_behavior *behavior);
+struct proc *small_proc(weft_pid pid);
+/* In traces. small_spawn does it. */
+void small_name(weft_pid pid);
+
+static inline struct worker *small_worker(unsigned index) {
+    return atom_load_rlx(&small->workers[index]); /* rlx: made in setup */
+}
+/* The calling thread is this worker from now on. */
+struct worker *small_play(unsigned index);
+/* Runs what is in the worker's own queue, until it is empty. */
+void small_run_own(struct worker *worker);
+
+/* A message that belongs to the scenario: it is given back to a cache when it has been read, but is no block of the pool's. */
+struct message *small_message(struct message *message, uint64_t tag);
+
+/* In finish. */
+void small_end(void);
+
+#endif

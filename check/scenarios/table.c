@@ -1,0 +1,107 @@
+/* PID reuse, with the real send, spawn and end: no message reaches the slot's next tenant, none is lost silently.
+ *
+ * There is room for one process. Worker 0 runs the first tenant to its end and spawns the second into the same block; others send
+ * to the first one's PID. A message carries the number of the tenant that it is for. */
+#include "small_runtime.h"
+
+enum { SENDERS = 2 };
+
+SHARED struct message letters[SENDERS + 1];
+SHARED bool accepted[SENDERS + 1];
+static weft_pid first, second;
+SHARED unsigned second_read; /* messages that the second tenant was given; its own */
+
+struct tenant {
+    unsigned number;
+};
+
+static int tenant_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
+    (void)context, (void)method, (void)size;
+    ((struct tenant *)self)->number = *(const unsigned *)input;
+    return 0;
+}
+static int tenant_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    unsigned number = ((struct tenant *)self)->number;
+    for (size_t i = 0; i < count; i++) {
+        chk_assert(events[i].type == WEFT_MESSAGE && events[i].tag == number, "a message reaches the tenant it was sent to");
+        if (number == 2) second_read++;
+    }
+    weft_out_status(out, number == 1 ? WEFT_DONE : WEFT_IDLE);
+    return 0;
+}
+static const weft_behavior tenant = {.name = "tenant", .state_size = sizeof(struct tenant), .init = tenant_init, .step = tenant_step};
+
+static int spawn(weft_pid *pid, unsigned number) {
+    return weft_spawn_step(pid, &tenant, &(weft_spawn_options){.input = &number, .input_size = sizeof number});
+}
+
+static void set_up(void) {
+    small_begin(POLICY_RING, 3, 1);
+    small_play(0);
+    chk_assert(spawn(&first, 1) == 0, "room for one");
+    chk_assert(policy_pop(small_worker(0)) == small_proc(first), "it runs");
+    small_name(first);
+    second = WEFT_NOBODY;
+}
+
+static void send(unsigned letter, weft_pid to, uint64_t tag) {
+    struct worker *worker = small_play(1 + letter);
+    accepted[letter] = send_message(&worker->actor, worker, to, small_message(&letters[letter], tag)) == 0;
+    small_run_own(worker);
+}
+static void sender_one(void) { send(0, first, 1); }
+static void sender_two(void) { send(1, first, 1); }
+
+/* The first tenant's last step, and the second's first. Only what follows when the block could be had is of interest. */
+static void keeper(void) {
+    struct worker *worker = small_play(0);
+    step_run(worker, small_proc(first));
+    chk_assume(spawn(&second, 2) == 0);
+    chk_assert(pid_slot(second) == pid_slot(first) && second != first, "the same block, another PID");
+    small_run_own(worker);
+}
+
+/* Every message that was accepted has been given back, once: it was read, or cleaned up when its receiver ended. */
+static void all_accounted_for(void) {
+    unsigned back[SENDERS + 1] = {0};
+    for (unsigned w = 0; w < 3; w++)
+        for (struct pool_block *block = small_worker(w)->actor.cache.hot[0].first; block; block = block->next)
+            for (unsigned i = 0; i < SENDERS + 1; i++)
+                back[i] += (void *)block == &letters[i];
+    for (unsigned i = 0; i < SENDERS + 1; i++)
+        chk_assert(back[i] == accepted[i], "an accepted message is read or cleaned up once, a refused one stays the sender's");
+    chk_assert(mpsc_is_empty(&small_proc(second)->box), "nothing is left in the box of a process that sleeps");
+    small_end();
+}
+
+SCENARIO(table_reuse, .about = "a send || its receiver ends, the block gets its next tenant", .setup = set_up,
+         .threads = {sender_one, keeper}, .finish = all_accounted_for)
+SCENARIO(table_reuse_two, .about = "two sends || their receiver ends, the block gets its next tenant", .setup = set_up,
+         .threads = {sender_one, sender_two, keeper}, .finish = all_accounted_for)
+
+/* A cancel for the first tenant does not reach the second, whose request word is made new. */
+static void cancels_first(void) {
+    small_play(1);
+    weft_cancel(first);
+    small_run_own(small_worker(1));
+}
+SCENARIO(table_reuse_cancel, .about = "a cancel || its receiver ends, the block gets its next tenant (which would say so)",
+         .setup = set_up, .threads = {cancels_first, keeper}, .finish = all_accounted_for)
+
+/* The receiver sleeps; a sender wakes it and runs its last step, so that the block comes to the sender's own shelf, and from there, through
+ * the depot, to the thread that spawns. Another sender is on the way. */
+static void set_up_asleep(void) {
+    set_up();
+    state_park(&small_proc(first)->state, STATE_IDLE);
+}
+static void sends_ends_flushes(void) {
+    send(0, first, 1);
+    shelf_flush(&small_worker(1)->actor.shelf);
+}
+static void spawns(void) {
+    struct worker *worker = small_play(0);
+    chk_assume(spawn(&second, 2) == 0);
+    small_run_own(worker);
+}
+SCENARIO(table_reuse_elsewhere, .about = "a send that wakes its receiver, runs it to its end and flushes || a send || a spawn",
+         .setup = set_up_asleep, .threads = {sends_ends_flushes, sender_two, spawns}, .finish = all_accounted_for)
