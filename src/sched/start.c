@@ -80,7 +80,7 @@ int weft_start(weft_runtime **out, const weft_config *config) {
     unsigned got = atom_load_rlx(&runtime->wanted); /* rlx: written by this thread */
     if (got == 0) {
         runtime_destroy(runtime);
-        return WEFT_EAGAIN;
+        return error == WEFT_ENOMEM ? WEFT_ENOMEM : WEFT_EAGAIN;
     }
     if (error) fprintf(stderr, "weft: only %u of %u workers could be started: %s\n", got, workers, weft_strerror(error));
     *out = (weft_runtime *)runtime;

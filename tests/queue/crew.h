@@ -13,10 +13,6 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#if defined(__aarch64__)
-#include <asm/hwcap.h>
-#include <sys/auxv.h>
-#endif
 
 /* ---- Threads --------------------------------------------------------------------------------------------------- */
 
@@ -38,24 +34,9 @@ static inline void *crew_start(void *arg) {
     return NULL;
 }
 
-/* qemu-user (7.2, on x86-64) runs aarch64's stlr and ldar without a fence between them, so that two emulated threads on
- * two CPUs see store buffering between seq_cst accesses. There the threads stay on one CPU, where it cannot happen. The
- * emulator gives itself away by an implementer number that no hardware has. */
-static inline void crew_mind_emulator(void) {
-#if defined(__aarch64__)
-    uint64_t id = 1 << 24;
-    if (getauxval(AT_HWCAP) & HWCAP_CPUID) __asm__("mrs %0, midr_el1" : "=r"(id));
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    if ((id >> 24 & 0xff) == 0) EXPECT(sched_setaffinity(0, sizeof one, &one) == 0);
-#endif
-}
-
 /* Runs first(0) and rest(1) ... rest(count - 1) at once and waits for all. */
 static inline void crew_run(unsigned count, void (*first)(unsigned), void (*rest)(unsigned)) {
     struct crew_member members[CREW_MAX];
-    crew_mind_emulator();
     atom_store_sc(&crew_waiting, count);
     for (unsigned i = 0; i < count; i++) {
         members[i] = (struct crew_member){.work = i ? rest : first, .self = i};

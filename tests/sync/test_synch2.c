@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -401,26 +400,4 @@ TEST(synch2_stress_full_fences) {
     sys_fence_setup();
 }
 
-/* ---- Emulators --------------------------------------------------------------------------------------------------- */
-
-/* qemu-user (7.2, on x86-64) executes aarch64's stlr and ldar as a plain store and a plain load with no fence
- * between them: two emulated threads on two CPUs see store buffering where seq_cst forbids it, and nothing built on
- * seq_cst can work. So there the tests stay on one CPU. It gives itself away by an implementer number that no
- * hardware has. */
-#if defined(__aarch64__)
-static bool emulated(void) {
-    uint64_t id = 1 << 24;
-    if (getauxval(AT_HWCAP) & HWCAP_CPUID) __asm__("mrs %0, midr_el1" : "=r"(id));
-    return (id >> 24 & 0xff) == 0;
-}
-#else
-static bool emulated(void) { return false; }
-#endif
-
-int main(int argc, char **argv) {
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(sched_getcpu(), &one);
-    if (emulated() && sched_setaffinity(0, sizeof one, &one) != 0) perror("sched_setaffinity");
-    return test_main(argc, argv);
-}
+int main(int argc, char **argv) { return test_main(argc, argv); }

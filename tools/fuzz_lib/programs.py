@@ -58,7 +58,7 @@ class Program:
         self.cells = self.random.choice((2, 2, 3))
         self.written = [0] * 4   # stores a cell, so that there are not too many orders of them
         self.threads = []
-        shapes = {"plain": (self.mixture, self.mixture, self.cycle), "sc": (self.mixture, self.cycle, self.cycle),
+        shapes = {"plain": (self.mixture, self.mixture, self.cycle), "sc": (self.mixture, self.cycle, self.relay),
                   "light": (self.mixture, self.cycle), "race": (self.publication, self.publication, self.mixture),
                   "wait": (self.mixture,)}
         self.random.choice(shapes[kind])()
@@ -161,6 +161,17 @@ class Program:
                 body.append(self.fence())
             body.append(self.access((t + 1) % count, second, .06))
             self.threads.append(body)
+
+    def relay(self):
+        """seq_cst accesses at both ends of a release and an acquire, perhaps to the very cell that hands over, and a
+        thread that goes the other way round: what psc makes of happens-before."""
+        flag = self.random.randrange(3)
+        hand_over = self.store if self.chance(.7) else self.update
+        fence = self.fence() if self.chance(.15) else ""
+        self.threads = [[self.access(0, .8, .1), fence, hand_over(flag)],
+                        [f"SEE(atom_load_{self.random.choice(LOADS[1:])}(&c[{flag}]));", self.access(1, .3, .1)],
+                        [self.access(1, .8, .1), self.fence() if self.chance(.2) else "", self.access(0, .2, .1)]]
+        self.random.shuffle(self.threads)
 
     def publication(self):
         """Plain data behind a flag, perhaps passed on by a third thread, with whatever orders come."""

@@ -1,0 +1,162 @@
+/* Hand-off: the receiver runs at once on the sender's worker if it can be had, and once for each time that it was made ready.
+ *
+ * Givers are processes of their own, which end after their one step; the receiver is as in wake.c: it ends when it has seen all letters,
+ * and one that has not ended in the end has slept beside a letter. */
+#include "small_runtime.h"
+
+enum { GIVERS = 2, BOTH = 3 };
+
+static weft_pid receiver;
+static struct proc *giver[GIVERS];
+SHARED struct message letter; /* of those who only send */
+SHARED unsigned seen;         /* the receiver's: a bit for each letter */
+SHARED unsigned taken[GIVERS]; /* a giver's worker: was it given the receiver? */
+static unsigned wanted;
+
+static int receive_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self;
+    for (size_t i = 0; i < count; i++) {
+        chk_assert(!(seen & 1u << events[i].tag), "a message comes once");
+        seen |= 1u << events[i].tag;
+    }
+    weft_out_status(out, (seen & wanted) == wanted ? WEFT_DONE : WEFT_IDLE);
+    return 0;
+}
+static const weft_behavior receives = {.name = "receiver", .step = receive_step};
+
+/* The state is the letter's number. */
+struct giver {
+    unsigned letter;
+};
+static int give_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
+    (void)context, (void)method, (void)size;
+    ((struct giver *)self)->letter = *(const unsigned *)input;
+    return 0;
+}
+static int give_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)events, (void)count;
+    int error = weft_out_handoff(out, receiver, ((struct giver *)self)->letter, NULL, 0);
+    chk_assert(error == 0, "the receiver lives, for it has not seen this letter");
+    weft_out_status(out, WEFT_DONE);
+    return 0;
+}
+static const weft_behavior gives = {.name = "giver", .state_size = sizeof(struct giver), .init = give_init, .step = give_step};
+
+/* ---- setup -------------------------------------------------------------------------------------------------------- */
+
+static struct proc *claimed(void) {
+    struct proc *proc = policy_pop(small_worker(0));
+    chk_assert(proc != NULL, "it can be claimed");
+    return proc;
+}
+
+/* Givers claimed; the receiver, claimed too. Each worker has memory for its messages. */
+static void set_up(enum policy_name policy, unsigned givers) {
+    small_begin(policy, 4, 4);
+    wanted = 1u << givers | ((1u << givers) - 1);
+    for (unsigned i = 0; i < GIVERS; i++) {
+        weft_pid pid;
+        small_play(0);
+        chk_assert(weft_spawn_step(&pid, &gives, &(weft_spawn_options){.input = &i, .input_size = sizeof i}) == 0, "spawned");
+        giver[i] = claimed();
+        pool_refill(&small_worker(i + 1)->actor.cache, 0);
+    }
+    receiver = small_spawn(&receives);
+    chk_assert(claimed() == small_proc(receiver), "it runs");
+    small_message(&letter, givers);
+}
+static void only_givers(unsigned givers) { wanted = (1u << givers) - 1; }
+
+static void runs(enum policy_name policy, unsigned givers, bool and_letter) {
+    set_up(policy, givers);
+    if (!and_letter) only_givers(givers);
+}
+static void sleeps(enum policy_name policy, unsigned givers, bool and_letter) {
+    runs(policy, givers, and_letter);
+    state_park(&small_proc(receiver)->state, STATE_IDLE);
+}
+/* In the queue of worker 0. */
+static void is_ready(enum policy_name policy, unsigned givers, bool and_letter) {
+    runs(policy, givers, and_letter);
+    ready(small, small_worker(0), small_proc(receiver), state_yield(&small_proc(receiver)->state), READY_YIELDED);
+}
+
+/* ---- threads ------------------------------------------------------------------------------------------------------ */
+
+static void runs_receiver(void) {
+    struct worker *worker = small_play(0);
+    step_run(worker, small_proc(receiver));
+    small_run_own(worker);
+}
+static void runs_queue(void) { small_run_own(small_play(0)); }
+
+static void give(unsigned i) {
+    struct worker *worker = small_play(1 + i);
+    step_run(worker, giver[i]);
+    taken[i] = (unsigned)atom_load_rlx(&worker->actor.counters.handoffs);
+    small_run_own(worker);
+}
+static void gives_0(void) { give(0); }
+static void gives_1(void) { give(1); }
+static void sends(void) {
+    struct worker *worker = small_play(3);
+    chk_assert(send_message(&worker->actor, worker, receiver, &letter) == 0, "the receiver lives, for it has not seen this letter");
+    small_run_own(worker);
+}
+static void steals(void) {
+    struct worker *worker = small_play(3);
+    bool busy = false;
+    struct proc *stolen = policy_steal(worker, small_worker(0), true, &busy);
+    if (stolen) step_run(worker, stolen);
+    small_run_own(worker);
+}
+
+static void has_ended(void) {
+    for (unsigned w = 0; w < 4; w++)
+        small_run_own(small_play(w));
+    chk_assert(state_of(atom_load_rlx(&small_proc(receiver)->state.word)) == STATE_COMPLETE,
+               "it does not sleep beside what it waits for");
+    chk_assert(seen == wanted, "everything came, once");
+    small_end();
+}
+static void was_taken(void) {
+    chk_assert(taken[0] == 1, "a receiver that sleeps, or lies in a queue, is had");
+    has_ended();
+}
+
+#define HANDOFF(id, state, policy, givers, and_letter, finish_with, ...)                                               \
+    static void id##_setup(void) { state(policy, givers, and_letter); }                                                \
+    SCENARIO(id, .setup = id##_setup, .finish = finish_with, __VA_ARGS__)
+
+HANDOFF(handoff_asleep, sleeps, POLICY_RING, 1, false, was_taken, .about = "to one that sleeps: it runs now", .threads = {gives_0})
+HANDOFF(handoff_asleep_line, sleeps, POLICY_LINE, 1, false, was_taken, .about = "the same, policy line", .threads = {gives_0})
+HANDOFF(handoff_queued, is_ready, POLICY_RING, 1, false, was_taken, .about = "to one in another worker's queue: it runs now",
+        .threads = {gives_0})
+HANDOFF(handoff_queued_line, is_ready, POLICY_LINE, 1, false, was_taken, .about = "the same, policy line", .threads = {gives_0})
+
+HANDOFF(handoff_park, runs, POLICY_RING, 1, true, has_ended, .about = "the receiver parks || a hand-off || a send",
+        .threads = {runs_receiver, gives_0, sends})
+HANDOFF(handoff_park_line, runs, POLICY_LINE, 1, true, has_ended, .about = "the same, policy line",
+        .threads = {runs_receiver, gives_0, sends})
+HANDOFF(handoff_park_two, runs, POLICY_RING, 2, false, has_ended, .about = "the receiver parks || two hand-offs",
+        .threads = {runs_receiver, gives_0, gives_1})
+HANDOFF(handoff_park_two_line, runs, POLICY_LINE, 2, false, has_ended, .about = "the same, policy line",
+        .threads = {runs_receiver, gives_0, gives_1})
+
+HANDOFF(handoff_ready, is_ready, POLICY_RING, 1, false, has_ended, .about = "the receiver is taken from its queue || a hand-off",
+        .threads = {runs_queue, gives_0})
+HANDOFF(handoff_ready_line, is_ready, POLICY_LINE, 1, false, has_ended, .about = "the same, policy line",
+        .threads = {runs_queue, gives_0})
+HANDOFF(handoff_steal, is_ready, POLICY_RING, 1, false, has_ended, .about = "a thief takes the receiver || a hand-off",
+        .threads = {steals, gives_0})
+HANDOFF(handoff_steal_line, is_ready, POLICY_LINE, 1, false, has_ended, .about = "the same, policy line", .threads = {steals, gives_0})
+HANDOFF(handoff_steal_two_line, is_ready, POLICY_LINE, 2, false, has_ended,
+        .about = "a thief takes the receiver || two hand-offs, policy line", .threads = {steals, gives_0, gives_1})
+HANDOFF(handoff_ready_send_line, is_ready, POLICY_LINE, 1, true, has_ended,
+        .about = "the receiver is taken from its queue || a hand-off || a send, policy line", .threads = {runs_queue, gives_0, sends})
+HANDOFF(handoff_asleep_send, sleeps, POLICY_RING, 1, true, has_ended, .about = "a hand-off || a send to one that sleeps",
+        .threads = {gives_0, sends})
+HANDOFF(handoff_asleep_send_line, sleeps, POLICY_LINE, 1, true, has_ended,
+        .about = "the same, policy line: who wakes has the right to queue, and nobody else to claim", .threads = {gives_0, sends})
+HANDOFF(handoff_asleep_two_send_line, sleeps, POLICY_LINE, 2, true, has_ended,
+        .about = "two hand-offs || a send to one that sleeps, policy line", .threads = {gives_0, gives_1, sends})

@@ -1,0 +1,177 @@
+/* A process goes to sleep while messages and cancellations come for it: real send, step, mailbox, state word and run queues.
+ *
+ * One process, which ends when it has seen all that it waits for. Whoever is told to make it ready puts it into the queue of its own
+ * worker, and runs what is in that queue before it ends. What is left in a queue then, finish runs. So a process that has not
+ * ended has slept beside a message. Its private data is plain: run by two at once it is a race. */
+#include "small_runtime.h"
+
+enum { LETTERS = 3, CANCELLED = 1 << LETTERS };
+
+SHARED struct message letters[LETTERS];
+static weft_pid pid;
+static struct proc *proc;
+static unsigned wanted;           /* a bit for each letter, and CANCELLED */
+static enum weft_status sleeps_as;
+SHARED unsigned seen; /* likewise; belongs to the process */
+SHARED unsigned last; /* the last letter seen; likewise */
+
+static int reader_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self;
+    for (size_t i = 0; i < count; i++) {
+        unsigned bit = events[i].type == WEFT_CANCEL ? CANCELLED : 1u << events[i].tag;
+        chk_assert(!(seen & bit), "an event comes once");
+        seen |= bit;
+        last = (unsigned)events[i].tag;
+    }
+    weft_out_status(out, (seen & wanted) == wanted ? WEFT_DONE : sleeps_as);
+    return 0;
+}
+static const weft_behavior reader = {.name = "reader", .step = reader_step};
+
+/* ---- setup -------------------------------------------------------------------------------------------------------- */
+
+static void set_up(enum policy_name policy, unsigned wants) {
+    small_begin(policy, 4, 4);
+    wanted = wants;
+    sleeps_as = WEFT_IDLE;
+    pid = small_spawn(&reader);
+    proc = small_proc(pid);
+    for (unsigned i = 0; i < LETTERS; i++)
+        small_message(&letters[i], i);
+}
+/* It runs: thread 0 has claimed it. */
+static void set_up_running(enum policy_name policy, unsigned wants) {
+    set_up(policy, wants);
+    struct proc *claimed = policy_pop(small_worker(0));
+    chk_assert(claimed == proc, "it can be claimed");
+}
+static void running_one(void) { set_up_running(POLICY_RING, 1); }
+static void running_one_blocked(void) {
+    set_up_running(POLICY_RING, 1);
+    sleeps_as = WEFT_BLOCKED;
+}
+static void running_two(void) { set_up_running(POLICY_RING, 3); }
+static void running_cancel(void) { set_up_running(POLICY_RING, CANCELLED); }
+static void running_one_cancel(void) { set_up_running(POLICY_RING, 1 | CANCELLED); }
+static void running_one_deque(void) { set_up_running(POLICY_DEQUE, 1); }
+static void running_one_line(void) { set_up_running(POLICY_LINE, 1); }
+static void running_two_line(void) { set_up_running(POLICY_LINE, 3); }
+static void running_one_cancel_line(void) { set_up_running(POLICY_LINE, 1 | CANCELLED); }
+static void ready_one(void) { set_up(POLICY_RING, 1); }
+static void ready_one_line(void) { set_up(POLICY_LINE, 1); }
+
+/* ---- threads ------------------------------------------------------------------------------------------------------ */
+
+static void runs(void) {
+    struct worker *worker = small_play(0);
+    step_run(worker, proc);
+    small_run_own(worker);
+}
+static void runs_queue(void) { small_run_own(small_play(0)); }
+
+static void send(unsigned letter) {
+    struct worker *worker = small_play(1 + letter);
+    int error = send_message(&worker->actor, worker, pid, &letters[letter]);
+    chk_assert(error == 0, "it lives, for it has not seen this letter");
+    small_run_own(worker);
+}
+static void sends_0(void) { send(0); }
+static void sends_1(void) { send(1); }
+/* By a door, and so by the global queue. */
+static void sends_from_outside(void) {
+    unsigned door;
+    struct actor *actor = foreign_enter(small->instance, &door);
+    int error = send_message(actor, NULL, pid, &letters[0]);
+    foreign_leave(small->instance, door);
+    chk_assert(error == 0, "it lives, for it has not seen this letter");
+}
+
+static void cancels(void) {
+    struct worker *worker = small_play(3);
+    chk_assert(weft_cancel(pid) == 0, "it lives, for it was not cancelled");
+    small_run_own(worker);
+}
+static void cancels_too(void) {
+    struct worker *worker = small_play(2);
+    weft_cancel(pid);
+    small_run_own(worker);
+}
+static void steals(void) {
+    struct worker *worker = small_play(3);
+    bool busy = false;
+    struct proc *stolen = policy_steal(worker, small_worker(0), true, &busy);
+    if (stolen) step_run(worker, stolen);
+    small_run_own(worker);
+}
+
+static void has_ended(void) {
+    for (unsigned w = 0; w < 4; w++)
+        small_run_own(small_play(w));
+    for (struct proc *left; (left = find_global_one(small_worker(0))) != NULL;)
+        step_run(small_play(0), left);
+    chk_assert(state_of(atom_load_rlx(&proc->state.word)) == STATE_COMPLETE, "it does not sleep beside what it waits for");
+    chk_assert(seen == wanted, "everything came, once");
+    small_end();
+}
+
+SCENARIO(wake_send, .about = "a step and a park || a send", .setup = running_one, .threads = {runs, sends_0}, .finish = has_ended)
+SCENARIO(wake_send_blocked, .about = "the same, parked as Blocked", .setup = running_one_blocked, .threads = {runs, sends_0},
+         .finish = has_ended)
+SCENARIO(wake_send_deque, .about = "a step and a park || a send, policy deque: by the global queue", .setup = running_one_deque,
+         .threads = {runs, sends_0}, .finish = has_ended)
+SCENARIO(wake_send_line, .about = "a step and a park || a send, policy line", .setup = running_one_line,
+         .threads = {runs, sends_0}, .finish = has_ended)
+SCENARIO(wake_send_foreign, .about = "a step and a park || a send from outside", .setup = running_one,
+         .threads = {runs, sends_from_outside}, .finish = has_ended)
+SCENARIO(wake_send_two, .about = "a step and a park || two sends", .setup = running_two, .threads = {runs, sends_0, sends_1},
+         .finish = has_ended)
+SCENARIO(wake_send_two_line, .about = "the same, policy line", .setup = running_two_line, .threads = {runs, sends_0, sends_1},
+         .finish = has_ended)
+SCENARIO(wake_ready, .about = "a ready process is taken from its queue, runs, parks || a send", .setup = ready_one,
+         .threads = {runs_queue, sends_0}, .finish = has_ended)
+SCENARIO(wake_ready_steal, .about = "the same || a thief", .setup = ready_one, .threads = {runs_queue, sends_0, steals},
+         .finish = has_ended)
+SCENARIO(wake_ready_steal_line, .about = "the same, policy line", .setup = ready_one_line,
+         .threads = {runs_queue, sends_0, steals}, .finish = has_ended)
+
+SCENARIO(wake_cancel, .about = "a step and a park || a cancel", .setup = running_cancel, .threads = {runs, cancels},
+         .finish = has_ended)
+SCENARIO(wake_cancel_two, .about = "a step and a park || two cancels: one event", .setup = running_cancel,
+         .threads = {runs, cancels_too, cancels_too}, .finish = has_ended)
+SCENARIO(wake_send_cancel, .about = "a step and a park || a send || a cancel", .setup = running_one_cancel,
+         .threads = {runs, sends_0, cancels}, .finish = has_ended)
+SCENARIO(wake_send_cancel_line, .about = "the same, policy line", .setup = running_one_cancel_line,
+         .threads = {runs, sends_0, cancels}, .finish = has_ended)
+
+/* ---- more messages than a step is given at once ------------------------------------------------------------------- */
+
+/* Two are in the mailbox, which is one step's fill; the process is ready. */
+static void ready_full(void) {
+    set_up(POLICY_RING, 7);
+    struct worker *worker = small_play(1);
+    for (unsigned i = 0; i < 2; i++)
+        chk_assert(send_message(&worker->actor, worker, pid, &letters[i]) == 0, "sent in setup");
+}
+static void sends_2(void) { send(2); }
+static void in_order(void) {
+    chk_assert(last == 2, "what was put back comes before what came later");
+    has_ended();
+}
+SCENARIO(wake_full_batch, .about = "a step takes a full batch and parks || a send that finds earlier ones not taken yet",
+         .setup = ready_full, .threads = {runs_queue, sends_2}, .finish = in_order)
+
+/* Three are there: the step is given two and puts one back; then comes a fourth. */
+SHARED struct message fourth;
+static void ready_overfull(void) {
+    ready_full();
+    struct worker *worker = small_play(1);
+    chk_assert(send_message(&worker->actor, worker, pid, &letters[2]) == 0, "sent in setup");
+    wanted = 7 | 1 << 4;
+}
+static void sends_fourth(void) {
+    struct worker *worker = small_play(1);
+    chk_assert(send_message(&worker->actor, worker, pid, small_message(&fourth, 4)) == 0, "it lives");
+    small_run_own(worker);
+}
+SCENARIO(wake_overfull_batch, .about = "a step puts one message back and is queued again || a send", .setup = ready_overfull,
+         .threads = {runs_queue, sends_fourth}, .finish = has_ended)
