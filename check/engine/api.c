@@ -137,7 +137,6 @@ static int futex_wait_alone(struct futex *futex, atom_u32 *word, uint32_t expect
 static int futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline) {
     if (run.current == 0) run_violation(CHK_DEADLOCK, "setup or finish sleeps on a futex");
     struct futex *futex = futex_of(word);
-    memory_touch((uintptr_t)word, PC);
     if (!futex_several) {
         unsigned *sleeper = &futex_sleeper[futex - futexes];
         if (*sleeper != 0 && *sleeper != run.current) {
@@ -172,10 +171,10 @@ static int futex_wake(atom_u32 *word, uint32_t count) {
 }
 
 static uint64_t now(void) { return 0; }
-static void *alloc(size_t size) { return memory_alloc(size, PC); }
+static void *alloc(size_t size) { return memory_alloc(size); }
 static void release(void *memory, size_t size) {
     (void)size;
-    if (memory) memory_free(memory, PC);
+    if (memory) memory_free(memory);
 }
 static int thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
     (void)thread, (void)entry, (void)arg;

@@ -5,10 +5,7 @@
 
 #define PC ((uintptr_t)__builtin_return_address(0))
 
-static inline unsigned touch(const volatile void *address, unsigned size, uintptr_t pc) {
-    memory_touch((uintptr_t)address, pc);
-    return memory_cell((uintptr_t)address, size);
-}
+static inline unsigned cell_at(const volatile void *address, unsigned size) { return memory_cell((uintptr_t)address, size); }
 
 void __tsan_init(void);
 void __tsan_init(void) {}
@@ -20,7 +17,7 @@ void __tsan_func_exit(void) {}
 #define PLAIN(name, size, write)                                                                                       \
     void __tsan_##name(void *address);                                                                                 \
     void __tsan_##name(void *address) {                                                                                \
-        if (run.current != 0) memory_plain((uintptr_t)address, size, write, PC);                                       \
+        if (run.current != 0) memory_plain((uintptr_t)address, size, write);                                       \
     }
 PLAIN(read1, 1, false)
 PLAIN(read2, 2, false)
@@ -55,18 +52,18 @@ PLAIN(volatile_write8, 8, true)
 
 void __tsan_read_range(void *address, size_t size);
 void __tsan_read_range(void *address, size_t size) {
-    if (run.current != 0) memory_plain((uintptr_t)address, (unsigned)size, false, PC);
+    if (run.current != 0) memory_plain((uintptr_t)address, (unsigned)size, false);
 }
 void __tsan_write_range(void *address, size_t size);
 void __tsan_write_range(void *address, size_t size) {
-    if (run.current != 0) memory_plain((uintptr_t)address, (unsigned)size, true, PC);
+    if (run.current != 0) memory_plain((uintptr_t)address, (unsigned)size, true);
 }
 
 #define RMW(bits, name, operation, direct)                                                                             \
     uint##bits##_t __tsan_atomic##bits##_##name(volatile uint##bits##_t *a, uint##bits##_t v, int order);              \
     uint##bits##_t __tsan_atomic##bits##_##name(volatile uint##bits##_t *a, uint##bits##_t v, int order) {             \
         if (run.current == 0) return direct(a, v, __ATOMIC_SEQ_CST);                                                   \
-        return (uint##bits##_t)run_rmw(touch(a, bits / 8, PC), operation, v, 0, (enum order)order, O_RLX, PC);         \
+        return (uint##bits##_t)run_rmw(cell_at(a, bits / 8), operation, v, 0, (enum order)order, O_RLX, PC);         \
     }
 
 #define CAS(bits, name)                                                                                                \
@@ -77,7 +74,7 @@ void __tsan_write_range(void *address, size_t size) {
         if (run.current == 0)                                                                                          \
             return __atomic_compare_exchange_n(a, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                 \
         uint##bits##_t wanted = *expected;                                                                             \
-        *expected = (uint##bits##_t)run_rmw(touch(a, bits / 8, PC), OP_CAS, v, wanted, (enum order)success,            \
+        *expected = (uint##bits##_t)run_rmw(cell_at(a, bits / 8), OP_CAS, v, wanted, (enum order)success,            \
                                             (enum order)failure, PC);                                                  \
         return *expected == wanted;                                                                                    \
     }
@@ -86,14 +83,14 @@ void __tsan_write_range(void *address, size_t size) {
     uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *a, int order);                            \
     uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *a, int order) {                           \
         if (run.current == 0) return *a;                                                                               \
-        return (uint##bits##_t)run_load(touch(a, bits / 8, PC), (enum order)order, PC);                                \
+        return (uint##bits##_t)run_load(cell_at(a, bits / 8), (enum order)order, PC);                                \
     }                                                                                                                  \
     void __tsan_atomic##bits##_store(volatile uint##bits##_t *a, uint##bits##_t v, int order);                         \
     void __tsan_atomic##bits##_store(volatile uint##bits##_t *a, uint##bits##_t v, int order) {                        \
         if (run.current == 0)                                                                                          \
             *a = v;                                                                                                    \
         else                                                                                                           \
-            run_store(touch(a, bits / 8, PC), (enum order)order, v, PC);                                               \
+            run_store(cell_at(a, bits / 8), (enum order)order, v, PC);                                               \
     }                                                                                                                  \
     RMW(bits, exchange, OP_SWAP, __atomic_exchange_n)                                                                  \
     RMW(bits, fetch_add, OP_ADD, __atomic_fetch_add)                                                                   \

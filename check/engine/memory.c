@@ -113,7 +113,6 @@ enum { ARENA_SIZE = 64 * 1024, GRAIN = 64, GRAINS = ARENA_SIZE / GRAIN, BLOCKS =
 struct block {
     uintptr_t address;
     size_t size;
-    uint32_t pc;
     bool freed;
 };
 static struct block blocks[BLOCKS];
@@ -128,7 +127,7 @@ static struct block *block_of(uintptr_t address) {
     return number ? &blocks[number - 1] : NULL;
 }
 
-void *memory_alloc(size_t size, uintptr_t pc) {
+void *memory_alloc(size_t size) {
     unsigned t = run.current, grains = (unsigned)((size + GRAIN - 1) / GRAIN);
     if (block_count == BLOCKS || arena_used[t] + grains > GRAINS) {
         fprintf(stderr, "weft check: %s allocates more than the checker's heap holds\n", run.scenario->name);
@@ -136,24 +135,22 @@ void *memory_alloc(size_t size, uintptr_t pc) {
     }
     unsigned first = t * GRAINS + arena_used[t];
     arena_used[t] += grains ? grains : 1;
-    blocks[block_count] = (struct block){(uintptr_t)arenas + (uintptr_t)first * GRAIN, size, (uint32_t)pc, false};
+    blocks[block_count] = (struct block){(uintptr_t)arenas + (uintptr_t)first * GRAIN, size, false};
     for (unsigned i = 0; i < grains; i++)
         grain_block[first + i] = (uint16_t)(block_count + 1);
     return (void *)blocks[block_count++].address;
 }
 
-const void *memory_leak(size_t *size, uintptr_t *pc) {
+const void *memory_leak(size_t *size) {
     for (unsigned i = 0; i < block_count; i++)
         if (!blocks[i].freed) {
             *size = blocks[i].size;
-            *pc = blocks[i].pc;
             return (const void *)blocks[i].address;
         }
     return NULL;
 }
 
-void memory_touch(uintptr_t address, uintptr_t pc) {
-    (void)pc;
+void memory_touch(uintptr_t address) {
     const struct block *block = block_of(address);
     if (block && block->freed) {
         char name[64];
@@ -234,8 +231,8 @@ static per_byte byte_mask(unsigned from, unsigned to) {
     return bytes;
 }
 
-void memory_plain(uintptr_t address, unsigned size, bool write, uintptr_t pc) {
-    memory_touch(address, pc);
+void memory_plain(uintptr_t address, unsigned size, bool write) {
+    memory_touch(address);
     vclock clock = run_clock();
     for (uintptr_t word = address & ~(uintptr_t)7; word < address + size; word += 8) {
         unsigned from = address > word ? (unsigned)(address - word) : 0;
@@ -245,8 +242,7 @@ void memory_plain(uintptr_t address, unsigned size, bool write, uintptr_t pc) {
 }
 
 /* A free is a write to the whole block: every access so far must be ordered before it. */
-void memory_free(void *address, uintptr_t pc) {
-    (void)pc;
+void memory_free(void *address) {
     struct block *block = block_of((uintptr_t)address);
     if (!block || block->address != (uintptr_t)address)
         run_violation(CHK_DOUBLE_FREE, "free of %p, which is not the start of a block", address);

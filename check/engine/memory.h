@@ -22,17 +22,17 @@ void memory_new_run(void);
 /* The cell at this address, made known by its first access. */
 unsigned memory_cell(uintptr_t address, unsigned size);
 /* Where the current thread reaches a cell: use after free? */
-void memory_touch(uintptr_t address, uintptr_t pc);
+void memory_touch(uintptr_t address);
 /* A plain access by the current thread: use after free, race? */
-void memory_plain(uintptr_t address, unsigned size, bool write, uintptr_t pc);
+void memory_plain(uintptr_t address, unsigned size, bool write);
 
 /* The last value of each cell to plain memory, for finish. */
 void memory_flush(struct graph *g);
 
-void *memory_alloc(size_t size, uintptr_t pc);
-void memory_free(void *block, uintptr_t pc);
-/* A block nobody freed, or NULL; its allocator's pc. */
-const void *memory_leak(size_t *size, uintptr_t *pc);
+void *memory_alloc(size_t size);
+void memory_free(void *block);
+/* A block nobody freed, or NULL. */
+const void *memory_leak(size_t *size);
 
 /* A readable name for an address. */
 const char *memory_name(uintptr_t address, char *buffer, size_t room);

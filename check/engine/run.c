@@ -106,6 +106,7 @@ static struct event *next_recorded(enum kind kind, unsigned cell, bool same_step
             self->state = RUN_NEEDS_WRITE;
             to_host();
         }
+        if (kind <= K_WRITE) memory_touch(cells[cell].address);
         self->at++;
         return e;
     }
@@ -114,6 +115,7 @@ static struct event *next_recorded(enum kind kind, unsigned cell, bool same_step
         to_host();
         run.extending = t;
     }
+    if (kind <= K_WRITE) memory_touch(cells[cell].address); /* only now: others may have run since the thread got here */
     if (g->count[t] >= E_MAX - 1) leave_run(RUN_TOO_LONG);
     return NULL;
 }
@@ -292,9 +294,7 @@ static void finish(void) {
     memory_flush(run.graph);
     if (run.scenario->finish) run.scenario->finish();
     size_t size;
-    uintptr_t pc;
-    const void *leak = memory_leak(&size, &pc);
-    if (leak) run_violation(CHK_LEAK, "a block of %zu bytes was never freed", size);
+    if (memory_leak(&size)) run_violation(CHK_LEAK, "a block of %zu bytes was never freed", size);
 }
 
 enum run_end run_once(const struct chk_scenario *scenario, struct graph *g, const struct strategy *strategy) {

@@ -46,6 +46,14 @@ SCENARIO(heap_one_owner, .about = "a block taken by a swap has one owner, who fr
 SCENARIO(heap_use_after_free, .about = "a block is looked at while another thread frees it", .setup = one_block,
          .threads = {take_and_free, look}, .flawed_in = CHK_ALL, .flaw = CHK_USE_AFTER_FREE)
 
+/* The same with a single atomic access and a free that nothing orders, neither in any sequence of events. */
+static struct block *known;
+static void known_block(void) { known = block_new(2); }
+static void look_at_known(void) { atom_load_sc(&known->holders); }
+static void free_known(void) { block_free(known); }
+SCENARIO(heap_use_beside_free, .about = "an atomic access and a free with nothing between them", .setup = known_block,
+         .threads = {look_at_known, free_known}, .flawed_in = CHK_ALL, .flaw = CHK_USE_AFTER_FREE)
+
 static void free_what_is_there(void) {
     struct block *b = atom_load_acq(&slot);
     if (b) {
