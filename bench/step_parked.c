@@ -3,7 +3,7 @@
 #include "base/atom.h"
 #include "bench/trial.h"
 
-enum { PARKED_BURST = 128 };
+enum { PARKED_BURST = 32 };
 
 static uint64_t processes;
 static atom_u64 parked; /* how many have had their message */

@@ -33,6 +33,7 @@ static unsigned change_at[3], step_number, steps_seen;
 
 /* By graph or by string. */
 static const struct graph *target;
+static unsigned violator; /* goes on when the target has nothing more: its next access was the violation */
 static const char *string, *string_error;
 static char letter;
 static struct trace *trace_out;
@@ -239,7 +240,13 @@ static unsigned pick_by_graph(struct graph *g, unsigned threads) {
         if (e->kind == K_READ && eid_thread(e->rf) != 0 && g->count[eid_thread(e->rf)] <= eid_index(e->rf)) continue;
         return last_thread = t;
     }
-    return 0;
+    unsigned t = violator;
+    violator = 0;
+    if (t == 0 || !(threads & 1u << t)) return 0;
+    size_t length = strlen(trace_out->string);
+    trace_out->string[length] = (char)('0' + t - 1);
+    trace_out->string[length + 1] = 0;
+    return t;
 }
 
 static unsigned pick_by_string(unsigned threads) {
@@ -302,6 +309,7 @@ static bool search_run(const struct chk_scenario *scenario, struct graph *g, str
     if (end == RUN_VIOLATION) {
         result->verdict = V_VIOLATION;
         result->flaw = run.flaw;
+        result->violator = run.violator;
         memcpy(result->what, run.what, sizeof result->what);
         return false;
     }
@@ -360,12 +368,13 @@ void search_forward(const struct chk_scenario *scenario, const struct search_lim
 
 /* ---- following -------------------------------------------------------------------------------------------------- */
 
-enum run_end forward_follow(const struct chk_scenario *scenario, const struct graph *graph, struct graph *out,
+enum run_end forward_follow(const struct chk_scenario *scenario, const struct search_result *violation, struct graph *out,
                             struct trace *trace) {
     *trace = (struct trace){.string = {futex_several ? '*' : 0}};
     trace_out = trace;
     way = BY_GRAPH;
-    target = graph;
+    target = violation->graph;
+    violator = violation->violator;
     forward.retry = false;
     enum run_end end = run_forward(scenario, out);
     trace_out = NULL;

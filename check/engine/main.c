@@ -90,10 +90,10 @@ void search_progress(const struct chk_scenario *scenario, const struct search_re
             (unsigned long)(result->complete + result->blocked));
 }
 
-static void show_violation(const struct chk_scenario *scenario, struct graph *graph) {
+static void show_violation(const struct chk_scenario *scenario, const struct search_result *violation) {
     static struct graph again;
     static struct trace trace;
-    forward_follow(scenario, graph, &again, &trace);
+    forward_follow(scenario, violation, &again, &trace);
     report_trace(scenario, &again, &trace);
 }
 
@@ -148,7 +148,7 @@ static bool check_one(const struct chk_scenario *s, unsigned which, const struct
                (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec),
                (unsigned long)result.complete, (unsigned long)result.blocked, (unsigned long)result.discarded);
     printf("\n");
-    if (result.verdict == V_VIOLATION && (!good || options->show)) show_violation(s, result.graph);
+    if (result.verdict == V_VIOLATION && (!good || options->show)) show_violation(s, &result);
     fflush(stdout);
     if (options->limits.oracle && !oracle_agrees(s, options, &result)) good = false;
     return good;

@@ -68,6 +68,7 @@ void run_violation(enum chk_flaw flaw, const char *format, ...) {
     vsnprintf(run.what, sizeof run.what, format, arguments);
     va_end(arguments);
     run.flaw = flaw;
+    run.violator = run.current;
     leave_run(RUN_VIOLATION);
     abort();
 }
@@ -314,6 +315,7 @@ enum run_end run_once(const struct chk_scenario *scenario, struct graph *g, cons
     run.end = RUN_COMPLETE;
     run.flaw = CHK_NONE;
     run.what[0] = 0;
+    run.violator = 0;
     run.threads = 0;
     memset(run.thread, 0, sizeof run.thread);
     memory_new_run();

@@ -53,6 +53,7 @@ struct run {
     enum run_end end;
     bool stop;
     enum chk_flaw flaw;
+    unsigned violator; /* the thread that was running; 0: none */
     char what[400];
 };
 extern struct run run;

@@ -192,6 +192,7 @@ static int judge_run(const struct search_limits *limits, struct search_result *r
     case RUN_VIOLATION:
         result->verdict = V_VIOLATION;
         result->flaw = run.flaw;
+        result->violator = run.violator;
         memcpy(result->what, run.what, sizeof result->what);
         return 1;
     case RUN_TOO_LONG:

@@ -21,6 +21,7 @@ struct search_result {
     enum chk_flaw flaw;
     char what[400];
     struct graph *graph; /* the violating one, owned by the search; valid until the next */
+    unsigned violator;   /* the thread that was running, or 0 */
     const char *capped_by;
 };
 
@@ -38,7 +39,7 @@ struct trace {
     unsigned steps;
     char string[4 * T_MAX * E_MAX];
 };
-enum run_end forward_follow(const struct chk_scenario *scenario, const struct graph *graph, struct graph *out,
+enum run_end forward_follow(const struct chk_scenario *scenario, const struct search_result *violation, struct graph *out,
                             struct trace *trace);
 /* NULL, or what is wrong with the string. */
 const char *forward_replay(const struct chk_scenario *scenario, const char *steps, struct graph *out,
