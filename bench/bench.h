@@ -7,13 +7,13 @@
  *     }
  *     BENCH(queue_ring, .name = "queue.ring", .about = "push and pop by the owner", .n = 20000000, .run = run)
  *
- * Each run happens in a process of its own, so runs do not share a heap, a cache state or a peak of memory, and a crash
- * is one failed line. The printed line is the median of the runs by time:
+ * Each run happens in a process of its own, so runs do not share a heap, a cache state or a peak of memory, and a
+ * crash is one failed line. The printed line is the median of the runs by time:
  *
  *     weft NAME kind=K policy=P workers=W n=N s=0.1234 ns_op=12.3 rss_kb=1234 min=0.1200 max=0.1300 key=value...
  *
- * A name is `part` or `group.part`; a group's name selects all of it. Choose n so that a run takes 0.1 to 0.3 s. Those that
- * measure processes share bench/trial.h. */
+ * A name is `part` or `group.part`; a group's name selects all of it. Choose n so that a run takes 0.1 to 0.3 s.
+ * Those that measure processes share bench/trial.h. */
 #ifndef WEFT_BENCH_BENCH_H
 #define WEFT_BENCH_BENCH_H
 

@@ -1,5 +1,5 @@
-/* fanin: a hundred processes send to one, n messages in all. A sender sends FANIN_BURST messages, lets others have a turn,
- * and goes on. */
+/* fanin: a hundred processes send to one, n messages in all. A sender sends FANIN_BURST messages, lets others have a
+ * turn, and goes on. */
 #include "bench/trial.h"
 
 enum { SENDERS = 100, FANIN_BURST = 16 };

@@ -1,5 +1,6 @@
-/* idle: a burst of work, then nothing. Counts the context switches of all threads but the measuring one over five seconds, after
- * one second in which they may settle: a runtime without work must not wake up at all. The time is that of the burst. */
+/* idle: a burst of work, then nothing. Counts the context switches of all threads but the measuring one over five
+ * seconds, after one second in which they may settle: a runtime without work must not wake up at all. The time is
+ * that of the burst. */
 #define _GNU_SOURCE
 #include "bench/trial.h"
 
@@ -49,7 +50,7 @@ static int idler_step(void *state, const weft_event *events, size_t count, weft_
     return 0;
 }
 
-/* ---- watching ----------------------------------------------------------------------------------------------------- */
+/* ---- watching ---------------------------------------------------------------------------------------------------- */
 
 static uint64_t switches_of(const char *task) {
     char path[64], line[256];

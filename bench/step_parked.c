@@ -1,5 +1,5 @@
-/* parked: n processes, each of which has received one message and waits for another. bytes_each is the growth of resident
- * memory over n; the time is that of spawning and messaging one. */
+/* parked: n processes, each of which has received one message and waits for another. bytes_each is the growth of
+ * resident memory over n; the time is that of spawning and messaging one. */
 #include "base/atom.h"
 #include "bench/trial.h"
 

@@ -1,5 +1,5 @@
-/* skynet: a tree of processes, ten children each, n leaves. Every leaf sends its number up; every node adds what its children
- * send and sends the sum up. Per leaf. */
+/* skynet: a tree of processes, ten children each, n leaves. Every leaf sends its number up; every node adds what its
+ * children send and sends the sum up. Per leaf. */
 #include "bench/trial.h"
 
 #include <inttypes.h>

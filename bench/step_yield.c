@@ -19,7 +19,8 @@ static int yielder_step(void *state, const weft_event *events, size_t count, wef
     struct yielder *self = state;
     if (trial_cancelled(events, count, out)) return 0;
     if (self->left > 0) self->left--;
-    if (self->left == 0 && atom_sub_acqrel(&running, 1) == 1) trial_end(); /* acqrel: the last one to end comes after the other */
+    if (self->left == 0 && atom_sub_acqrel(&running, 1) == 1)
+        trial_end(); /* acqrel: the last one to end comes after the other */
     weft_out_status(out, self->left > 0 ? WEFT_CONTINUE : WEFT_DONE);
     return 0;
 }

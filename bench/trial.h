@@ -1,13 +1,14 @@
-/* What the benchmarks of step processes share: a runtime of their own, a clock that processes start and stop, an end that
- * nobody polls for.
+/* What the benchmarks of step processes share: a runtime of their own, a clock that processes start and stop, an end
+ * that nobody polls for.
  *
  *     static void run(const struct bench_args *args, struct bench_result *result) {
  *         trial_run(args, result, &root, NULL, 0);
  *     }
  *
- * The root process calls trial_begin when the work begins and some process calls trial_end when it is over; starting and
- * stopping the runtime is not measured. cpu_ns is the CPU time of all threads per operation: on a machine with other work it
- * says more than the time that went by. Every process ends when it is cancelled, which is how the runtime is stopped. */
+ * The root process calls trial_begin when the work begins and some process calls trial_end when it is over; starting
+ * and stopping the runtime is not measured. cpu_ns is the CPU time of all threads per operation: on a machine with
+ * other work it says more than the time that went by. Every process ends when it is cancelled, which is how the
+ * runtime is stopped. */
 #ifndef WEFT_BENCH_TRIAL_H
 #define WEFT_BENCH_TRIAL_H
 
@@ -17,7 +18,7 @@
 
 /* All in one: open, spawn the root with this input, wait, close. */
 void trial_run(const struct bench_args *args, struct bench_result *result, const weft_behavior *root, const void *input,
-              size_t size);
+               size_t size);
 
 /* The same in pieces, for those that look around before the runtime stops. */
 void trial_open(const struct bench_args *args, struct bench_result *result);

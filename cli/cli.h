@@ -3,11 +3,22 @@
 #define WEFT_CLI_CLI_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* `weft check ARGS`: becomes weft-check. Returns only if that cannot be. */
 int cli_check(int argc, char **argv);
-/* `weft demo`: the guided run. */
+/* `weft demo ARGS`: the guided run. */
 int cli_demo(int argc, char **argv);
+
+/* A million processes on each policy, or on one. Exit status 130 when interrupted. */
+struct demo_options {
+    uint64_t n;         /* processes */
+    unsigned workers;   /* 0: as many as there are CPUs */
+    const char *policy; /* NULL: each in turn */
+};
+int demo_processes(const struct demo_options *options);
+/* The story of synch2. */
+int demo_checker(void);
 
 /* Writes the model checker's path: beside this command, or where it is installed. -1, with a message, if it is in
  * neither place. */

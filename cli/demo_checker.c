@@ -1,5 +1,5 @@
-/* `weft demo`: the story of synch2, told with the model checker. Until there is a scheduler to show, this is what weft
- * can do: take a protocol, try every interleaving, and tell why it fails or that it does not. */
+/* `weft demo checker`: the story of synch2, told with the model checker, which takes a protocol, tries every
+ * interleaving, and tells why it fails or that it does not. */
 #define _GNU_SOURCE
 #include "cli/cli.h"
 
@@ -112,11 +112,7 @@ static bool tell(const char *checker, const struct step *step, unsigned number, 
     return true;
 }
 
-int cli_demo(int argc, char **argv) {
-    if (argc > 0) {
-        fprintf(strcmp(argv[0], "--help") == 0 ? stdout : stderr, "usage: weft demo\n\nTells the story of synch2.\n");
-        return strcmp(argv[0], "--help") == 0 ? 0 : 2;
-    }
+int demo_checker(void) {
     char checker[4096];
     if (cli_find_checker(checker, sizeof checker) != 0) return 1;
     printf(

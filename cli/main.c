@@ -15,8 +15,8 @@ struct command {
 };
 
 static const struct command commands[] = {
-    {"demo", "", "a guided run of what works today", cli_demo},
-    {"bench", "[NAME...]", "measure this machine and weft's parts", bench_main},
+    {"demo", "[checker]", "a million processes; or the model checker at work", cli_demo},
+    {"bench", "[NAME...]", "measure processes, weft's parts and this machine", bench_main},
     {"check", "[NAME...]", "explore the lock-free parts with the model checker", cli_check},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

@@ -82,32 +82,39 @@ static void is_ready(enum policy_name policy, unsigned givers, bool and_letter) 
 
 /* ---- threads ------------------------------------------------------------------------------------------------------ */
 
-static void runs_receiver(void) {
-    struct worker *worker = small_play(0);
-    step_run(worker, small_proc(receiver));
-    small_run_own(worker);
+static void steps(void) { step_run(small_play(0), small_proc(receiver)); }
+static void takes_and_steps(void) {
+    struct proc *proc = policy_pop(small_play(0));
+    if (proc) step_run(small_worker(0), proc);
 }
-static void runs_queue(void) { small_run_own(small_play(0)); }
 
+/* What these make ready stays in their queues until all is over: they are busy. */
 static void give(unsigned i) {
     struct worker *worker = small_play(1 + i);
     step_run(worker, giver[i]);
     taken[i] = (unsigned)atom_load_rlx(&worker->actor.counters.handoffs);
-    small_run_own(worker);
 }
 static void gives_0(void) { give(0); }
 static void gives_1(void) { give(1); }
+/* The second half of a hand-off alone, for a letter that another brings. */
+static void wakes_to_run(void) {
+    struct worker *worker = small_play(2);
+    struct proc *proc = send_wake(&worker->actor, worker, receiver, true);
+    if (proc) step_run(worker, proc);
+}
 static void sends(void) {
     struct worker *worker = small_play(3);
     chk_assert(send_message(&worker->actor, worker, receiver, &letter) == 0, "the receiver lives");
-    small_run_own(worker);
+}
+static void sends_and_runs(void) {
+    sends();
+    small_run_own(small_worker(3));
 }
 static void steals(void) {
     struct worker *worker = small_play(3);
     bool busy = false;
     struct proc *stolen = policy_steal(worker, small_worker(0), true, &busy);
     if (stolen) step_run(worker, stolen);
-    small_run_own(worker);
 }
 
 static void has_seen_all(void) {
@@ -133,28 +140,28 @@ HANDOFF(handoff_queued, is_ready, POLICY_RING, 1, false, was_taken, .about = "to
 HANDOFF(handoff_queued_line, is_ready, POLICY_LINE, 1, false, was_taken, .about = "the same, policy line", .threads = {gives_0})
 
 HANDOFF(handoff_park, runs, POLICY_RING, 1, true, has_seen_all, .about = "the receiver parks || a hand-off || a send",
-        .threads = {runs_receiver, gives_0, sends})
+        .threads = {steps, gives_0, sends})
 HANDOFF(handoff_park_line, runs, POLICY_LINE, 1, true, has_seen_all, .about = "the same, policy line",
-        .threads = {runs_receiver, gives_0, sends})
+        .threads = {steps, gives_0, sends})
 HANDOFF(handoff_park_two, runs, POLICY_RING, 2, false, has_seen_all, .about = "the receiver parks || two hand-offs",
-        .threads = {runs_receiver, gives_0, gives_1})
+        .threads = {steps, gives_0, gives_1})
 HANDOFF(handoff_park_two_line, runs, POLICY_LINE, 2, false, has_seen_all, .about = "the same, policy line",
-        .threads = {runs_receiver, gives_0, gives_1})
+        .threads = {steps, gives_0, gives_1})
 
 HANDOFF(handoff_ready, is_ready, POLICY_RING, 1, false, has_seen_all, .about = "the receiver is taken from its queue || a hand-off",
-        .threads = {runs_queue, gives_0})
+        .threads = {takes_and_steps, gives_0})
 HANDOFF(handoff_ready_line, is_ready, POLICY_LINE, 1, false, has_seen_all, .about = "the same, policy line",
-        .threads = {runs_queue, gives_0})
+        .threads = {takes_and_steps, gives_0})
 HANDOFF(handoff_steal, is_ready, POLICY_RING, 1, false, has_seen_all, .about = "a thief takes the receiver || a hand-off",
         .threads = {steals, gives_0})
 HANDOFF(handoff_steal_line, is_ready, POLICY_LINE, 1, false, has_seen_all, .about = "the same, policy line", .threads = {steals, gives_0})
-HANDOFF(handoff_steal_two_line, is_ready, POLICY_LINE, 2, false, has_seen_all,
-        .about = "a thief takes the receiver || two hand-offs, policy line", .threads = {steals, gives_0, gives_1})
+HANDOFF(handoff_steal_two_line, is_ready, POLICY_LINE, 1, false, has_seen_all,
+        .about = "a thief takes the receiver || two hand-offs, policy line", .threads = {steals, gives_0, wakes_to_run})
 HANDOFF(handoff_ready_send_line, is_ready, POLICY_LINE, 1, true, has_seen_all,
-        .about = "the receiver is taken from its queue || a hand-off || a send, policy line", .threads = {runs_queue, gives_0, sends})
+        .about = "the receiver is taken from its queue || a hand-off || a send, policy line", .threads = {takes_and_steps, gives_0, sends})
 HANDOFF(handoff_asleep_send, sleeps, POLICY_RING, 1, true, has_seen_all, .about = "a hand-off || a send to one that sleeps",
-        .threads = {gives_0, sends})
+        .threads = {gives_0, sends_and_runs})
 HANDOFF(handoff_asleep_send_line, sleeps, POLICY_LINE, 1, true, has_seen_all,
-        .about = "the same, policy line: who wakes has the right to queue, and nobody else to claim", .threads = {gives_0, sends})
-HANDOFF(handoff_asleep_two_send_line, sleeps, POLICY_LINE, 2, true, has_seen_all,
-        .about = "two hand-offs || a send to one that sleeps, policy line", .threads = {gives_0, gives_1, sends})
+        .about = "the same, policy line: who wakes has the right to queue, and nobody else to claim", .threads = {gives_0, sends_and_runs})
+HANDOFF(handoff_asleep_two_line, sleeps, POLICY_LINE, 1, true, has_seen_all,
+        .about = "two hand-offs || a send to one that sleeps, policy line", .threads = {wakes_to_run, gives_0, sends})

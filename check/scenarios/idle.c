@@ -23,6 +23,7 @@ static bool real_beds;
 static atom_u32 item[ITEMS], stop;
 static unsigned items;
 SHARED unsigned payload[ITEMS];
+SHARED unsigned made[WORKERS]; /* what a worker is made of: its waker looks at that before it has got the token (I5) */
 
 static void set_up(unsigned workers, unsigned count, bool with_parkers) {
     static const char *const item_names[] = {"item[0]", "item[1]"};
@@ -57,6 +58,7 @@ static void set_up_2_2_searcher(void) {
 
 static void unpark(int worker) {
     if (worker == IDLE_NOBODY) return;
+    chk_assert(made[worker] > 0, "who is woken is known (I5)");
     if (real_beds)
         parker_unpark(&beds[worker]);
     else
@@ -116,6 +118,7 @@ static bool look(bool stoppable) {
 
 /* Goes to sleep and comes back; returns whether the worker now searches. */
 static bool sleep_once(unsigned me, bool searching, uint64_t deadline, bool stoppable) {
+    made[me]++;
     idle_enter(&idle, me, searching);
     if (!look(stoppable)) { /* recheck */
         if (park(me, deadline) == 0) return true;

@@ -36,6 +36,14 @@ int foreign_open(struct runtime *runtime, unsigned *instance) {
     return 0;
 }
 
+void foreign_settle(unsigned instance) {
+    (void)instance;
+    for (unsigned i = 0; i < FOREIGN; i++) {
+        lock_take(&doors[i]);
+        lock_drop(&doors[i]);
+    }
+}
+
 void foreign_close(unsigned instance) {
     (void)instance;
     for (unsigned i = 0; i < FOREIGN; i++)
@@ -75,6 +83,7 @@ void small_begin(enum policy_name policy, unsigned workers, unsigned processes) 
         played[i] = NULL;
     for (unsigned i = 0; i < workers; i++)
         name_worker(worker_new(small, i));
+    idle_resize(&small->idle, workers);
     atom_store_rlx(&small->wanted, workers);
     chk_name(&small->idle.searching, "searching");
     chk_name(&small->idle.sleeping[0], "sleeping");

@@ -76,7 +76,11 @@ static void send(unsigned letter) {
     small_run_own(worker);
 }
 static void sends_0(void) { send(0); }
-static void sends_1(void) { send(1); }
+/* Busy with other things: what it made ready stays in its queue. */
+static void sends_1_and_leaves_it(void) {
+    struct worker *worker = small_play(2);
+    chk_assert(send_message(&worker->actor, worker, pid, &letters[1]) == 0, "it lives");
+}
 /* By a door, and so by the global queue. */
 static void sends_from_outside(void) {
     unsigned door;
@@ -91,9 +95,9 @@ static void cancels(void) {
     chk_assert(weft_cancel(pid) == 0, "it lives");
     small_run_own(worker);
 }
-static void cancels_too(void) {
-    struct worker *worker = small_play(2);
-    weft_cancel(pid);
+static void one_of_two_cancels(void) {
+    struct worker *worker = small_play(chk_self());
+    chk_assert(weft_cancel(pid) == 0, "it lives");
     small_run_own(worker);
 }
 static void steals(void) {
@@ -124,9 +128,9 @@ SCENARIO(wake_send_line, .about = "a step and a park || a send, policy line", .s
          .threads = {runs, sends_0}, .finish = has_seen_all)
 SCENARIO(wake_send_foreign, .about = "a step and a park || a send from outside", .setup = running_one,
          .threads = {runs, sends_from_outside}, .finish = has_seen_all)
-SCENARIO(wake_send_two, .about = "a step and a park || two sends", .setup = running_two, .threads = {runs, sends_0, sends_1},
+SCENARIO(wake_send_two, .about = "a step and a park || two sends", .setup = running_two, .threads = {runs, sends_0, sends_1_and_leaves_it},
          .finish = has_seen_all)
-SCENARIO(wake_send_two_line, .about = "the same, policy line", .setup = running_two_line, .threads = {runs, sends_0, sends_1},
+SCENARIO(wake_send_two_line, .about = "the same, policy line", .setup = running_two_line, .threads = {runs, sends_0, sends_1_and_leaves_it},
          .finish = has_seen_all)
 SCENARIO(wake_ready, .about = "a ready process is taken from its queue, runs, parks || a send", .setup = ready_one,
          .threads = {runs_queue, sends_0}, .finish = has_seen_all)
@@ -138,7 +142,7 @@ SCENARIO(wake_ready_steal_line, .about = "the same, policy line", .setup = ready
 SCENARIO(wake_cancel, .about = "a step and a park || a cancel", .setup = running_cancel, .threads = {runs, cancels},
          .finish = has_seen_all)
 SCENARIO(wake_cancel_two, .about = "a step and a park || two cancels: one event", .setup = running_cancel,
-         .threads = {runs, cancels_too, cancels_too}, .finish = has_seen_all)
+         .threads = {runs, one_of_two_cancels, one_of_two_cancels}, .finish = has_seen_all)
 SCENARIO(wake_send_cancel, .about = "a step and a park || a send || a cancel", .setup = running_one_cancel,
          .threads = {runs, sends_0, cancels}, .finish = has_seen_all)
 SCENARIO(wake_send_cancel_line, .about = "the same, policy line", .setup = running_one_cancel_line,

@@ -1,7 +1,8 @@
 /* Processes as small state machines: init, step, close.
  *
  * A step is given what has happened since the last one (messages, completions of commands, a cancellation), does a little, and
- * says how to go on. It never blocks. Steps of one process never run at the same time; steps of different processes do. */
+ * says how to go on. It never blocks. The first step may come without events, and so may one after WEFT_CONTINUE; no other does.
+ * Steps of one process never run at the same time; steps of different processes do. */
 #ifndef WEFT_PROCESS_H
 #define WEFT_PROCESS_H
 

@@ -21,7 +21,7 @@ struct proc {
     struct mpsc box;     /* head: anyone; the rest: whoever runs the process */
 
     /* Set by the spawner. */
-    const struct weft_behavior *behavior;
+    ATOM_PTR(const struct weft_behavior) behavior; /* rlx everywhere: an atom because dumps look at it in passing */
     void *self;
     struct weft_context *context;
 
@@ -31,6 +31,7 @@ struct proc {
     /* Whoever runs the process. */
     int32_t reason;          /* why it ended */
     bool cancel_told;
+    uint8_t waits; /* enum weft_status it waits with; WEFT_CONTINUE: it is due a step even without events */
 
     _Alignas(8) unsigned char inline_state[PROC_INLINE_STATE];
 };

@@ -5,8 +5,8 @@
 
 /* The orders. Work travels through the queues' own release and acquire, the token through the parker's. What is
  * needed here is that a store comes before a later load, on both sides, which the fences A and B give between a
- * worker that goes to sleep and a bringer. The bits and the count are then relaxed; their read-modify-writes make I1
- * and I2 true. The one exception has three parties, idle_found. */
+ * worker that goes to sleep and a bringer. The bits and the count are then relaxed but for I5; their read-modify-writes
+ * make I1 and I2 true. The one exception has three parties, idle_found. */
 
 static inline atom_u64 *idle_word(struct idle *idle, unsigned worker) { return &idle->sleeping[worker / IDLE_BITS]; }
 static inline uint64_t idle_bit(unsigned worker) { return UINT64_C(1) << (worker % IDLE_BITS); }
@@ -37,7 +37,7 @@ static int idle_rouse(struct idle *idle) {
         uint64_t seen = atom_load_sc(&idle->sleeping[i]); /* sc: for idle_found, see there */
         while (seen) {
             uint64_t lowest = seen & -seen;
-            seen = atom_and_rlx(&idle->sleeping[i], ~lowest);
+            seen = atom_and_acq(&idle->sleeping[i], ~lowest); /* acq: pairs with the rel in idle_enter (I5) */
             if (!(seen & lowest)) continue;    /* it left, or another was faster (I1) */
             atom_add_rlx(&idle->searching, 1); /* before the token, so before the worker can stop (I2) */
             return (int)(i * IDLE_BITS) + __builtin_ctzll(lowest);
@@ -55,7 +55,8 @@ bool idle_wake_one(struct idle *idle, unsigned worker) {
     atom_fence_light(); /* B */
     /* rlx: looks before it writes. */
     if (!(atom_load_rlx(idle_word(idle, worker)) & idle_bit(worker))) return false;
-    if (!(atom_and_rlx(idle_word(idle, worker), ~idle_bit(worker)) & idle_bit(worker))) return false;
+    /* acq: pairs with the rel in idle_enter (I5). */
+    if (!(atom_and_acq(idle_word(idle, worker), ~idle_bit(worker)) & idle_bit(worker))) return false;
     atom_add_rlx(&idle->searching, 1); /* before the token, so before the worker can stop (I2) */
     return true;
 }
@@ -82,7 +83,8 @@ int idle_found(struct idle *idle) {
 }
 
 void idle_enter(struct idle *idle, unsigned worker, bool searching) {
-    uint64_t before = atom_or_rlx(idle_word(idle, worker), idle_bit(worker));
+    /* rel: pairs with the acq of whoever wakes this worker (I5); without it that one may not find the parker of a new worker. */
+    uint64_t before = atom_or_rel(idle_word(idle, worker), idle_bit(worker));
     WEFT_ASSERT(!(before & idle_bit(worker)), "worker %u goes to sleep twice", worker);
     (void)before;
     if (searching) {

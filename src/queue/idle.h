@@ -31,6 +31,7 @@
  *     the second look at everything; and if that finds something, the worker searches again. By idle_found: the last
  *     one wakes another.
  * I4  A submission wakes one worker at most, and none while somebody searches. An idle runtime wakes nobody.
+ * I5  Who is told to unpark a worker sees what that worker did, and what was done to make it, before it went to sleep.
  *
  * Sleepers are woken lowest number first, which keeps those warm. */
 #ifndef WEFT_QUEUE_IDLE_H

@@ -58,14 +58,42 @@ bool weft_context_cancelled(const weft_context *context) {
     return context && context->deadline != WEFT_FOREVER && context->deadline <= sys->now();
 }
 
-bool context_is_below(const weft_context *context, const weft_context *above) {
+/* ---- the context of a process ---------------------------------------------------------------------------------------- */
+
+/* Whoever cancels a context looks at those of all processes, which may end meanwhile: hence the lock, one of a few. The process
+ * itself, whose context nobody else changes, needs none. */
+static struct lock *context_lock(struct runtime *runtime, struct proc *proc) {
+    return &runtime->context_locks[proc->slot % CONTEXT_LOCKS];
+}
+
+void context_give(struct runtime *runtime, struct proc *proc, weft_context *context) {
+    if (!context) return;
+    lock_take(context_lock(runtime, proc));
+    proc->context = weft_context_hold(context);
+    lock_drop(context_lock(runtime, proc));
+}
+
+void context_take(struct runtime *runtime, struct proc *proc) {
+    weft_context *context = proc->context;
+    if (!context) return;
+    lock_take(context_lock(runtime, proc));
+    proc->context = NULL;
+    lock_drop(context_lock(runtime, proc));
+    weft_context_drop(context);
+}
+
+bool context_is_above(struct runtime *runtime, struct proc *proc, const weft_context *above) {
+    lock_take(context_lock(runtime, proc));
+    const weft_context *context = proc->context;
     while (context && context != above)
         context = context->parent;
+    lock_drop(context_lock(runtime, proc));
     return context != NULL;
 }
 
 void weft_context_cancel(weft_context *context, weft_runtime *runtime) {
     atom_store_rel(&context->cancelled, true); /* rel: pairs with the acq in weft_context_cancelled */
+    sys_fence_heavy();                           /* pairs with the light one in spawn_with */
     cancel_all((struct runtime *)runtime, context);
 }
 

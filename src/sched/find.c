@@ -125,12 +125,26 @@ static __attribute__((noinline)) void find_success(struct worker *worker) {
     parker_unpark(&atom_load_rlx(&worker->runtime->workers[next])->parker); /* rlx: it sleeps, so it is known */
 }
 
+/* What a worker that is never idle would not come to: queues that have lost their thread, and the global one. */
+static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *worker) {
+    struct runtime *runtime = worker->runtime;
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    bool busy = false;
+    for (unsigned i = atom_load_rlx(&runtime->wanted); i < made; i++) { /* rlx: any recent value will do */
+        struct worker *gone = atom_load_rlx(&runtime->workers[i]);         /* rlx: published by `made` */
+        struct proc *proc = gone != worker ? policy_steal(worker, gone, true, &busy) : NULL;
+        if (proc) return proc;
+    }
+    return find_global_one(worker);
+}
+
 struct proc *find_work(struct worker *worker) {
     for (;;) {
         struct proc *proc = NULL;
         if (__builtin_expect(++worker->tick == GLOBAL_TICK, 0)) {
             worker->tick = 0;
-            proc = find_global_one(worker);
+            if (atom_load_acq(&worker->leave)) return NULL; /* acq: pairs with the rel in workers_set */
+            proc = find_now_and_then(worker);
         }
         if (!proc) proc = policy_pop(worker);
         if (__builtin_expect(!proc, 0)) proc = find_elsewhere(worker);

@@ -6,6 +6,9 @@
 
 struct door {
     _Alignas(64) struct lock lock;
+    /* Whoever holds the lock may come in again: init runs behind the door, and may send and spawn. */
+    ATOM_PTR(void) holder; /* an address in the thread's own storage */
+    unsigned again;        /* the holder's */
 };
 static struct {
     struct door door[FOREIGN];
@@ -20,14 +23,32 @@ struct actor *foreign_enter(unsigned instance, unsigned *door) {
     if (my_door == 0) my_door = atom_add_rlx(&next_door, 1) % FOREIGN + 1; /* rlx: any spread will do */
     *door = my_door - 1;
     if (!atom_load_rlx(&instances[instance].runtime)) return NULL; /* rlx: asked again behind the lock */
-    lock_take(&instances[instance].door[*door].lock);
+    struct door *at = &instances[instance].door[*door];
+    if (atom_load_rlx(&at->holder) == &my_door) at->again++; /* rlx: only this thread can have written that */
+    else lock_take(&at->lock);
+    atom_store_rlx(&at->holder, &my_door);
     struct runtime *runtime = atom_load_rlx(&instances[instance].runtime); /* rlx: written under this lock too */
     if (runtime) return &runtime->foreign[*door];
-    lock_drop(&instances[instance].door[*door].lock);
+    foreign_leave(instance, *door);
     return NULL;
 }
 
-void foreign_leave(unsigned instance, unsigned door) { lock_drop(&instances[instance].door[door].lock); }
+void foreign_leave(unsigned instance, unsigned door) {
+    struct door *at = &instances[instance].door[door];
+    if (at->again > 0) {
+        at->again--;
+        return;
+    }
+    atom_store_rlx(&at->holder, NULL);
+    lock_drop(&at->lock);
+}
+
+void foreign_settle(unsigned instance) {
+    for (unsigned d = 0; d < FOREIGN; d++) {
+        lock_take(&instances[instance].door[d].lock);
+        lock_drop(&instances[instance].door[d].lock);
+    }
+}
 
 int foreign_open(struct runtime *runtime, unsigned *instance) {
     int error = WEFT_ENOBUFS;

@@ -110,15 +110,16 @@ static struct proc *line_proc(struct line_node *node) {
 /* Idle workers first: theirs is the queue whose turn comes soonest. Otherwise one's own, or any that is not locked. */
 static __attribute__((noinline)) bool line_policy_push(struct worker *own, struct proc *proc) {
     struct runtime *runtime = own->runtime;
-    /* Whoever took it out of a line last has let go of it before it could be claimed; the look is what makes that seen here. */
-    for (struct spin spin = spin_begin(); !line_node_is_free(&proc->node);)
-        spin_wait(&spin);
+    /* acq: pairs with the rel that parked the process. Whoever took it out of a line last let go of its node before it ran; without
+     * this the waker would not know, because a wake by itself sees nothing of what the process did. */
+    uint64_t word = atom_load_acq(&proc->state.word);
+    WEFT_ASSERT(state_of(word) == STATE_READY && line_node_is_free(&proc->node), "a process goes into a line that should not");
+    (void)word;
     for (struct spin spin = spin_begin();; spin_wait(&spin)) {
-        unsigned made = atom_load_rlx(&runtime->made); /* rlx: only grows; a worker not seen yet is no loss */
+        unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
         for (unsigned i = 0; i < made; i++) {
-            unsigned at = (own->index + i) % made;
-            struct worker *worker = atom_load_acq(&runtime->workers[at]); /* acq: pairs with the rel in workers_set */
-            if (worker && line_try_enqueue(&worker->line, &proc->node).success) return true;
+            struct worker *worker = atom_load_rlx(&runtime->workers[(own->index + i) % made]); /* rlx: published by `made` */
+            if (line_try_enqueue(&worker->line, &proc->node).success) return true;
         }
     }
 }

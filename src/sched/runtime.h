@@ -29,6 +29,7 @@ enum {
     SLOT_RUNS_MAX = 16,   /* most processes in a row from the one-slot LIFO */
     HANDOFFS_MAX = 16,    /* most hand-offs in a row */
     INSTANCES = 256,
+    CONTEXT_LOCKS = 16,
 };
 
 enum policy_name { POLICY_RING, POLICY_DEQUE, POLICY_LINE };
@@ -80,7 +81,7 @@ struct worker {
     _Alignas(64) struct parker parker;
     atom_bool leave; /* this worker is not wanted any more */
     sys_thread thread;
-    bool started; /* under the runtime's `resizing` */
+    atom_bool started; /* written under the runtime's `resizing`; rlx: dumps look at it in passing */
 };
 
 struct command {
@@ -96,7 +97,9 @@ struct runtime {
     unsigned instance;
     enum policy_name policy;
     uint64_t seed;
+    uint64_t most; /* processes; 0: as many as there are slots */
 
+    atom_u64 living; /* counted only if there is a `most` */
     struct table table;
     struct pool pool;
     struct inject inject;
@@ -110,6 +113,7 @@ struct runtime {
     atom_u32 made;
     ATOM_PTR(struct worker) workers[WORKERS_MAX];
 
+    struct lock context_locks[CONTEXT_LOCKS];
     ATOM_PTR(struct command) commands; /* newest first */
 
     atom_bool stopping; /* no new processes */

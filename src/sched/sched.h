@@ -64,6 +64,8 @@ struct actor *foreign_enter(unsigned instance, unsigned *door);
 void foreign_leave(unsigned instance, unsigned door);
 /* Instances: 0 and *instance, or WEFT_ENOBUFS. */
 int foreign_open(struct runtime *runtime, unsigned *instance);
+/* Waits for those inside; others may enter. */
+void foreign_settle(unsigned instance);
 /* Waits for those inside; nobody enters afterwards. */
 void foreign_close(unsigned instance);
 
@@ -78,6 +80,10 @@ void *worker_main(void *worker);
 /* Under the lock: one more worker, without a thread yet; NULL when there is no memory. */
 struct worker *worker_new(struct runtime *runtime, unsigned index);
 int workers_set(struct runtime *runtime, unsigned workers);
+/* Sends the worker's thread away: it leaves soon, whatever there is to do, and worker_main returns. */
+void worker_dismiss(struct runtime *runtime, struct worker *worker);
+/* Afterwards: what lies in the queue of a worker without a thread must not wait until a thief comes by. */
+void workers_rouse(struct runtime *runtime);
 
 void actor_init(struct actor *actor, struct runtime *runtime);
 /* Everything but the configuration, which is there already, and the workers. */
@@ -88,6 +94,15 @@ typedef void each_visit(struct runtime *runtime, struct proc *proc, weft_pid pid
 void each_process(struct runtime *runtime, each_visit *visit, void *user);
 /* Cancels every process, or those of a context and below. */
 void cancel_all(struct runtime *runtime, struct weft_context *below);
-bool context_is_below(const struct weft_context *context, const struct weft_context *above);
+/* Refuses new processes, cancels all there are and waits until none is left, or until the deadline. */
+void stop_wait(struct runtime *runtime, uint64_t deadline);
+
+/* ---- context.c ---------------------------------------------------------------------------------------------------- */
+
+/* A process gets a context (NULL: none) when it is born and loses it when it ends. */
+void context_give(struct runtime *runtime, struct proc *proc, struct weft_context *context);
+void context_take(struct runtime *runtime, struct proc *proc);
+/* Whether `above` is the context of the process or an ancestor of that; asked by anyone. */
+bool context_is_above(struct runtime *runtime, struct proc *proc, const struct weft_context *above);
 
 #endif

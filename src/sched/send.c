@@ -5,7 +5,9 @@
 static inline struct proc *send_find(struct runtime *runtime, weft_pid to) {
     struct proc *proc = table_at(&runtime->table, pid_slot(to));
     /* acq: pairs with the rel in proc_end, so that a sender who sees the end sees what led to it. */
-    return __builtin_expect(proc && atom_load_acq(&proc->generation) == pid_generation(to), 1) ? proc : NULL;
+    bool lives = proc && atom_load_acq(&proc->generation) == pid_generation(to);
+    /* No living tenant has an even generation, but a block that was never used has 0, and an open mailbox. */
+    return __builtin_expect(lives && pid_generation(to) % 2 == 1, 1) ? proc : NULL;
 }
 
 int send_message(struct actor *actor, struct worker *self, weft_pid to, struct message *message) {
@@ -62,18 +64,22 @@ weft_pid weft_self(void) {
     return self ? self->current_pid : WEFT_NOBODY;
 }
 
-static atom_u64 router_user;
-static ATOM_PTR(void) router_function;
+/* The router, and what it is called with: changed and read together. */
+static struct {
+    struct lock lock;
+    weft_router function;
+    void *user;
+} relay;
 
 int weft_set_router(weft_router router, void *user) {
-    void *none = NULL;
-    if (!router) {
-        atom_store_rel(&router_function, NULL);
-        return 0;
+    lock_take(&relay.lock);
+    bool busy = router && relay.function;
+    if (!busy) {
+        relay.function = router;
+        relay.user = user;
     }
-    atom_store_rlx(&router_user, (uint64_t)(uintptr_t)user); /* rlx: published by the function */
-    /* rel: pairs with the acq in send_far. */
-    return atom_cas_rel_rlx(&router_function, &none, (void *)router) ? 0 : WEFT_EBUSY;
+    lock_drop(&relay.lock);
+    return busy ? WEFT_EBUSY : 0;
 }
 
 /* To another runtime of this program, by one of its doors; or wherever the router leads. */
@@ -85,8 +91,11 @@ static __attribute__((noinline, cold)) int send_far(weft_pid from, weft_pid to, 
         foreign_leave(pid_instance(to), door);
         return error;
     }
-    weft_router router = (weft_router)atom_load_acq(&router_function); /* acq: pairs with the rel in weft_set_router */
-    return router ? router((void *)(uintptr_t)atom_load_rlx(&router_user), from, to, tag, data, size) : WEFT_EFOREIGN;
+    lock_take(&relay.lock);
+    weft_router router = relay.function;
+    void *user = relay.user;
+    lock_drop(&relay.lock);
+    return router ? router(user, from, to, tag, data, size) : WEFT_EFOREIGN;
 }
 
 __attribute__((flatten)) int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size) {
@@ -101,14 +110,12 @@ __attribute__((flatten)) int weft_send(weft_pid to, uint64_t tag, const void *da
 static int cancel_with(struct actor *actor, struct worker *self, weft_pid pid) {
     struct runtime *runtime = actor->runtime;
     section_enter(&actor->section);
-    struct proc *proc = table_at(&runtime->table, pid_slot(pid));
-    /* acq: as in send_message. */
-    bool alive = proc && atom_load_acq(&proc->generation) == pid_generation(pid);
+    struct proc *proc = send_find(runtime, pid);
     struct state_next next = {0, STATE_DEAD};
-    if (alive) next = state_cancel(&proc->state) ? state_wake(&proc->state) : (struct state_next){0, STATE_NOTHING};
+    if (proc) next = state_cancel(&proc->state) ? state_wake(&proc->state) : (struct state_next){0, STATE_NOTHING};
     section_leave(&actor->section);
     if (next.verdict == STATE_ENQUEUE) ready(runtime, self, proc, next.ticket, READY_WOKEN);
-    return alive ? 0 : WEFT_ENOPROC;
+    return proc ? 0 : WEFT_ENOPROC;
 }
 
 int weft_cancel(weft_pid pid) {

@@ -31,7 +31,7 @@ static void *self_new(struct actor *actor, struct proc *proc, size_t size) {
 }
 
 static void self_free(struct actor *actor, struct proc *proc) {
-    size_t size = proc->behavior->state_size;
+    size_t size = atom_load_rlx(&proc->behavior)->state_size;
     if (size <= PROC_INLINE_STATE) return;
     unsigned class = pool_class_of(size);
     if (class < POOL_CLASSES)
@@ -55,18 +55,27 @@ static int spawn_reserve(struct runtime *runtime, uint32_t slot) {
 
 /* Everything of a new process but its being ready. */
 static int spawn_prepare(struct actor *actor, struct proc *proc, const weft_spawn_options *options, const char *method) {
-    const weft_behavior *behavior = proc->behavior;
+    const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
     int error = spawn_reserve(actor->runtime, proc->slot);
     if (error) return error;
     proc->self = self_new(actor, proc, behavior->state_size);
     if (!proc->self) return WEFT_ENOMEM;
-    proc->context = options->context ? options->context : weft_own_context();
-    if (proc->context) weft_context_hold(proc->context);
+    context_give(actor->runtime, proc, options->context ? options->context : weft_own_context());
     if (behavior->init) error = behavior->init(proc->self, proc->context, method, options->input, options->input_size);
     if (!error) return 0;
     self_free(actor, proc);
-    if (proc->context) weft_context_drop(proc->context);
+    context_take(actor->runtime, proc);
     return error;
+}
+
+/* Counts a process where their number is limited: 0 or WEFT_ENOBUFS. rlx: a number, nothing is read on the strength of it. */
+static int spawn_admit(struct runtime *runtime) {
+    if (__builtin_expect(!runtime->most, 1) || atom_add_rlx(&runtime->living, 1) < runtime->most) return 0;
+    atom_sub_rlx(&runtime->living, 1);
+    return WEFT_ENOBUFS;
+}
+static void spawn_dismiss(struct runtime *runtime) {
+    if (__builtin_expect(runtime->most != 0, 0)) atom_sub_rlx(&runtime->living, 1);
 }
 
 static int spawn_with(struct actor *actor, struct worker *self, weft_pid *pid, const weft_behavior *behavior,
@@ -75,20 +84,30 @@ static int spawn_with(struct actor *actor, struct worker *self, weft_pid *pid, c
     int error = 0;
     /* acq: pairs with the rel in weft_stop. */
     if (atom_load_acq(&runtime->stopping)) return WEFT_ESTOPPING;
+    if ((error = spawn_admit(runtime)) != 0) return error;
     struct proc *proc = shelf_take(&actor->shelf, &error);
-    if (!proc) return error;
-    proc->behavior = behavior;
+    if (!proc) {
+        spawn_dismiss(runtime);
+        return error;
+    }
+    atom_store_rlx(&proc->behavior, behavior);
     proc->reason = 0;
     proc->cancel_told = false;
+    proc->waits = WEFT_CONTINUE;
     error = spawn_prepare(actor, proc, options, method);
     if (error) {
         shelf_return(&actor->shelf, proc);
+        spawn_dismiss(runtime);
         return error;
     }
     *pid = pid_make(runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: the spawner's own, still */
     mpsc_init(&proc->box);
     count(&actor->counters.spawned);
-    ready(runtime, self, proc, state_revive(&proc->state), READY_SPAWNED);
+    uint16_t ticket = state_revive(&proc->state);
+    atom_fence_light(); /* pairs with the heavy ones in stop_wait and weft_context_cancel: they see this process, or are seen here */
+    bool over = atom_load_rlx(&runtime->stopping) || (proc->context && weft_context_cancelled(proc->context)); /* rlx: the fence */
+    if (__builtin_expect(over, 0)) state_cancel(&proc->state);
+    ready(runtime, self, proc, ticket, READY_SPAWNED);
     return 0;
 }
 
@@ -115,9 +134,11 @@ int weft_spawn_step(weft_pid *pid, const weft_behavior *behavior, const weft_spa
 void proc_end(struct actor *actor, struct proc *proc, int reason) {
     struct runtime *runtime = actor->runtime;
     proc->reason = reason;
-    if (proc->behavior->close) proc->behavior->close(proc->self);
+    const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
+    if (behavior->close) behavior->close(proc->self);
     self_free(actor, proc);
-    if (proc->context) weft_context_drop(proc->context);
+    context_take(runtime, proc);
+    spawn_dismiss(runtime);
     /* rel: pairs with the acq in send_message. From here on its PID means nobody. */
     atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1);
     for (struct mpsc_node *node = mpsc_close(&proc->box), *next; node; node = next) {
@@ -126,7 +147,9 @@ void proc_end(struct actor *actor, struct proc *proc, int reason) {
     }
     state_complete(&proc->state);
     shelf_retire(&actor->shelf, proc);
-    count(&actor->counters.ended);
+    /* rel: pairs with the acq in living: who sees the end sees the birth. One writer. */
+    atom_store_rel(&actor->counters.ended, atom_load_rlx(&actor->counters.ended) + 1);
+    atom_fence_light(); /* pairs with the heavy one in weft_stop */
     /* acq: pairs with the rel in weft_stop: who ends last while it waits tells it. */
     if (__builtin_expect(atom_load_acq(&runtime->stopping), 0)) parker_unpark(&runtime->stopper);
 }
@@ -139,7 +162,8 @@ bool weft_alive(weft_pid pid) {
     if (!actor) return false;
     struct proc *proc = table_at(&actor->runtime->table, pid_slot(pid));
     /* acq: as in send_message. */
-    bool alive = proc && atom_load_acq(&proc->generation) == pid_generation(pid) && !mpsc_is_closed(&proc->box);
+    bool alive = proc && atom_load_acq(&proc->generation) == pid_generation(pid) && pid_generation(pid) % 2 == 1 &&
+                 !mpsc_is_closed(&proc->box);
     if (!inside) foreign_leave(instance, door);
     return alive;
 }

@@ -21,6 +21,15 @@ static int config_number(const char *name, uint64_t least, uint64_t most, uint64
     return 0;
 }
 
+/* What the program itself gave: 0 is "not given". */
+static int config_given(const char *name, uint64_t most, uint64_t value) {
+    char text[32], range[64];
+    if (value <= most) return 0;
+    snprintf(text, sizeof text, "%lu", (unsigned long)value);
+    snprintf(range, sizeof range, "at most %lu", (unsigned long)most);
+    return config_refuse(name, text, range);
+}
+
 static int config_policy(const char *name, enum policy_name *policy) {
     static const char *const names[] = {[POLICY_RING] = "ring", [POLICY_DEQUE] = "deque", [POLICY_LINE] = "line"};
     if (!name) name = sys->setting("WEFT_POLICY");
@@ -33,10 +42,12 @@ static int config_policy(const char *name, enum policy_name *policy) {
     return config_refuse("the policy", name, "ring, deque or line");
 }
 
-static int runtime_configure(struct runtime *runtime, const weft_config *config, unsigned *workers, uint64_t *processes) {
+static int runtime_configure(struct runtime *runtime, const weft_config *config, unsigned *workers) {
     uint64_t count = config->workers, seed = config->seed;
-    *processes = config->max_processes ? config->max_processes : PID_SLOTS - 1;
-    int error = config_number("WEFT_WORKERS", 1, WORKERS_MAX, &count);
+    runtime->most = config->max_processes;
+    int error = config_given("the number of workers", WORKERS_MAX, count);
+    if (!error) error = config_given("the number of processes", PID_SLOTS - 1, runtime->most);
+    if (!error) error = config_number("WEFT_WORKERS", 1, WORKERS_MAX, &count);
     if (!error) error = config_number("WEFT_SEED", 1, UINT64_MAX, &seed);
     if (!error) error = config_policy(config->policy, &runtime->policy);
     if (error) return error;
@@ -51,6 +62,8 @@ static int runtime_configure(struct runtime *runtime, const weft_config *config,
 int runtime_init(struct runtime *runtime, uint64_t processes) {
     lock_init(&runtime->lock);
     lock_init(&runtime->resizing);
+    for (unsigned i = 0; i < CONTEXT_LOCKS; i++)
+        lock_init(&runtime->context_locks[i]);
     pool_init(&runtime->pool);
     inject_init(&runtime->inject);
     table_init(&runtime->table, (uint32_t)processes);
@@ -67,11 +80,10 @@ int runtime_init(struct runtime *runtime, uint64_t processes) {
 int weft_start(weft_runtime **out, const weft_config *config) {
     static const weft_config defaults;
     unsigned workers;
-    uint64_t processes;
     struct runtime *runtime = sys->alloc(sizeof *runtime);
     if (!runtime) return WEFT_ENOMEM;
-    int error = runtime_configure(runtime, config ? config : &defaults, &workers, &processes);
-    if (!error) error = runtime_init(runtime, processes);
+    int error = runtime_configure(runtime, config ? config : &defaults, &workers);
+    if (!error) error = runtime_init(runtime, PID_SLOTS - 1); /* `most` is counted; blocks may lie on shelves besides */
     if (error) {
         sys->free(runtime, sizeof *runtime);
         return error;

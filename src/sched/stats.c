@@ -48,16 +48,17 @@ static void dump_process(struct runtime *runtime, struct proc *proc, weft_pid pi
     }
     dump->shown++;
     uint64_t word = atom_load_rlx(&proc->state.word); /* rlx: a look in passing */
-    const weft_behavior *behavior = proc->behavior;
+    const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
+    bool waiting = atom_load_rlx(&proc->box.head) != NULL; /* what has been taken out of the box already is its owner's */
     dprintf(dump->descriptor, "  process %016lx %-10s %s%s%s%s\n", (unsigned long)pid, state_text(state_of(word)),
             behavior && behavior->name ? behavior->name : "?", word & STATE_NOTIFIED ? ", notified" : "",
-            state_is_cancelled(&proc->state) ? ", cancelled" : "", mpsc_is_empty(&proc->box) ? "" : ", has messages");
+            state_is_cancelled(&proc->state) ? ", cancelled" : "", waiting ? ", has messages" : "");
 }
 
 static void dump_worker(struct worker *worker, int descriptor) {
     struct ring *ring = &worker->ring;
     dprintf(descriptor, "  worker %u: %s, queue %s (ring %u, deque %lu), %lu steps, %lu steals, %lu sleeps\n",
-            worker->index, worker->started ? "has a thread" : "no thread",
+            worker->index, atom_load_rlx(&worker->started) ? "has a thread" : "no thread",
             policy_is_empty(worker) ? "empty" : "not empty", ring_size(ring),
             worker->runtime->policy == POLICY_DEQUE ? (unsigned long)deque_size(&worker->deque) : 0,
             (unsigned long)atom_load_rlx(&worker->actor.counters.steps),

@@ -84,6 +84,7 @@ static void step_requeue(struct worker *worker, struct proc *proc) {
 }
 
 static void step_goes_on(struct worker *worker, struct proc *proc, enum weft_status status) {
+    proc->waits = (uint8_t)status;
     /* What came while the process was ready and had taken earlier messages woke nobody, and a full batch may have left it there. */
     if (status == WEFT_CONTINUE || !mpsc_is_empty(&proc->box))
         step_requeue(worker, proc);
@@ -117,12 +118,17 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc) {
     struct weft_out *out = &worker->out;
     struct mpsc_node *messages;
     size_t count_events = step_events(worker, proc, &messages);
+    if (__builtin_expect(count_events == 0 && proc->waits != WEFT_CONTINUE, 0)) {
+        /* Somebody's wake came after the process had seen what it was for. */
+        step_goes_on(worker, proc, proc->waits);
+        return NULL;
+    }
     out->proc = proc;
     out->status = WEFT_IDLE;
     worker->current = proc;
     worker->current_pid =
         pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: it runs, so it is its own */
-    int error = proc->behavior->step(proc->self, worker->events, count_events, out);
+    int error = atom_load_rlx(&proc->behavior)->step(proc->self, worker->events, count_events, out);
     worker->current = NULL;
     worker->current_pid = WEFT_NOBODY;
     count(&worker->actor.counters.steps);

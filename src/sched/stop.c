@@ -15,10 +15,8 @@ void each_process(struct runtime *runtime, each_visit *visit, void *user) {
 }
 
 static void cancel_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
-    (void)runtime;
-    /* The context may only be looked at while the process lives; a process cancelled for a context that its slot's former tenant had
-     * would be wrong, so the process itself is asked through its PID. */
-    if (!user || context_is_below(proc->context, user)) weft_cancel(pid);
+    /* Should the slot have another tenant by now, then the PID means nobody, and the new one has seen that its context is over. */
+    if (!user || context_is_above(runtime, proc, user)) weft_cancel(pid);
 }
 
 void cancel_all(struct runtime *runtime, struct weft_context *below) { each_process(runtime, cancel_visit, below); }
@@ -64,6 +62,17 @@ void runtime_destroy(struct runtime *runtime) {
     sys->free(runtime, sizeof *runtime);
 }
 
+void stop_wait(struct runtime *runtime, uint64_t deadline) {
+    atom_store_rel(&runtime->stopping, true); /* rel: pairs with the acq in spawn_with and proc_end */
+    /* Pairs with the light one in spawn_with: it sees `stopping` and cancels the new process itself, or the process is seen by
+     * cancel_all. And with the one in proc_end: it sees `stopping` and tells, or its count is seen by living. */
+    sys_fence_heavy();
+    foreign_settle(runtime->instance); /* foreign threads that did not see it yet have done spawning and are counted */
+    cancel_all(runtime, NULL);
+    while (living(runtime) > 0)
+        if (parker_park(&runtime->stopper, deadline) == -ETIMEDOUT) break;
+}
+
 int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report) {
     struct runtime *runtime = (struct runtime *)opaque;
     weft_stop_report unwanted;
@@ -71,13 +80,7 @@ int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report)
     *report = (weft_stop_report){.left = 0};
     if (my_worker && my_worker->runtime == runtime)
         WEFT_MISUSE("weft_stop", "called from a process of that runtime, which would wait for itself", "call it from another thread");
-    atom_store_sc(&runtime->stopping, true); /* rel would do: pairs with the acq in spawn_with and proc_end */
-    /* Processes that were being spawned just now are seen by a second round. */
-    cancel_all(runtime, NULL);
-    while (living(runtime) > 0) {
-        cancel_all(runtime, NULL);
-        if (living(runtime) > 0 && parker_park(&runtime->stopper, deadline) == -ETIMEDOUT) break;
-    }
+    stop_wait(runtime, deadline);
     workers_set(runtime, 0);
     foreign_close(runtime->instance);
     each_process(runtime, left_visit, report);

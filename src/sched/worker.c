@@ -57,21 +57,24 @@ static int worker_begin(struct runtime *runtime, unsigned index) {
     atom_store_rlx(&worker->leave, false); /* rlx: its thread is not there yet */
     idle_resize(&runtime->idle, index + 1);
     int error = sys->thread_start(&worker->thread, worker_main, worker);
-    worker->started = error == 0;
+    atom_store_rlx(&worker->started, error == 0);
     return error;
+}
+
+void worker_dismiss(struct runtime *runtime, struct worker *worker) {
+    atom_store_rel(&worker->leave, true); /* rel: pairs with the acq in find_work */
+    if (idle_wake_one(&runtime->idle, worker->index)) parker_unpark(&worker->parker);
 }
 
 /* Under the lock: sends the worker's thread away and waits for it. Its queue stays open to thieves. */
 static void worker_end(struct runtime *runtime, struct worker *worker) {
-    if (!worker->started) return;
-    atom_store_rel(&worker->leave, true); /* rel: pairs with the acq in find_work */
-    if (idle_wake_one(&runtime->idle, worker->index)) parker_unpark(&worker->parker);
+    if (!atom_load_rlx(&worker->started)) return;
+    worker_dismiss(runtime, worker);
     sys->thread_join(worker->thread);
-    worker->started = false;
+    atom_store_rlx(&worker->started, false);
 }
 
-/* What lies in the queue of a worker without a thread must not wait for a thief to come by. */
-static void workers_rouse(struct runtime *runtime) { ready_wake(runtime, my_worker); }
+void workers_rouse(struct runtime *runtime) { ready_wake(runtime, my_worker); }
 
 int workers_set(struct runtime *runtime, unsigned workers) {
     int error = 0;

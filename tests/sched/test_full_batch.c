@@ -1,7 +1,8 @@
-/* A mailbox that holds more than one step is given: nothing may be left behind in it. */
+/* What a step is given: everything, even when there is more than one step takes; and never nothing, but at first and after
+ * WEFT_CONTINUE. */
 #include "runtime_helpers.h"
 
-#include "sched/runtime.h"
+#include "sched/sched.h"
 
 static atom_u64 received;
 static uint64_t expected;
@@ -69,5 +70,69 @@ static void many_senders(void) {
     rt_wait(&received, expected);
 }
 TEST(full_batch_many_senders) { rt_each(many_senders); }
+
+/* ---- steps without events ---------------------------------------------------------------------------------------- */
+
+/* Messages go round at random, several to one process at the same time: a waker that comes late must not make a step of
+ * its own. */
+enum { CROWD = 4, TOKENS = 16, HOPS = 40000 / RT_SLOW };
+static weft_pid crowd_pids[CROWD];
+static atom_u64 ended_tokens, empty_steps;
+
+struct passer {
+    bool begun, goes_on;
+    uint32_t at;
+};
+static int passer_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    struct passer *passer = self;
+    if (count == 0 && passer->begun && !passer->goes_on) atom_add_rlx(&empty_steps, 1);
+    passer->begun = true;
+    passer->goes_on = false;
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
+        if (events[i].type != WEFT_MESSAGE) continue;
+        passer->at = passer->at * 1664525 + 1013904223;
+        if (events[i].tag == 0) atom_add_rel(&ended_tokens, 1);
+        else EXPECT_EQ(weft_send(crowd_pids[passer->at >> 16 & (CROWD - 1)], events[i].tag - 1, NULL, 0), 0);
+    }
+    /* Some go on for once, some say that they wait for a command: all the same. */
+    if (count > 0 && events[0].type == WEFT_MESSAGE && passer->at % 16 < 2) {
+        passer->goes_on = passer->at % 16 == 1;
+        weft_out_status(out, passer->goes_on ? WEFT_CONTINUE : WEFT_BLOCKED);
+    }
+    return 0;
+}
+static const weft_behavior passer = {.name = "passer", .state_size = sizeof(struct passer), .step = passer_step};
+
+static void no_empty_steps(void) {
+    atom_store_rlx(&ended_tokens, 0);
+    atom_store_rlx(&empty_steps, 0);
+    for (unsigned i = 0; i < CROWD; i++)
+        crowd_pids[i] = rt_spawn(&passer);
+    for (unsigned i = 0; i < TOKENS; i++)
+        EXPECT_EQ(weft_send(crowd_pids[i % CROWD], HOPS, NULL, 0), 0);
+    rt_wait(&ended_tokens, TOKENS);
+    EXPECT_EQ(atom_load_rlx(&empty_steps), 0);
+}
+TEST(step_never_without_events) { rt_each(no_empty_steps); }
+
+/* The same on purpose: a wake-up for which there is nothing any more. */
+static void late_waker(void) {
+    struct runtime *runtime = (struct runtime *)rt.runtime;
+    atom_store_rlx(&ended_tokens, 0);
+    atom_store_rlx(&empty_steps, 0);
+    weft_pid pid = rt_spawn(&passer);
+    for (uint64_t i = 1; i <= 100; i++) {
+        EXPECT_EQ(weft_send(pid, 0, NULL, 0), 0);
+        rt_wait(&ended_tokens, i);
+        struct proc *proc = table_at(&runtime->table, pid_slot(pid));
+        struct state_next next = state_wake(&proc->state);
+        if (next.verdict == STATE_ENQUEUE) ready(runtime, NULL, proc, next.ticket, READY_WOKEN);
+    }
+    EXPECT_EQ(weft_send(pid, 0, NULL, 0), 0);
+    rt_wait(&ended_tokens, 101);
+    EXPECT_EQ(atom_load_rlx(&empty_steps), 0);
+}
+TEST(step_never_for_a_late_waker) { rt_each(late_waker); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -5,6 +5,9 @@ to keep in step with CMake."""
 import json, os, pathlib, shlex, subprocess
 
 
+CXX = os.environ.get("CXX", "g++")
+
+
 class BuildError(Exception):
     pass
 
@@ -53,7 +56,7 @@ class Tools:
         self.subject = self.litmus_units[0]
         self.engine = self.engine_elsewhere(pathlib.Path(engine)) if engine else self.build(self.engine_units)
         self.engine.append(self.outcome())
-        self.axioms = self.build_axioms(pathlib.Path(axioms) if axioms else root / "check" / "axioms")
+        self.take_axioms(pathlib.Path(axioms) if axioms else root / "check" / "axioms")
 
     def build(self, units):
         """Objects of the check preset, up to date."""
@@ -74,14 +77,14 @@ class Tools:
         self.engine_units[0].compile(self.root / "check" / "axioms" / "outcome.c", out, warnings="-Werror")
         return out
 
-    def build_axioms(self, folder):
+    def take_axioms(self, folder):
         """The enumerator's objects; of a folder elsewhere only what differs is compiled."""
         home, out = self.root / "check" / "axioms", self.work / "axioms"
         out.mkdir(exist_ok=True)
         headers = [*home.glob("*.hh"), self.root / "check" / "chk.h", self.root / "src" / "sys" / "sys.h"]
         newest = max(path.stat().st_mtime for path in headers)
         same_headers = all((folder / path.name).read_bytes() == path.read_bytes() for path in home.glob("*.hh"))
-        objects = []
+        self.axioms = objects = []
         for source in [*sorted(home.glob("*.cc")), home / "outside.c"]:
             objects.append(out / (source.name + ".o"))
             other = folder / source.name
@@ -90,18 +93,18 @@ class Tools:
                 self.compile_axioms(other, objects[-1], "-w")
             elif not objects[-1].exists() or objects[-1].stat().st_mtime <= max(newest, source.stat().st_mtime):
                 self.compile_axioms(source, objects[-1], "-Werror")
-        return objects
 
     def compile_axioms(self, source, out, warnings):
         if source.suffix == ".c":
             self.engine_units[0].compile(source, out, warnings=warnings)
         else:
-            run([os.environ.get("CXX", "g++"), "-std=c++17", "-O2", "-Wall", "-Wextra", "-Wundef", warnings, "-fno-pie",
+            run([CXX, "-std=c++17", "-O2", "-Wall", "-Wextra", "-Wundef", warnings, "-fno-pie",
                  f"-I{self.root / 'check'}", "-c", source, "-o", out])
 
-    def link(self, subjects, out):
-        """The checker and the enumerator with these objects; returns both programs."""
-        programs = out.with_suffix(".check"), out.with_suffix(".axioms")
-        run([self.subject.words[0], "-no-pie", "-o", programs[0], *self.engine, *subjects])
-        run([os.environ.get("CXX", "g++"), "-no-pie", "-o", programs[1], *self.axioms, *subjects])
-        return programs
+    def link_checker(self, subjects, out):
+        run([self.subject.words[0], "-no-pie", "-o", out, *self.engine, *subjects])
+        return out
+
+    def link_axioms(self, subjects, out):
+        run([CXX, "-no-pie", "-o", out, *self.axioms, *subjects])
+        return out

@@ -60,9 +60,8 @@ MUTATIONS = (
 )
 
 
-def folders(root, work):
-    """(what is broken, a copy of check/axioms with that), one after the other in the same place."""
-    home, copy = root / "check" / "axioms", work / "broken-axioms"
+def folders(home, copy):
+    """(what is broken, a copy of the enumerator with that), one after the other in the same place."""
     for name, file, old, new in MUTATIONS:
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(home, copy)
@@ -71,4 +70,3 @@ def folders(root, work):
             raise ValueError(f"{file} has {text.count(old)} times the text that '{name}' changes: {old}")
         (copy / file).write_text(text.replace(old, new))
         yield name, copy
-    shutil.rmtree(copy)

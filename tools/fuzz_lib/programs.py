@@ -165,12 +165,16 @@ class Program:
     def relay(self):
         """seq_cst accesses at both ends of a release and an acquire, perhaps to the very cell that hands over, and a
         thread that goes the other way round: what psc makes of happens-before."""
-        flag = self.random.randrange(3)
-        hand_over = self.store if self.chance(.7) else self.update
-        fence = self.fence() if self.chance(.15) else ""
-        self.threads = [[self.access(0, .8, .1), fence, hand_over(flag)],
-                        [f"SEE(atom_load_{self.random.choice(LOADS[1:])}(&c[{flag}]));", self.access(1, .3, .1)],
-                        [self.access(1, .8, .1), self.fence() if self.chance(.2) else "", self.access(0, .2, .1)]]
+        def end(cell, stores):
+            order = "sc" if self.chance(.85) else "rlx"
+            return (f"atom_store_{order}(&c[{cell}], {self.value(cell)});" if self.chance(stores) else
+                    f"SEE(atom_load_{order}(&c[{cell}]));")
+        flag = self.random.choice((0, 1, 2, 2))
+        release = f"atom_store_{self.random.choice(('rel', 'rel', 'sc', 'rlx'))}(&c[{flag}], 3);"
+        acquire = f"SEE(atom_load_{self.random.choice(('acq', 'acq', 'sc', 'rlx'))}(&c[{flag}]));"
+        fences = [self.fence() if self.chance(.15) else "" for _ in range(3)]
+        self.threads = [[end(0, .9), fences[0], release if self.chance(.8) else self.update(flag)],
+                        [acquire, fences[1], end(1, .2)], [end(1, .9), fences[2], end(0, .1)]]
         self.random.shuffle(self.threads)
 
     def publication(self):
@@ -182,11 +186,15 @@ class Program:
         writer = [f"d[{data}] = 2;", "chk_fence_rel();" if fence else "", f"atom_store_{release}(&c[{flag}], 1);"]
         if self.chance(.3):
             writer.append(f"atom_store_{self.order(STORES)}(&c[{flag}], 2);")
-        reader = [f"SEE(atom_load_{acquire}(&c[{flag}]));", f"if (r {self.random.choice(('== 1', '!= 0', '> 1'))}) {{",
+        look = (f"SEE(atom_load_{acquire}(&c[{flag}]));" if self.chance(.75) else
+                f"{{ uint32_t e = 7; (void)atom_cas_{self.random.choice(SWAPS)}(&c[{flag}], &e, 9); SEE(e); }}")
+        reader = [look, f"if (r {self.random.choice(('== 1', '!= 0', '> 1'))}) {{",
                   "chk_fence_acq();" if fence else "", self.random.choice((f"SEE(d[{data}]);", f"d[{data}]++;")), "}"]
         self.threads = [writer, reader]
-        if self.chance(.5):
-            middle = [f"SEE(atom_add_{self.random.choice(UPDATES)}(&c[{flag}], {self.random.choice((1, 4))}));"]
+        if self.chance(.2):
+            self.threads.append([look, f"if (r == 1) SEE(d[{data}]);"])
+        elif self.chance(.5):
+            middle = [f"SEE(atom_add_{self.random.choice(('rlx', *UPDATES))}(&c[{flag}], {self.random.choice((1, 4))}));"]
             if self.chance(.4):
                 middle.append(f"if (r == 1) {self.plain()}")
             self.threads.append(middle)

@@ -1,0 +1,63 @@
+/* `weft demo`: which of the two, and how large. */
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DEMO_PROCESSES = 1000000, DEMO_PROCESSES_MAX = 16000000, DEMO_WORKERS_MAX = 1024 };
+
+static int usage(FILE *to) {
+    fprintf(
+        to,
+        "usage: weft demo [--n N] [--policy ring|deque|line] [--workers N]\n"
+        "       weft demo checker\n\n"
+        "The first spawns a million processes on each scheduling policy, passes messages along them and adds up what\n"
+        "they know. The second tells the story of synch2, a lock for two, with the model checker.\n"
+        "  --n N        processes, 1 to 16000000\n"
+        "  --policy P   only this one\n"
+        "  --workers N  1 to 1024 (WEFT_WORKERS, or the CPUs there are)\n");
+    return to == stderr ? 2 : 0;
+}
+
+/* The option's value, which must be a number in 1..max; 0 with a message if it is not. */
+static uint64_t number(const char *option, const char *text, uint64_t max) {
+    char *end = NULL;
+    errno = 0;
+    uint64_t value = text && text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
+    if (value >= 1 && value <= max && !errno && *end == '\0') return value;
+    fprintf(stderr, "weft demo: %s needs a number from 1 to %llu, not `%s`\n", option, (unsigned long long)max,
+            text ? text : "nothing");
+    return 0;
+}
+
+static bool is_policy(const char *text) {
+    if (text && (strcmp(text, "ring") == 0 || strcmp(text, "deque") == 0 || strcmp(text, "line") == 0)) return true;
+    fprintf(stderr, "weft demo: --policy needs one of ring deque line, not `%s`\n", text ? text : "nothing");
+    return false;
+}
+
+int cli_demo(int argc, char **argv) {
+    struct demo_options options = {.n = DEMO_PROCESSES};
+    bool checker = argc > 0 && strcmp(argv[0], "checker") == 0;
+    if (checker && argc == 1) return demo_checker();
+    for (int i = checker; i < argc; i += 2) {
+        const char *argument = argv[i], *value = i + 1 < argc ? argv[i + 1] : NULL;
+        bool good = true;
+        if (strcmp(argument, "--help") == 0) return usage(stdout);
+        if (!checker && strcmp(argument, "--n") == 0) {
+            good = (options.n = number(argument, value, DEMO_PROCESSES_MAX)) != 0;
+        } else if (!checker && strcmp(argument, "--workers") == 0) {
+            good = (options.workers = (unsigned)number(argument, value, DEMO_WORKERS_MAX)) != 0;
+        } else if (!checker && strcmp(argument, "--policy") == 0) {
+            good = is_policy(options.policy = value);
+        } else {
+            fprintf(stderr, "weft demo: what is `%s`?\n", argument);
+            return usage(stderr);
+        }
+        if (!good) return 2;
+    }
+    return demo_processes(&options);
+}

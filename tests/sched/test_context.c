@@ -1,0 +1,248 @@
+/* Contexts: deadlines, values, inheritance, and cancelling a whole tree of processes. */
+#include "runtime_helpers.h"
+
+#define FAR_AWAY (UINT64_MAX / 2)
+static char key_a, key_b;
+static atom_u64 cancels, born, closes, ready_count;
+
+TEST(context_has_the_earliest_deadline) {
+    weft_context *root, *early, *late, *value;
+    sys_scripted_install();
+    EXPECT_EQ(weft_context_deadline(NULL), WEFT_FOREVER);
+    EXPECT_EQ(weft_context_new(&root, NULL, WEFT_FOREVER), 0);
+    EXPECT_EQ(weft_context_deadline(root), WEFT_FOREVER);
+    EXPECT_EQ(weft_context_new(&early, root, 1000), 0);
+    EXPECT_EQ(weft_context_new(&late, early, 2000), 0);
+    EXPECT_EQ(weft_context_with(&value, late, &key_a, &key_b), 0);
+    EXPECT_EQ(weft_context_deadline(early), 1000);
+    EXPECT_EQ(weft_context_deadline(late), 1000);
+    EXPECT_EQ(weft_context_deadline(value), 1000);
+    EXPECT_EQ(weft_context_deadline(root), WEFT_FOREVER);
+    weft_context_drop(root);
+    weft_context_drop(early);
+    weft_context_drop(late);
+    EXPECT_EQ(sys_scripted_live(), 4); /* the last one holds them all */
+    weft_context_drop(value);
+    EXPECT_EQ(sys_scripted_live(), 0);
+}
+
+TEST(context_is_over_when_its_deadline_has_passed) {
+    weft_context *context, *below;
+    sys_scripted_install();
+    sys_scripted_freeze();
+    uint64_t deadline = weft_now() + 1000;
+    EXPECT_EQ(weft_context_new(&context, NULL, deadline), 0);
+    EXPECT_EQ(weft_context_new(&below, context, WEFT_FOREVER), 0);
+    EXPECT(!weft_context_cancelled(NULL) && !weft_context_cancelled(context) && !weft_context_cancelled(below));
+    sys_scripted_jump(999);
+    EXPECT(!weft_context_cancelled(context) && !weft_context_cancelled(below));
+    sys_scripted_jump(1);
+    EXPECT(weft_context_cancelled(context) && weft_context_cancelled(below));
+    weft_context_drop(context);
+    weft_context_drop(below);
+    EXPECT_EQ(sys_scripted_live(), 0);
+}
+
+TEST(context_has_the_nearest_value) {
+    weft_context *one, *two, *three;
+    int a, b, c;
+    sys_scripted_install();
+    EXPECT_EQ(weft_context_with(&one, NULL, &key_a, &a), 0);
+    EXPECT_EQ(weft_context_with(&two, one, &key_b, &b), 0);
+    EXPECT_EQ(weft_context_with(&three, two, &key_a, &c), 0);
+    EXPECT(weft_context_value(one, &key_a) == &a && weft_context_value(one, &key_b) == NULL);
+    EXPECT(weft_context_value(two, &key_a) == &a && weft_context_value(two, &key_b) == &b);
+    EXPECT(weft_context_value(three, &key_a) == &c && weft_context_value(three, &key_b) == &b);
+    EXPECT(weft_context_value(NULL, &key_a) == NULL && weft_context_value(one, NULL) == NULL);
+    weft_context_hold(three);
+    weft_context_drop(three);
+    EXPECT(weft_context_value(three, &key_a) == &c);
+    weft_context_drop(one);
+    weft_context_drop(two);
+    weft_context_drop(three);
+    weft_context_drop(NULL);
+    EXPECT_EQ(sys_scripted_live(), 0);
+}
+
+TEST(context_without_memory) {
+    weft_context *one, *two;
+    sys_scripted_install();
+    EXPECT_EQ(weft_context_new(&one, NULL, 7), 0);
+    sys_script.alloc_fail_from = 1;
+    EXPECT_EQ(weft_context_new(&two, one, 5), WEFT_ENOMEM);
+    EXPECT_EQ(weft_context_with(&two, one, &key_a, NULL), WEFT_ENOMEM);
+    weft_context_drop(one);
+    EXPECT_EQ(sys_scripted_live(), 0);
+}
+
+/* ---- inheritance ------------------------------------------------------------------------------------------------------- */
+
+/* A family three generations deep: each member has its parent's context unless it is given another. */
+struct member {
+    uint32_t depth;
+};
+static const weft_behavior member_behavior;
+static int member_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
+    (void)method, (void)size;
+    ((struct member *)self)->depth = *(const uint32_t *)input;
+    EXPECT(weft_context_value(context, &key_a) == &key_a);
+    EXPECT_EQ(weft_context_deadline(context), FAR_AWAY);
+    atom_add_rlx(&born, 1);
+    return 0;
+}
+static int member_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    struct member *member = self;
+    EXPECT(weft_context_value(weft_own_context(), &key_a) == &key_a);
+    for (size_t i = 0; i < count; i++)
+        if (events[i].type == WEFT_CANCEL) {
+            atom_add_rlx(&cancels, 1);
+            weft_out_status(out, WEFT_DONE);
+            return 0;
+        }
+    if (count == 0 && member->depth < 3)
+        for (unsigned i = 0; i < 3; i++) {
+            uint32_t depth = member->depth + 1;
+            weft_pid child;
+            EXPECT_EQ(weft_spawn_step(&child, &member_behavior, &(weft_spawn_options){.input = &depth, .input_size = sizeof depth}), 0);
+        }
+    atom_add_rel(&ready_count, 1);
+    return 0;
+}
+static void count_close(void *self) {
+    (void)self;
+    atom_add_rel(&closes, 1);
+}
+static const weft_behavior member_behavior = {
+    .name = "member", .state_size = sizeof(struct member), .init = member_init, .step = member_step, .close = count_close};
+
+static void forget(void) {
+    atom_store_rlx(&cancels, 0);
+    atom_store_rlx(&born, 0);
+    atom_store_rlx(&closes, 0);
+    atom_store_rlx(&ready_count, 0);
+}
+
+static weft_pid spawn_family(weft_context *context) {
+    weft_pid pid;
+    uint32_t depth = 0;
+    weft_spawn_options options = {.runtime = rt.runtime, .input = &depth, .input_size = sizeof depth, .context = context};
+    EXPECT_EQ(weft_spawn_step(&pid, &member_behavior, &options), 0);
+    return pid;
+}
+
+enum { FAMILY = 1 + 3 + 9 + 27 };
+static void trees(void) {
+    weft_context *root, *left, *right, *leaf;
+    forget();
+    EXPECT_EQ(weft_context_new(&root, NULL, FAR_AWAY), 0);
+    EXPECT_EQ(weft_context_with(&left, root, &key_a, &key_a), 0);
+    EXPECT_EQ(weft_context_with(&right, root, &key_a, &key_a), 0);
+    EXPECT_EQ(weft_context_with(&leaf, left, &key_b, &key_a), 0);
+    spawn_family(left);
+    spawn_family(leaf);
+    weft_pid right_one = spawn_family(right);
+    rt_wait(&ready_count, 3 * FAMILY);
+    weft_context_cancel(leaf, rt.runtime);
+    EXPECT(weft_context_cancelled(leaf) && !weft_context_cancelled(left) && !weft_context_cancelled(root));
+    rt_wait(&closes, FAMILY);
+    EXPECT_EQ(atom_load_rlx(&cancels), FAMILY);
+    weft_context_cancel(left, rt.runtime);
+    EXPECT(weft_context_cancelled(left) && !weft_context_cancelled(right) && !weft_context_cancelled(root));
+    rt_wait(&closes, 2 * FAMILY);
+    EXPECT_EQ(atom_load_rlx(&cancels), 2 * FAMILY);
+    EXPECT(weft_alive(right_one));
+    weft_context_cancel(root, rt.runtime);
+    EXPECT(weft_context_cancelled(right));
+    rt_wait(&closes, 3 * FAMILY);
+    EXPECT_EQ(atom_load_rlx(&cancels), 3 * FAMILY);
+    weft_context_drop(left);
+    weft_context_drop(leaf);
+    weft_context_drop(right);
+    weft_context_drop(root);
+}
+TEST(context_cancels_what_is_below_it) { rt_each(trees); }
+
+/* Who is spawned with a context that is over is told so at once. */
+static int listener_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self;
+    if (count > 0 && events[0].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
+    return 0;
+}
+static const weft_behavior listener = {.name = "listener", .step = listener_step, .close = count_close};
+static void too_late(void) {
+    weft_context *root, *context, *overdue;
+    forget();
+    EXPECT_EQ(weft_context_new(&root, NULL, FAR_AWAY), 0);
+    EXPECT_EQ(weft_context_with(&context, root, &key_a, &key_a), 0);
+    weft_context_cancel(root, rt.runtime);
+    spawn_family(context);
+    rt_wait(&closes, 1);
+    EXPECT_EQ(atom_load_rlx(&cancels), 1);
+    EXPECT_EQ(atom_load_rlx(&born), 1);
+    EXPECT_EQ(weft_context_new(&overdue, NULL, weft_now()), 0);
+    weft_pid pid;
+    EXPECT_EQ(weft_spawn_step(&pid, &listener, &(weft_spawn_options){.runtime = rt.runtime, .context = overdue}), 0);
+    rt_wait(&closes, 2);
+    weft_context_drop(overdue);
+    weft_context_drop(context);
+    weft_context_drop(root);
+}
+TEST(context_that_is_over_cancels_newcomers) { rt_each(too_late); }
+
+/* ---- cancelled while its processes come and go --------------------------------------------------------------------------- */
+
+static struct {
+    atom_bool over;
+    atom_u64 cancelled_contexts, spawned, ended;
+} crowd;
+
+static int visitor_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    uint32_t *left = self;
+    for (size_t i = 0; i < count; i++)
+        if (events[i].type == WEFT_CANCEL) {
+            weft_out_status(out, WEFT_DONE);
+            return 0;
+        }
+    if ((*left)++ >= 3) weft_out_status(out, weft_self() % 4 ? WEFT_DONE : WEFT_IDLE); /* some wait to be cancelled */
+    else weft_out_status(out, WEFT_CONTINUE);
+    return 0;
+}
+static void visitor_close(void *self) {
+    (void)self;
+    atom_add_rel(&crowd.ended, 1);
+}
+static const weft_behavior visitor = {.name = "visitor", .state_size = 4, .step = visitor_step, .close = visitor_close};
+
+/* Spawns with a context of its own, which it then cancels; the next one. */
+static void *host(void *argument) {
+    unsigned rounds = *(unsigned *)argument;
+    for (unsigned round = 0; round < rounds; round++) {
+        weft_context *root, *context;
+        EXPECT_EQ(weft_context_new(&root, NULL, WEFT_FOREVER), 0);
+        EXPECT_EQ(weft_context_with(&context, root, &key_a, &round), 0);
+        for (unsigned i = 0; i < 20; i++) {
+            weft_pid pid;
+            if (i == 10) weft_context_cancel(root, rt.runtime); /* those before and those after */
+            EXPECT_EQ(weft_spawn_step(&pid, &visitor, &(weft_spawn_options){.runtime = rt.runtime, .context = context}), 0);
+            atom_add_rlx(&crowd.spawned, 1);
+        }
+        weft_context_drop(context);
+        weft_context_drop(root);
+    }
+    return NULL;
+}
+
+static void coming_and_going(void) {
+    unsigned rounds = 60 / (RT_SLOW > 1 ? 3 : 1) * test_scale();
+    pthread_t threads[3];
+    memset(&crowd, 0, sizeof crowd);
+    for (unsigned i = 0; i < 3; i++)
+        EXPECT_EQ(pthread_create(&threads[i], NULL, host, &rounds), 0);
+    for (unsigned i = 0; i < 3; i++)
+        pthread_join(threads[i], NULL);
+    /* Every one had a context that was cancelled, before it was born or after: nobody may be left. */
+    rt_wait(&crowd.ended, atom_load_rlx(&crowd.spawned));
+}
+TEST(context_cancelled_while_processes_come_and_go) { rt_each(coming_and_going); }
+
+int main(int argc, char **argv) { return test_main(argc, argv); }
