@@ -143,6 +143,7 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc) {
 }
 
 __attribute__((flatten)) void step_run(struct worker *worker, struct proc *proc) {
+    worker->handoffs = 0; /* the budget is for one chain */
     while (proc)
         proc = step_once(worker, proc);
 }

@@ -147,14 +147,14 @@ static inline struct proc *stage_proc(weft_pid pid) { return table_at(&stage.run
 static inline struct part *stage_part(weft_pid pid) { return stage_proc(pid)->self; }
 static inline enum state_name stage_state(weft_pid pid) { return state_of(atom_load_rlx(&stage_proc(pid)->state.word)); }
 
-/* Spawns and lets its first step pass, so that it waits. */
+/* Spawns and lets its first step pass, so that it waits. Only while nobody else is ready. */
 static inline weft_pid stage_spawn_idle(unsigned index, uint32_t number, part_play *play, weft_pid other) {
     stage_play((int)index);
     weft_pid pid = stage_spawn(number, NULL, other);
-    EXPECT(state_claim_any(&stage_proc(pid)->state)); /* whatever else is queued stays where it is */
-    step_run(stage_worker(index), stage_proc(pid));
-    EXPECT_EQ(stage_state(pid), STATE_IDLE);
+    EXPECT(stage_step(index) && stage_state(pid) == STATE_IDLE);
+    EXPECT(!stage_step(index));
     stage_part(pid)->play = play;
+    trace.count = 0;
     return pid;
 }
 

@@ -62,6 +62,7 @@ class Program:
                   "light": (self.mixture, self.cycle), "race": (self.publication, self.publication, self.mixture),
                   "wait": (self.mixture,)}
         self.random.choice(shapes[kind])()
+        self.random.shuffle(self.threads)
 
     def chance(self, probability):
         return self.random.random() < probability
@@ -175,7 +176,6 @@ class Program:
         fences = [self.fence() if self.chance(.15) else "" for _ in range(3)]
         self.threads = [[end(0, .9), fences[0], release if self.chance(.8) else self.update(flag)],
                         [acquire, fences[1], end(1, .2)], [end(1, .9), fences[2], end(0, .1)]]
-        self.random.shuffle(self.threads)
 
     def publication(self):
         """Plain data behind a flag, perhaps passed on by a third thread, with whatever orders come."""

@@ -1,0 +1,273 @@
+/* Where a worker looks for work and in what order, source by source, without threads. */
+#include "stage.h"
+
+static void expect_trace(const uint32_t *who, unsigned count) {
+    for (unsigned i = 0; i < count && i < trace.count; i++)
+        if (trace.who[i] != who[i]) test_fail(__FILE__, __LINE__, "place %u has %u, not %u", i, trace.who[i], who[i]);
+    EXPECT_EQ(trace.count, count);
+}
+
+static enum weft_status goes_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
+    (void)part, (void)events, (void)count, (void)out;
+    return WEFT_CONTINUE;
+}
+
+/* ---- the tick ---------------------------------------------------------------------------------------------------------- */
+
+/* Busy for ever with its own, a worker comes to the global queue every 61st time, and takes one. */
+TEST(find_every_61st_is_from_the_global_queue) {
+    stage_for_each_policy(policy) {
+        stage_begin(policy, 1);
+        struct worker *worker = stage_worker(0);
+        trace.count = 0;
+        stage_play(0);
+        if (policy == POLICY_DEQUE) { /* merely going on leads to the global queue there: births keep the deque full */
+            for (uint32_t i = 0; i < 400; i++)
+                stage_spawn(1, NULL, WEFT_NOBODY);
+        } else {
+            for (uint32_t i = 0; i < 3; i++)
+                stage_spawn(1, goes_on, WEFT_NOBODY);
+        }
+        stage_play(-1);
+        for (uint32_t i = 0; i < 4; i++)
+            stage_spawn(100 + i, NULL, WEFT_NOBODY);
+        EXPECT_EQ(inject_size(&stage.runtime->inject), 4);
+        worker->tick = 0;
+        for (unsigned i = 0; i < 5 * GLOBAL_TICK; i++)
+            EXPECT(stage_step(0));
+        for (unsigned i = 0; i < 5 * GLOBAL_TICK; i++) {
+            bool global = (i + 1) % GLOBAL_TICK == 0 && (i + 1) / GLOBAL_TICK <= 4;
+            EXPECT_EQ(trace.who[i], global ? 100 + (i + 1) / GLOBAL_TICK - 1 : 1);
+        }
+        stage_end();
+    }
+}
+
+/* ---- the global queue ------------------------------------------------------------------------------------------------- */
+
+static size_t own_size(struct worker *worker) {
+    size_t size = 0;
+    switch (worker->runtime->policy) {
+    case POLICY_RING: return ring_size(&worker->ring);
+    case POLICY_DEQUE: return deque_size(&worker->deque);
+    case POLICY_LINE:
+        for (struct line_node *node = atom_load_rlx(&worker->line.head); node; node = node->next)
+            size++;
+    }
+    return size;
+}
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+TEST(find_takes_a_fair_share_of_the_global_queue) {
+    static const size_t sizes[] = {1, 2, 3, 4, 5, 10, 16, 17, 18, 100, 127, 128, 129, 255, 256, 257, 500, 1000};
+    static const unsigned workers[] = {1, 2, 3, 4, 16};
+    stage_for_each_policy(policy) {
+        for (unsigned s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+            for (unsigned w = 0; w < sizeof workers / sizeof workers[0]; w++) {
+                size_t size = sizes[s];
+                stage_begin(policy, workers[w]);
+                stage_play(-1);
+                for (uint32_t i = 0; i < size; i++)
+                    stage_spawn(i, NULL, WEFT_NOBODY);
+                struct worker *worker = stage_worker(0);
+                stage_play(0);
+                struct proc *first = find_global_batch(worker);
+                size_t share = policy == POLICY_DEQUE ? least(1 + 16, size)
+                                                      : least(least(128, size), size / workers[w] + 1);
+                EXPECT(first && ((struct part *)first->self)->number == 0); /* the oldest, claimed */
+                EXPECT_EQ(state_of(atom_load_rlx(&first->state.word)), STATE_RUNNING);
+                EXPECT_EQ(own_size(worker), share - 1);
+                EXPECT_EQ(inject_size(&stage.runtime->inject), size - share);
+                /* The others in the order in which they came. */
+                for (uint32_t i = 1; i < share; i++) {
+                    struct proc *next = policy_pop(worker);
+                    EXPECT(next && ((struct part *)next->self)->number == i);
+                }
+                EXPECT(!policy_pop(worker));
+                stage_end();
+            }
+    }
+}
+
+/* Stale entries do not count: what is left is found behind any number of them. */
+TEST(find_skips_stale_entries_of_the_global_queue) {
+    for (unsigned one = 0; one < 2; one++)
+        for (unsigned p = 0; p < 2; p++) { /* in a line nothing goes stale */
+            stage_begin(p ? POLICY_DEQUE : POLICY_RING, 2);
+            stage_play(-1);
+            weft_pid pids[500];
+            for (uint32_t i = 0; i < 500; i++)
+                pids[i] = stage_spawn(i, NULL, WEFT_NOBODY);
+            for (uint32_t i = 0; i < 499; i++)
+                EXPECT(state_claim_any(&stage_proc(pids[i])->state)); /* as a hand-off does */
+            stage_play(0);
+            struct proc *found = one ? find_global_one(stage_worker(0)) : find_global_batch(stage_worker(0));
+            EXPECT(found == stage_proc(pids[499]));
+            EXPECT(!find_global_one(stage_worker(0)) && !find_global_batch(stage_worker(0)));
+            EXPECT_EQ(inject_size(&stage.runtime->inject), 0);
+            stage_end();
+        }
+}
+
+/* ---- all sources in order ------------------------------------------------------------------------------------------------ */
+
+TEST(find_own_queue_then_global_then_others) {
+    stage_for_each_policy(policy) {
+        stage_begin(policy, 2);
+        trace.count = 0;
+        stage_play(1);
+        for (uint32_t i = 0; i < 4; i++)
+            stage_spawn(30 + i, NULL, WEFT_NOBODY); /* another worker's */
+        stage_play(-1);
+        stage_spawn(20, NULL, WEFT_NOBODY); /* global */
+        stage_play(0);
+        stage_spawn(10, NULL, WEFT_NOBODY); /* own */
+        stage_worker(0)->tick = 0;
+        stage_run(0);
+        EXPECT_EQ(trace.count, 6); /* all of the other worker's too, its slot included */
+        EXPECT_EQ(trace.who[0], 10);
+        EXPECT_EQ(trace.who[1], 20);
+        for (unsigned i = 2; i < 6; i++)
+            EXPECT(trace.who[i] >= 30);
+        EXPECT_EQ(atom_load_rlx(&stage_worker(0)->actor.counters.sleeps), 1);
+        EXPECT(!stage_step(1));
+        stage_end();
+    }
+}
+
+/* ---- stealing -------------------------------------------------------------------------------------------------------------- */
+
+/* How many a thief gets in one go. */
+static unsigned steal_from(enum policy_name policy, uint32_t count, bool last_pass) {
+    stage_begin(policy, 2);
+    struct worker *thief = stage_worker(0), *victim = stage_worker(1);
+    bool busy = false;
+    stage_play(1);
+    for (uint32_t i = 0; i < count; i++)
+        stage_spawn(i, NULL, WEFT_NOBODY);
+    stage_play(0);
+    size_t before = own_size(victim);
+    EXPECT_EQ(before, count);
+    struct proc *proc = policy_steal(thief, victim, last_pass, &busy);
+    unsigned got = (unsigned)(before - own_size(victim));
+    EXPECT(!busy);
+    EXPECT_EQ(proc != NULL, got > 0);
+    if (proc) EXPECT_EQ(((struct part *)proc->self)->number, 0); /* the oldest first */
+    EXPECT_EQ(own_size(thief), got > 0 ? got - 1 : 0);
+    EXPECT_EQ(atom_load_rlx(&thief->actor.counters.steals), got > 0);
+    EXPECT_EQ(atom_load_rlx(&thief->actor.counters.stolen), got);
+    stage_end();
+    return got;
+}
+
+TEST(find_steals_the_older_half) {
+    static const uint32_t counts[] = {1, 2, 3, 4, 5, 10, 100, 200};
+    for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        uint32_t n = counts[i], behind_slot = n - 1;
+        /* The newest lies in the slot, which is nobody's business before the last pass, and then only if there is nothing else. */
+        EXPECT_EQ(steal_from(POLICY_RING, n, false), behind_slot - behind_slot / 2);
+        EXPECT_EQ(steal_from(POLICY_RING, n, true), n == 1 ? 1 : behind_slot - behind_slot / 2);
+        EXPECT_EQ(steal_from(POLICY_DEQUE, n, false), n - n / 2);
+        EXPECT_EQ(steal_from(POLICY_LINE, n, false), 1);
+    }
+}
+
+TEST(find_the_last_pass_takes_the_slot) {
+    stage_begin(POLICY_RING, 3);
+    trace.count = 0;
+    stage_play(2);
+    stage_spawn(7, NULL, WEFT_NOBODY);
+    EXPECT_EQ(own_size(stage_worker(2)), 1);
+    EXPECT(stage_step(0)); /* found by the search, though in the slot */
+    expect_trace((uint32_t[]){7}, 1);
+    EXPECT_EQ(own_size(stage_worker(2)), 0);
+    stage_end();
+}
+
+/* ---- leaving -------------------------------------------------------------------------------------------------------------- */
+
+/* A worker that is not wanted leaves after a few steps at most, whatever there is to do, and with it goes no work. */
+TEST(find_leaves_in_time) {
+    stage_for_each_policy(policy) {
+        stage_begin(policy, 1);
+        stage_play(0);
+        for (uint32_t i = 0; i < 5; i++)
+            stage_spawn(i, goes_on, WEFT_NOBODY);
+        struct worker *worker = stage_worker(0);
+        atom_store_rlx(&worker->leave, true);
+        unsigned found = 0;
+        for (struct proc *proc; (proc = find_work(worker)); found++)
+            step_run(worker, proc);
+        EXPECT(found <= GLOBAL_TICK);
+        atom_store_rlx(&worker->leave, false);
+        trace.count = 0;
+        for (unsigned i = 0; i < 5; i++)
+            EXPECT(stage_step(0));
+        uint32_t seen = 0;
+        for (unsigned i = 0; i < 5; i++)
+            seen |= UINT32_C(1) << trace.who[i];
+        EXPECT_EQ(seen, 31);
+        stage_end();
+    }
+}
+
+/* Queues that have lost their thread are looked after by workers that always have something of their own. */
+TEST(find_looks_after_orphans) {
+    stage_for_each_policy(policy) {
+        stage_begin(policy, 3);
+        stage_play(2);
+        for (uint32_t i = 0; i < 10; i++)
+            stage_spawn(10 + i, goes_on, WEFT_NOBODY);
+        stage_play(0);
+        stage_spawn(1, goes_on, WEFT_NOBODY);
+        atom_store_rlx(&stage.runtime->wanted, 1);
+        trace.count = 0;
+        for (unsigned i = 0; i < 100 * GLOBAL_TICK; i++)
+            EXPECT(stage_step(0));
+        unsigned runs[20] = {0};
+        for (unsigned i = 0; i < trace.count; i++)
+            runs[trace.who[i]]++;
+        for (unsigned i = 0; i < 10; i++)
+            EXPECT(runs[10 + i] > 10);
+        EXPECT(runs[1] > 10);
+        stage_end();
+    }
+}
+
+/* ---- sleeping --------------------------------------------------------------------------------------------------------------- */
+
+/* Work wakes one sleeper, and none while somebody searches; a process alone in the slot wakes nobody. */
+TEST(find_new_work_wakes_one_sleeper) {
+    stage_for_each_policy(policy) {
+        stage_begin(policy, 4);
+        struct idle *idle = &stage.runtime->idle;
+        for (unsigned i = 1; i < 4; i++)
+            idle_enter(idle, i, false);
+        stage_play(0);
+        if (policy == POLICY_RING) {
+            stage_spawn(1, NULL, WEFT_NOBODY);
+            EXPECT_EQ(idle_sleepers(idle), 3); /* this worker comes to it next */
+        }
+        stage_spawn(2, NULL, WEFT_NOBODY);
+        EXPECT_EQ(idle_sleepers(idle), 2);
+        EXPECT_EQ(idle_searchers(idle), 1);
+        stage_spawn(3, NULL, WEFT_NOBODY);
+        stage_play(-1);
+        stage_spawn(4, NULL, WEFT_NOBODY);
+        EXPECT_EQ(idle_sleepers(idle), 2);
+        EXPECT_EQ(idle_searchers(idle), 1);
+        EXPECT_EQ(atom_load_rlx(&stage_worker(0)->actor.counters.wakeups), 1);
+        /* The one that was woken finds something, is the last searcher, and so another is sent. */
+        struct worker *woken = stage_worker(1);
+        woken->searching = true;
+        my_worker = woken;
+        EXPECT(find_work(woken));
+        EXPECT(!woken->searching);
+        EXPECT_EQ(idle_sleepers(idle), 1);
+        EXPECT_EQ(idle_searchers(idle), 1);
+        stage_end();
+    }
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }
