@@ -5,7 +5,7 @@
 #include "small_runtime.h"
 
 static atom_u32 born, closed; /* counted by init and close */
-static weft_pid first, child;
+static weft_pid first;
 static unsigned workers;
 
 static int count_birth(void *self, weft_context *context, const char *method, const void *input, size_t size) {
@@ -39,31 +39,14 @@ static int short_step(void *self, const weft_event *events, size_t count, weft_o
 }
 static const weft_behavior short_lived = {.name = "short-lived", .init = count_birth, .step = short_step, .close = count_end};
 
-/* Has a child in its first step, and ends when it is asked to and the child has ended, which tells it. */
-struct parent {
-    bool has_child, cancelled;
-};
-static void tell_parent(void *self) {
-    count_end(self);
-    weft_send(first, 0, NULL, 0);
-}
-static const weft_behavior childlike = {.name = "child", .init = count_birth, .step = obedient_step, .close = tell_parent};
+/* Has a child and ends. The child would live for ever if nobody told it. */
 static int parent_step(void *self, const weft_event *events, size_t count, weft_out *out) {
-    struct parent *parent = self;
-    if (is_cancelled(events, count)) parent->cancelled = true;
-    for (size_t i = 0; i < count; i++)
-        if (events[i].type == WEFT_MESSAGE) parent->has_child = false;
-    if (!child) {
-        int error = weft_spawn_step(&child, &childlike, NULL);
-        chk_assert(error == 0 || error == WEFT_ESTOPPING, "spawned, or refused because of the stop");
-        parent->has_child = error == 0;
-        if (error) child = first;
-    }
-    if (parent->cancelled && !parent->has_child) weft_out_status(out, WEFT_DONE);
-    return 0;
+    weft_pid child;
+    int error = weft_spawn_step(&child, &obedient, NULL);
+    chk_assert(error == 0 || error == WEFT_ESTOPPING, "spawned, or refused because of the stop");
+    return short_step(self, events, count, out);
 }
-static const weft_behavior parental = {.name = "parent", .state_size = sizeof(struct parent), .init = count_birth, .step = parent_step,
-                                       .close = count_end};
+static const weft_behavior parental = {.name = "parent", .init = count_birth, .step = parent_step, .close = count_end};
 
 /* ---- setup -------------------------------------------------------------------------------------------------------- */
 
@@ -73,7 +56,6 @@ static void set_up(const weft_behavior *behavior, unsigned count) {
     chk_name(&born, "born");
     chk_name(&closed, "closed");
     workers = count;
-    child = WEFT_NOBODY;
     small_begin(POLICY_LINE, count, 4); /* the queue with the fewest cells */
     if (behavior) first = small_spawn(behavior);
     pool_refill(&small_worker(0)->actor.cache, 0);
@@ -135,7 +117,106 @@ SCENARIO(shutdown_ends, .about = "a process ends by itself || the stopper", .set
          .finish = nobody_lives)
 SCENARIO(shutdown_two_end, .about = "two workers, two processes that end by themselves || the stopper", .setup = ready_two,
          .threads = {works, works, stops}, .finish = nobody_lives)
-SCENARIO(shutdown_child, .about = "a process has a child and ends after it || the stopper", .setup = ready_parent,
+SCENARIO(shutdown_child, .about = "a process has a child and ends || the stopper: the child is told", .setup = ready_parent,
          .threads = {works, stops}, .finish = nobody_lives)
 SCENARIO(shutdown_foreign, .about = "a foreign thread spawns || a worker || the stopper", .setup = nobody,
          .threads = {works, stops, spawns}, .finish = nobody_lives)
+
+/* ---- broken twins: the same protocol in small, with one fault ----------------------------------------------------------- */
+
+enum fault { FAULTLESS, UNFENCED_END, UNFENCED_BIRTH, NO_SECOND_LOOK, UNSETTLED, END_RELAXED };
+
+static struct parker stopper;
+static struct chk_mutex door;
+static atom_u32 stopping, spawned, ended, published, cancelled;
+
+static void twin_set_up(void) {
+    static const struct {
+        atom_u32 *cell;
+        const char *name;
+    } all[] = {{&stopping, "stopping"}, {&spawned, "spawned"}, {&ended, "ended"}, {&published, "published"}, {&cancelled, "cancelled"}};
+    for (unsigned i = 0; i < sizeof all / sizeof all[0]; i++) {
+        atom_store_rlx(all[i].cell, 0);
+        chk_name(all[i].cell, all[i].name);
+    }
+    door.word = 0;
+    parker_init(&stopper);
+}
+static void twin_stops(enum fault fault) {
+    atom_store_rel(&stopping, 1);
+    sys_fence_heavy();
+    if (fault != UNSETTLED) {
+        chk_lock(&door);
+        chk_unlock(&door);
+    }
+    if (atom_load_rlx(&published)) atom_store_rlx(&cancelled, 1);
+    for (;;) {
+        uint32_t over = atom_load_acq(&ended);
+        if (atom_load_rlx(&spawned) == over) break;
+        parker_park(&stopper, SYS_FOREVER);
+    }
+}
+static void twin_ends(enum fault fault) {
+    uint32_t one_more = atom_load_rlx(&ended) + 1;
+    if (fault == END_RELAXED)
+        atom_store_rlx(&ended, one_more);
+    else
+        atom_store_rel(&ended, one_more);
+    if (fault != UNFENCED_END) atom_fence_light();
+    if (atom_load_acq(&stopping)) parker_unpark(&stopper);
+}
+static bool twin_spawns(enum fault fault) {
+    if (atom_load_acq(&stopping)) return false;
+    atom_store_rlx(&spawned, atom_load_rlx(&spawned) + 1);
+    atom_store_rel(&published, 1);
+    if (fault != UNFENCED_BIRTH) atom_fence_light();
+    if (fault != NO_SECOND_LOOK && atom_load_rlx(&stopping)) atom_store_rlx(&cancelled, 1);
+    return true;
+}
+static void twin_runs_until_cancelled(enum fault fault) {
+    struct spin spin = spin_begin();
+    while (!atom_load_rlx(&cancelled))
+        spin_wait(&spin);
+    twin_ends(fault);
+}
+/* A foreign thread spawns; from then on the thread is the worker that runs the new process. */
+static void twin_foreign(enum fault fault) {
+    chk_lock(&door);
+    bool lives = twin_spawns(fault);
+    chk_unlock(&door);
+    if (lives) twin_runs_until_cancelled(fault);
+}
+/* A process has a child and ends. */
+static void twin_parent(enum fault fault) {
+    bool lives = twin_spawns(fault);
+    twin_ends(fault);
+    if (lives) twin_runs_until_cancelled(fault);
+}
+static void twin_set_up_parent(void) {
+    twin_set_up();
+    atom_store_rlx(&spawned, 1);
+}
+static void twin_nobody_lives(void) { chk_assert(atom_load_rlx(&spawned) == atom_load_rlx(&ended), "nobody lives after the stop"); }
+
+#define TWIN(id, fault, set_up, lives, ...)                                                                            \
+    static void id##_stops(void) {                                                                                     \
+        twin_stops(fault);                                                                                             \
+        twin_nobody_lives();                                                                                           \
+    }                                                                                                                  \
+    static void id##_lives(void) { lives(fault); }                                                                     \
+    SCENARIO(id, .setup = set_up, .threads = {id##_stops, id##_lives}, .finish = twin_nobody_lives, __VA_ARGS__)
+
+TWIN(shutdown_twin_foreign, FAULTLESS, twin_set_up, twin_foreign, .about = "twins of which the following are broken")
+TWIN(shutdown_twin_parent, FAULTLESS, twin_set_up_parent, twin_parent, .about = "likewise")
+TWIN(shutdown_twin_end, FAULTLESS, twin_set_up_parent, twin_ends, .about = "likewise")
+TWIN(shutdown_twin_unfenced_end, UNFENCED_END, twin_set_up_parent, twin_ends,
+     .about = "an end and the stopper miss each other: it sleeps for ever", .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_LOST_WAKEUP)
+TWIN(shutdown_twin_unfenced_birth, UNFENCED_BIRTH, twin_set_up_parent, twin_parent,
+     .about = "a birth and the stopper miss each other: nobody cancels the new process", .flawed_in = CHK_TSO | CHK_C11,
+     .flaw = CHK_LOST_WAKEUP)
+TWIN(shutdown_twin_no_second_look, NO_SECOND_LOOK, twin_set_up_parent, twin_parent,
+     .about = "a spawner that only looks before: nobody cancels the new process", .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+TWIN(shutdown_twin_unsettled, UNSETTLED, twin_set_up, twin_foreign,
+     .about = "the stopper does not wait for a foreign thread that spawns", .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+TWIN(shutdown_twin_end_relaxed, END_RELAXED, twin_set_up_parent, twin_parent,
+     .about = "whoever sees the parent's end does not see the child's birth", .flawed_in = CHK_C11, .flaw = CHK_ASSERT)

@@ -64,7 +64,7 @@ struct pool_depot_list {
     uint32_t count;
 };
 
-__attribute__((noinline, cold)) bool pool_refill(struct pool_cache *cache, unsigned c) {
+__attribute__((noinline, cold)) __attribute__((noinline)) bool pool_refill(struct pool_cache *cache, unsigned c) {
     if (cache->spare[c].first) {
         cache->hot[c] = cache->spare[c];
         cache->spare[c] = (struct pool_list){NULL, 0};
@@ -92,7 +92,7 @@ static void depot_put(struct pool_class *class, struct pool_list list) {
     lock_drop(&class->lock);
 }
 
-__attribute__((noinline, cold)) void pool_spill(struct pool_cache *cache, unsigned c) {
+__attribute__((noinline, cold)) __attribute__((noinline)) void pool_spill(struct pool_cache *cache, unsigned c) {
     if (cache->spare[c].first) depot_put(&cache->pool->class[c], cache->spare[c]);
     cache->spare[c] = cache->hot[c];
     cache->hot[c] = (struct pool_list){NULL, 0};

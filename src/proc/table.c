@@ -67,7 +67,6 @@ static int table_cut(struct table *table, struct shelf *shelf) {
         atom_store_rlx(&proc->generation, 0); /* rlx: nobody has a PID of it */
         proc->node.next = shelf->free ? &shelf->free->node : NULL;
         shelf->free = proc;
-        shelf->free_count++;
     }
     table->fresh = end;
     return 0;
@@ -87,6 +86,19 @@ static struct proc *pop(struct proc **list) {
 static void push(struct proc **list, struct proc *proc) {
     proc->node.next = *list ? &(*list)->node : NULL;
     *list = proc;
+}
+
+/* Batches, the first block of each linked to the first of the next. */
+static struct proc *batch_pop(struct proc **batches) {
+    struct proc *batch = *batches;
+    *batches = proc_of(batch->node.prev);
+    batch->node.prev = NULL;
+    return batch;
+}
+
+static void batch_push(struct proc **batches, struct proc *batch) {
+    batch->node.prev = *batches ? &(*batches)->node : NULL;
+    *batches = batch;
 }
 
 void shelf_init(struct shelf *shelf, struct table *table) {
@@ -112,16 +124,14 @@ static bool shelf_may_free(struct shelf *shelf) {
 }
 
 /* Moves batches on as far as they can be moved without waiting. */
-static void shelf_turn(struct shelf *shelf) {
+static __attribute__((noinline)) void shelf_turn(struct shelf *shelf) {
     if (shelf->waiting && shelf_may_free(shelf)) { /* recheck */
-        while (shelf->waiting)
-            push(&shelf->free, pop(&shelf->waiting));
-        shelf->free_count += shelf->waiting_count;
-        shelf->waiting_count = 0;
+        batch_push(&shelf->ready, shelf->waiting);
+        shelf->ready_count++;
+        shelf->waiting = NULL;
     }
     if (!shelf->waiting && shelf->filling) {
         shelf->waiting = shelf->filling;
-        shelf->waiting_count = shelf->filling_count;
         shelf->filling = NULL;
         shelf->filling_count = 0;
         shelf_note(shelf);
@@ -129,14 +139,9 @@ static void shelf_turn(struct shelf *shelf) {
 }
 
 /* More free blocks than a thread that also spawns will need: a batch to the depot, for those who only spawn. */
-static void shelf_share(struct shelf *shelf) {
-    struct proc *batch = NULL;
-    for (unsigned i = 0; i < SHELF_BATCH; i++)
-        push(&batch, pop(&shelf->free));
-    shelf->free_count -= SHELF_BATCH;
+static void shelf_share(struct shelf *shelf, struct proc *batch) {
     lock_take(&shelf->table->lock);
-    batch->node.prev = shelf->table->depot ? &shelf->table->depot->node : NULL;
-    shelf->table->depot = batch;
+    batch_push(&shelf->table->depot, batch);
     lock_drop(&shelf->table->lock);
 }
 
@@ -144,21 +149,19 @@ void shelf_retire(struct shelf *shelf, struct proc *proc) {
     push(&shelf->filling, proc);
     if (++shelf->filling_count < SHELF_BATCH) return;
     shelf_turn(shelf);
-    if (shelf->free_count >= 4 * SHELF_BATCH) shelf_share(shelf);
+    if (shelf->ready_count < SHELF_READY) return;
+    shelf->ready_count--;
+    shelf_share(shelf, batch_pop(&shelf->ready));
 }
 
 /* ---- free blocks ------------------------------------------------------------------------------------------------- */
 
-static int shelf_refill(struct shelf *shelf) {
+static __attribute__((noinline)) int shelf_refill(struct shelf *shelf) {
     struct table *table = shelf->table;
     int error = 0;
     lock_take(&table->lock);
     if (table->depot) {
-        shelf->free = table->depot;
-        table->depot = proc_of(table->depot->node.prev);
-        shelf->free->node.prev = NULL;
-        for (struct proc *p = shelf->free; p; p = proc_of(p->node.next))
-            shelf->free_count++;
+        shelf->free = batch_pop(&table->depot);
     } else {
         error = table_cut(table, shelf);
     }
@@ -166,17 +169,23 @@ static int shelf_refill(struct shelf *shelf) {
     return error;
 }
 
+/* Fills the free list: one's own batches, the depot, new ones. False, with *error, if there is nothing. */
+static __attribute__((noinline)) bool shelf_restock(struct shelf *shelf, int *error) {
+    if (!shelf->ready) *error = shelf_refill(shelf);
+    if (shelf->free) return true;
+    /* The last resort: what was retired a moment ago. Twice, because a batch may only now begin to wait. */
+    if (!shelf->ready) shelf_turn(shelf);
+    if (!shelf->ready) shelf_turn(shelf);
+    if (!shelf->ready) return false;
+    shelf->ready_count--;
+    shelf->free = batch_pop(&shelf->ready);
+    return true;
+}
+
 struct proc *shelf_take(struct shelf *shelf, int *error) {
     for (;;) {
-        if (!shelf->free) {
-            *error = shelf_refill(shelf);
-            /* The last resort: what was retired a moment ago. Twice, because a batch may only now begin to wait. */
-            if (!shelf->free) shelf_turn(shelf);
-            if (!shelf->free) shelf_turn(shelf);
-            if (!shelf->free) return NULL;
-        }
+        if (__builtin_expect(!shelf->free, 0) && !shelf_restock(shelf, error)) return NULL;
         struct proc *proc = pop(&shelf->free);
-        shelf->free_count--;
         uint32_t generation = atom_load_rlx(&proc->generation); /* rlx: only the block's keeper writes it */
         if (generation >= UINT32_MAX - 1) continue;             /* B3: forgotten */
         atom_store_rlx(&proc->generation, (generation + 1) | 1);
@@ -186,7 +195,6 @@ struct proc *shelf_take(struct shelf *shelf, int *error) {
 
 void shelf_return(struct shelf *shelf, struct proc *proc) {
     push(&shelf->free, proc);
-    shelf->free_count++;
 }
 
 void shelf_flush(struct shelf *shelf) {
@@ -194,13 +202,9 @@ void shelf_flush(struct shelf *shelf) {
         shelf_turn(shelf);
         if (shelf->waiting) spin_wait(&spin); /* a section lasts nanoseconds, unless its thread was descheduled inside */
     }
-    while (shelf->free_count >= SHELF_BATCH)
-        shelf_share(shelf);
-    if (!shelf->free) return;
-    lock_take(&shelf->table->lock);
-    shelf->free->node.prev = shelf->table->depot ? &shelf->table->depot->node : NULL;
-    shelf->table->depot = shelf->free;
-    lock_drop(&shelf->table->lock);
+    while (shelf->ready)
+        shelf_share(shelf, batch_pop(&shelf->ready));
+    shelf->ready_count = 0;
+    if (shelf->free) shelf_share(shelf, shelf->free);
     shelf->free = NULL;
-    shelf->free_count = 0;
 }

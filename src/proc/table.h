@@ -20,9 +20,9 @@
 #include "queue/lock.h"
 
 #if WEFT_CHECK
-enum { TABLE_CHUNK = 4, TABLE_CHUNKS = 4, SHELF_BATCH = 1, TABLE_SECTIONS = 6 };
+enum { TABLE_CHUNK = 4, TABLE_CHUNKS = 4, SHELF_BATCH = 1, SHELF_READY = 4, TABLE_SECTIONS = 6 };
 #else
-enum { TABLE_CHUNK = 4096, TABLE_CHUNKS = PID_SLOTS / TABLE_CHUNK, SHELF_BATCH = 512, TABLE_SECTIONS = 1024 + 16 };
+enum { TABLE_CHUNK = 4096, TABLE_CHUNKS = PID_SLOTS / TABLE_CHUNK, SHELF_BATCH = 512, SHELF_READY = 4, TABLE_SECTIONS = 1024 + 16 };
 #endif
 
 struct table_chunk {
@@ -41,9 +41,10 @@ struct table {
 
 struct shelf {
     struct table *table;
-    struct proc *free;
+    struct proc *free;              /* taken from; linked by node.next */
+    struct proc *ready;             /* whole batches for it, the first of each linked by node.prev */
     struct proc *filling, *waiting; /* retired; linked by node.next */
-    uint32_t free_count, filling_count, waiting_count, noted_count;
+    uint32_t ready_count, filling_count, noted_count;
     uint64_t noted[TABLE_SECTIONS];
 };
 

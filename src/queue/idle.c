@@ -28,8 +28,7 @@ void idle_resize(struct idle *idle, unsigned workers) {
     if (words > atom_load_rlx(&idle->words)) atom_store_rlx(&idle->words, words);
 }
 
-/* Makes one sleeper a searcher, unless there is a searcher already: its number, or IDLE_NOBODY. */
-static int idle_rouse(struct idle *idle) {
+__attribute__((noinline)) int idle_rouse(struct idle *idle) {
     /* rlx: a searcher that is seen here will do what the caller would have done (I3). */
     if (atom_load_rlx(&idle->searching) != 0) return IDLE_NOBODY;
     uint32_t words = atom_load_rlx(&idle->words); /* rlx: see idle_resize */
@@ -44,11 +43,6 @@ static int idle_rouse(struct idle *idle) {
         }
     }
     return IDLE_NOBODY;
-}
-
-int idle_wake(struct idle *idle) {
-    atom_fence_light(); /* B: what the caller published, before the loads that look for somebody */
-    return idle_rouse(idle);
 }
 
 bool idle_wake_one(struct idle *idle, unsigned worker) {

@@ -63,7 +63,7 @@ void idle_init(struct idle *idle, unsigned workers);
 void idle_resize(struct idle *idle, unsigned workers);
 
 /* Work was published: returns the worker that the caller must unpark, or IDLE_NOBODY. */
-int idle_wake(struct idle *idle);
+static inline int idle_wake(struct idle *idle);
 /* The same for one worker and whether or not somebody searches (its own inbox, shutdown): true when the caller must
  * unpark it; false when it is awake, or somebody else is waking it. */
 bool idle_wake_one(struct idle *idle, unsigned worker);
@@ -88,5 +88,18 @@ bool idle_leave(struct idle *idle, unsigned worker, bool searching);
 /* How many sleep or search at the moment; a hint. */
 unsigned idle_sleepers(struct idle *idle);
 unsigned idle_searchers(struct idle *idle);
+
+/* ---- inline: every submission comes through here, and mostly finds nobody asleep ------------------------------- */
+
+/* Makes one sleeper a searcher, unless there is a searcher already: its number, or IDLE_NOBODY. */
+int idle_rouse(struct idle *idle);
+
+static inline int idle_wake(struct idle *idle) {
+    atom_fence_light(); /* B: what the caller published, before the loads that look for somebody */
+    /* rlx, all: fence B is before them. A searcher that is seen will do what the caller would have done (I3). */
+    if (atom_load_rlx(&idle->searching) != 0) return IDLE_NOBODY;
+    if (atom_load_rlx(&idle->words) == 1 && atom_load_rlx(&idle->sleeping[0]) == 0) return IDLE_NOBODY;
+    return idle_rouse(idle);
+}
 
 #endif

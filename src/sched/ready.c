@@ -1,11 +1,14 @@
 /* The one door into the run queues: every waker comes through here (message, completion, cancellation, spawn, yield). */
 #include "sched/sched.h"
 
-__attribute__((noinline)) void ready_wake(struct runtime *runtime, struct worker *self) {
-    int sleeper = idle_wake(&runtime->idle);
-    if (sleeper == IDLE_NOBODY) return;
+static __attribute__((noinline)) void ready_unpark(struct runtime *runtime, struct worker *self, int sleeper) {
     parker_unpark(&atom_load_rlx(&runtime->workers[sleeper])->parker); /* rlx: a worker that sleeps was published long ago */
     if (self) count(&self->actor.counters.wakeups);
+}
+
+void ready_wake(struct runtime *runtime, struct worker *self) {
+    int sleeper = idle_wake(&runtime->idle);
+    if (__builtin_expect(sleeper != IDLE_NOBODY, 0)) ready_unpark(runtime, self, sleeper);
 }
 
 static __attribute__((noinline)) void ready_inject(struct runtime *runtime, struct proc *proc, uint16_t ticket) {

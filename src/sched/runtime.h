@@ -28,6 +28,7 @@ enum {
     GLOBAL_TICK = 61,     /* every so many processes, one from the global queue */
     SLOT_RUNS_MAX = 16,   /* most processes in a row from the one-slot LIFO */
     HANDOFFS_MAX = 16,    /* most hand-offs in a row */
+    STEPS_MAX = 16,       /* most steps in a row of a process that has more messages than a step is given */
     INSTANCES = 256,
     CONTEXT_LOCKS = 16,
 };

@@ -6,9 +6,8 @@
 static const char *const main_alone[] = {"main", NULL};
 
 /* The method's own string, or NULL: then the known ones have been named. */
-static const char *spawn_method(const weft_behavior *behavior, const char *wanted) {
+static __attribute__((noinline)) const char *spawn_method_named(const weft_behavior *behavior, const char *wanted) {
     const char *const *methods = behavior->methods ? behavior->methods : main_alone;
-    if (!wanted) return methods[0];
     for (unsigned i = 0; methods[i]; i++)
         if (strcmp(methods[i], wanted) == 0) return methods[i];
     fprintf(stderr, "weft: %s has no method '%s'; it has:", behavior->name, wanted);
@@ -16,6 +15,11 @@ static const char *spawn_method(const weft_behavior *behavior, const char *wante
         fprintf(stderr, " %s", methods[i]);
     fputc('\n', stderr);
     return NULL;
+}
+
+static inline const char *spawn_method(const weft_behavior *behavior, const char *wanted) {
+    if (__builtin_expect(wanted != NULL, 0)) return spawn_method_named(behavior, wanted);
+    return behavior->methods ? behavior->methods[0] : "main";
 }
 
 /* `self` memory: in the block if it fits. */
@@ -111,7 +115,19 @@ static int spawn_with(struct actor *actor, struct worker *self, weft_pid *pid, c
     return 0;
 }
 
-int weft_spawn_step(weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options) {
+/* From a thread that is not a worker of that runtime. */
+static __attribute__((noinline)) int spawn_foreign(weft_pid *pid, struct runtime *runtime, const weft_behavior *behavior,
+                                                   const weft_spawn_options *options, const char *method) {
+    if (!runtime) return WEFT_ENOTINSIDE;
+    unsigned door;
+    struct actor *actor = foreign_enter(runtime->instance, &door);
+    if (!actor) return WEFT_ESTOPPING;
+    int error = spawn_with(actor, NULL, pid, behavior, options, method);
+    foreign_leave(runtime->instance, door);
+    return error;
+}
+
+__attribute__((flatten)) int weft_spawn_step(weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options) {
     static const weft_spawn_options none;
     struct worker *self = my_worker;
     if (!options) options = &none;
@@ -120,13 +136,7 @@ int weft_spawn_step(weft_pid *pid, const weft_behavior *behavior, const weft_spa
     if (!method) return WEFT_ENOENT;
     struct runtime *runtime = (struct runtime *)options->runtime;
     if (self && (!runtime || runtime == self->runtime)) return spawn_with(&self->actor, self, pid, behavior, options, method);
-    if (!runtime) return WEFT_ENOTINSIDE;
-    unsigned door;
-    struct actor *actor = foreign_enter(runtime->instance, &door);
-    if (!actor) return WEFT_ESTOPPING;
-    int error = spawn_with(actor, NULL, pid, behavior, options, method);
-    foreign_leave(runtime->instance, door);
-    return error;
+    return spawn_foreign(pid, runtime, behavior, options, method);
 }
 
 /* ---- death -------------------------------------------------------------------------------------------------------- */

@@ -83,13 +83,20 @@ static void step_requeue(struct worker *worker, struct proc *proc) {
     ready(worker->runtime, worker, proc, state_yield(&proc->state), READY_YIELDED);
 }
 
-static void step_goes_on(struct worker *worker, struct proc *proc, enum weft_status status) {
+/* True: at once, because there are more messages and it may. A process to which many send would otherwise fall behind: the others
+ * send more in their turn than it is given in its own. */
+static bool step_goes_on(struct worker *worker, struct proc *proc, enum weft_status status, bool may) {
     proc->waits = (uint8_t)status;
-    /* What came while the process was ready and had taken earlier messages woke nobody, and a full batch may have left it there. */
-    if (status == WEFT_CONTINUE || !mpsc_is_empty(&proc->box))
+    if (status == WEFT_CONTINUE) {
         step_requeue(worker, proc);
-    else
+    } else if (!mpsc_is_empty(&proc->box)) {
+        /* Not to sleep: what came while the process was ready and had taken earlier messages woke nobody. */
+        if (may) return true;
+        step_requeue(worker, proc);
+    } else {
         step_park(worker, proc, status == WEFT_BLOCKED ? STATE_BLOCKED : STATE_IDLE);
+    }
+    return false;
 }
 
 /* Hands over after the step: the receiver, claimed, if it could be had. The sender is queued behind the others. */
@@ -114,13 +121,14 @@ static __attribute__((noinline, cold)) struct proc *step_output(struct worker *w
     return target;
 }
 
-static inline struct proc *step_once(struct worker *worker, struct proc *proc) {
+/* Returns who is to run next: whom it handed over to, itself, or NULL for whoever's turn it is. */
+static inline struct proc *step_once(struct worker *worker, struct proc *proc, bool may) {
     struct weft_out *out = &worker->out;
     struct mpsc_node *messages;
     size_t count_events = step_events(worker, proc, &messages);
     if (__builtin_expect(count_events == 0 && proc->waits != WEFT_CONTINUE, 0)) {
         /* Somebody's wake came after the process had seen what it was for. */
-        step_goes_on(worker, proc, proc->waits);
+        step_goes_on(worker, proc, proc->waits, false);
         return NULL;
     }
     out->proc = proc;
@@ -137,13 +145,16 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc) {
     if (__builtin_expect(out->yields || out->handoff_to, 0)) target = step_output(worker, proc);
     if (__builtin_expect(error < 0 || out->status == WEFT_DONE, 0))
         proc_end(&worker->actor, proc, error < 0 ? error : 0);
-    else
-        step_goes_on(worker, proc, out->status);
+    else if (step_goes_on(worker, proc, out->status, may && !target))
+        return proc;
     return target;
 }
 
 __attribute__((flatten)) void step_run(struct worker *worker, struct proc *proc) {
     worker->handoffs = 0; /* the budget is for one chain */
-    while (proc)
-        proc = step_once(worker, proc);
+    for (unsigned turns = 1; proc; turns++) {
+        struct proc *next = step_once(worker, proc, turns < STEPS_MAX);
+        if (next != proc) turns = 0;
+        proc = next;
+    }
 }

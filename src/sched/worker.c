@@ -7,7 +7,7 @@
 _Thread_local struct worker *my_worker __attribute__((tls_model("initial-exec")));
 #endif
 
-void *worker_main(void *argument) {
+__attribute__((flatten)) void *worker_main(void *argument) {
     struct worker *worker = argument;
     my_worker = worker;
     for (struct proc *proc; (proc = find_work(worker)) != NULL;)
