@@ -15,12 +15,12 @@ struct Needs {
 };
 
 class Enumerator {
-public:
+  public:
     Enumerator(const chk_scenario *s, const Program &p, Verdict *v) : scenario(s), program(p), verdict(v) {}
     void run();
     std::string refused;
 
-private:
+  private:
     const chk_scenario *scenario;
     const Program &program;
     Verdict *verdict;
@@ -32,8 +32,8 @@ private:
 
     /* The combination being tried. */
     std::vector<const Trace *> traces;
-    std::vector<unsigned> first;    /* each thread's first event */
-    std::vector<unsigned> used;     /* cells that occur, and their initial writes, by number */
+    std::vector<unsigned> first; /* each thread's first event */
+    std::vector<unsigned> used;  /* cells that occur, and their initial writes, by number */
     std::vector<unsigned> initial;
     std::vector<uint64_t> finals;
 

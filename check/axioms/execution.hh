@@ -17,9 +17,9 @@ enum { INITIAL = -1 };
 struct Event {
     Kind kind;
     Order order;
-    unsigned cell;          /* not of a fence */
+    unsigned cell; /* not of a fence */
     uint64_t read, written;
-    bool locked;            /* an update, or a compare-and-swap that failed: a locked instruction on x86 */
+    bool locked; /* an update, or a compare-and-swap that failed: a locked instruction on x86 */
     int thread;
 };
 

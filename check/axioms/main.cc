@@ -1,20 +1,27 @@
 /* A second opinion on the model checker: all executions of small scenarios, found by the axioms alone.
  *
- * Linked with scenario files compiled as for the checker; prints a line a scenario and model,
+ * Linked with scenario files compiled as for the checker; prints a line a scenario and model, or why there is none:
  *
- *     c11 NAME 4 executions, outcomes 1c, flaws: race
- *     NAME not judged: REASON
+ *     c11 NAME 4 executions, outcomes 1c, flaws: data-race
+ *     NAME not judged: a futex
  *
- * and tools/check-fuzz compares these with what the checker says. It shares no code with check/engine. It tries everything, so
+ * tools/check-fuzz compares these with what the checker says. No code is shared with check/engine. Everything is tried, so
  * scenarios must be tiny: about ten accesses.
  *
- * What it cannot judge, and says so: futexes, the heap, waiting loops that write or choose, loops without spin.h, data outside
- * SHARED, cells used in several sizes or both plainly and atomically.
+ *   hooks.cc      what the instrumented code calls
+ *   program.cc    what each thread may do by itself, with every value it reads guessed
+ *   enumerate.cc  all ways to put that together: who reads from whom, in what order cells are written
+ *   axioms.cc     which of these a memory model has
  *
- * Where both may be wrong together, because this enumerator takes the checker's documented view: load buffering is left
- * out; a compare-and-swap does not fail for no reason; a waiting loop's round that only reads has no effect; light fences
- * count between heavy ones only; and plain accesses play no part in RC11's psc (where the paper lets an access to another
- * cell be plain: it would forbid a little more). */
+ * What it cannot judge, and says so: futexes and the heap; loops that neither wait with base/spin.h nor end soon; data that is not
+ * SHARED; cells used in several sizes, or both plainly and atomically. Of the flaws it knows failed assertions, data races and
+ * deadlock; lost wake-ups, livelock and what concerns the heap are not for it.
+ *
+ * Where it would be wrong together with the checker, because both follow the same documented view: load buffering is
+ * left out; a compare-and-swap does not fail for no reason; a round of a waiting loop that only reads has no effect,
+ * and one that writes is followed four times; a light fence counts next to a heavy one only; plain accesses play no part
+ * in psc (in RC11 the access to another cell may be plain, which forbids a little more); in TSO and SC all atomic
+ * accesses order plain data. */
 #include "enumerate.hh"
 
 #include <cstdio>

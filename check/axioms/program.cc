@@ -33,7 +33,7 @@ std::map<uintptr_t, unsigned> cell_at;
 std::map<uintptr_t, unsigned> toucher; /* of a byte of plain data: its only thread, or MANY */
 enum { MANY = CHK_THREADS };
 std::vector<std::set<uint64_t>> values, new_values; /* that each cell may hold: this round's and the next one's */
-bool changed, shared_more; /* in this round */
+bool changed, shared_more;                          /* in this round */
 
 /* One run of a thread. */
 struct Guess {
@@ -42,8 +42,8 @@ struct Guess {
 std::vector<Guess> guesses;
 size_t guessed;
 Trace trace;
-int pending = -1;            /* a plain write that is announced but not made yet */
-uint64_t choice_position;    /* behind the last chk_choose */
+int pending = -1;         /* a plain write that is announced but not made yet */
+uint64_t choice_position; /* behind the last chk_choose */
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
@@ -268,10 +268,10 @@ static void run_thread(void (*entry)()) {
     guessed = 0;
     choice_position = 0;
     trace.end = call(entry, THREAD);
-    trace.why = why_left;
     for (const auto &byte : toucher)
         if (byte.second == self)
-            trace.memory.push_back({byte.first - uintptr_t(__start_chk_shared), *reinterpret_cast<unsigned char *>(byte.first)});
+            trace.memory.push_back(
+                {byte.first - uintptr_t(__start_chk_shared), *reinterpret_cast<unsigned char *>(byte.first)});
 }
 
 static std::vector<Trace> traces_of(void (*entry)()) {

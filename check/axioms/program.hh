@@ -28,9 +28,8 @@ enum End { DONE, FAILED, WAITS, STOPPED /* by chk_stop, or for going round too o
 struct Trace {
     std::vector<Event> events;
     End end = DONE;
-    const char *why = "";                                   /* FAILED: the assertion */
-    unsigned waits_from = 0;                                /* WAITS: its round began at this event */
-    std::vector<std::pair<size_t, unsigned char>> memory;   /* bytes of shared data that nobody else touches */
+    unsigned waits_from = 0;                              /* WAITS: its round began at this event */
+    std::vector<std::pair<size_t, unsigned char>> memory; /* bytes of shared data that nobody else touches */
 };
 
 struct Program {
@@ -43,7 +42,7 @@ Program program_of(const chk_scenario *scenario);
 
 /* Runs `finish` with these final values of the cells. */
 struct Finish {
-    End end;          /* FAILED: an assertion; STOPPED: not to be counted */
+    End end; /* FAILED: an assertion; STOPPED: not to be counted */
     const char *why;
     bool refused;
     uint64_t outcome; /* what it handed to fuzz_outcome */

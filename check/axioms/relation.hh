@@ -16,8 +16,8 @@ inline Set just(unsigned event) { return Set(1) << event; }
 inline bool has(Set set, unsigned event) { return set >> event & 1; }
 
 struct Relation {
-    unsigned n;          /* events in the execution */
-    Set to[MAX_EVENTS];  /* what each is related to */
+    unsigned n;         /* events in the execution */
+    Set to[MAX_EVENTS]; /* what each is related to */
 
     explicit Relation(unsigned events) : n(events) {
         for (unsigned i = 0; i < n; i++)

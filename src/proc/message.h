@@ -32,8 +32,8 @@ void message_free_large(struct message *message);
 
 /* With room for `size` bytes, tag, from and type not set; NULL when there is no memory. */
 static inline struct message *message_new(struct pool_cache *cache, size_t size) {
+    if (__builtin_expect(size > pool_class_size(POOL_CLASSES - 1) - sizeof(struct message), 0)) return message_new_large(size);
     unsigned class = pool_class_of(sizeof(struct message) + size);
-    if (__builtin_expect(class == POOL_CLASSES, 0)) return message_new_large(size);
     struct message *message = pool_take(cache, class);
     if (__builtin_expect(!message, 0)) return NULL;
     message->size = (uint32_t)size;

@@ -187,7 +187,7 @@ struct proc *shelf_take(struct shelf *shelf, int *error) {
         if (__builtin_expect(!shelf->free, 0) && !shelf_restock(shelf, error)) return NULL;
         struct proc *proc = pop(&shelf->free);
         uint32_t generation = atom_load_rlx(&proc->generation); /* rlx: only the block's keeper writes it */
-        if (generation >= UINT32_MAX - 1) continue;             /* B3: forgotten */
+        if (generation >= UINT32_MAX - 2) continue;             /* B3: forgotten; the one after next would be 0 */
         atom_store_rlx(&proc->generation, (generation + 1) | 1);
         return proc;
     }

@@ -71,6 +71,8 @@ int idle_found(struct idle *idle) {
      * between bringer and finder. */
     uint32_t before = atom_sub_sc(&idle->searching, 1);
     WEFT_ASSERT(before > 0, "a worker stopped searching that was not counted as searching");
+    /* B: and what the finder itself brought, by keeping more than it runs, before it looks for sleepers. */
+    atom_fence_light();
     /* The last one passes the duty on (I3). */
     if (before == 1) return idle_rouse(idle); /* recheck, without: (void)before; */
     return IDLE_NOBODY;

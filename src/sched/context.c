@@ -62,32 +62,33 @@ bool weft_context_cancelled(const weft_context *context) {
 
 /* Whoever cancels a context looks at those of all processes, which may end meanwhile: hence the lock, one of a few. The process
  * itself, whose context nobody else changes, needs none. */
-static struct lock *context_lock(struct runtime *runtime, struct proc *proc) {
-    return &runtime->context_locks[proc->slot % CONTEXT_LOCKS];
-}
+static struct lock *context_lock(struct runtime *runtime, uint32_t slot) { return &runtime->context_locks[slot % CONTEXT_LOCKS]; }
 
 void context_give(struct runtime *runtime, struct proc *proc, weft_context *context) {
     if (!context) return;
-    lock_take(context_lock(runtime, proc));
+    struct lock *lock = context_lock(runtime, proc->slot);
+    lock_take(lock);
     proc->context = weft_context_hold(context);
-    lock_drop(context_lock(runtime, proc));
+    lock_drop(lock);
 }
 
 void context_take(struct runtime *runtime, struct proc *proc) {
     weft_context *context = proc->context;
     if (!context) return;
-    lock_take(context_lock(runtime, proc));
+    struct lock *lock = context_lock(runtime, proc->slot);
+    lock_take(lock);
     proc->context = NULL;
-    lock_drop(context_lock(runtime, proc));
+    lock_drop(lock);
     weft_context_drop(context);
 }
 
-bool context_is_above(struct runtime *runtime, struct proc *proc, const weft_context *above) {
-    lock_take(context_lock(runtime, proc));
-    const weft_context *context = proc->context;
+bool context_is_above(struct runtime *runtime, uint32_t slot, const weft_context *above) {
+    struct lock *lock = context_lock(runtime, slot);
+    lock_take(lock);
+    const weft_context *context = table_at(&runtime->table, slot)->context;
     while (context && context != above)
         context = context->parent;
-    lock_drop(context_lock(runtime, proc));
+    lock_drop(lock);
     return context != NULL;
 }
 

@@ -47,6 +47,7 @@ __attribute__((noinline)) struct proc *find_global_batch(struct worker *worker) 
         size_t i = 0;
         while (i < n && !(first = find_claim(batch[i++]))) {
         }
+        bool some = i < n;
         /* The deque's owner takes the newest first: the oldest must come last. */
         if (worker->runtime->policy == POLICY_DEQUE)
             while (n > i)
@@ -54,13 +55,20 @@ __attribute__((noinline)) struct proc *find_global_batch(struct worker *worker) 
         else
             for (; i < n; i++)
                 keep(worker, batch[i]);
+        /* For a moment they were in no queue, and somebody who looked everywhere just then has gone to sleep. A searcher says so when
+         * it stops searching. */
+        if (some && !worker->searching) ready_wake(worker->runtime, worker);
     } while (!first);
     return first;
 }
 
 /* ---- other workers ------------------------------------------------------------------------------------------------ */
 
+#if WEFT_CHECK
+enum { STEAL_PASSES = 1 };
+#else
 enum { STEAL_PASSES = 4 };
+#endif
 
 static struct proc *find_steal_pass(struct worker *worker, bool last_pass, bool *busy) {
     struct runtime *runtime = worker->runtime;
@@ -96,15 +104,17 @@ static bool find_anything(struct worker *worker) {
     return atom_load_acq(&worker->leave); /* acq: pairs with the rel in workers_set */
 }
 
-static __attribute__((noinline)) void find_sleep(struct worker *worker) {
+/* False: it did not, because there is something somewhere. */
+static __attribute__((noinline)) bool find_sleep(struct worker *worker) {
     struct idle *idle = &worker->runtime->idle;
     idle_enter(idle, worker->index, worker->searching);
     if (find_anything(worker)) { /* recheck */
-        if (idle_leave(idle, worker->index, worker->searching)) return;
+        if (idle_leave(idle, worker->index, worker->searching)) return false;
     }
     count(&worker->actor.counters.sleeps);
     parker_park(&worker->parker, SYS_FOREVER);
     worker->searching = true;
+    return true;
 }
 
 /* ---- all sources in order ----------------------------------------------------------------------------------------- */
@@ -139,6 +149,7 @@ static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *w
 }
 
 struct proc *find_work(struct worker *worker) {
+    struct spin spin = spin_begin();
     for (;;) {
         struct proc *proc = NULL;
         if (__builtin_expect(++worker->tick == GLOBAL_TICK, 0)) {
@@ -153,6 +164,9 @@ struct proc *find_work(struct worker *worker) {
             return proc;
         }
         if (atom_load_acq(&worker->leave)) return NULL; /* acq: pairs with the rel in workers_set */
-        find_sleep(worker);
+        if (find_sleep(worker))
+            spin = spin_begin();
+        else
+            spin_wait(&spin); /* somebody is in the way, or those who search are enough; but do not wait for long */
     }
 }

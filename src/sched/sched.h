@@ -102,7 +102,7 @@ void stop_wait(struct runtime *runtime, uint64_t deadline);
 /* A process gets a context (NULL: none) when it is born and loses it when it ends. */
 void context_give(struct runtime *runtime, struct proc *proc, struct weft_context *context);
 void context_take(struct runtime *runtime, struct proc *proc);
-/* Whether `above` is the context of the process or an ancestor of that; asked by anyone. */
-bool context_is_above(struct runtime *runtime, struct proc *proc, const struct weft_context *above);
+/* Whether `above` is the context of the slot's present tenant or an ancestor of that; asked by anyone. */
+bool context_is_above(struct runtime *runtime, uint32_t slot, const struct weft_context *above);
 
 #endif

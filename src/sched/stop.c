@@ -15,8 +15,9 @@ void each_process(struct runtime *runtime, each_visit *visit, void *user) {
 }
 
 static void cancel_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
+    (void)proc;
     /* Should the slot have another tenant by now, then the PID means nobody, and the new one has seen that its context is over. */
-    if (!user || context_is_above(runtime, proc, user)) weft_cancel(pid);
+    if (!user || context_is_above(runtime, pid_slot(pid), user)) weft_cancel(pid);
 }
 
 void cancel_all(struct runtime *runtime, struct weft_context *below) { each_process(runtime, cancel_visit, below); }

@@ -42,24 +42,29 @@ static inline int stage_futex_wake(atom_u32 *word, uint32_t count) {
 
 static inline void stage_play(int index) { my_worker = index < 0 ? NULL : stage_worker((unsigned)index); }
 
-static inline void stage_begin(enum policy_name policy, unsigned workers) {
+static inline void stage_fence(void) {} /* there is one thread */
+
+static inline void stage_begin_with(enum policy_name policy, unsigned workers, uint32_t slots) {
     sys_scripted_install();
     stage.sys = *sys;
     stage.sys.futex_wait = stage_futex_wait;
     stage.sys.futex_wake = stage_futex_wake;
+    stage.sys.fence_heavy = stage_fence;
     sys = &stage.sys;
     stage.sleeps = 0;
     stage.runtime = sys->alloc(sizeof *stage.runtime);
     EXPECT(stage.runtime);
     stage.runtime->policy = policy;
     stage.runtime->seed = 1;
-    EXPECT_EQ(runtime_init(stage.runtime, PID_SLOTS - 1), 0);
+    EXPECT_EQ(runtime_init(stage.runtime, slots), 0);
     for (unsigned i = 0; i < workers; i++)
         EXPECT(worker_new(stage.runtime, i));
     idle_resize(&stage.runtime->idle, workers);
     atom_store_rlx(&stage.runtime->wanted, workers);
     rt.runtime = (weft_runtime *)stage.runtime;
 }
+
+static inline void stage_begin(enum policy_name policy, unsigned workers) { stage_begin_with(policy, workers, PID_SLOTS - 1); }
 
 /* Something to run, claimed, or NULL. */
 static inline struct proc *stage_find(unsigned index) {

@@ -5,7 +5,7 @@
  * either works or says WEFT_ENOMEM; what was accepted is delivered; at the end every block is back. */
 #include "runtime_helpers.h"
 
-enum { CHILDREN = 12, CROWD = RT_SLOW > 1 ? 1100 : 4500, COMMAND_NOW = 1, COMMAND_LATER };
+enum { CHILDREN = 12, CROWD = RT_SLOW > 1 ? 300 : 4500, COMMAND_NOW = 1, COMMAND_LATER };
 
 static struct {
     atom_u64 accepted, delivered, yielded, completed, spawned, closed, boss_done;

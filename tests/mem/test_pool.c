@@ -1,0 +1,224 @@
+/* Small blocks: sizes, that a block is in one place, lists that move as a whole, and no drift between caches. */
+#include "mem/pool.h"
+#include "base/rng.h"
+#include "sys/scripted.h"
+#include "test.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct pool pool;
+static struct pool_cache a, b;
+
+static void begin(void) {
+    sys_scripted_install();
+    pool_init(&pool);
+    cache_init(&a, &pool);
+    cache_init(&b, &pool);
+}
+static void end(void) {
+    pool_destroy(&pool);
+    EXPECT_EQ(sys_scripted_live(), 0);
+}
+static uint64_t chunks(void) { return sys_scripted_live(); }
+
+TEST(pool_classes_fit) {
+    EXPECT_EQ(pool_class_of(0), 0);
+    EXPECT_EQ(pool_class_of(1), 0);
+    for (unsigned class = 0; class < POOL_CLASSES; class++) {
+        size_t size = pool_class_size(class);
+        EXPECT_EQ(size, (size_t)POOL_LEAST << class);
+        EXPECT_EQ(pool_class_of(size), class);
+        EXPECT_EQ(pool_class_of(size + 1), class + 1);
+        EXPECT_EQ(pool_class_of(size / 2 + 1), class);
+    }
+    EXPECT_EQ(pool_class_of(1 << 20), POOL_CLASSES);
+    EXPECT_EQ(pool_class_of(SIZE_MAX), POOL_CLASSES);
+}
+
+/* All blocks are apart from each other, aligned, and may be written to from end to end. */
+TEST(pool_blocks_are_apart) {
+    enum { EACH = 1000 };
+    static unsigned char *blocks[POOL_CLASSES][EACH];
+    begin();
+    for (unsigned i = 0; i < EACH; i++)
+        for (unsigned class = 0; class < POOL_CLASSES; class++) {
+            blocks[class][i] = pool_take(i % 2 ? &a : &b, class);
+            EXPECT(blocks[class][i]);
+            EXPECT_EQ((uintptr_t)blocks[class][i] % 64, 0);
+            memset(blocks[class][i], (int)(i * POOL_CLASSES + class), pool_class_size(class));
+        }
+    for (unsigned i = 0; i < EACH; i++)
+        for (unsigned class = 0; class < POOL_CLASSES; class++) {
+            for (size_t at = 0; at < pool_class_size(class); at++)
+                EXPECT_EQ(blocks[class][i][at], (unsigned char)(i * POOL_CLASSES + class));
+            pool_give(&a, class, blocks[class][i]);
+        }
+    end();
+}
+
+TEST(pool_the_last_one_given_is_the_next_one_taken) {
+    begin();
+    void *one = pool_take(&a, 2), *two = pool_take(&a, 2);
+    pool_give(&a, 2, one);
+    pool_give(&a, 2, two);
+    EXPECT(pool_take(&a, 2) == two);
+    EXPECT(pool_take(&a, 2) == one);
+    end();
+}
+
+/* ---- lists move as a whole, and seldom ------------------------------------------------------------------------------------ */
+
+static unsigned depot_lists(unsigned class) {
+    unsigned count = 0;
+    for (struct pool_block *list = pool.class[class].lists; list; list = list->next_list)
+        count++;
+    return count;
+}
+
+TEST(pool_refills_a_list_at_a_time) {
+    begin();
+    EXPECT(pool_take(&a, 0));
+    EXPECT_EQ(a.hot[0].count, POOL_BATCH - 1);
+    for (unsigned i = 1; i < POOL_BATCH; i++)
+        EXPECT(pool_take(&a, 0));
+    EXPECT_EQ(a.hot[0].count, 0);
+    EXPECT(pool_take(&a, 0));
+    EXPECT_EQ(a.hot[0].count, POOL_BATCH - 1);
+    EXPECT_EQ(chunks(), 1);
+    end();
+}
+
+TEST(pool_spills_a_list_at_a_time) {
+    static void *blocks[4 * POOL_BATCH];
+    begin();
+    for (unsigned i = 0; i < 4 * POOL_BATCH; i++)
+        blocks[i] = pool_take(&a, 0);
+    for (unsigned i = 0; i < 2 * POOL_BATCH; i++)
+        pool_give(&b, 0, blocks[i]); /* two lists it keeps */
+    EXPECT_EQ(depot_lists(0), 0);
+    EXPECT_EQ(b.hot[0].count + b.spare[0].count, 2 * POOL_BATCH);
+    for (unsigned i = 2 * POOL_BATCH; i < 3 * POOL_BATCH; i++)
+        pool_give(&b, 0, blocks[i]);
+    EXPECT_EQ(depot_lists(0), 1);
+    pool_give(&b, 0, blocks[3 * POOL_BATCH]);
+    EXPECT_EQ(depot_lists(0), 2);
+    EXPECT_EQ(b.hot[0].count, 1);
+    EXPECT_EQ(b.spare[0].count, POOL_BATCH);
+    /* Around the edge of a list nothing moves: one in, one out. */
+    for (unsigned i = 0; i < 1000; i++)
+        pool_give(&b, 0, pool_take(&b, 0));
+    EXPECT_EQ(depot_lists(0), 2);
+    EXPECT_EQ(chunks(), 1);
+    end();
+}
+
+TEST(pool_flush_gives_all_to_others) {
+    static void *blocks[100];
+    begin();
+    for (unsigned i = 0; i < 100; i++)
+        blocks[i] = pool_take(&a, 1);
+    for (unsigned i = 0; i < 100; i++)
+        pool_give(&a, 1, blocks[i]);
+    cache_flush(&a);
+    EXPECT(!a.hot[1].first && !a.spare[1].first && a.hot[1].count == 0);
+    uint64_t before = chunks();
+    unsigned char *fresh = pool.class[1].fresh;
+    for (unsigned i = 0; i < 100; i++) /* short lists, too, are all there */
+        EXPECT(pool_take(&b, 1));
+    EXPECT_EQ(chunks(), before);
+    EXPECT(pool.class[1].fresh == fresh);
+    end();
+}
+
+/* One only takes, the other only gives: what there is goes round, and memory does not grow. */
+TEST(pool_does_not_drift) {
+    enum { PENDING = 10 };
+    void *pending[PENDING] = {0};
+    begin();
+    for (unsigned i = 0; i < 1000000; i++) {
+        if (pending[i % PENDING]) pool_give(&b, 0, pending[i % PENDING]);
+        pending[i % PENDING] = pool_take(&a, 0);
+    }
+    EXPECT_EQ(chunks(), 1); /* a chunk is 1,024 blocks */
+    end();
+}
+
+/* ---- no memory ------------------------------------------------------------------------------------------------------------- */
+
+TEST(pool_without_memory) {
+    begin();
+    sys_script.alloc_fail_at = 1;
+    EXPECT(!pool_take(&a, 3));
+    EXPECT(!a.hot[3].first && a.hot[3].count == 0);
+    void *block = pool_take(&a, 3); /* the next time there is some */
+    EXPECT(block);
+    sys_scripted_recount();
+    sys_script.alloc_fail_from = 1;
+    unsigned count = 0;
+    while (pool_take(&a, 3))
+        count++;
+    EXPECT_EQ(count, POOL_CHUNK / pool_class_size(3) - 2); /* all of the chunk but its first block, and the one above */
+    pool_give(&b, 3, block);
+    EXPECT(!pool_take(&a, 3)); /* that one is b's */
+    cache_flush(&b);
+    EXPECT(pool_take(&a, 3) == block);
+    end();
+}
+
+/* ---- threads ---------------------------------------------------------------------------------------------------------------- */
+
+/* Blocks go from thread to thread by way of a box; each holds its own address and a stamp while it is in use. */
+enum { THREADS = 4, BOXES = 64 };
+static struct box {
+    pthread_mutex_t lock;
+    uint64_t *block;
+    unsigned class;
+} boxes[BOXES];
+static uint64_t seed;
+
+static void *exchanges(void *number) {
+    struct pool_cache cache;
+    struct rng rng;
+    cache_init(&cache, &pool);
+    rng_seed(&rng, seed, (uintptr_t)number);
+    for (unsigned i = 0; i < 50000 * test_scale(); i++) {
+        unsigned class = rng_below(&rng, POOL_CLASSES);
+        uint64_t *block = pool_take(&cache, class);
+        EXPECT(block);
+        size_t words = pool_class_size(class) / sizeof *block;
+        block[0] = (uintptr_t)block;
+        block[words - 1] = ~(uintptr_t)block;
+        struct box *box = &boxes[rng_below(&rng, BOXES)];
+        pthread_mutex_lock(&box->lock);
+        uint64_t *other = box->block;
+        unsigned other_class = box->class;
+        box->block = block;
+        box->class = class;
+        pthread_mutex_unlock(&box->lock);
+        if (!other) continue;
+        EXPECT_EQ(other[0], (uintptr_t)other); /* nobody else had it */
+        EXPECT_EQ(other[pool_class_size(other_class) / sizeof *other - 1], ~(uintptr_t)other);
+        pool_give(&cache, other_class, other);
+    }
+    cache_flush(&cache);
+    return NULL;
+}
+
+TEST(pool_stress) {
+    pthread_t threads[THREADS];
+    begin();
+    seed = test_seed(1);
+    for (unsigned i = 0; i < BOXES; i++)
+        pthread_mutex_init(&boxes[i].lock, NULL);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        EXPECT_EQ(pthread_create(&threads[i], NULL, exchanges, (void *)i), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    /* In use at once: a box each, two lists a thread and class, and what is left of the newest chunk. */
+    EXPECT(chunks() <= POOL_CLASSES * (2 + (BOXES + THREADS * 3 * POOL_BATCH) * pool_class_size(POOL_CLASSES - 1) / POOL_CHUNK));
+    end();
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }

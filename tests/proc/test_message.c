@@ -1,0 +1,66 @@
+/* Messages: small ones from the pool, large ones from the system, none when there is no memory. */
+#include "proc/message.h"
+#include "sys/scripted.h"
+#include "test.h"
+
+static struct pool pool;
+static struct pool_cache cache;
+
+static void begin(void) {
+    sys_scripted_install();
+    pool_init(&pool);
+    cache_init(&cache, &pool);
+}
+static void end(void) {
+    pool_destroy(&pool);
+    EXPECT_EQ(sys_scripted_live(), 0);
+}
+
+TEST(message_takes_the_smallest_block_that_fits) {
+    begin();
+    for (size_t size = 0; size < 5000; size += size < 200 ? 1 : 97) {
+        struct message *message = message_new(&cache, size);
+        EXPECT(message);
+        EXPECT_EQ(message->size, size);
+        EXPECT_EQ((uintptr_t)message->data % 8, 0);
+        if (message->class < POOL_CLASSES) {
+            EXPECT(sizeof *message + size <= pool_class_size(message->class));
+            EXPECT(message->class == 0 || sizeof *message + size > pool_class_size(message->class - 1));
+        } else {
+            EXPECT(sizeof *message + size > pool_class_size(POOL_CLASSES - 1));
+        }
+        memset(message->data, 0xee, size);
+        EXPECT(message_of(&message->node) == message);
+        message_free(&cache, message);
+    }
+    end();
+}
+
+TEST(message_large_ones_go_back_to_the_system) {
+    begin();
+    struct message *messages[20];
+    uint64_t before = sys_scripted_live();
+    for (unsigned i = 0; i < 20; i++)
+        EXPECT(messages[i] = message_new(&cache, 3000 + 20000 * i));
+    EXPECT_EQ(sys_scripted_live(), before + 20);
+    for (unsigned i = 0; i < 20; i++) {
+        EXPECT_EQ(messages[i]->size, 3000 + 20000 * i);
+        message_free(&cache, messages[i]);
+    }
+    EXPECT_EQ(sys_scripted_live(), before);
+    end();
+}
+
+TEST(message_without_memory) {
+    begin();
+    sys_script.alloc_fail_from = 1;
+    for (size_t size = 0; size < 200000; size = size * 3 + 1)
+        EXPECT(!message_new(&cache, size));
+    sys_script.alloc_fail_from = 0;
+    EXPECT(!message_new(&cache, (size_t)UINT32_MAX + 1)); /* its size would not fit */
+    EXPECT(!message_new(&cache, SIZE_MAX));
+    EXPECT(!message_new(&cache, SIZE_MAX - sizeof(struct message) + 1));
+    end();
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -1,0 +1,338 @@
+/* Slots and their tenants: dense, each in one place, reused only when nobody can mean the former tenant any more. */
+#include "proc/table.h"
+#include "sys/scripted.h"
+#include "test.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct table table;
+static struct shelf shelf, other;
+
+static void begin(uint32_t limit) {
+    sys_scripted_install();
+    table_init(&table, limit);
+    shelf_init(&shelf, &table);
+    shelf_init(&other, &table);
+}
+static void end(void) {
+    table_destroy(&table);
+    EXPECT_EQ(sys_scripted_live(), 0);
+}
+
+static struct proc *take(struct shelf *from) {
+    int error = 12345;
+    struct proc *proc = shelf_take(from, &error);
+    if (!proc) test_fail(__FILE__, __LINE__, "no block: %d", error);
+    EXPECT_EQ(atom_load_rlx(&proc->generation) % 2, 1);
+    EXPECT(mpsc_is_closed(&proc->box)); /* until its spawner opens it */
+    EXPECT(table_at(&table, proc->slot) == proc);
+    mpsc_init(&proc->box);
+    state_revive(&proc->state);
+    return proc;
+}
+static int refused(struct shelf *from) {
+    int error = 0;
+    EXPECT(!shelf_take(from, &error));
+    return error;
+}
+/* What the end of a process does. */
+static void retire(struct shelf *to, struct proc *proc) {
+    EXPECT(state_claim_any(&proc->state));
+    atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1);
+    EXPECT(!mpsc_close(&proc->box));
+    state_complete(&proc->state);
+    shelf_retire(to, proc);
+}
+
+/* ---- slots ---------------------------------------------------------------------------------------------------------------- */
+
+TEST(table_slots_are_dense) {
+    begin(PID_SLOTS - 1);
+    for (uint32_t slot = 1; slot <= 3 * TABLE_CHUNK; slot++) {
+        struct proc *proc = take(&shelf);
+        EXPECT_EQ(proc->slot, slot); /* 0 is nobody's */
+        EXPECT_EQ(atom_load_rlx(&proc->generation), 1);
+    }
+    EXPECT_EQ(sys_scripted_live(), 4); /* chunks: slot 0 counts */
+    EXPECT(table_at(&table, 4 * TABLE_CHUNK) == NULL);
+    EXPECT(table_at(&table, PID_SLOTS - 1) == NULL);
+    end();
+}
+
+/* Two shelves never have the same block. */
+TEST(table_a_block_is_in_one_place) {
+    static bool used[5000];
+    begin(PID_SLOTS - 1);
+    for (unsigned i = 0; i < 4000; i++) {
+        struct proc *proc = take(i % 3 ? &shelf : &other);
+        EXPECT(proc->slot < 5000 && !used[proc->slot]);
+        used[proc->slot] = true;
+    }
+    end();
+}
+
+TEST(table_generations_go_up) {
+    static uint32_t last[2000];
+    begin(1000);
+    for (unsigned round = 0; round < 20; round++) {
+        static struct proc *procs[1000];
+        for (unsigned i = 0; i < 1000; i++) {
+            procs[i] = take(&shelf);
+            uint32_t generation = atom_load_rlx(&procs[i]->generation);
+            EXPECT(generation > last[procs[i]->slot]);
+            last[procs[i]->slot] = generation;
+        }
+        for (unsigned i = 0; i < 1000; i++)
+            retire(&shelf, procs[i]);
+    }
+    end();
+}
+
+/* ---- the limit ------------------------------------------------------------------------------------------------------------- */
+
+TEST(table_has_a_limit) {
+    static const uint32_t limits[] = {1, 2, 511, 512, 513, 4095, 4096, 4097, 5000};
+    for (unsigned i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        struct proc *last = NULL;
+        begin(limits[i]);
+        for (uint32_t n = 0; n < limits[i]; n++)
+            last = take(&shelf);
+        EXPECT_EQ(last->slot, limits[i]);
+        EXPECT_EQ(refused(&shelf), WEFT_ENOBUFS);
+        EXPECT_EQ(refused(&other), WEFT_ENOBUFS);
+        retire(&shelf, last);
+        EXPECT(take(&shelf) == last); /* even the one that has just been given back, when nobody can look at it */
+        EXPECT_EQ(refused(&shelf), WEFT_ENOBUFS);
+        end();
+    }
+}
+
+TEST(table_takes_back_what_nobody_was_told_of) {
+    int error;
+    begin(1);
+    struct proc *proc = shelf_take(&shelf, &error);
+    uint32_t generation = atom_load_rlx(&proc->generation);
+    shelf_return(&shelf, proc);
+    EXPECT(shelf_take(&shelf, &error) == proc);
+    EXPECT(atom_load_rlx(&proc->generation) > generation && atom_load_rlx(&proc->generation) % 2 == 1);
+    end();
+}
+
+TEST(table_without_memory) {
+    begin(PID_SLOTS - 1);
+    sys_script.alloc_fail_at = 1;
+    EXPECT_EQ(refused(&shelf), WEFT_ENOMEM);
+    for (unsigned i = 1; i < TABLE_CHUNK; i++)
+        take(&shelf);
+    sys_script.alloc_fail_from = 3;
+    EXPECT_EQ(refused(&shelf), WEFT_ENOMEM);
+    EXPECT_EQ(refused(&other), WEFT_ENOMEM);
+    sys_script.alloc_fail_from = 0;
+    EXPECT_EQ(take(&other)->slot, TABLE_CHUNK);
+    end();
+}
+
+/* ---- B3: a slot whose generation would come round ------------------------------------------------------------------------------- */
+
+static void poke(struct proc *proc, uint32_t generation) { atom_store_rlx(&proc->generation, generation); }
+
+TEST(table_forgets_a_slot_before_its_generation_comes_round) {
+    begin(1);
+    struct proc *proc = take(&shelf);
+    poke(proc, UINT32_MAX - 8); /* odd, as of a living tenant */
+    uint32_t last = UINT32_MAX - 8;
+    unsigned tenants = 0;
+    for (int error = 0;; tenants++) {
+        retire(&shelf, proc);
+        EXPECT(atom_load_rlx(&proc->generation) > last); /* not round */
+        if (!(proc = shelf_take(&shelf, &error))) {
+            EXPECT_EQ(error, WEFT_ENOBUFS);
+            break;
+        }
+        EXPECT(atom_load_rlx(&proc->generation) > last);
+        last = atom_load_rlx(&proc->generation);
+        mpsc_init(&proc->box);
+        state_revive(&proc->state);
+    }
+    EXPECT(tenants >= 2); /* it was used almost to the end */
+    EXPECT_EQ(refused(&shelf), WEFT_ENOBUFS); /* for good */
+    end();
+}
+
+/* The same when spawns fail at the very end: every generation between is skipped, none comes round. */
+TEST(table_forgets_a_slot_whose_last_tenants_were_never_born) {
+    for (uint32_t start = UINT32_MAX - 9; start >= UINT32_MAX - 40 && start < UINT32_MAX; start -= 2) {
+        begin(2); /* the second slot shows that the first one only is forgotten */
+        struct proc *proc = take(&shelf), *second = take(&shelf);
+        poke(proc, start | 1);
+        retire(&shelf, proc);
+        uint32_t last = start;
+        for (;;) {
+            int error;
+            struct proc *again = shelf_take(&shelf, &error);
+            if (!again) break;
+            EXPECT(again == proc);
+            uint32_t generation = atom_load_rlx(&again->generation);
+            EXPECT(generation > last && generation != UINT32_MAX); /* ending it must not come round either */
+            last = generation;
+            shelf_return(&shelf, again);
+        }
+        retire(&shelf, second);
+        EXPECT(take(&shelf) == second);
+        end();
+    }
+}
+
+/* ---- B2: reuse waits for those who may have looked -------------------------------------------------------------------------------- */
+
+TEST(table_reuse_waits_for_a_section) {
+    struct section reader, idle;
+    begin(3);
+    section_init(&reader);
+    section_init(&idle);
+    EXPECT_EQ(table_add_section(&table, &reader), 0);
+    EXPECT_EQ(table_add_section(&table, &idle), 0);
+    struct proc *procs[3] = {take(&shelf), take(&shelf), take(&shelf)};
+    section_enter(&reader);
+    retire(&shelf, procs[0]); /* the reader may have looked it up just before */
+    EXPECT_EQ(refused(&shelf), WEFT_ENOBUFS);
+    EXPECT_EQ(refused(&shelf), WEFT_ENOBUFS); /* however often one asks */
+    section_leave(&reader);
+    EXPECT(take(&shelf) == procs[0]);
+    /* Who enters anew has left before. */
+    section_enter(&reader);
+    retire(&shelf, procs[1]);
+    EXPECT_EQ(refused(&shelf), WEFT_ENOBUFS);
+    section_leave(&reader);
+    section_enter(&reader);
+    EXPECT(take(&shelf) == procs[1]);
+    /* And who enters after the end sees the end: nobody waits for that one. */
+    section_leave(&reader);
+    retire(&shelf, procs[2]);
+    EXPECT_EQ(atom_load_rlx(&procs[2]->generation) % 2, 0);
+    EXPECT(take(&shelf) == procs[2]);
+    end();
+}
+
+TEST(table_sections_are_limited) {
+    static struct section sections[TABLE_SECTIONS + 1];
+    begin(1);
+    for (unsigned i = 0; i < TABLE_SECTIONS; i++) {
+        section_init(&sections[i]);
+        EXPECT_EQ(table_add_section(&table, &sections[i]), 0);
+    }
+    EXPECT_EQ(table_add_section(&table, &sections[TABLE_SECTIONS]), WEFT_ENOBUFS);
+    section_enter(&sections[TABLE_SECTIONS - 1]); /* the last one counts, too */
+    retire(&shelf, take(&shelf));
+    EXPECT_EQ(refused(&shelf), WEFT_ENOBUFS);
+    section_leave(&sections[TABLE_SECTIONS - 1]);
+    EXPECT(take(&shelf));
+    end();
+}
+
+/* ---- from those who only retire to those who only take ------------------------------------------------------------------------------ */
+
+TEST(table_blocks_go_round_between_shelves) {
+    enum { LIVING = 100 };
+    static struct proc *living[LIVING];
+    begin(PID_SLOTS - 1);
+    for (unsigned i = 0; i < 300000; i++) {
+        if (living[i % LIVING]) retire(&other, living[i % LIVING]);
+        living[i % LIVING] = take(&shelf);
+    }
+    EXPECT(table.fresh <= LIVING + 10 * SHELF_BATCH); /* bounded, however long it goes on */
+    end();
+}
+
+TEST(table_flush_hands_over_everything) {
+    enum { ALL = 3000 };
+    static struct proc *procs[ALL];
+    static bool used[ALL + 1];
+    begin(ALL);
+    for (unsigned i = 0; i < ALL; i++)
+        procs[i] = take(&shelf);
+    for (unsigned i = 0; i < ALL - 1; i++)
+        retire(&shelf, procs[i]);
+    shelf_return(&shelf, procs[ALL - 1]);
+    shelf_flush(&shelf);
+    for (unsigned i = 0; i < ALL; i++) {
+        int error;
+        struct proc *proc = shelf_take(&other, &error);
+        EXPECT(proc && !used[proc->slot]);
+        used[proc->slot] = true;
+    }
+    EXPECT_EQ(refused(&other), WEFT_ENOBUFS);
+    EXPECT_EQ(refused(&shelf), WEFT_ENOBUFS);
+    end();
+}
+
+/* ---- threads: a letter never reaches the next tenant ----------------------------------------------------------------------------------- */
+
+struct letter {
+    struct mpsc_node node;
+    uint64_t pid;
+};
+static atom_u64 tenant; /* the newest PID */
+static atom_bool over;
+static atom_u64 sent, dropped;
+
+static void *writes(void *section) {
+    while (!atom_load_rlx(&over)) {
+        uint64_t pid = atom_load_rlx(&tenant);
+        if (!pid) continue;
+        struct letter *letter = malloc(sizeof *letter);
+        letter->pid = pid;
+        section_enter(section);
+        struct proc *proc = table_at(&table, pid_slot(pid));
+        bool in = atom_load_acq(&proc->generation) == pid_generation(pid) && mpsc_push(&proc->box, &letter->node) != MPSC_CLOSED;
+        section_leave(section);
+        atom_add_rlx(in ? &sent : &dropped, 1);
+        if (!in) free(letter);
+    }
+    return NULL;
+}
+
+TEST(table_stress_letters_reach_the_tenant_they_are_for) {
+    enum { WRITERS = 2 };
+    static struct section sections[WRITERS];
+    pthread_t threads[WRITERS];
+    uint64_t read = 0;
+    begin(64); /* few slots, so that they are reused at once */
+    for (unsigned i = 0; i < WRITERS; i++) {
+        section_init(&sections[i]);
+        EXPECT_EQ(table_add_section(&table, &sections[i]), 0);
+        EXPECT_EQ(pthread_create(&threads[i], NULL, writes, &sections[i]), 0);
+    }
+    for (unsigned i = 0; i < 3000 * test_scale() || atom_load_rlx(&sent) < 100; i++) {
+        int error;
+        struct proc *proc = shelf_take(&shelf, &error);
+        if (!proc) {
+            sched_yield();
+            continue;
+        }
+        weft_pid pid = pid_make(1, atom_load_rlx(&proc->generation), proc->slot);
+        mpsc_init(&proc->box);
+        state_revive(&proc->state);
+        atom_store_rlx(&tenant, pid);
+        if (i % 64 == 0) sched_yield();
+        EXPECT(state_claim_any(&proc->state));
+        atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1);
+        for (struct mpsc_node *node = mpsc_close(&proc->box), *next; node; node = next) {
+            next = node->next;
+            EXPECT_EQ(((struct letter *)node)->pid, pid);
+            free(node);
+            read++;
+        }
+        state_complete(&proc->state);
+        shelf_retire(&shelf, proc);
+    }
+    atom_store_rlx(&over, true);
+    for (unsigned i = 0; i < WRITERS; i++)
+        pthread_join(threads[i], NULL);
+    EXPECT_EQ(read, atom_load_rlx(&sent));
+    end();
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }
