@@ -169,38 +169,49 @@ TEST(pool_without_memory) {
 
 /* ---- threads ---------------------------------------------------------------------------------------------------------------- */
 
-/* Blocks go from thread to thread by way of a box; each holds its own address and a stamp while it is in use. */
-enum { THREADS = 4, BOXES = 64 };
-static struct box {
-    pthread_mutex_t lock;
+/* Each thread takes a few lists' worth of blocks, changes some for others' by way of a box, and gives all back: lists go to the depot
+ * and come from there all the time. A block holds its own address, front and back, while it is in use. */
+enum { THREADS = 4, BOXES = 64, HELD = 3 * POOL_BATCH };
+struct held {
     uint64_t *block;
     unsigned class;
+};
+static struct box {
+    pthread_mutex_t lock;
+    struct held held;
 } boxes[BOXES];
 static uint64_t seed;
+
+static uint64_t *last_word(struct held held) { return &held.block[pool_class_size(held.class) / sizeof(uint64_t) - 1]; }
 
 static void *exchanges(void *number) {
     struct pool_cache cache;
     struct rng rng;
+    struct held held[HELD];
     cache_init(&cache, &pool);
     rng_seed(&rng, seed, (uintptr_t)number);
-    for (unsigned i = 0; i < 50000 * test_scale(); i++) {
+    for (unsigned round = 0; round < 5000 * test_scale(); round++) {
         unsigned class = rng_below(&rng, POOL_CLASSES);
-        uint64_t *block = pool_take(&cache, class);
-        EXPECT(block);
-        size_t words = pool_class_size(class) / sizeof *block;
-        block[0] = (uintptr_t)block;
-        block[words - 1] = ~(uintptr_t)block;
-        struct box *box = &boxes[rng_below(&rng, BOXES)];
-        pthread_mutex_lock(&box->lock);
-        uint64_t *other = box->block;
-        unsigned other_class = box->class;
-        box->block = block;
-        box->class = class;
-        pthread_mutex_unlock(&box->lock);
-        if (!other) continue;
-        EXPECT_EQ(other[0], (uintptr_t)other); /* nobody else had it */
-        EXPECT_EQ(other[pool_class_size(other_class) / sizeof *other - 1], ~(uintptr_t)other);
-        pool_give(&cache, other_class, other);
+        for (unsigned i = 0; i < HELD; i++) {
+            held[i] = (struct held){pool_take(&cache, class), class};
+            EXPECT(held[i].block);
+            *held[i].block = (uintptr_t)held[i].block;
+            *last_word(held[i]) = ~(uintptr_t)held[i].block;
+        }
+        for (unsigned i = 0; i < HELD; i += 8) {
+            struct box *box = &boxes[rng_below(&rng, BOXES)];
+            pthread_mutex_lock(&box->lock);
+            struct held other = box->held;
+            box->held = held[i];
+            held[i] = other;
+            pthread_mutex_unlock(&box->lock);
+        }
+        for (unsigned i = 0; i < HELD; i++) {
+            if (!held[i].block) continue;
+            EXPECT_EQ(*held[i].block, (uintptr_t)held[i].block); /* nobody else had it */
+            EXPECT_EQ(*last_word(held[i]), ~(uintptr_t)held[i].block);
+            pool_give(&cache, held[i].class, held[i].block);
+        }
     }
     cache_flush(&cache);
     return NULL;
@@ -216,8 +227,8 @@ TEST(pool_stress) {
         EXPECT_EQ(pthread_create(&threads[i], NULL, exchanges, (void *)i), 0);
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    /* In use at once: a box each, two lists a thread and class, and what is left of the newest chunk. */
-    EXPECT(chunks() <= POOL_CLASSES * (2 + (BOXES + THREADS * 3 * POOL_BATCH) * pool_class_size(POOL_CLASSES - 1) / POOL_CHUNK));
+    /* In use at once: the boxes', what each thread holds and the two lists it keeps, and what is left of the newest chunk. */
+    EXPECT(chunks() <= POOL_CLASSES * (2 + (BOXES + THREADS * (HELD + 2 * POOL_BATCH)) * pool_class_size(POOL_CLASSES - 1) / POOL_CHUNK));
     end();
 }
 

@@ -279,6 +279,7 @@ static atom_bool over;
 static atom_u64 sent, dropped;
 
 static void *writes(void *section) {
+    unsigned writes_count = 0;
     while (!atom_load_rlx(&over)) {
         uint64_t pid = atom_load_rlx(&tenant);
         if (!pid) continue;
@@ -286,7 +287,9 @@ static void *writes(void *section) {
         letter->pid = pid;
         section_enter(section);
         struct proc *proc = table_at(&table, pid_slot(pid));
-        bool in = atom_load_acq(&proc->generation) == pid_generation(pid) && mpsc_push(&proc->box, &letter->node) != MPSC_CLOSED;
+        bool in = atom_load_acq(&proc->generation) == pid_generation(pid);
+        if (in && ++writes_count % 64 == 0) sched_yield(); /* the moment at which the slot must not change hands */
+        in = in && mpsc_push(&proc->box, &letter->node) != MPSC_CLOSED;
         section_leave(section);
         atom_add_rlx(in ? &sent : &dropped, 1);
         if (!in) free(letter);
@@ -294,43 +297,52 @@ static void *writes(void *section) {
     return NULL;
 }
 
+/* Ends a tenant: every letter in its box is for it. Returns how many there were. */
+static uint64_t evict(struct proc *proc) {
+    weft_pid pid = pid_make(1, atom_load_rlx(&proc->generation), proc->slot);
+    uint64_t read = 0;
+    EXPECT(state_claim_any(&proc->state));
+    atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1);
+    for (struct mpsc_node *node = mpsc_close(&proc->box), *next; node; node = next) {
+        next = node->next;
+        EXPECT_EQ(((struct letter *)node)->pid, pid);
+        free(node);
+        read++;
+    }
+    state_complete(&proc->state);
+    shelf_retire(&shelf, proc);
+    return read;
+}
+
 TEST(table_stress_letters_reach_the_tenant_they_are_for) {
-    enum { WRITERS = 2 };
+    enum { WRITERS = 2, SLOTS = 32, LIVING = 28 }; /* few slots, so that they are reused at once, and mostly lived in */
     static struct section sections[WRITERS];
+    static struct proc *living[LIVING];
     pthread_t threads[WRITERS];
     uint64_t read = 0;
-    begin(64); /* few slots, so that they are reused at once */
+    begin(SLOTS);
     for (unsigned i = 0; i < WRITERS; i++) {
         section_init(&sections[i]);
         EXPECT_EQ(table_add_section(&table, &sections[i]), 0);
         EXPECT_EQ(pthread_create(&threads[i], NULL, writes, &sections[i]), 0);
     }
-    for (unsigned i = 0; i < 3000 * test_scale() || atom_load_rlx(&sent) < 100; i++) {
+    for (unsigned i = 0; i < 100000 * test_scale() || atom_load_rlx(&sent) < 1000; i++) {
         int error;
-        struct proc *proc = shelf_take(&shelf, &error);
-        if (!proc) {
-            sched_yield();
+        struct proc **place = &living[i % LIVING];
+        if (*place) read += evict(*place);
+        if (!(*place = shelf_take(&shelf, &error))) {
+            sched_yield(); /* a writer is inside */
             continue;
         }
-        weft_pid pid = pid_make(1, atom_load_rlx(&proc->generation), proc->slot);
-        mpsc_init(&proc->box);
-        state_revive(&proc->state);
-        atom_store_rlx(&tenant, pid);
-        if (i % 64 == 0) sched_yield();
-        EXPECT(state_claim_any(&proc->state));
-        atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1);
-        for (struct mpsc_node *node = mpsc_close(&proc->box), *next; node; node = next) {
-            next = node->next;
-            EXPECT_EQ(((struct letter *)node)->pid, pid);
-            free(node);
-            read++;
-        }
-        state_complete(&proc->state);
-        shelf_retire(&shelf, proc);
+        mpsc_init(&(*place)->box);
+        state_revive(&(*place)->state);
+        atom_store_rlx(&tenant, pid_make(1, atom_load_rlx(&(*place)->generation), (*place)->slot));
     }
     atom_store_rlx(&over, true);
     for (unsigned i = 0; i < WRITERS; i++)
         pthread_join(threads[i], NULL);
+    for (unsigned i = 0; i < LIVING; i++)
+        if (living[i]) read += evict(living[i]);
     EXPECT_EQ(read, atom_load_rlx(&sent));
     end();
 }
