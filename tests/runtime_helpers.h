@@ -168,6 +168,13 @@ static inline weft_stats rt_stats(void) {
     return stats;
 }
 
+/* A message is counted after it has been given away, so its receiver may be heard of before it is. */
+static inline void rt_expect_sent(uint64_t messages) {
+    while (rt_stats().messages_sent < messages)
+        usleep(100);
+    EXPECT_EQ(rt_stats().messages_sent, messages);
+}
+
 /* Until nobody lives. */
 static inline void rt_wait_for_nobody(void) {
     while (rt_stats().processes > 0)

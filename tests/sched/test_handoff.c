@@ -280,4 +280,29 @@ TEST(handoff_to_one_who_ends_meanwhile) {
     }
 }
 
+/* The wake-up comes when the receiver has seen the message already: it is not given a step for nothing. */
+TEST(handoff_wakes_one_who_has_seen_it) {
+    stage_for_each_policy(policy) {
+        for (unsigned to_run = 0; to_run < 2; to_run++) {
+            stage_begin(policy, 1);
+            struct actor *actor = &stage_worker(0)->actor;
+            weft_pid target = stage_spawn_idle(0, 2, NULL, WEFT_NOBODY);
+            stage_play(0);
+            EXPECT_EQ(weft_send(target, 1, NULL, 0), 0);
+            struct message *second = message_new(&actor->cache, 0);
+            second->type = WEFT_MESSAGE;
+            EXPECT_EQ(send_unheard(actor, target, second), 0);
+            EXPECT(stage_step(0));
+            EXPECT_TRACE(2); /* both at once */
+            struct proc *claimed = send_wake(actor, stage_worker(0), target, to_run);
+            EXPECT(claimed == (to_run ? stage_proc(target) : NULL));
+            if (claimed) step_run(stage_worker(0), claimed);
+            stage_run(0);
+            EXPECT_TRACE(2);
+            EXPECT_EQ(stage_state(target), STATE_IDLE);
+            stage_end();
+        }
+    }
+}
+
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -120,7 +120,7 @@ static void in_order(void) {
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     rt_wait(&heard, order.count * ALL);
-    EXPECT_EQ(rt_stats().messages_sent, order.count * ALL);
+    rt_expect_sent(order.count * ALL);
 }
 TEST(send_in_order_from_processes_and_threads) { rt_each(in_order); }
 

@@ -65,7 +65,7 @@ static void ring_of_processes(void) {
     EXPECT_EQ(weft_send(first, 1, &pid, sizeof pid), 0);
     EXPECT_EQ(weft_send(pid, HOPS / RT_SLOW, NULL, 0), 0);
     rt_wait(&done, 1);
-    EXPECT_EQ(rt_stats().messages_sent, HOPS / RT_SLOW + 2);
+    rt_expect_sent(HOPS / RT_SLOW + 2);
 }
 TEST(smoke_ring) { rt_each(ring_of_processes); }
 
