@@ -118,12 +118,12 @@ void report_trace(const struct chk_scenario *scenario, struct graph *g, const st
         printf("| %s\n", source_line(e->pc));
     }
     for (unsigned t = 1; t <= threads; t++) {
-        static const char *const how[] = {"",
-                                          "waits in a loop",
-                                          "waits for a lock",
-                                          "sleeps on a futex", "sleeps until its deadline",
-                                          "goes round without progress",
-                                          "stopped by the scenario"};
+        static const char *const how[] = {[WAIT_SPIN] = "waits in a loop",
+                                          [WAIT_LOCK] = "waits for a lock",
+                                          [WAIT_FUTEX] = "sleeps on a futex",
+                                          [WAIT_DEADLINE] = "sleeps until its deadline",
+                                          [WAIT_ROUNDS] = "goes round without progress",
+                                          [WAIT_STOP] = "stopped by the scenario"};
         if (run.thread[t].state == RUN_BLOCKED_HERE) printf("      thread %u %s\n", t - 1, how[run.thread[t].wait]);
     }
     printf(

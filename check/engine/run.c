@@ -281,8 +281,10 @@ static void judge_waiting(void) {
     for (unsigned t = 1; t <= run.threads; t++)
         if ((waiting & 1u << t) && !saw_newest(t)) return;
     int length = 0;
-    static const char *const how[] = {
-        "", "in a loop that only reads", "for a lock", "asleep on a futex", "going round without progress", ""};
+    static const char *const how[] = {[WAIT_SPIN] = "in a loop that only reads",
+                                      [WAIT_LOCK] = "for a lock",
+                                      [WAIT_FUTEX] = "asleep on a futex",
+                                      [WAIT_ROUNDS] = "going round without progress"};
     for (unsigned t = 1; t <= run.threads; t++)
         if (waiting & 1u << t)
             length += snprintf(run.what + length, sizeof run.what - (size_t)length, "%sthread %u waits for ever, %s",

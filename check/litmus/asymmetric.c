@@ -1,5 +1,7 @@
-/* Asymmetric fences with a third party: a thread that relies on what it read after its light fence, a thread that takes back what was
- * read and then looks, and a thread behind a heavy fence. The light fence helps the second one only through the heavy one. */
+/* Asymmetric fences with a third party, and in a ring.
+ *
+ * Three: a thread that relies on what it read after its light fence, a thread that takes back what was read and then looks, and
+ * a thread behind a heavy fence. The light fence helps the second one only through the heavy one. */
 #include "base/atom.h"
 #include "chk.h"
 
@@ -50,3 +52,46 @@ SCENARIO(asymmetric_three_light, .about = "light, heavy, and a third with a ligh
          .setup = setup, .threads = {brings, sleeps, finds_light}, .finish = finish, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 SCENARIO(asymmetric_three_acq, .about = "light, heavy, and a third whose load is too weak", .setup = setup,
          .threads = {brings, sleeps, finds_acq}, .finish = finish, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+
+/* Store buffering of four, light and heavy fences in turn. Each pair taken alone could be ordered so that nobody sees anything;
+ * the orders that each needs make a cycle together. */
+SHARED atom_u32 ring[4];
+SHARED uint32_t r[4];
+
+static void ring_setup(void) {
+    static const char *const names[] = {"a", "b", "c", "d"};
+    for (unsigned i = 0; i < 4; i++)
+        chk_name(&ring[i], names[i]);
+}
+static void ring_0(void) {
+    atom_store_rlx(&ring[0], 1);
+    chk_fence_light();
+    r[0] = atom_load_rlx(&ring[1]);
+}
+static void ring_1(void) {
+    atom_store_rlx(&ring[1], 1);
+    chk_fence_heavy();
+    r[1] = atom_load_rlx(&ring[2]);
+}
+static void ring_2(void) {
+    atom_store_rlx(&ring[2], 1);
+    chk_fence_light();
+    r[2] = atom_load_rlx(&ring[3]);
+}
+static void ring_3(void) {
+    atom_store_rlx(&ring[3], 1);
+    chk_fence_heavy();
+    r[3] = atom_load_rlx(&ring[0]);
+}
+static void ring_3_light(void) {
+    atom_store_rlx(&ring[3], 1);
+    chk_fence_light();
+    r[3] = atom_load_rlx(&ring[0]);
+}
+static void ring_finish(void) { chk_assert(r[0] || r[1] || r[2] || r[3], "somebody is seen"); }
+
+SCENARIO(asymmetric_ring_in_turn, .about = "SB of four threads: light, heavy, light, heavy", .setup = ring_setup,
+         .threads = {ring_0, ring_1, ring_2, ring_3}, .finish = ring_finish)
+SCENARIO(asymmetric_ring_one_heavy, .about = "SB of four threads: light, heavy, light, light", .setup = ring_setup,
+         .threads = {ring_0, ring_1, ring_2, ring_3_light}, .finish = ring_finish, .flawed_in = CHK_C11 | CHK_TSO,
+         .flaw = CHK_ASSERT)
