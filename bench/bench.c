@@ -56,7 +56,7 @@ static bool wanted(const struct bench *bench, const struct options *options) {
 
 static void list(FILE *to) {
     for (struct bench *bench = benches; bench; bench = bench->next)
-        fprintf(to, "  %-27s %s\n", bench->name, bench->about ? bench->about : "");
+        fprintf(to, "  %-27s %-9s %s\n", bench->name, bench->kind ? bench->kind : "", bench->about ? bench->about : "");
 }
 
 static void run_child(const struct bench *bench, const struct bench_args *args, struct run *run) {
@@ -171,11 +171,11 @@ static int run_all(const struct options *options) {
 }
 
 static int usage(FILE *to) {
-    fprintf(to, "usage: weft bench [NAME...] [--kind step] [--policy ring|deque|line] [--workers N] [--n N] [--runs K] "
+    fprintf(to, "usage: weft bench [NAME...] [--kind step|stackful] [--policy ring|deque|line] [--workers N] [--n N] [--runs K] "
                 "[--json] [--list]\n\n"
                 "Runs the named benchmarks, or all of them, and prints one line each: the median of K runs (3).\n"
                 "NAME is a benchmark or a group: `queue` means every queue.*\n"
-                "  --kind K     of process: step, the only one yet\n"
+                "  --kind K     of process: stackful (default) or step\n"
                 "  --policy P   of the scheduler: ring, deque or line (WEFT_POLICY, or ring)\n"
                 "  --workers N  1 to 1024 (WEFT_WORKERS, or the CPUs there are)\n"
                 "  --runs K     runs of each, 1 to 1000; without it slow ones stop after 2 s\n"
@@ -225,9 +225,7 @@ static bool set_kind(struct options *options, const char *value) {
     static const char *const kinds[] = {"step", "stackful", NULL};
     if (!one_of("--kind", value, kinds)) return false;
     options->kind = value;
-    if (strcmp(value, "step") == 0) return true;
-    fprintf(stderr, "weft bench: there are no %s processes yet; `--kind step` is what there is\n", value);
-    return false;
+    return true;
 }
 
 /* Takes an option that has a value. 1: taken; 0: there is no such option; -1: the value is wrong, and it was said. */
@@ -252,7 +250,7 @@ static int set_option(struct options *options, const char *name, const char *val
 }
 
 int bench_main(int argc, char **argv) {
-    struct options options = {.runs = BENCH_RUNS, .kind = "step", .names = argv};
+    struct options options = {.runs = BENCH_RUNS, .kind = "stackful", .names = argv};
     for (int i = 0; i < argc; i++) {
         const char *argument = argv[i];
         int taken = set_option(&options, argument, i + 1 < argc ? argv[i + 1] : NULL);

@@ -89,7 +89,7 @@ static void wait_seconds(time_t seconds) { nanosleep(&(struct timespec){.tv_sec 
 
 static void run(const struct bench_args *args, struct bench_result *result) {
     rounds = args->n;
-    trial_open(args, result);
+    trial_open(args, result, "step");
     trial_spawn(&idler, &(struct idler){.left = rounds / CROWD, .leads = true}, sizeof(struct idler));
     trial_wait();
     wait_seconds(SETTLE_SECONDS);

@@ -40,7 +40,7 @@ static const weft_behavior usher = {.name = "usher", .state_size = sizeof(struct
 
 static void run(const struct bench_args *args, struct bench_result *result) {
     processes = args->n;
-    trial_open(args, result);
+    trial_open(args, result, "step");
     uint64_t before = trial_rss();
     trial_spawn(&usher, NULL, 0);
     trial_wait();

@@ -25,14 +25,14 @@ void trial_must(int error, const char *what) {
 
 weft_runtime *trial_runtime(void) { return trial.runtime; }
 
-void trial_open(const struct bench_args *args, struct bench_result *result) {
+void trial_open(const struct bench_args *args, struct bench_result *result, const char *kind) {
     static const char *const policies[] = {[POLICY_RING] = "ring", [POLICY_DEQUE] = "deque", [POLICY_LINE] = "line"};
     parker_init(&trial.done);
     weft_config config = {.workers = args->workers, .policy = args->policy};
     trial_must(weft_start(&trial.runtime, &config), "starting a runtime");
     result->n = args->n;
     result->workers = weft_workers(trial.runtime);
-    snprintf(result->kind, sizeof result->kind, "step");
+    snprintf(result->kind, sizeof result->kind, "%s", kind);
     snprintf(result->policy, sizeof result->policy, "%s", policies[((struct runtime *)trial.runtime)->policy]);
 }
 
@@ -40,6 +40,13 @@ weft_pid trial_spawn(const weft_behavior *behavior, const void *input, size_t si
     weft_pid pid;
     weft_spawn_options options = {.runtime = trial.runtime, .input = input, .input_size = size};
     int error = weft_spawn_step(&pid, behavior, &options);
+    if (__builtin_expect(error, 0)) trial_must(error, "spawning");
+    return pid;
+}
+
+weft_pid trial_spawn_stackful(weft_entry entry, void *arg) {
+    weft_pid pid;
+    int error = weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = trial.runtime});
     if (__builtin_expect(error, 0)) trial_must(error, "spawning");
     return pid;
 }
@@ -72,7 +79,7 @@ void trial_close(struct bench_result *result) {
 
 void trial_run(const struct bench_args *args, struct bench_result *result, const weft_behavior *root, const void *input,
                size_t size) {
-    trial_open(args, result);
+    trial_open(args, result, "step");
     trial_spawn(root, input, size);
     trial_wait();
     trial_close(result);
@@ -88,4 +95,11 @@ uint64_t trial_rss(void) {
         exit(1);
     }
     return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void trial_run_stackful(const struct bench_args *args, struct bench_result *result, weft_entry root, void *arg) {
+    trial_open(args, result, "stackful");
+    trial_spawn_stackful(root, arg);
+    trial_wait();
+    trial_close(result);
 }

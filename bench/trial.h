@@ -1,4 +1,4 @@
-/* What the benchmarks of step processes share: a runtime of their own, a clock that processes start and stop, an end
+/* What the benchmarks of processes share: a runtime of their own, a clock that processes start and stop, an end
  * that nobody polls for.
  *
  *     static void run(const struct bench_args *args, struct bench_result *result) {
@@ -14,15 +14,20 @@
 
 #include "bench/bench.h"
 
-#include <weft/process.h>
+#include <weft/message.h>
+#include <weft/stackful.h>
 
 /* All in one: open, spawn the root with this input, wait, close. */
 void trial_run(const struct bench_args *args, struct bench_result *result, const weft_behavior *root, const void *input,
                size_t size);
 
+/* The same with a stackful process. */
+void trial_run_stackful(const struct bench_args *args, struct bench_result *result, weft_entry root, void *arg);
+
 /* The same in pieces, for those that look around before the runtime stops. */
-void trial_open(const struct bench_args *args, struct bench_result *result);
+void trial_open(const struct bench_args *args, struct bench_result *result, const char *kind);
 weft_pid trial_spawn(const weft_behavior *behavior, const void *input, size_t size);
+weft_pid trial_spawn_stackful(weft_entry entry, void *arg);
 void trial_wait(void); /* until trial_end */
 void trial_close(struct bench_result *result);
 
@@ -37,6 +42,15 @@ void trial_must(int error, const char *what);
 static inline void trial_send(weft_pid to, uint64_t tag) {
     int error = weft_send(to, tag, NULL, 0);
     if (__builtin_expect(error, 0)) trial_must(error, "a message was refused");
+}
+
+/* Waits for a message and frees it: its tag, in *tag. False when the process has been cancelled. */
+static inline bool trial_recv(uint64_t *tag) {
+    weft_msg *message;
+    if (weft_recv(&message, WEFT_FOREVER)) return false;
+    *tag = weft_msg_tag(message);
+    weft_msg_free(message);
+    return true;
 }
 
 /* Whether this process has been cancelled: it comes first, and then the process ends. */

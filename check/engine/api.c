@@ -176,6 +176,21 @@ static void release(void *memory, size_t size) {
     (void)size;
     if (memory) memory_free(memory);
 }
+/* Address space is for stacks, and a scenario's threads have theirs. */
+static size_t vm_page(void) { return 4096; }
+static void *vm_map(size_t size) {
+    (void)size;
+    return NULL;
+}
+static void vm_unmap(void *memory, size_t size) { (void)memory, (void)size; }
+static int vm_advise(void *memory, size_t size, enum sys_vm what) {
+    (void)memory, (void)size, (void)what;
+    return -EINVAL;
+}
+static int vm_resident(void *memory, size_t size, unsigned char *pages) {
+    (void)memory, (void)size, (void)pages;
+    return -EINVAL;
+}
 static int thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
     (void)thread, (void)entry, (void)arg;
     return -EAGAIN; /* a scenario lists its threads */
@@ -201,6 +216,11 @@ static const struct sys sys_check = {
     .futex_wake = futex_wake,
     .alloc = alloc,
     .free = release,
+    .vm_page = vm_page,
+    .vm_map = vm_map,
+    .vm_unmap = vm_unmap,
+    .vm_advise = vm_advise,
+    .vm_resident = vm_resident,
     .thread_start = thread_start,
     .thread_join = thread_join,
     .yield = yield,

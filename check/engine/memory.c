@@ -114,6 +114,7 @@ struct block {
     uintptr_t address;
     size_t size;
     bool freed;
+    uint8_t thread, made_at; /* who allocated it, and one more than the number of events that thread had passed */
 };
 static struct block blocks[BLOCKS];
 static unsigned block_count;
@@ -135,7 +136,8 @@ void *memory_alloc(size_t size) {
     }
     unsigned first = t * GRAINS + arena_used[t];
     arena_used[t] += grains ? grains : 1;
-    blocks[block_count] = (struct block){(uintptr_t)arenas + (uintptr_t)first * GRAIN, size, false};
+    blocks[block_count] = (struct block){(uintptr_t)arenas + (uintptr_t)first * GRAIN, size, false, (uint8_t)t,
+                                           t ? (uint8_t)(run_at() + 1) : 0};
     for (unsigned i = 0; i < grains; i++)
         grain_block[first + i] = (uint16_t)(block_count + 1);
     return (void *)blocks[block_count++].address;
@@ -150,14 +152,18 @@ const void *memory_leak(size_t *size) {
     return NULL;
 }
 
+/* An allocation is a write of zeros to the whole block: every access is ordered behind it. */
 void memory_touch(uintptr_t address) {
     const struct block *block = block_of(address);
-    if (block && block->freed) {
-        char name[64];
+    if (!block) return;
+    char name[64];
+    if (block->freed)
         run_violation(CHK_USE_AFTER_FREE,
                       "thread %u uses %s after it was freed (or without being ordered before the free)",
                       run.current - 1, memory_name(address, name, sizeof name));
-    }
+    if (block->thread != 0 && block->thread != run.current && run_clock()[block->thread] < block->made_at)
+        run_violation(CHK_RACE, "thread %u uses %s without being ordered behind its allocation by thread %u", run.current - 1,
+                      memory_name(address, name, sizeof name), block->thread - 1u);
 }
 
 /* ---- plain accesses: who last touched each word, by thread --------------------------------------------------------- */

@@ -21,7 +21,7 @@ void memory_new_run(void);
 
 /* The cell at this address, made known by its first access. */
 unsigned memory_cell(uintptr_t address, unsigned size);
-/* Where the current thread reaches a cell: use after free? */
+/* Where the current thread reaches a cell: use after free, or not behind the allocation? */
 void memory_touch(uintptr_t address);
 /* A plain access by the current thread: use after free, race? */
 void memory_plain(uintptr_t address, unsigned size, bool write);

@@ -82,6 +82,25 @@ SCENARIO(heap_install_once, .about = "two threads install a block, the loser fre
 SCENARIO(heap_install_leaky, .about = "two threads install a block, the loser forgets his own", .setup = no_block,
          .threads = {install_leaky, install_leaky}, .finish = free_slot, .flawed_in = CHK_ALL, .flaw = CHK_LEAK)
 
+/* A new block is zero for those who are ordered behind its allocation, not for others, even if they look at its atoms only. */
+
+static void publish_rel(void) { atom_store_rel(&slot, sys->alloc(sizeof(struct block))); }
+static void publish_rlx(void) { atom_store_rlx(&slot, sys->alloc(sizeof(struct block))); }
+static void look_at_atom(void) {
+    struct block *b = atom_load_acq(&slot);
+    if (b) chk_assert(atom_load_rlx(&b->holders) == 0, "the block is zero");
+}
+static void look_at_atom_rlx(void) {
+    struct block *b = atom_load_rlx(&slot);
+    if (b) chk_assert(atom_load_rlx(&b->holders) == 0, "the block is zero");
+}
+SCENARIO(heap_new_block, .about = "a new block is published, its zeros are read", .setup = no_block,
+         .threads = {publish_rel, look_at_atom}, .finish = free_slot)
+SCENARIO(heap_new_block_unpublished, .about = "the same without release", .setup = no_block, .threads = {publish_rlx, look_at_atom},
+         .finish = free_slot, .flawed_in = CHK_C11, .flaw = CHK_RACE)
+SCENARIO(heap_new_block_unacquired, .about = "the same without acquire", .setup = no_block,
+         .threads = {publish_rel, look_at_atom_rlx}, .finish = free_slot, .flawed_in = CHK_C11, .flaw = CHK_RACE)
+
 /* Counted holders: the last one frees. His subtraction must acquire what the others released. */
 
 static void hold_acqrel(void) {

@@ -53,6 +53,53 @@ void foreign_close(unsigned instance) {
         lock_drop(&doors[i]);
 }
 
+/* ---- threads of workers ------------------------------------------------------------------------------------------- */
+
+enum { NOT_YET, RUNS, ENDED };
+static atom_u32 threads[WORKERS_MAX];
+
+static int start_thread(sys_thread *thread, void *(*entry)(void *), void *worker) {
+    chk_assert(entry == worker_main, "the only threads are workers'");
+    thread->handle = ((struct worker *)worker)->index;
+    atom_store_rel(&threads[thread->handle], RUNS); /* rel: as creating a thread does */
+    return 0;
+}
+static int join_thread(sys_thread thread) {
+    struct spin spin = spin_begin();
+    while (atom_load_acq(&threads[thread.handle]) != ENDED) /* acq: as joining does */
+        spin_wait(&spin);
+    atom_store_rlx(&threads[thread.handle], NOT_YET);
+    return 0;
+}
+
+struct worker *small_wait_to_begin(unsigned index) {
+    struct spin spin = spin_begin();
+    while (atom_load_acq(&threads[index]) != RUNS)
+        spin_wait(&spin);
+    return small_play(index);
+}
+void small_has_ended(struct worker *worker) { atom_store_rel(&threads[worker->index], ENDED); }
+
+void small_has_begun(unsigned index) {
+    sys->thread_start(&small_worker(index)->thread, worker_main, small_worker(index));
+    atom_store_rlx(&small_worker(index)->started, true);
+}
+
+static void threads_begin(void) {
+    static const char *const names[] = {"thread[0]", "thread[1]", "thread[2]", "thread[3]"};
+    static const struct sys *checker;
+    static struct sys with_threads;
+    if (!checker) checker = sys;
+    with_threads = *checker;
+    with_threads.thread_start = start_thread;
+    with_threads.thread_join = join_thread;
+    sys = &with_threads;
+    for (unsigned i = 0; i < WORKERS_MAX; i++) {
+        atom_store_rlx(&threads[i], NOT_YET);
+        chk_name(&threads[i], names[i]);
+    }
+}
+
 /* ---- the runtime -------------------------------------------------------------------------------------------------- */
 
 static void name_worker(struct worker *worker) {
@@ -74,6 +121,7 @@ static void name_worker(struct worker *worker) {
 }
 
 void small_begin(enum policy_name policy, unsigned workers, unsigned processes) {
+    threads_begin();
     small = sys->alloc(sizeof *small);
     small->policy = policy;
     small->seed = 1;

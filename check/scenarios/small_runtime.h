@@ -10,7 +10,8 @@
  *     static void finish(void) { small_end(); }    takes the runtime down: what is left over is a leak
  *
  * Not the real ones: threads, which the checker has none of to give, and the doors of foreign threads (sched/foreign.c), which are kept
- * here, one lock each. A door is chosen by the number of the thread. */
+ * here, one lock each. A door is chosen by the number of the thread. The runtime may start and join workers' threads all the same: a
+ * thread of the scenario stands by for each (small_wait_to_begin). */
 #ifndef WEFT_CHECK_SCENARIOS_SMALL_RUNTIME_H
 #define WEFT_CHECK_SCENARIOS_SMALL_RUNTIME_H
 
@@ -32,6 +33,11 @@ static inline struct worker *small_worker(unsigned index) {
 }
 /* The calling thread is this worker from now on. */
 struct worker *small_play(unsigned index);
+/* In setup: a thread of the scenario plays this worker already. */
+void small_has_begun(unsigned index);
+/* Waits until the runtime has started a thread for this worker, and is that thread until small_has_ended. */
+struct worker *small_wait_to_begin(unsigned index);
+void small_has_ended(struct worker *worker);
 /* Runs what is in the worker's own queue, until it is empty. */
 void small_run_own(struct worker *worker);
 

@@ -261,3 +261,50 @@ static void takes_the_next(void) {
 }
 SCENARIO(state_revive, .about = "the block serves the next process || a stale entry and a taker look at it",
          .setup = setup_running, .threads = {ends_and_revives, takes_the_next})
+
+/* ---- broken twins: one transition done wrongly, the others real -------------------------------------------------------- */
+
+/* The wake-up that came after the look is overwritten. */
+static void parks_by_store(void) {
+    if (process_step(1)) {
+        state_complete(&state);
+        return;
+    }
+    atom_store_rel(&state.word, state_with(atom_load_rlx(&state.word), STATE_IDLE));
+}
+SCENARIO(state_twin_park_by_store, .about = "as state_park_wake, but a store instead of a compare-and-swap parks it",
+         .setup = setup_running, .threads = {parks_by_store, waker_one}, .finish = has_read_one, .flawed_in = CHK_ALL,
+         .flaw = CHK_ASSERT)
+
+/* It is ready, says the look: it will run and see the letter. But the letter may still be on its way. */
+static void wakes_without_a_word(void) {
+    atom_store_rlx(&letter[0], 1);
+    if (state_of(atom_load_acq(&state.word)) == STATE_READY) return;
+    obey(state_wake(&state), 1, STATE_IDLE);
+}
+SCENARIO(state_twin_wake_by_look, .about = "as state_ready_wake, but a waker that sees Ready goes away without a write (S3)",
+         .setup = setup_ready, .threads = {claimer_one, wakes_without_a_word}, .finish = has_read_one,
+         .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_ASSERT)
+
+static void cancels_too_late(void) {
+    struct state_next next = state_wake(&state);
+    cancel_reason = 9;
+    state_cancel(&state);
+    obey_cancellable(next);
+}
+SCENARIO(state_twin_cancel_after_wake, .about = "as state_cancel, but it is woken first and asked then (S6)", .setup = setup_running,
+         .threads = {process_run_cancellable, cancels_too_late}, .finish = is_cancelled, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+
+/* Found Ready, taken by a store: whoever claims it by its entry runs it too. */
+static void hands_off_by_store(void) {
+    atom_store_rlx(&letter[0], 1);
+    uint64_t word = atom_load_acq(&state.word);
+    if (state_of(word) == STATE_READY) {
+        atom_store_rlx(&state.word, state_with(word, STATE_RUNNING));
+        process_run(1, STATE_IDLE);
+    } else {
+        obey(state_wake(&state), 1, STATE_IDLE);
+    }
+}
+SCENARIO(state_twin_hand_off_by_store, .about = "as state_hand_off_ready, but a store instead of a compare-and-swap takes it",
+         .setup = setup_ready, .threads = {claimer_one, hands_off_by_store}, .finish = has_read_one, .flawed_in = CHK_ALL)

@@ -104,3 +104,30 @@ static void spawns(void) {
 }
 SCENARIO(table_reuse_elsewhere, .about = "a send that wakes its receiver, runs it to its end and flushes || a send || a spawn",
          .setup = set_up_asleep, .threads = {sends_ends_flushes, sender_two, spawns}, .finish = all_accounted_for)
+
+/* ---- broken twins: the sender's side done wrongly, the rest real ---------------------------------------------------------- */
+
+/* As send_message, but whoever gives blocks away does not know that somebody holds one. */
+static void sends_without_section(void) {
+    struct worker *worker = small_play(1);
+    struct proc *proc = small_proc(first);
+    if (atom_load_acq(&proc->generation) != pid_generation(first)) return;
+    accepted[0] = mpsc_push(&proc->box, &small_message(&letters[0], 1)->node) != MPSC_CLOSED;
+    if (accepted[0]) state_wake(&proc->state);
+    small_run_own(worker);
+}
+static void ends_well(void) { small_end(); }
+SCENARIO(table_twin_no_section, .about = "as table_reuse, but the sender is in no section: its message reaches the next tenant",
+         .setup = set_up, .threads = {sends_without_section, keeper}, .finish = ends_well, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+
+/* The block is kept, but whose it is is not asked. */
+static void sends_to_whoever_lives_there(void) {
+    struct worker *worker = small_play(1);
+    section_enter(&worker->actor.section);
+    struct proc *proc = small_proc(first);
+    accepted[0] = mpsc_push(&proc->box, &small_message(&letters[0], 1)->node) != MPSC_CLOSED;
+    if (accepted[0]) state_wake(&proc->state);
+    section_leave(&worker->actor.section);
+}
+SCENARIO(table_twin_no_generation, .about = "as table_reuse, but the sender does not compare generations", .setup = set_up,
+         .threads = {sends_to_whoever_lives_there, keeper}, .finish = ends_well, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)

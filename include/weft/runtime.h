@@ -30,6 +30,7 @@ typedef struct weft_config {
     const char *policy;     /* [WEFT_POLICY] "ring", "deque" or "line"; default "ring" */
     uint64_t seed;          /* [WEFT_SEED] of the choices a scheduler makes at random; default from the kernel */
     size_t max_processes;   /* 16,777,215 */
+    size_t stack_size;      /* [WEFT_STACK_SIZE] bytes of a stackful process; 64 KiB; at most 8 MiB */
 } weft_config;
 
 /* NULL: all defaults. 0 and *runtime, or an error: WEFT_EINVAL for a value that makes no sense (a line on standard error says

@@ -3,10 +3,14 @@
 #define WEFT_WEFT_H
 
 #include <weft/command.h>
+#include <weft/errno.h>
 #include <weft/errors.h>
+#include <weft/message.h>
 #include <weft/process.h>
 #include <weft/runtime.h>
+#include <weft/stackful.h>
 #include <weft/synch2.h>
+#include <weft/time.h>
 #include <weft/version.h>
 
 #endif

@@ -20,7 +20,8 @@ struct message {
     uint32_t size;
     uint8_t type;  /* enum weft_event_type */
     uint8_t class; /* of the pool; POOL_CLASSES: from sys->alloc */
-    uint16_t unused;
+    uint8_t instance; /* of the runtime whose pool it is from; set when a process receives it to keep */
+    uint8_t unused;
     unsigned char data[];
 };
 _Static_assert(sizeof(struct message) == 32, "small messages fit the smallest block");

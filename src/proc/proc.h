@@ -29,9 +29,10 @@ struct proc {
     struct line_node node;
 
     /* Whoever runs the process. */
-    int32_t reason;          /* why it ended */
     bool cancel_told;
     uint8_t waits; /* enum weft_status it waits with; WEFT_CONTINUE: it is due a step even without events */
+    bool stackful;        /* fiber/ */
+    uint8_t stack_class;
 
     _Alignas(8) unsigned char inline_state[PROC_INLINE_STATE];
 };

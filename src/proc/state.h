@@ -58,10 +58,10 @@ enum state_name { STATE_READY = 1, STATE_RUNNING, STATE_BLOCKED, STATE_IDLE, STA
 
 struct state {
     atom_u64 word;
-    atom_u32 asked; /* STATE_CANCEL, STATE_PREEMPT */
+    atom_u32 asked; /* STATE_CANCEL, STATE_PREEMPT, STATE_WATCHED */
 };
 
-enum { STATE_CANCEL = 1, STATE_PREEMPT = 2 };
+enum { STATE_CANCEL = 1, STATE_PREEMPT = 2, STATE_WATCHED = 4 };
 
 /* What the caller has to do now. */
 enum state_verdict {
@@ -195,12 +195,13 @@ static inline struct state_next state_park(struct state *state, enum state_name 
     return state_enqueue(word);
 }
 
-/* RUNNING -> COMPLETE. */
-static inline void state_complete(struct state *state) {
+/* RUNNING -> COMPLETE. True: somebody watches, and is to be told. */
+static inline bool state_complete(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_yield */
     state_expect(state, "state_complete", word, STATE_RUNNING);
-    /* acq: pairs with the rel of state_wake (S5). Nobody takes anything over through a COMPLETE word, hence no rel. */
-    atom_swap_acq(&state->word, state_with(word, STATE_COMPLETE));
+    /* acq: pairs with the rel of state_wake (S5). sc, with the load after it: of this and state_watch one sees the other. */
+    atom_swap_sc(&state->word, state_with(word, STATE_COMPLETE));
+    return (atom_load_sc(&state->asked) & STATE_WATCHED) != 0;
 }
 
 /* ---- A worker with a queue entry, or one that wants this very process ---------------------------------------- */
@@ -274,6 +275,12 @@ static inline bool state_cancel(struct state *state) {
 static inline bool state_is_cancelled(struct state *state) {
     /* acq: pairs with the or in state_cancel. That it is seen at all after a wake follows from S3. */
     return (atom_load_acq(&state->asked) & STATE_CANCEL) != 0;
+}
+
+/* Wants to be told when the process ends. False: it has ended, and who ended it may not have noticed. */
+static inline bool state_watch(struct state *state) {
+    atom_or_sc(&state->asked, STATE_WATCHED); /* sc, with the load: pairs with state_complete */
+    return state_of(atom_load_sc(&state->word)) != STATE_COMPLETE;
 }
 
 /* Asks the process to yield soon. rlx, all three: a hint that carries no data; late is as good as never. */

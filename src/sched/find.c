@@ -1,5 +1,5 @@
 /* Where a worker looks for work, one small function a source, and how it goes to sleep when there is none. */
-#include "sched/sched.h"
+#include "sched/alarm.h"
 
 /* ---- the global queue --------------------------------------------------------------------------------------------- */
 
@@ -78,6 +78,7 @@ static struct proc *find_steal_pass(struct worker *worker, bool last_pass, bool 
         struct worker *victim = atom_load_rlx(&runtime->workers[(start + i) % made]); /* rlx: published by `made` */
         if (victim == worker) continue;
         struct proc *proc = policy_steal(worker, victim, last_pass, busy);
+        if (!proc && last_pass && alarms_run(worker, victim)) proc = policy_pop(worker);
         if (proc) return proc;
     }
     return NULL;
@@ -112,7 +113,11 @@ static __attribute__((noinline)) bool find_sleep(struct worker *worker) {
         if (idle_leave(idle, worker->index, worker->searching)) return false;
     }
     count(&worker->actor.counters.sleeps);
-    parker_park(&worker->parker, SYS_FOREVER);
+    if (parker_park(&worker->parker, timers_next(&worker->timers)) == -ETIMEDOUT) {
+        worker->searching = false;
+        if (idle_leave(idle, worker->index, false)) return true; /* up by itself: a timer is due */
+        parker_park(&worker->parker, SYS_FOREVER);               /* somebody has chosen this worker, and is about to say so */
+    }
     worker->searching = true;
     return true;
 }
@@ -121,7 +126,9 @@ static __attribute__((noinline)) bool find_sleep(struct worker *worker) {
 
 /* Nothing in the worker's own queue. */
 static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *worker) {
-    struct proc *proc = find_global_batch(worker);
+    struct proc *proc = NULL;
+    if (alarms_run(worker, worker)) proc = policy_pop(worker);
+    if (!proc) proc = find_global_batch(worker);
     if (proc) return proc;
     if (!worker->searching) worker->searching = idle_search(&worker->runtime->idle);
     return worker->searching ? find_steal(worker) : NULL;
@@ -135,11 +142,12 @@ static __attribute__((noinline)) void find_success(struct worker *worker) {
     parker_unpark(&atom_load_rlx(&worker->runtime->workers[next])->parker); /* rlx: it sleeps, so it is known */
 }
 
-/* What a worker that is never idle would not come to: queues that have lost their thread, and the global one. */
+/* What a worker that is never idle would not come to: its timers, queues that have lost their thread, and the global one. */
 static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     bool busy = false;
+    alarms_run(worker, worker);
     for (unsigned i = atom_load_rlx(&runtime->wanted); i < made; i++) { /* rlx: any recent value will do */
         struct worker *gone = atom_load_rlx(&runtime->workers[i]);         /* rlx: published by `made` */
         struct proc *proc = gone != worker ? policy_steal(worker, gone, true, &busy) : NULL;

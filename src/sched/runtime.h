@@ -3,6 +3,9 @@
 #define WEFT_SCHED_RUNTIME_H
 
 #include "base/rng.h"
+#include "ctx/annotate.h"
+#include "ctx/ctx.h"
+#include "mem/stack.h"
 #include "proc/message.h"
 #include "proc/table.h"
 #include "queue/deque.h"
@@ -11,6 +14,7 @@
 #include "queue/line.h"
 #include "queue/parker.h"
 #include "queue/ring.h"
+#include "time/timers.h"
 
 #include <weft/command.h>
 
@@ -31,6 +35,8 @@ enum {
     STEPS_MAX = 16,       /* most steps in a row of a process that has more messages than a step is given */
     INSTANCES = 256,
     CONTEXT_LOCKS = 16,
+    WATCH_LOCKS = 64,
+    STACK_DEFAULT = 64 << 10,
 };
 
 enum policy_name { POLICY_RING, POLICY_DEQUE, POLICY_LINE };
@@ -46,6 +52,7 @@ struct actor {
     struct section section;
     struct pool_cache cache;
     struct shelf shelf;
+    struct stack_cache stacks;
     struct counters counters;
 };
 
@@ -58,6 +65,13 @@ struct weft_out {
     weft_pid handoff_to; /* in its mailbox already; to be woken after the step */
 };
 
+/* The stack of a thread that drives a worker. */
+struct loop {
+    struct ctx ctx;
+    struct annotate annotate;
+    int *error_number; /* the thread's errno */
+};
+
 struct worker {
     _Alignas(64) struct actor actor;
     struct runtime *runtime;
@@ -65,13 +79,21 @@ struct worker {
     enum policy_name policy; /* the runtime's */
 
     /* The worker's thread. */
-    struct proc *current;
-    weft_pid current_pid; /* WEFT_NOBODY between steps */
+    struct proc *current; /* NULL between steps */
+    struct loop *loop;    /* of the thread that drives this worker */
+    /* Stackful processes (fiber/switch.c): who has just left its stack and waits to be moved on, and how; a stack whose process has
+     * ended; who was claimed but could not be switched to. */
+    struct proc *left;
+    enum weft_status left_status;
+    struct fiber *left_stack;
+    struct proc *claimed;
     uint32_t tick, slot_runs, handoffs;
     bool searching;
     struct rng rng;
     struct weft_out out;
     weft_event events[EVENT_BATCH];
+
+    struct timers timers; /* others run them too */
 
     /* The run queue: the policy's. Others steal. */
     struct ring ring;
@@ -98,11 +120,13 @@ struct runtime {
     unsigned instance;
     enum policy_name policy;
     uint64_t seed;
+    size_t stack_size; /* default, bytes */
     uint64_t most; /* processes; 0: as many as there are slots */
 
     atom_u64 living; /* counted only if there is a `most` */
     struct table table;
     struct pool pool;
+    struct stacks stacks;
     struct inject inject;
     atom_u32 reserved; /* slots below have room in inject; under the lock */
     struct lock lock;  /* `reserved`, commands */
@@ -115,6 +139,8 @@ struct runtime {
     ATOM_PTR(struct worker) workers[WORKERS_MAX];
 
     struct lock context_locks[CONTEXT_LOCKS];
+    struct lock watch_locks[WATCH_LOCKS];
+    ATOM_PTR(struct watch_chunk) watched[TABLE_CHUNKS]; /* watch.c */
     ATOM_PTR(struct command) commands; /* newest first */
 
     atom_bool stopping; /* no new processes */
@@ -130,6 +156,13 @@ struct worker **chk_worker(void); /* the checker's threads share one thread's st
 #else
 extern _Thread_local struct worker *my_worker __attribute__((tls_model("initial-exec")));
 #endif
+
+/* Who runs on the worker; by its own thread. */
+static inline weft_pid worker_pid(const struct worker *own) {
+    const struct proc *proc = own->current;
+    /* rlx: it runs, so its generation is its own. */
+    return proc ? pid_make(own->runtime->instance, atom_load_rlx(&proc->generation), proc->slot) : WEFT_NOBODY;
+}
 
 static inline void count(atom_u64 *counter) {
     atom_store_rlx(counter, atom_load_rlx(counter) + 1); /* rlx: one writer; readers want a number, no order */

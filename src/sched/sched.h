@@ -43,17 +43,31 @@ struct proc *find_global_batch(struct worker *worker);
 
 /* ---- step.c: running a process once ------------------------------------------------------------------------------- */
 
+/* A process that has run goes on as `status` says, WEFT_DONE excepted: commit after the switch, for stackful ones. */
+void step_commit(struct worker *worker, struct proc *proc, enum weft_status status);
 /* Runs a claimed process and then whatever it handed over to. */
 void step_run(struct worker *worker, struct proc *proc);
 
 /* ---- send.c, spawn.c ---------------------------------------------------------------------------------------------- */
 
+/* Within a section: the living process of a PID, or NULL. Without a section it may have another tenant the next moment. */
+static inline struct proc *send_find(struct runtime *runtime, weft_pid to) {
+    struct proc *proc = table_at(&runtime->table, pid_slot(to));
+    /* acq: pairs with the rel in proc_end, so that a sender who sees the end sees what led to it. */
+    bool lives = proc && atom_load_acq(&proc->generation) == pid_generation(to);
+    /* No living tenant has an even generation, but a block that was never used has 0, and an open mailbox. */
+    return __builtin_expect(lives && pid_generation(to) % 2 == 1, 1) ? proc : NULL;
+}
 /* Gives a message to a process of the actor's runtime. Takes the message if it returns 0. */
 int send_message(struct actor *actor, struct worker *self, weft_pid to, struct message *message);
 /* For hand-off in two parts. First, when the step asks for it, so that the order of what it sends is kept: puts the message in the
  * mailbox and wakes nobody. Then, after the step: wakes the receiver; with `to_run` it is returned, claimed, if it could be had. */
 int send_unheard(struct actor *actor, weft_pid to, struct message *message);
 struct proc *send_wake(struct actor *actor, struct worker *self, weft_pid to, bool to_run);
+/* Both at once, for a process that runs on `self`: *target is the receiver, claimed, or NULL when it could not be had. */
+int send_handoff(struct worker *self, weft_pid to, uint64_t tag, const void *data, size_t size, struct proc **target);
+/* Somebody has something for a process to look at. Whoever calls knows that the block is one, if not whose. */
+void send_awake(struct runtime *runtime, struct worker *self, struct proc *proc);
 /* The process has ended: tells its closer, empties its mailbox, retires its block. By whoever owns it. */
 void proc_end(struct actor *actor, struct proc *proc, int reason);
 
@@ -77,6 +91,8 @@ void command_destroy_all(struct runtime *runtime);
 /* ---- worker.c, resize.c ------------------------------------------------------------------------------------------- */
 
 void *worker_main(void *worker);
+/* my_worker, asked for anew: for code that may have been moved to another thread. */
+struct worker *worker_here(void);
 /* Under the lock: one more worker, without a thread yet; NULL when there is no memory. */
 struct worker *worker_new(struct runtime *runtime, unsigned index);
 int workers_set(struct runtime *runtime, unsigned workers);
@@ -96,6 +112,12 @@ void each_process(struct runtime *runtime, each_visit *visit, void *user);
 void cancel_all(struct runtime *runtime, struct weft_context *below);
 /* Refuses new processes, cancels all there are and waits until none is left, or until the deadline. */
 void stop_wait(struct runtime *runtime, uint64_t deadline);
+
+/* ---- watch.c ------------------------------------------------------------------------------------------------------ */
+
+/* The process in this slot has ended and somebody watches. */
+void watch_tell(struct actor *actor, struct worker *self, uint32_t slot, int reason);
+void watch_destroy_all(struct runtime *runtime);
 
 /* ---- context.c ---------------------------------------------------------------------------------------------------- */
 

@@ -1,15 +1,6 @@
 /* The path of a message: block from the pool, look-up, push, wake, ready. */
 #include "sched/sched.h"
 
-/* Within a section: the living process of a PID, or NULL. Without a section it may have another tenant the next moment. */
-static inline struct proc *send_find(struct runtime *runtime, weft_pid to) {
-    struct proc *proc = table_at(&runtime->table, pid_slot(to));
-    /* acq: pairs with the rel in proc_end, so that a sender who sees the end sees what led to it. */
-    bool lives = proc && atom_load_acq(&proc->generation) == pid_generation(to);
-    /* No living tenant has an even generation, but a block that was never used has 0, and an open mailbox. */
-    return __builtin_expect(lives && pid_generation(to) % 2 == 1, 1) ? proc : NULL;
-}
-
 int send_message(struct actor *actor, struct worker *self, weft_pid to, struct message *message) {
     struct runtime *runtime = actor->runtime;
     section_enter(&actor->section);
@@ -41,15 +32,19 @@ struct proc *send_wake(struct actor *actor, struct worker *self, weft_pid to, bo
     return next.verdict == STATE_RUN ? proc : NULL;
 }
 
-static int send_copy(struct actor *actor, struct worker *self, weft_pid from, weft_pid to, uint64_t tag, const void *data,
-                     size_t size) {
+/* A message, copied; NULL when there is no memory. */
+static inline struct message *send_make(struct actor *actor, weft_pid from, uint64_t tag, const void *data, size_t size) {
     struct message *message = message_new(&actor->cache, size);
-    if (!message) return WEFT_ENOMEM;
+    if (!message) return NULL;
     message->tag = tag;
     message->from = from;
     message->type = WEFT_MESSAGE;
     if (size > 0) memcpy(message->data, data, size);
-    int error = send_message(actor, self, to, message);
+    return message;
+}
+
+/* Sent, or refused and freed: counted in either case. */
+static inline int send_count(struct actor *actor, struct message *message, int error) {
     if (__builtin_expect(error, 0)) {
         message_free(&actor->cache, message);
         count(&actor->counters.refused);
@@ -59,9 +54,37 @@ static int send_copy(struct actor *actor, struct worker *self, weft_pid from, we
     return 0;
 }
 
+static int send_copy(struct actor *actor, struct worker *self, weft_pid from, weft_pid to, uint64_t tag, const void *data,
+                     size_t size) {
+    struct message *message = send_make(actor, from, tag, data, size);
+    if (!message) return WEFT_ENOMEM;
+    return send_count(actor, message, send_message(actor, self, to, message));
+}
+
+int send_handoff(struct worker *self, weft_pid to, uint64_t tag, const void *data, size_t size, struct proc **target) {
+    struct actor *actor = &self->actor;
+    struct message *message = send_make(actor, worker_pid(self), tag, data, size);
+    *target = NULL;
+    if (!message) return WEFT_ENOMEM;
+    struct state_next next = {0, STATE_NOTHING};
+    section_enter(&actor->section);
+    struct proc *proc = send_find(actor->runtime, to);
+    enum mpsc_pushed pushed = proc ? mpsc_push(&proc->box, &message->node) : MPSC_CLOSED;
+    if (pushed != MPSC_CLOSED)
+        next = self->handoffs < HANDOFFS_MAX ? policy_wake_to_run(actor->runtime, proc) : state_wake(&proc->state);
+    section_leave(&actor->section);
+    if (next.verdict == STATE_ENQUEUE) ready(actor->runtime, self, proc, next.ticket, READY_WOKEN);
+    self->handoffs = next.verdict == STATE_RUN ? self->handoffs + 1 : 0;
+    if (next.verdict == STATE_RUN) {
+        count(&actor->counters.handoffs);
+        *target = proc;
+    }
+    return send_count(actor, message, pushed == MPSC_CLOSED ? WEFT_ENOPROC : 0);
+}
+
 weft_pid weft_self(void) {
     struct worker *self = my_worker;
-    return self ? self->current_pid : WEFT_NOBODY;
+    return self ? worker_pid(self) : WEFT_NOBODY;
 }
 
 /* The router, and what it is called with: changed and read together. */
@@ -101,8 +124,13 @@ static __attribute__((noinline, cold)) int send_far(weft_pid from, weft_pid to, 
 __attribute__((flatten)) int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size) {
     struct worker *self = my_worker;
     if (__builtin_expect(self && pid_instance(to) == self->runtime->instance, 1))
-        return send_copy(&self->actor, self, self->current_pid, to, tag, data, size);
+        return send_copy(&self->actor, self, worker_pid(self), to, tag, data, size);
     return send_far(weft_self(), to, tag, data, size);
+}
+
+void send_awake(struct runtime *runtime, struct worker *self, struct proc *proc) {
+    struct state_next next = state_wake(&proc->state);
+    if (next.verdict == STATE_ENQUEUE) ready(runtime, self, proc, next.ticket, READY_WOKEN);
 }
 
 /* ---- cancel ------------------------------------------------------------------------------------------------------- */

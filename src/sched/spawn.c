@@ -95,8 +95,8 @@ static int spawn_with(struct actor *actor, struct worker *self, weft_pid *pid, c
         return error;
     }
     atom_store_rlx(&proc->behavior, behavior);
-    proc->reason = 0;
     proc->cancel_told = false;
+    proc->stackful = false;
     proc->waits = WEFT_CONTINUE;
     error = spawn_prepare(actor, proc, options, method);
     if (error) {
@@ -143,7 +143,6 @@ __attribute__((flatten)) int weft_spawn_step(weft_pid *pid, const weft_behavior 
 
 void proc_end(struct actor *actor, struct proc *proc, int reason) {
     struct runtime *runtime = actor->runtime;
-    proc->reason = reason;
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
     if (behavior->close) behavior->close(proc->self);
     self_free(actor, proc);
@@ -155,7 +154,8 @@ void proc_end(struct actor *actor, struct proc *proc, int reason) {
         next = node->next;
         message_free(&actor->cache, message_of(node));
     }
-    state_complete(&proc->state);
+    bool watched = state_complete(&proc->state);
+    if (__builtin_expect(watched, 0)) watch_tell(actor, my_worker, proc->slot, reason);
     shelf_retire(&actor->shelf, proc);
     /* rel: pairs with the acq in living: who sees the end sees the birth. One writer. */
     atom_store_rel(&actor->counters.ended, atom_load_rlx(&actor->counters.ended) + 1);

@@ -43,18 +43,21 @@ static int config_policy(const char *name, enum policy_name *policy) {
 }
 
 static int runtime_configure(struct runtime *runtime, const weft_config *config, unsigned *workers) {
-    uint64_t count = config->workers, seed = config->seed;
+    uint64_t count = config->workers, seed = config->seed, stack_size = config->stack_size;
     runtime->most = config->max_processes;
     int error = config_given("the number of workers", WORKERS_MAX, count);
     if (!error) error = config_given("the number of processes", PID_SLOTS - 1, runtime->most);
     if (!error) error = config_number("WEFT_WORKERS", 1, WORKERS_MAX, &count);
     if (!error) error = config_number("WEFT_SEED", 1, UINT64_MAX, &seed);
+    if (!error) error = config_given("the size of stacks", stack_class_size(STACK_CLASSES - 1), stack_size);
+    if (!error) error = config_number("WEFT_STACK_SIZE", STACK_LEAST, stack_class_size(STACK_CLASSES - 1), &stack_size);
     if (!error) error = config_policy(config->policy, &runtime->policy);
     if (error) return error;
     if (count == 0) count = sys->cpus();
     if (count > WORKERS_MAX) count = WORKERS_MAX;
     if (seed == 0) sys->random(&seed, sizeof seed); /* none to be had: 0 is a seed too */
     runtime->seed = seed;
+    runtime->stack_size = stack_size ? stack_size : STACK_DEFAULT;
     *workers = (unsigned)count;
     return 0;
 }
@@ -65,6 +68,9 @@ int runtime_init(struct runtime *runtime, uint64_t processes) {
     for (unsigned i = 0; i < CONTEXT_LOCKS; i++)
         lock_init(&runtime->context_locks[i]);
     pool_init(&runtime->pool);
+    stacks_init(&runtime->stacks);
+    for (unsigned i = 0; i < WATCH_LOCKS; i++)
+        lock_init(&runtime->watch_locks[i]);
     inject_init(&runtime->inject);
     table_init(&runtime->table, (uint32_t)processes);
     idle_init(&runtime->idle, 1);

@@ -60,7 +60,7 @@ int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data,
     struct message *message = out_message(out, tag, data, size);
     if (!message) return WEFT_ENOMEM;
     message->type = WEFT_MESSAGE;
-    message->from = out->worker->current_pid;
+    message->from = worker_pid(out->worker);
     int error = send_unheard(actor, to, message);
     if (error) {
         message_free(&actor->cache, message);
@@ -81,6 +81,11 @@ static void step_park(struct worker *worker, struct proc *proc, enum state_name 
 
 static void step_requeue(struct worker *worker, struct proc *proc) {
     ready(worker->runtime, worker, proc, state_yield(&proc->state), READY_YIELDED);
+}
+
+void step_commit(struct worker *worker, struct proc *proc, enum weft_status status) {
+    if (status == WEFT_CONTINUE) step_requeue(worker, proc);
+    else step_park(worker, proc, status == WEFT_BLOCKED ? STATE_BLOCKED : STATE_IDLE);
 }
 
 /* True: at once, because there are more messages and it may. A process to which many send would otherwise fall behind: the others
@@ -121,10 +126,23 @@ static __attribute__((noinline, cold)) struct proc *step_output(struct worker *w
     return target;
 }
 
+/* A stackful process takes its messages itself. When its step returns, others may have run after it, each having seen to the one
+ * before; one that was claimed meanwhile and could not be switched to is returned. */
+static inline struct proc *step_stackful(struct worker *worker, struct proc *proc) {
+    worker->current = proc;
+    worker->claimed = NULL;
+    count(&worker->actor.counters.steps);
+    int error = atom_load_rlx(&proc->behavior)->step(proc->self, NULL, 0, &worker->out);
+    worker->current = NULL;
+    if (__builtin_expect(error < 0, 0)) proc_end(&worker->actor, proc, error); /* it has no stack */
+    return worker->claimed;
+}
+
 /* Returns who is to run next: whom it handed over to, itself, or NULL for whoever's turn it is. */
 static inline struct proc *step_once(struct worker *worker, struct proc *proc, bool may) {
     struct weft_out *out = &worker->out;
     struct mpsc_node *messages;
+    if (proc->stackful) return step_stackful(worker, proc);
     size_t count_events = step_events(worker, proc, &messages);
     if (__builtin_expect(count_events == 0 && proc->waits != WEFT_CONTINUE, 0)) {
         /* Somebody's wake came after the process had seen what it was for. */
@@ -134,11 +152,8 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc, b
     out->proc = proc;
     out->status = WEFT_IDLE;
     worker->current = proc;
-    worker->current_pid =
-        pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: it runs, so it is its own */
     int error = atom_load_rlx(&proc->behavior)->step(proc->self, worker->events, count_events, out);
     worker->current = NULL;
-    worker->current_pid = WEFT_NOBODY;
     count(&worker->actor.counters.steps);
     step_free(worker, messages);
     struct proc *target = NULL;

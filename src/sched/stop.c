@@ -56,9 +56,11 @@ void runtime_destroy(struct runtime *runtime) {
         sys->free(worker, sizeof *worker);
     }
     command_destroy_all(runtime);
+    watch_destroy_all(runtime);
     table_destroy(&runtime->table);
     inject_destroy(&runtime->inject);
     pool_destroy(&runtime->pool);
+    stacks_destroy(&runtime->stacks);
     foreign_close(runtime->instance);
     sys->free(runtime, sizeof *runtime);
 }

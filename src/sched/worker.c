@@ -7,8 +7,16 @@
 _Thread_local struct worker *my_worker __attribute__((tls_model("initial-exec")));
 #endif
 
+__attribute__((noinline)) struct worker *worker_here(void) {
+    __asm__ volatile(""); /* so that no call of it is taken for another's result */
+    return my_worker;
+}
+
 __attribute__((flatten)) void *worker_main(void *argument) {
     struct worker *worker = argument;
+    struct loop loop = {.error_number = &errno};
+    annotate_thread(&loop.annotate);
+    worker->loop = &loop;
     my_worker = worker;
     for (struct proc *proc; (proc = find_work(worker)) != NULL;)
         step_run(worker, proc);
@@ -27,6 +35,7 @@ void actor_init(struct actor *actor, struct runtime *runtime) {
     section_init(&actor->section);
     cache_init(&actor->cache, &runtime->pool);
     shelf_init(&actor->shelf, &runtime->table);
+    stack_cache_init(&actor->stacks, &runtime->stacks);
 }
 
 struct worker *worker_new(struct runtime *runtime, unsigned index) {
@@ -38,6 +47,7 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     worker->out = (struct weft_out){.worker = worker, .yields_end = &worker->out.yields};
     actor_init(&worker->actor, runtime);
     parker_init(&worker->parker);
+    timers_init(&worker->timers, sys->now());
     rng_seed(&worker->rng, runtime->seed, index);
     if (policy_init(worker) != 0 || table_add_section(&runtime->table, &worker->actor.section) != 0) {
         policy_destroy(worker);
@@ -66,11 +76,20 @@ void worker_dismiss(struct runtime *runtime, struct worker *worker) {
     if (idle_wake_one(&runtime->idle, worker->index)) parker_unpark(&worker->parker);
 }
 
+/* Under the lock: the first worker takes over the timers of one that has no thread any more. */
+static void worker_leave_timers(struct runtime *runtime, struct worker *gone) {
+    struct worker *heir = atom_load_rlx(&runtime->workers[0]); /* rlx: under the lock */
+    if (gone == heir || !timers_move(&heir->timers, &gone->timers)) return;
+    atom_fence_light(); /* pairs with the fence in idle_enter: it sees the timers, or is seen asleep */
+    if (idle_wake_one(&runtime->idle, heir->index)) parker_unpark(&heir->parker);
+}
+
 /* Under the lock: sends the worker's thread away and waits for it. Its queue stays open to thieves. */
 static void worker_end(struct runtime *runtime, struct worker *worker) {
     if (!atom_load_rlx(&worker->started)) return;
     worker_dismiss(runtime, worker);
     sys->thread_join(worker->thread);
+    worker_leave_timers(runtime, worker);
     atom_store_rlx(&worker->started, false);
 }
 

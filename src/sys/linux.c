@@ -73,6 +73,36 @@ static void linux_free(void *memory, size_t size) {
     }
 }
 
+static size_t linux_vm_page(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+static void *linux_vm_map(size_t size) {
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void linux_vm_unmap(void *memory, size_t size) {
+    int r = munmap(memory, size);
+    WEFT_ENSURE(r == 0, "unmap of %p, %zu bytes: errno %d", memory, size, errno);
+}
+
+/* Linux 6.13; not in the C library's headers yet. */
+enum { LINUX_GUARD_INSTALL = 102 };
+
+static int linux_vm_advise(void *memory, size_t size, enum sys_vm what) {
+    int r = -1;
+    switch (what) {
+    case SYS_VM_SMALL: r = madvise(memory, size, MADV_NOHUGEPAGE); break;
+    case SYS_VM_DROP: r = madvise(memory, size, MADV_DONTNEED); break;
+    case SYS_VM_GUARD: r = madvise(memory, size, LINUX_GUARD_INSTALL); break;
+    case SYS_VM_DENY: r = mprotect(memory, size, PROT_NONE); break;
+    }
+    return r == 0 ? 0 : -errno;
+}
+
+static int linux_vm_resident(void *memory, size_t size, unsigned char *pages) {
+    return mincore(memory, size, pages) == 0 ? 0 : -errno;
+}
+
 static int linux_thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
     _Static_assert(sizeof(pthread_t) <= sizeof thread->handle, "a thread handle fits");
     pthread_t handle;
@@ -131,6 +161,11 @@ const struct sys sys_linux = {
     .futex_wake = linux_futex_wake,
     .alloc = linux_alloc,
     .free = linux_free,
+    .vm_page = linux_vm_page,
+    .vm_map = linux_vm_map,
+    .vm_unmap = linux_vm_unmap,
+    .vm_advise = linux_vm_advise,
+    .vm_resident = linux_vm_resident,
     .thread_start = linux_thread_start,
     .thread_join = linux_thread_join,
     .yield = linux_yield,

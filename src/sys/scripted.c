@@ -10,7 +10,7 @@ struct sys_script sys_script;
 /* Time is the real time plus `offset`, or stands still at `frozen_at` when that is not 0. */
 static struct {
     atom_u64 offset, frozen_at, random_state;
-    atom_u64 live;
+    atom_u64 live, mapped;
 } scripted;
 
 /* rlx throughout this file: each cell is a counter or a setting of its own; nothing is published through them. */
@@ -59,6 +59,33 @@ static void scripted_free(void *memory, size_t size) {
     scripted_count(&sys_script.counts.free);
     if (memory) atom_sub_rlx(&scripted.live, 1);
     sys_linux.free(memory, size);
+}
+
+static size_t scripted_vm_page(void) { return sys_linux.vm_page(); }
+
+static void *scripted_vm_map(size_t size) {
+    uint64_t call = scripted_count(&sys_script.counts.vm_map);
+    if (sys_script.map_fail_from && call >= sys_script.map_fail_from) return NULL;
+    if (sys_script.map_most && size > sys_script.map_most) return NULL;
+    void *memory = sys_linux.vm_map(size);
+    if (memory) atom_add_rlx(&scripted.mapped, size);
+    return memory;
+}
+
+static void scripted_vm_unmap(void *memory, size_t size) {
+    atom_sub_rlx(&scripted.mapped, size);
+    sys_linux.vm_unmap(memory, size);
+}
+
+static int scripted_vm_advise(void *memory, size_t size, enum sys_vm what) {
+    uint64_t call = scripted_count(&sys_script.counts.vm_advise[what]);
+    if (sys_script.advise_error[what] && call > sys_script.advise_allowed[what]) return sys_script.advise_error[what];
+    return sys_linux.vm_advise(memory, size, what);
+}
+
+static int scripted_vm_resident(void *memory, size_t size, unsigned char *pages) {
+    if (sys_script.resident_error) return sys_script.resident_error;
+    return sys_linux.vm_resident(memory, size, pages);
 }
 
 static int scripted_thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
@@ -112,6 +139,11 @@ static const struct sys scripted_table = {
     .futex_wake = scripted_futex_wake,
     .alloc = scripted_alloc,
     .free = scripted_free,
+    .vm_page = scripted_vm_page,
+    .vm_map = scripted_vm_map,
+    .vm_unmap = scripted_vm_unmap,
+    .vm_advise = scripted_vm_advise,
+    .vm_resident = scripted_vm_resident,
     .thread_start = scripted_thread_start,
     .thread_join = scripted_thread_join,
     .yield = scripted_yield,
@@ -145,6 +177,7 @@ void sys_scripted_recount(void) {
 }
 
 uint64_t sys_scripted_live(void) { return atom_load_rlx(&scripted.live); }
+uint64_t sys_scripted_mapped(void) { return atom_load_rlx(&scripted.mapped); }
 
 void sys_scripted_jump(int64_t nanoseconds) {
     atom_add_rlx(&scripted.offset, (uint64_t)nanoseconds);

@@ -18,12 +18,21 @@
 struct sys_counts {
     atom_u64 now, futex_wait, futex_wake, alloc, free, thread_start, thread_join, yield, fence_heavy, random, cpus;
     atom_u64 alloc_failed; /* allocations that returned NULL */
+    atom_u64 vm_map, vm_advise[SYS_VM_DENY + 1];
 };
 
 struct sys_script {
     /* Memory. Counted from sys_scripted_install or the last sys_scripted_recount; 0 is "never". */
     uint64_t alloc_fail_at;   /* the Nth allocation fails */
     uint64_t alloc_fail_from; /* the Nth and all after it fail */
+
+    /* Address space. From the Nth map on there is none; larger ones than this there are not; 0 is "never". An advice fails with
+     * this negative code after it was followed so many times. */
+    uint64_t map_fail_from;
+    size_t map_most;
+    int advise_error[SYS_VM_DENY + 1];
+    uint64_t advise_allowed[SYS_VM_DENY + 1];
+    int resident_error;
 
     /* Threads: after so many starts every further one is refused with -EAGAIN. */
     bool threads_limited;
@@ -56,6 +65,8 @@ void sys_scripted_recount(void);
 
 /* Blocks that were allocated since install and not yet freed. */
 uint64_t sys_scripted_live(void);
+/* Bytes of address space that were mapped since and not yet unmapped. */
+uint64_t sys_scripted_mapped(void);
 
 /* The clock: moves it forward or back, stops it, lets it go on from where it stands, moves a stopped one. Sleepers
  * with a deadline notice within a millisecond. */

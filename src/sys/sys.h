@@ -18,6 +18,14 @@ typedef struct sys_thread {
     uint64_t handle;
 } sys_thread;
 
+/* What is to become of some pages (vm_advise). */
+enum sys_vm {
+    SYS_VM_SMALL, /* no huge pages here: a touch costs one page */
+    SYS_VM_DROP,  /* their contents are not needed: zero when next touched, no memory until then; guards stay */
+    SYS_VM_GUARD, /* a touch faults, without a mapping of its own; -EINVAL where the kernel cannot */
+    SYS_VM_DENY,  /* a touch faults; the mapping is split, of which there are some ten thousand; -ENOMEM when there are no more */
+};
+
 struct sys {
     /* The monotonic clock. */
     uint64_t (*now)(void);
@@ -31,6 +39,14 @@ struct sys {
     /* Zeroed memory, aligned for any cell (64 bytes); NULL when there is none. */
     void *(*alloc)(size_t size);
     void (*free)(void *memory, size_t size);
+
+    /* Address space, zeroed, page by page; costs nothing until touched. map: NULL when there is none. resident: one byte a page, not 0
+     * for one that has memory; touches nothing. Addresses and sizes are multiples of the page size. */
+    size_t (*vm_page)(void);
+    void *(*vm_map)(size_t size);
+    void (*vm_unmap)(void *memory, size_t size);
+    int (*vm_advise)(void *memory, size_t size, enum sys_vm what);
+    int (*vm_resident)(void *memory, size_t size, unsigned char *pages);
 
     /* Threads. `yield` gives the core to another thread that is ready. */
     int (*thread_start)(sys_thread *thread, void *(*entry)(void *), void *arg);

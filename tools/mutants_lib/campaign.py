@@ -1,5 +1,5 @@
 """Tries the mutants of a part: what is still to be tried, in which order, by how many at once, and what came of it."""
-import concurrent.futures, fnmatch, hashlib, json, queue, re, shutil, subprocess, sys, threading, time
+import concurrent.futures, fnmatch, hashlib, itertools, json, pathlib, queue, re, shutil, signal, subprocess, sys, threading, time
 
 from . import build, parts, source
 
@@ -22,23 +22,23 @@ def enumerate_part(root, files):
 
 def forgotten(root):
     """Files with something to weaken that no part names."""
-    named = {file for part in parts.PARTS.values() for file in part["files"]}
+    named = {file for part in parts.PARTS.values() for file in part["files"]} | parts.UNPROVED.keys()
     files = sorted(path.relative_to(root).as_posix() for place in parts.PLACES for path in root.glob(place))
     return [file for file in files if file not in named and enumerate_part(root, [file])]
 
 
 def check(binary, scenario, model, executions, seconds):
-    """(EXHAUSTED, VIOLATION or CAPPED, detail): what the checker says about one scenario. Sound ones only, so any
-    violation is bad news; a checker that crashed has noticed too, since the scenario does not crash unmutated."""
+    """(EXHAUSTED, VIOLATION, CAPPED or NOT MEANT, detail): what the checker says about one scenario. Sound ones only, so
+    any violation is bad news; a checker that crashed has noticed too, since the scenario does not crash unmutated."""
     command = [str(binary), scenario, "--only-sound", "--model", model, "--max-executions", str(executions)]
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-                              timeout=seconds)
-    except subprocess.TimeoutExpired:
+    # Seconds of the processor: what else the machine does must not decide.
+    done = subprocess.run(["prlimit", f"--cpu={seconds}", *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace")
+    if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
         return "CAPPED", f"{scenario} took more than {seconds} s"
     found = {match.group(2): match.group(1) for match in RESULT.finditer(done.stdout)}
     if NOT_MEANT in done.stdout:
-        return "EXHAUSTED", ""
+        return "NOT MEANT", ""
     if done.returncode == 0:  # a bound that is written down beside the scenario is as good
         return "EXHAUSTED", found.get("EXHAUSTED", "")
     if ENDLESS in found.get("CAPPED", ""):  # the scenario as it is stays below that in every execution
@@ -80,15 +80,19 @@ class Campaign:
             with self.memory.open("a") as file:
                 file.write(json.dumps({"print": print_, **record}) + "\n")
 
-    def fingerprint(self, spec):
-        """Everything that a verdict depends on, but for the mutant itself."""
-        names = set(spec["files"])
-        for file in spec["files"]:
-            for unit in self.tree.users(file):
-                names |= {unit.name} | self.tree.includes[unit.object]
+    def fingerprint(self, spec, groups):
+        """Everything that a verdict depends on, but for the mutant itself: the engine, the scenarios' files, and every room
+        of the sources that these include anything of."""
+        names, size = set(spec["files"]), 0
         for unit in self.tree.units:
-            if not unit.subject:
+            if not unit.subject or pathlib.PurePath(unit.name).stem in groups:
                 names |= {unit.name} | self.tree.includes[unit.object]
+        while len(names) > size:
+            size = len(names)
+            rooms = {pathlib.PurePath(name).parent for name in names if name.startswith("src/")}
+            for unit in self.tree.units:
+                if unit.subject and pathlib.PurePath(unit.name).parent in rooms:
+                    names |= {unit.name} | self.tree.includes[unit.object]
         total = hashlib.sha256(json.dumps([spec["scenarios"], self.executions, self.seconds, MODELS]).encode())
         for name in sorted(names):
             path = self.root / name
@@ -97,7 +101,7 @@ class Campaign:
         return total.hexdigest()
 
     def scenarios(self, binary, patterns):
-        """Names of the sound scenarios, in the order of the patterns."""
+        """{name: group} of the sound scenarios, in the order of the patterns."""
         done = subprocess.run([str(binary), "--list"], stdout=subprocess.PIPE, text=True, check=True)
         listed, group = [], ""
         for line in done.stdout.splitlines():
@@ -106,30 +110,27 @@ class Campaign:
                 listed.append((group, scenario.group(1)))
             elif line.endswith(":"):
                 group = line[:-1]
-        found = [name for pattern in patterns for group, name in listed
-                 if group == pattern or fnmatch.fnmatchcase(name, pattern)]
-        return list(dict.fromkeys(found))
+        return {name: group for pattern in patterns for group, name in listed
+                if group == pattern or fnmatch.fnmatchcase(name, pattern)}
 
-    def baseline(self, name, binary, spec, mark):
-        """{scenario: seconds} of the part as it is; it must pass, or nothing can be concluded."""
+    def baseline(self, name, binary, names, mark):
+        """{model: {scenario: seconds}} of the part as it is; it must pass, or nothing can be concluded. A scenario that is
+        not meant for a model says nothing there, whatever the mutant, and is left out."""
         print_ = f"{mark} baseline"
         if print_ in self.known:
             return self.known[print_]["seconds"]
-        names = self.scenarios(binary, spec["scenarios"])
-        if not names:
-            raise CampaignError(f"part {name} has no scenarios: {' '.join(spec['scenarios'])}")
-        times = {}
-        for scenario in names:
+        times = {model: {} for model in MODELS}
+        for scenario, model in itertools.product(names, MODELS):
             start = time.monotonic()
-            verdict, detail = check(binary, scenario, "c11", self.executions, self.seconds)
-            times[scenario] = time.monotonic() - start
+            verdict, detail = check(binary, scenario, model, self.executions, self.seconds)
             if verdict == "VIOLATION" and ENDLESS not in detail:
                 raise CampaignError(f"part {name} does not pass as it is: {detail}")
-            if verdict != "EXHAUSTED":
-                self.say(f"{name}: {scenario} is given up even as it is and will not be used")
-                del times[scenario]
-        if not times:
-            raise CampaignError(f"part {name}: every scenario is given up as it is; more --seconds?")
+            if verdict == "EXHAUSTED":
+                times[model][scenario] = time.monotonic() - start
+            elif verdict != "NOT MEANT":
+                self.say(f"{name}: {scenario} in {model} is given up even as it is and will not be used")
+        if not all(times.values()):
+            raise CampaignError(f"part {name}: in some model, every scenario is given up as it is; more --seconds?")
         self.remember(print_, {"seconds": times})
         return times
 
@@ -138,11 +139,14 @@ class Campaign:
         if not mutants:
             self.say(f"{name}: nothing to weaken")
             return []
-        mark = self.fingerprint(spec)
         binary = self.work / name / "weft-check"
         binary.parent.mkdir(parents=True, exist_ok=True)
         self.tree.link_with({}, binary)
-        times = self.baseline(name, binary, spec, mark)
+        names = self.scenarios(binary, spec["scenarios"])
+        if not names:
+            raise CampaignError(f"part {name} has no scenarios: {' '.join(spec['scenarios'])}")
+        mark = self.fingerprint(spec, set(names.values()))
+        times = self.baseline(name, binary, names, mark)
         return PartRun(self, name, mark, times).run(mutants)
 
 
@@ -215,10 +219,12 @@ class PartRun:
 
     def try_all(self, binary):
         given_up = ""
-        for model in MODELS:
+        for model, times in self.times.items():
             # What noticed most so far comes first, then what is quickest.
-            for scenario in sorted(self.times, key=lambda name: (-self.kills.get(name, 0), self.times[name])):
+            for scenario in sorted(times, key=lambda name: (-self.kills.get(name, 0), times[name])):
                 verdict, detail = check(binary, scenario, model, self.campaign.executions, self.campaign.seconds)
+                if verdict == "NOT MEANT":
+                    raise CampaignError(f"{scenario} ran in {model} before and does not now")
                 if verdict == "VIOLATION":
                     with self.campaign.lock:
                         self.kills[scenario] = self.kills.get(scenario, 0) + 1

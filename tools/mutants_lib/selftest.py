@@ -129,6 +129,11 @@ def toy_tests(tally, root):
     for key in sorted(VERDICTS.keys() | verdicts.keys()):
         tally.expect(key, verdicts.get(key) == VERDICTS.get(key),
                      f"expected {VERDICTS.get(key)}, found {verdicts.get(key)} {results.get(key, {}).get('detail')}")
+    names = {model: set(times) for record in run.known.values() if isinstance(record["seconds"], dict)
+             for model, times in record["seconds"].items()}
+    tally.expect("a scenario is run in the models that it is meant for",
+                 [name for name in ("toy_elsewhere", "toy_one_model", "toy_count") for model in ("c11", "tso")
+                  if name in names[model]] == ["toy_one_model", "toy_count", "toy_count"], names)
     before = run.memory.read_text()
     run.part("toy", TOY)
     tally.expect("a second run has nothing to do", run.memory.read_text() == before)

@@ -27,3 +27,7 @@ SCENARIO(toy_asymmetric, .about = "a light fence meets a heavy one", .threads = 
 
 /* What is meant to fail does not count against a mutant. */
 SCENARIO(toy_flawed, .about = "expected to fail", .threads = {often, often}, .finish = one_sees, .flawed_in = CHK_ALL)
+
+/* Nor does what is not meant for a model: in C11 and TSO nothing of this runs, which is no verdict. */
+SCENARIO(toy_elsewhere, .about = "not for the models in which mutants are tried", .threads = {often, rarely}, .models = CHK_SC)
+SCENARIO(toy_one_model, .about = "for one of them", .threads = {often, rarely}, .models = CHK_SC | CHK_TSO)

@@ -1,0 +1,55 @@
+/* yield and spawn, with stackful processes. */
+#include "base/atom.h"
+#include "bench/trial.h"
+
+/* ---- yield: two processes that only go on, n turns in all ------------------------------------------------------------ */
+
+static uint64_t turns;
+static atom_u32 running;
+
+static void yielder(void *half) {
+    for (uint64_t left = turns / 2 + (half ? turns % 2 : 0); left > 0; left--)
+        weft_yield();
+    if (atom_sub_acqrel(&running, 1) == 1) trial_end(); /* acqrel: the last one to end comes after the other */
+}
+
+static void starter(void *unused) {
+    (void)unused;
+    trial_begin();
+    trial_spawn_stackful(yielder, NULL);
+    trial_spawn_stackful(yielder, &turns);
+}
+
+static void run_yield(const struct bench_args *args, struct bench_result *result) {
+    turns = args->n;
+    atom_store_rlx(&running, 2); /* rlx: before the runtime */
+    trial_run_stackful(args, result, starter, NULL);
+}
+BENCH(stackful_yield, .name = "yield", .about = "one switch between two processes", .kind = "stackful", .n = 10000000,
+      .run = run_yield)
+
+/* ---- spawn: one process spawns n that do nothing and end, in bursts ------------------------------------------------- */
+
+enum { SPAWN_BURST = 32 };
+static uint64_t spawns;
+
+static void empty(void *unused) { (void)unused; }
+
+static void spawner(void *unused) {
+    (void)unused;
+    trial_begin();
+    for (uint64_t i = 1; i <= spawns; i++) {
+        if (weft_spawn(empty, NULL) == WEFT_NOBODY) trial_must(WEFT_ENOMEM, "spawning");
+        if (i % SPAWN_BURST == 0) weft_yield();
+    }
+    for (weft_stats stats = {.ended = 0}; stats.ended < spawns; weft_get_stats(trial_runtime(), &stats))
+        weft_yield();
+    trial_end();
+}
+
+static void run_spawn(const struct bench_args *args, struct bench_result *result) {
+    spawns = args->n;
+    trial_run_stackful(args, result, spawner, NULL);
+}
+BENCH(stackful_spawn, .name = "spawn", .about = "spawn and end of an empty process", .kind = "stackful", .n = 1000000,
+      .run = run_spawn)

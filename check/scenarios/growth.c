@@ -1,0 +1,203 @@
+/* What grows while it is used, the table of control blocks and the workers; and a worker that has nothing to do.
+ *
+ * A worker is made by one thread while others look at all workers there are; that it was made whole shows in that they find nothing
+ * half made. Processes are as in find.c: a worker takes one and is busy with it for ever, so it ends here. */
+#include "small_runtime.h"
+
+enum { MOST = 2 };
+
+static weft_pid pid[MOST];
+SHARED struct message letters[MOST];
+SHARED unsigned runs[MOST]; /* a process's own */
+SHARED bool accepted;       /* the guesser's */
+static unsigned processes;
+
+static int count_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)events;
+    if (count > 0) runs[*(unsigned *)self]++;
+    weft_out_status(out, WEFT_IDLE);
+    return 0;
+}
+static int count_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
+    (void)context, (void)method, (void)size;
+    *(unsigned *)self = *(const unsigned *)input;
+    return 0;
+}
+static const weft_behavior counts = {.name = "counts", .state_size = sizeof(unsigned), .init = count_init, .step = count_step};
+
+static int spawn(unsigned i) {
+    return weft_spawn_step(&pid[i], &counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i});
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------------------ */
+
+static void two_workers(void) {
+    small_begin(POLICY_RING, 2, 4);
+    small_message(&letters[0], 0);
+    accepted = false;
+}
+static void is_first_to_spawn(void) {
+    struct worker *worker = small_play(0);
+    chk_assert(spawn(0) == 0, "there is room");
+    small_run_own(worker);
+}
+/* Nobody told it the PID; it happens to be right, or not yet. Who knows a PID by guessing has not seen the birth, so the message may
+ * lie there until the next one comes; but it finds a whole block. */
+static void guesses(void) {
+    struct worker *worker = small_play(1);
+    weft_pid guess = pid_make(small->instance, 1, 1);
+    accepted = send_message(&worker->actor, worker, guess, &letters[0]) == 0;
+    small_run_own(worker);
+}
+static void read_only_if_accepted(void) {
+    for (unsigned w = 0; w < 2; w++)
+        small_run_own(small_play(w));
+    chk_assert(pid[0] == pid_make(small->instance, 1, 1), "the guess was good");
+    chk_assert(runs[0] <= accepted, "what was refused is not read");
+    small_end();
+}
+SCENARIO(growth_guess, .about = "the first spawn makes a chunk of blocks || a send to a PID that was guessed", .setup = two_workers,
+         .threads = {is_first_to_spawn, guesses}, .finish = read_only_if_accepted)
+
+/* Nobody looks anything up, so the one block there is must be had again. */
+static int short_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count;
+    weft_out_status(out, WEFT_DONE);
+    return 0;
+}
+static const weft_behavior short_lived = {.name = "short-lived", .step = short_step};
+static void room_for_one(void) { small_begin(POLICY_RING, 1, 1); }
+static void spawns_again_and_again(void) {
+    struct worker *worker = small_play(0);
+    for (unsigned i = 0; i < 3; i++) {
+        weft_pid born;
+        chk_assert(weft_spawn_step(&born, &short_lived, NULL) == 0, "the block is free again");
+        small_run_own(worker);
+    }
+}
+SCENARIO(growth_none, .about = "room for one process: one after the other finds it", .setup = room_for_one,
+         .threads = {spawns_again_and_again}, .finish = small_end)
+
+/* Where there is a limit: what was counted is taken back once. */
+static void limit_of_one(void) {
+    small_begin(POLICY_RING, 2, 4);
+    small->most = 1;
+}
+static void spawns_if_it_may(void) {
+    struct worker *worker = small_play(chk_self());
+    weft_pid born;
+    int error = weft_spawn_step(&born, &short_lived, NULL);
+    chk_assert(error == 0 || error == WEFT_ENOBUFS, "spawned, or refused because of the limit");
+    small_run_own(worker);
+}
+static void nobody_is_counted(void) {
+    chk_assert(atom_load_rlx(&small->living) == 0, "nobody lives, nobody is counted");
+    small_end();
+}
+SCENARIO(growth_limit, .about = "at most one process: two spawn, and run what they got to its end", .setup = limit_of_one,
+         .threads = {spawns_if_it_may, spawns_if_it_may}, .finish = nobody_is_counted)
+
+/* ---- the workers ---------------------------------------------------------------------------------------------------- */
+
+/* One worker, and processes that sleep. */
+static void one_worker(enum policy_name policy, unsigned count) {
+    small_begin(policy, 1, 4);
+    small_play(0);
+    processes = count;
+    for (unsigned i = 0; i < count; i++) {
+        chk_assert(spawn(i) == 0, "there is room");
+        small_name(pid[i]);
+        chk_assert(policy_pop(small_worker(0)) == small_proc(pid[i]), "claimed");
+        state_park(&small_proc(pid[i])->state, STATE_IDLE);
+        small_message(&letters[i], 0);
+    }
+}
+static void send_inside(struct worker *worker, unsigned i) {
+    chk_assert(send_message(&worker->actor, worker, pid[i], &letters[i]) == 0, "it lives");
+}
+static void send_from_outside(unsigned i) {
+    unsigned door;
+    struct actor *actor = foreign_enter(small->instance, &door);
+    chk_assert(send_message(actor, NULL, pid[i], &letters[i]) == 0, "it lives");
+    foreign_leave(small->instance, door);
+}
+static void all_ran(void) {
+    for (unsigned w = 0; w < atom_load_rlx(&small->made); w++)
+        small_run_own(small_play(w));
+    for (unsigned i = 0; i < processes; i++)
+        chk_assert(runs[i] == 1, "each has run once");
+    small_end();
+}
+
+static void works_once(void) {
+    struct worker *worker = small_play(0);
+    step_run(worker, find_work(worker));
+}
+/* As worker_begin does, but for the thread: it is this one. */
+static struct worker *begins_as_second(void) {
+    chk_assert(worker_new(small, 1) != NULL, "there is memory");
+    idle_resize(&small->idle, 2);
+    return small_play(1);
+}
+
+/* The new worker makes two processes ready and takes one; the other is for the first, who looked everywhere and may be asleep. */
+static void brings_two(void) {
+    struct worker *worker = begins_as_second();
+    send_inside(worker, 0);
+    send_inside(worker, 1);
+    step_run(worker, find_work(worker));
+}
+static void two_asleep(void) { one_worker(POLICY_RING, 2); }
+SCENARIO(growth_worker, .about = "a worker looks and goes to sleep || another is made, makes two processes ready and runs one",
+         .setup = two_asleep, .threads = {works_once, brings_two}, .finish = all_ran)
+
+/* The look at queues without a thread, which every worker takes now and then. */
+static void one_queued_and_due(void) {
+    one_worker(POLICY_RING, 1);
+    send_from_outside(0);
+    small_worker(0)->tick = GLOBAL_TICK - 1;
+}
+static void begins(void) { begins_as_second(); }
+SCENARIO(growth_worker_due, .about = "a worker looks at the queues that have lost their thread || another worker is made",
+         .setup = one_queued_and_due, .threads = {works_once, begins}, .finish = all_ran)
+
+/* Somebody is in the way, so the process goes into the next worker's line, which is new. */
+static void one_asleep_line(void) { one_worker(POLICY_LINE, 1); }
+static void sends_one(void) { send_inside(small_play(0), 0); }
+static void begins_and_steals(void) {
+    struct worker *worker = begins_as_second();
+    bool busy = false;
+    struct proc *proc = policy_steal(worker, small_worker(0), true, &busy);
+    if (proc) step_run(worker, proc);
+}
+SCENARIO(growth_worker_line, .about = "a process is queued, its worker's line is locked || another worker is made and looks there",
+         .setup = one_asleep_line, .threads = {sends_one, begins_and_steals}, .finish = all_ran)
+
+static void nobody(void) { one_worker(POLICY_RING, 0); }
+static void stops(void) { stop_wait(small, SYS_FOREVER); }
+SCENARIO(growth_worker_stop, .about = "the stopper counts who lives || another worker is made", .setup = nobody,
+         .threads = {stops, begins}, .finish = all_ran)
+
+/* ---- nothing to do --------------------------------------------------------------------------------------------------- */
+
+/* It goes to sleep: who waits for that is not disappointed. (To look round and round would lose nothing either.) */
+static void one_asleep(void) { one_worker(POLICY_RING, 1); }
+static void sends_when_it_sleeps(void) {
+    struct spin spin = spin_begin();
+    while (atom_load_rlx(&small_worker(0)->actor.counters.sleeps) == 0)
+        spin_wait(&spin);
+    send_from_outside(0);
+}
+SCENARIO(growth_none_to_do, .about = "a worker has nothing to do and goes to sleep || a send when it has", .setup = one_asleep,
+         .threads = {works_once, sends_when_it_sleeps}, .finish = all_ran)
+
+static void is_dismissed(void) { chk_assert(find_work(small_play(0)) == NULL, "there is nothing to do"); }
+static void dismisses(void) { worker_dismiss(small, small_worker(0)); }
+static void is_dismissed_when_due(void) {
+    small_play(0)->tick = GLOBAL_TICK - 1;
+    is_dismissed();
+}
+SCENARIO(growth_less, .about = "a worker has nothing to do and goes to sleep || it is sent away", .setup = nobody,
+         .threads = {is_dismissed, dismisses}, .finish = all_ran)
+SCENARIO(growth_less_due, .about = "the same, it looks at the others' queues first", .setup = nobody,
+         .threads = {is_dismissed_when_due, dismisses}, .finish = all_ran)

@@ -1,0 +1,258 @@
+/* The number of workers changes while work comes: what is ready is run, and nobody is counted who has gone.
+ *
+ * The real workers_set, worker_main and find_work; threads of the scenario stand by for those that the runtime starts. Where processes are
+ * `last one out`, the last that runs sends every worker away, so one that is never run shows as a worker that waits for
+ * ever. Elsewhere a worker takes one process and is busy with it for ever, so it ends here (as in find.c).
+ *
+ * The broken twins use the real parts, put together wrongly. */
+#include "small_runtime.h"
+
+static weft_pid pid;
+SHARED struct message letter;
+static atom_u32 runs;
+static unsigned processes, workers;
+
+static int last_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count, (void)out;
+    atom_add_rlx(&runs, 1);
+    for (unsigned i = 0; i < workers; i++)
+        worker_dismiss(small, small_worker(i));
+    return 0;
+}
+static const weft_behavior last_one_out = {.name = "last one out", .step = last_step};
+
+static int count_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count, (void)out;
+    atom_add_rlx(&runs, 1);
+    return 0;
+}
+static const weft_behavior counts = {.name = "counts", .step = count_step};
+
+/* ---- setup -------------------------------------------------------------------------------------------------------- */
+
+/* A process, asleep, unless there is to be none. */
+static void set_up(enum policy_name policy, unsigned crew, const weft_behavior *behavior) {
+    small_begin(policy, crew, 4);
+    atom_store_rlx(&runs, 0);
+    chk_name(&runs, "runs");
+    processes = behavior != NULL;
+    workers = crew;
+    for (unsigned i = 0; i < crew; i++)
+        small_has_begun(i);
+    if (!behavior) return;
+    pid = small_spawn(behavior);
+    struct proc *proc = policy_pop(small_worker(0));
+    chk_assert(proc == small_proc(pid), "claimed");
+    state_park(&proc->state, STATE_IDLE);
+    small_message(&letter, 0);
+}
+static void falls_asleep(unsigned index) { idle_enter(&small->idle, index, false); }
+
+static void ran(void) {
+    chk_assert(atom_load_rlx(&runs) == processes, "each has run once");
+    small_end();
+}
+static void all_ran(void) {
+    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "nobody is counted who is not there");
+    ran();
+}
+/* Worker 0 has slept all the time, or was woken and has not looked yet. */
+static void ran_or_told(void) {
+    chk_assert(idle_sleepers(&small->idle) == 0, "who sleeps is told of what is left, and that it is over otherwise");
+    struct worker *worker = small_play(0);
+    parker_park(&worker->parker, SYS_FOREVER);
+    worker->searching = true;
+    worker_main(worker);
+    all_ran();
+}
+
+/* ---- threads ------------------------------------------------------------------------------------------------------ */
+
+/* A worker's thread, until it is sent away. */
+static void work(struct worker *worker) {
+    worker_main(worker);
+    small_has_ended(worker);
+}
+static void works_1(void) { work(small_wait_to_begin(1)); }
+/* The same, asleep already. */
+static void wakes_up(struct worker *worker) {
+    parker_park(&worker->parker, SYS_FOREVER);
+    worker->searching = true;
+}
+static void wakes_up_and_works(unsigned index) {
+    struct worker *worker = small_wait_to_begin(index);
+    wakes_up(worker);
+    work(worker);
+}
+static void sleeps_0(void) { wakes_up_and_works(0); }
+static void sleeps_1(void) { wakes_up_and_works(1); }
+/* Takes one process and is busy with it for ever. */
+static void work_once(unsigned index) {
+    struct worker *worker = small_wait_to_begin(index);
+    step_run(worker, find_work(worker));
+}
+static void works_once_1(void) { work_once(1); }
+static void works_once_2(void) { work_once(2); }
+
+static void sends(void) {
+    unsigned door;
+    struct actor *actor = foreign_enter(small->instance, &door);
+    chk_assert(send_message(actor, NULL, pid, &letter) == 0, "it lives");
+    foreign_leave(small->instance, door);
+}
+
+static void resize(unsigned count) {
+    int error = workers_set(small, count);
+    chk_assert(error == 0, "that many can be had");
+}
+static void to_one(void) { resize(1); }
+static void to_two(void) { resize(2); }
+static void to_three(void) { resize(3); }
+static void to_two_and_one(void) {
+    resize(2);
+    resize(1);
+}
+
+/* ---- one worker less ------------------------------------------------------------------------------------------------ */
+
+static void two_and_nothing(void) { set_up(POLICY_RING, 2, NULL); }
+SCENARIO(resize_down_idle, .about = "a worker looks for work and goes to sleep || it is sent away", .setup = two_and_nothing,
+         .threads = {to_one, works_1}, .finish = all_ran)
+
+static void two_asleep(enum policy_name policy) {
+    set_up(policy, 2, &last_one_out);
+    falls_asleep(0);
+}
+static void two_asleep_ring(void) { two_asleep(POLICY_RING); }
+static void two_asleep_deque(void) { two_asleep(POLICY_DEQUE); }
+SCENARIO(resize_down, .about = "a worker looks for work and is sent away || another sleeps || a process is woken from outside",
+         .setup = two_asleep_ring, .threads = {to_one, works_1, sends}, .finish = ran_or_told)
+SCENARIO(resize_down_deque, .about = "the same, policy deque", .setup = two_asleep_deque, .threads = {to_one, works_1, sends},
+         .finish = ran_or_told)
+
+static void both_asleep(void) {
+    set_up(POLICY_RING, 2, &last_one_out);
+    falls_asleep(0);
+    falls_asleep(1);
+}
+SCENARIO(resize_down_asleep, .about = "two sleep || one is sent away || a process is woken from outside", .setup = both_asleep,
+         .threads = {to_one, sleeps_1, sends}, .finish = ran_or_told)
+
+/* The process is in the slot of a worker that will look at its orders before it comes to it. Nobody was woken for it. */
+static void slot_set_up(void) {
+    two_asleep(POLICY_RING);
+    struct worker *worker = small_worker(1);
+    worker->tick = GLOBAL_TICK - 1;
+    chk_assert(send_message(&worker->actor, worker, pid, &letter) == 0, "it lives");
+    chk_assert(idle_sleepers(&small->idle) == 1, "alone in the slot it wakes nobody");
+}
+SCENARIO(resize_down_slot, .about = "a worker is sent away with a process in its slot || another sleeps", .setup = slot_set_up,
+         .threads = {to_one, works_1, sleeps_0}, .finish = all_ran)
+
+/* The one that a submission wakes is sent away: it passes on what it was woken for. */
+static void dismiss_0(void) { worker_dismiss(small, small_worker(0)); }
+static void both_asleep_tick(void) {
+    both_asleep();
+    small_worker(0)->tick = GLOBAL_TICK - 1;
+}
+SCENARIO(resize_down_searching, .about = "two sleep || a submission wakes the first || that one is sent away", .setup = both_asleep_tick,
+         .threads = {sleeps_0, sleeps_1, dismiss_0, sends}, .finish = all_ran)
+
+/* ---- one worker more ------------------------------------------------------------------------------------------------ */
+
+/* Those who are there are busy for ever. */
+static void one_busy(enum policy_name policy) { set_up(policy, 1, &counts); }
+static void one_busy_ring(void) { one_busy(POLICY_RING); }
+static void one_busy_deque(void) { one_busy(POLICY_DEQUE); }
+static void one_busy_line(void) { one_busy(POLICY_LINE); }
+static void two_busy(void) { set_up(POLICY_RING, 2, &counts); }
+SCENARIO(resize_up, .about = "a worker is added, looks for work, goes to sleep || a process is woken from outside", .setup = one_busy_ring,
+         .threads = {to_two, works_once_1, sends}, .finish = all_ran)
+SCENARIO(resize_up_deque, .about = "the same, policy deque", .setup = one_busy_deque, .threads = {to_two, works_once_1, sends},
+         .finish = all_ran)
+SCENARIO(resize_up_line, .about = "the same, policy line", .setup = one_busy_line, .threads = {to_two, works_once_1, sends},
+         .finish = all_ran)
+SCENARIO(resize_up_word, .about = "the same, the new worker's bit is in another word", .setup = two_busy,
+         .threads = {to_three, works_once_2, sends}, .finish = all_ran)
+
+/* What the busy one has in its queue is for the new one to find. */
+static void one_queued(void) {
+    set_up(POLICY_RING, 1, &counts);
+    ready(small, small_worker(0), small_proc(pid), state_wake(&small_proc(pid)->state).ticket, READY_YIELDED);
+}
+SCENARIO(resize_up_steal, .about = "a worker is added and finds what lies in another's queue", .setup = one_queued,
+         .threads = {to_two, works_once_1}, .finish = all_ran)
+
+static void one_asleep(void) {
+    set_up(POLICY_DEQUE, 1, &last_one_out); /* the policy with the fewest executions */
+    falls_asleep(0);
+    chk_assert(worker_new(small, 1) != NULL, "made before");
+    workers = 2;
+}
+SCENARIO(resize_up_down, .about = "a worker is added and sent away || another sleeps || a process is woken from outside",
+         .setup = one_asleep, .threads = {to_two_and_one, works_1, sends}, .finish = ran_or_told)
+
+/* ---- broken twins ------------------------------------------------------------------------------------------------------ */
+
+static void join_1(void) { sys->thread_join(small_worker(1)->thread); }
+
+static void dismisses_without_rouse(void) {
+    worker_dismiss(small, small_worker(1));
+    join_1();
+}
+SCENARIO(resize_twin_no_rouse, .about = "as resize_down_slot, but nobody is told of what the worker leaves behind", .setup = slot_set_up,
+         .threads = {dismisses_without_rouse, works_1, sleeps_0}, .finish = all_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+static void rouses_before_it_has_left(void) {
+    worker_dismiss(small, small_worker(1));
+    workers_rouse(small);
+    join_1();
+}
+/* It fills its slot, then looks at its orders. */
+static void fills_its_slot(void) {
+    struct worker *worker = small_wait_to_begin(1);
+    worker->tick = GLOBAL_TICK - 1;
+    chk_assert(send_message(&worker->actor, worker, pid, &letter) == 0, "it lives");
+    work(worker);
+}
+static void rouses_afterwards(void) {
+    worker_dismiss(small, small_worker(1));
+    join_1();
+    workers_rouse(small);
+}
+SCENARIO(resize_twin_rouse, .about = "a worker fills its slot and is sent away || another sleeps", .setup = two_asleep_ring,
+         .threads = {rouses_afterwards, fills_its_slot, sleeps_0}, .finish = all_ran)
+SCENARIO(resize_twin_early_rouse, .about = "the same, but others are told before the worker has gone", .setup = two_asleep_ring,
+         .threads = {rouses_before_it_has_left, fills_its_slot, sleeps_0}, .finish = all_ran, .flawed_in = CHK_ALL,
+         .flaw = CHK_LOST_WAKEUP)
+
+/* worker_main without its last words. */
+static void leaves_silently(void) {
+    struct worker *worker = small_wait_to_begin(0);
+    wakes_up(worker);
+    for (struct proc *proc; (proc = find_work(worker)) != NULL;)
+        step_run(worker, proc);
+}
+SCENARIO(resize_twin_silent_searcher, .about = "as resize_down_searching, but it leaves and is still counted as searching",
+         .setup = both_asleep_tick, .threads = {leaves_silently, sleeps_1, dismiss_0, sends}, .finish = ran, .flawed_in = CHK_ALL,
+         .flaw = CHK_LOST_WAKEUP)
+
+static void dismisses_without_waking(void) { atom_store_rel(&small_worker(1)->leave, true); }
+SCENARIO(resize_twin_not_woken, .about = "as resize_down_idle, but a worker that sleeps is not woken to leave", .setup = two_and_nothing,
+         .threads = {dismisses_without_waking, works_1}, .finish = all_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+static void wakes_before_it_says_why(void) {
+    if (idle_wake_one(&small->idle, 1)) parker_unpark(&small_worker(1)->parker);
+    atom_store_rel(&small_worker(1)->leave, true);
+}
+SCENARIO(resize_twin_woken_first, .about = "the same, it is woken before it is told why", .setup = two_and_nothing,
+         .threads = {wakes_before_it_says_why, works_1}, .finish = all_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+static void starts_before_it_counts(void) {
+    struct worker *worker = worker_new(small, 2);
+    sys->thread_start(&worker->thread, worker_main, worker);
+    idle_resize(&small->idle, 3);
+}
+SCENARIO(resize_twin_late_word, .about = "as resize_up_word, but the new worker may sleep before anybody looks at its word",
+         .setup = two_busy, .threads = {starts_before_it_counts, works_once_2, sends}, .finish = all_ran, .flawed_in = CHK_ALL,
+         .flaw = CHK_LOST_WAKEUP)

@@ -1,0 +1,63 @@
+/* Stackful processes: plain blocking C, each on its own stack.
+ *
+ * Inside one every call that has to wait parks the process, never the thread. Such a call takes a deadline (a moment of the monotonic
+ * clock: weft_now() + what one is ready to wait, or WEFT_FOREVER) and is a place where a cancellation is noticed: from then on it
+ * answers WEFT_ECANCELED instead of waiting.
+ *
+ * A process may move to another thread at any weft call. Between two such calls it does not: errno and thread-local variables behave as
+ * ever. Across one, errno keeps its value, and other thread-local variables are the new thread's. */
+#ifndef WEFT_STACKFUL_H
+#define WEFT_STACKFUL_H
+
+#include <weft/errno.h>
+#include <weft/process.h>
+
+WEFT_BEGIN
+
+typedef void (*weft_entry)(void *arg);
+
+typedef struct weft_stackful_options {
+    weft_runtime *runtime; /* NULL: the caller's own, inside a process */
+    size_t stack_size;     /* bytes; 0: the runtime's default */
+    weft_context *context; /* NULL: the spawner's own, or none */
+    const char *name;      /* for dumps and reports; kept, not copied; NULL: "process" */
+    unsigned flags;        /* WEFT_STACK_NOW */
+} weft_stackful_options;
+
+enum {
+    WEFT_STACK_NOW = 1, /* spawn fails with WEFT_ENOSTACK at once rather than the process when it first runs */
+};
+
+/* A new process that calls entry(arg) and ends when it returns. WEFT_NOBODY when there is no memory or the runtime is stopping. */
+WEFT_API weft_pid weft_spawn(weft_entry entry, void *arg);
+/* 0 and *pid, or why not: as weft_spawn_step, and WEFT_ENOSTACK. `options` may be NULL. */
+WEFT_API int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options);
+
+/* Ends the calling process, as if its entry function returned. The reason is for whoever joins or watches it; 0 is the normal one. */
+WEFT_API void weft_exit(int reason) __attribute__((noreturn));
+
+/* Waits for the end of a process, stackful or not; from a stackful process or from a thread that is not a worker. 0 and *reason (may
+ * be NULL): 0 when it ended by itself, what it gave to weft_exit, the error of its step, WEFT_ENOSTACK... Or WEFT_ENOPROC when it had
+ * ended before, WEFT_ETIMEDOUT, WEFT_ECANCELED, WEFT_ENOMEM. */
+WEFT_API int weft_join(weft_pid pid, int *reason, uint64_t deadline);
+
+/* Lets others have a turn. */
+WEFT_API void weft_yield(void);
+
+/* Sends, and runs the receiver at once on this worker, before anybody else, if it can be had; the caller is queued behind the others.
+ * Errors as weft_send. */
+WEFT_API int weft_handoff(weft_pid to, uint64_t tag, const void *data, size_t size);
+
+/* Whether the process has been asked to end. */
+WEFT_API bool weft_cancelled(void);
+/* Between these a cancellation is not noticed: for cleaning up with calls that wait. They nest. */
+WEFT_API void weft_shield_begin(void);
+WEFT_API void weft_shield_end(void);
+
+/* The whole program in a process: starts a runtime from the environment, runs app in its first process, and when that returns
+ * cancels the others, waits for them a little, and returns what app returned. */
+WEFT_API int weft_main(int argc, char **argv, int (*app)(int argc, char **argv));
+
+WEFT_END
+
+#endif

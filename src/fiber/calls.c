@@ -1,0 +1,45 @@
+/* What a stackful process can do about its own running. */
+#include "fiber/fiber.h"
+#include "fiber/home.h"
+
+struct worker *fiber_worker(const char *call) {
+    struct worker *worker = my_worker;
+    if (__builtin_expect(worker && worker->current && worker->current->stackful, 1)) return worker;
+    WEFT_MISUSE(call, "called outside of a stackful process", "spawn one with weft_spawn and call it there");
+}
+
+FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next);
+FIBER_HOME(weft_yield_home, weft_yield_slow);
+FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next) { fiber_leave_to(worker, WEFT_CONTINUE, next); }
+
+__attribute__((flatten)) void weft_yield(void) {
+    struct worker *worker = fiber_worker("weft_yield");
+    struct proc *next = fiber_next(worker);
+    /* Alone: nothing changes by going round. Now and then the loop looks all the same. */
+    if (!next && worker->tick + 1 < GLOBAL_TICK && inject_size(&worker->runtime->inject) == 0) {
+        worker->tick++;
+        return;
+    }
+    weft_yield_home(worker, next);
+}
+
+void weft_exit(int reason) { fiber_exit(fiber_worker("weft_exit"), reason); }
+
+int weft_handoff(weft_pid to, uint64_t tag, const void *data, size_t size) {
+    struct worker *worker = fiber_worker("weft_handoff");
+    if (pid_instance(to) != worker->runtime->instance) return weft_send(to, tag, data, size);
+    struct proc *target;
+    int error = send_handoff(worker, to, tag, data, size, &target);
+    if (error) return error;
+    if (target) fiber_leave_to(worker, WEFT_CONTINUE, target);
+    else fiber_leave(worker, WEFT_CONTINUE); /* it runs elsewhere, or it is the others' turn: behind them */
+    return 0;
+}
+
+bool weft_cancelled(void) { return fiber_is_cancelled(fiber_worker("weft_cancelled")->current); }
+void weft_shield_begin(void) { fiber_of(fiber_worker("weft_shield_begin")->current)->shields++; }
+void weft_shield_end(void) {
+    struct fiber *fiber = fiber_of(fiber_worker("weft_shield_end")->current);
+    if (fiber->shields == 0) WEFT_MISUSE("weft_shield_end", "there was no weft_shield_begin", "pair them");
+    fiber->shields--;
+}

@@ -1,0 +1,76 @@
+/* Stackful processes: a process whose step switches onto a stack of its own.
+ *
+ * The scheduler claims a process and steps it as any other. The step of a stackful one switches from the worker's loop onto the
+ * process's stack. When the process has to wait, it looks for the next one itself, as the loop would, and if that is stackful too
+ * switches straight to it; the loop hears of it later. Otherwise it switches back to the loop.
+ *
+ *   F1  A process that leaves its stack is still RUNNING. Whoever arrives on the far side of the switch moves it on
+ *       (fiber_arrived): only then are its registers saved and its stack out of use, and others may have it.
+ *   F2  Nothing thread-local is trusted across a switch: the far side is told by the switch which worker runs it.
+ *   F3  A stack belongs to a process from its first run to its end. A process that ends by returning leaves the stack to the next
+ *       newborn one that the worker would run, without a switch. */
+#ifndef WEFT_FIBER_FIBER_H
+#define WEFT_FIBER_FIBER_H
+
+#include "ctx/annotate.h"
+#include "sched/sched.h"
+
+#include <weft/stackful.h>
+
+/* At the top of its stack. */
+struct fiber {
+    struct ctx ctx;
+    struct proc *proc; /* whose stack it is; NULL: nobody's, and to be given back */
+    struct stack *stack;
+    struct annotate annotate;
+    int error_number; /* errno, while it does not run */
+    unsigned shields;
+};
+
+/* In a stackful process's block. */
+struct fiber_start {
+    weft_entry entry;
+    void *arg;
+    const char *name;
+    struct fiber *fiber; /* NULL until it first runs */
+};
+_Static_assert(sizeof(struct fiber_start) <= PROC_INLINE_STATE, "a newborn stackful process has no memory but its block");
+
+static inline struct fiber_start *fiber_start_of(struct proc *proc) { return (struct fiber_start *)proc->inline_state; }
+static inline struct fiber *fiber_of(struct proc *proc) { return fiber_start_of(proc)->fiber; }
+
+/* birth.c: a stack for a process that has none; NULL: there is none to be had. */
+struct fiber *fiber_new(struct actor *actor, struct proc *proc);
+void fiber_free(struct actor *actor, struct fiber *fiber);
+
+/* Who runs next on this worker, claimed; NULL: the loop has to look. It looks round every so often, so that no source is forgotten
+ * while processes change over among themselves. */
+static inline struct proc *fiber_next(struct worker *worker) {
+    if (__builtin_expect(worker->tick + 1 >= GLOBAL_TICK, 0)) return NULL;
+    struct proc *next = policy_pop(worker);
+    if (next) worker->tick++;
+    return next;
+}
+
+/* switch.c */
+/* The step of a stackful process: on the worker's loop. */
+int fiber_step(void *self, const weft_event *events, size_t count, weft_out *out);
+/* What runs on a stack from its top on. */
+void fiber_main(void *worker);
+/* On the process's own stack: leaves the worker to others, to wait as `status` says (WEFT_CONTINUE: to be queued). Returns, when the
+ * process runs again, the worker that runs it. The process may have been woken for any reason, or none. */
+struct worker *fiber_leave(struct worker *worker, enum weft_status status);
+/* The same, to `next` in particular, which the caller has claimed. */
+struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, struct proc *next);
+/* Ends the process that runs on the worker. */
+void fiber_exit(struct worker *worker, int reason) __attribute__((noreturn));
+
+/* calls.c: the worker that runs the calling process, which must be stackful, or the program aborts, naming `call`. */
+struct worker *fiber_worker(const char *call);
+
+/* Whether the process shall stop waiting: it was cancelled and is not shielded. */
+static inline bool fiber_is_cancelled(struct proc *proc) {
+    return __builtin_expect(state_is_cancelled(&proc->state), 0) && fiber_of(proc)->shields == 0;
+}
+
+#endif

@@ -1,0 +1,115 @@
+/* From stack to stack. */
+#include "fiber/fiber.h"
+
+/* ---- the far side ------------------------------------------------------------------------------------------------- */
+
+/* Moves on whoever has just left this worker (F1). */
+static inline void fiber_arrived(struct worker *worker) {
+    struct proc *left = worker->left;
+    if (left) {
+        worker->left = NULL;
+        step_commit(worker, left, worker->left_status);
+    } else if (__builtin_expect(worker->left_stack != NULL, 0)) {
+        struct fiber *stack = worker->left_stack;
+        worker->left_stack = NULL;
+        fiber_free(&worker->actor, stack);
+    }
+}
+
+/* ---- leaving ------------------------------------------------------------------------------------------------------ */
+
+/* From `from` to `next`'s stack if it has one, else to the loop, which takes care of it. */
+static inline struct worker *fiber_switch(struct worker *worker, struct fiber *from, struct proc *next, bool ends) {
+    struct fiber *to = next && next->stackful ? fiber_of(next) : NULL;
+    if (__builtin_expect(to != NULL, 1)) {
+        worker->current = next;
+        count(&worker->actor.counters.steps);
+        annotate_before_switch(&from->annotate, &to->annotate, ends);
+        return ctx_switch(&from->ctx, &to->ctx, worker);
+    }
+    worker->claimed = next;
+    annotate_before_switch(&from->annotate, &worker->loop->annotate, ends);
+    return ctx_switch(&from->ctx, &worker->loop->ctx, worker);
+}
+
+struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, struct proc *next) {
+    struct proc *proc = worker->current;
+    struct fiber *fiber = fiber_of(proc);
+    worker->left = proc;
+    worker->left_status = status;
+    fiber->error_number = *worker->loop->error_number;
+    worker = fiber_switch(worker, fiber, next, false);
+    annotate_after_switch(&fiber->annotate);
+    fiber_arrived(worker);
+    *worker->loop->error_number = fiber->error_number;
+    return worker;
+}
+
+struct worker *fiber_leave(struct worker *worker, enum weft_status status) {
+    worker->handoffs = 0;
+    return fiber_leave_to(worker, status, fiber_next(worker));
+}
+
+/* ---- the loop's side ---------------------------------------------------------------------------------------------- */
+
+int fiber_step(void *self, const weft_event *events, size_t count_events, weft_out *out) {
+    (void)self, (void)events, (void)count_events;
+    struct worker *worker = out->worker;
+    struct fiber *fiber = fiber_of(worker->current);
+    if (!fiber && !(fiber = fiber_new(&worker->actor, worker->current))) return WEFT_ENOSTACK;
+    struct loop *loop = worker->loop;
+    annotate_before_switch(&loop->annotate, &fiber->annotate, false);
+    worker = ctx_switch(&loop->ctx, &fiber->ctx, worker);
+    annotate_after_switch(&loop->annotate);
+    fiber_arrived(worker);
+    return 0;
+}
+
+/* ---- birth and death on a stack ----------------------------------------------------------------------------------- */
+
+/* The process has ended; the stack is nobody's. Never comes back. */
+static __attribute__((noreturn)) void fiber_go(struct worker *worker, struct fiber *fiber, struct proc *next) {
+    worker->left_stack = fiber;
+    fiber_switch(worker, fiber, next, true);
+    __builtin_unreachable();
+}
+
+static inline void fiber_end(struct worker *worker, struct fiber *fiber, int reason) {
+    struct proc *proc = fiber->proc;
+    fiber->proc = NULL;
+    fiber_start_of(proc)->fiber = NULL; /* so that closing it leaves the stack alone */
+    worker->current = NULL;
+    proc_end(&worker->actor, proc, reason);
+}
+
+void fiber_exit(struct worker *worker, int reason) {
+    struct fiber *fiber = fiber_of(worker->current);
+    fiber_end(worker, fiber, reason);
+    fiber_go(worker, fiber, fiber_next(worker));
+}
+
+/* Whether the next process can begin its life on this stack (F3). */
+static inline bool fiber_suits(const struct fiber *fiber, struct proc *next) {
+    return next && next->stackful && !fiber_of(next) && next->stack_class == fiber->stack->class;
+}
+
+void fiber_main(void *gift) {
+    struct worker *worker = gift;
+    struct fiber *fiber = fiber_of(worker->current);
+    annotate_after_switch(&fiber->annotate);
+    fiber_arrived(worker);
+    for (;;) {
+        struct fiber_start *start = fiber_start_of(fiber->proc);
+        *worker->loop->error_number = 0;
+        start->entry(start->arg);
+        worker = worker_here();
+        fiber_end(worker, fiber, 0);
+        struct proc *next = fiber_next(worker);
+        if (!fiber_suits(fiber, next)) fiber_go(worker, fiber, next);
+        fiber->proc = next;
+        fiber->shields = 0;
+        fiber_start_of(next)->fiber = fiber;
+        worker->current = next;
+        count(&worker->actor.counters.steps);
+    }
+}

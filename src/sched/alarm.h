@@ -1,0 +1,29 @@
+/* Timers with something to do. Each worker has its own timers; others run them too when they come by and the worker is busy. */
+#ifndef WEFT_SCHED_ALARM_H
+#define WEFT_SCHED_ALARM_H
+
+#include "sched/sched.h"
+
+/* Embedded in whatever waits. */
+struct alarm {
+    struct timer timer;
+    /* What to do when its moment has come: on any worker's thread, with that worker as `self`. The owner waits for its return. */
+    void (*ring)(struct actor *actor, struct worker *self, struct alarm *alarm);
+};
+
+static inline void alarm_init(struct alarm *alarm, void (*ring)(struct actor *, struct worker *, struct alarm *)) {
+    timer_init(&alarm->timer);
+    alarm->ring = ring;
+}
+
+/* By the worker's own thread. */
+static inline void alarm_arm(struct worker *own, struct alarm *alarm, uint64_t when) {
+    timers_arm(&own->timers, &alarm->timer, when);
+}
+/* By anyone: afterwards it will not ring, and nobody is about to. True: it did not. */
+static inline bool alarm_cancel(struct alarm *alarm) { return timers_cancel_wait(&alarm->timer); }
+
+/* Rings all of `of`'s that are due, on `self`. True: there were some. */
+bool alarms_run(struct worker *self, struct worker *of);
+
+#endif

@@ -1,0 +1,30 @@
+/* Who wants to know when a process ends.
+ *
+ *     a watcher                                    whoever ends the process
+ *     1  under the slot's lock: into the list      1  the word becomes COMPLETE
+ *     2  WATCHED set                               2  WATCHED?
+ *     3  COMPLETE? then out again, and "no such"   3  then under the lock: tells all in the list
+ *
+ *   H1  One of them sees the other (all four are seq_cst): a process that was watched in time tells, exactly once.
+ *   H2  Telling and taking back are under the same lock: after watch_remove nobody is about to be told.
+ *
+ * Lists are kept beside the table of control blocks, made when the first process of a chunk is watched: most never are. */
+#ifndef WEFT_SCHED_WATCH_H
+#define WEFT_SCHED_WATCH_H
+
+#include "sched/sched.h"
+
+/* Embedded in whatever waits. */
+struct watcher {
+    struct watcher *next, *prev;
+    bool told;
+    /* Under the slot's lock: short. `self` is the worker whose thread this is, if any. */
+    void (*tell)(struct actor *actor, struct worker *self, struct watcher *watcher, int reason);
+};
+
+/* 0, or WEFT_ENOPROC (it has ended), WEFT_ENOMEM. The actor is one of the process's own runtime. */
+int watch_add(struct actor *actor, weft_pid pid, struct watcher *watcher);
+/* True: it was not told and will not be. */
+bool watch_remove(struct actor *actor, weft_pid pid, struct watcher *watcher);
+
+#endif

@@ -1,0 +1,110 @@
+#include "time/timers.h"
+
+#include "base/spin.h"
+
+#include <stddef.h>
+
+void timers_init(struct timers *timers, uint64_t now) {
+    lock_init(&timers->lock);
+    wheel_init(&timers->wheel, now);
+    atom_store_rlx(&timers->next, SYS_FOREVER); /* not shared yet */
+}
+
+void timers_destroy(struct timers *timers) {
+    WEFT_ENSURE(timers->wheel.levels == 0, "timers %p go away while some are armed", (void *)timers);
+}
+
+/* Says when the next one is due; under the lock. Stored only when it changes: others read it all the time. */
+static void timers_announce(struct timers *timers, uint64_t bound) {
+    /* rlx, both: a hint (timers_next); the load reads what a holder of the lock wrote. */
+    if (atom_load_rlx(&timers->next) != bound) atom_store_rlx(&timers->next, bound);
+}
+
+bool timers_arm(struct timers *own, struct timer *timer, uint64_t when) {
+    /* rlx, asserted only: the caller has the timer, so nobody else writes it. */
+    WEFT_ASSERT(!TIMER_IS_IN(atom_load_rlx(&timer->place)), "timer %p is armed already", (void *)timer);
+    timer->when = when;
+    if (when == SYS_FOREVER) {
+        /* rel: pairs with the load in timers_try_cancel; a runner that arms again is done with the timer here. */
+        atom_store_rel(&timer->place, TIMER_NEVER);
+        return false;
+    }
+    lock_take(&own->lock);
+    wheel_add(&own->wheel, timer);
+    /* rlx: whoever reads it takes the lock, and there sees the timer linked (T1). */
+    atom_store_rlx(&timer->place, own);
+    /* rlx: written under the lock only; T4. */
+    bool earlier = when < atom_load_rlx(&own->next);
+    if (earlier) atom_store_rlx(&own->next, when);
+    lock_drop(&own->lock);
+    return earlier;
+}
+
+/* Cancels it if it is armed: FREE. Else where it was found: TAKEN or DONE. */
+static struct timers *timers_try_cancel(struct timer *timer) {
+    struct timers *in;
+    for (;;) {
+        /* acq: pairs with timer_done (DONE), and with an arm that does without the lock (NEVER): what the runner read comes
+         * before what the caller does with the memory. */
+        in = atom_load_acq(&timer->place);
+        if (!TIMER_IS_IN(in)) break;
+        lock_take(&in->lock);
+        /* rlx: it becomes something else under this lock only (T1); it may have been moved before we had it. */
+        if (atom_load_rlx(&timer->place) == in) break; /* recheck */
+        lock_drop(&in->lock);
+    }
+    if (in == TIMER_TAKEN || in == TIMER_DONE) return in;
+    /* rlx: the caller alone looks at it from now on. */
+    if (in != TIMER_FREE) atom_store_rlx(&timer->place, TIMER_FREE);
+    if (!TIMER_IS_IN(in)) return TIMER_FREE;
+    uint64_t bound = wheel_remove(&in->wheel, timer);
+    /* rlx: written under the lock only. If `next` stood for this timer or its neighbours, it may rise (T4). */
+    if (bound <= atom_load_rlx(&in->next)) timers_announce(in, wheel_bound(&in->wheel));
+    lock_drop(&in->lock);
+    return TIMER_FREE;
+}
+
+bool timers_cancel(struct timer *timer) { return timers_try_cancel(timer) == TIMER_FREE; }
+
+bool timers_cancel_wait(struct timer *timer) {
+    struct spin spin = spin_begin();
+    struct timers *found;
+    while ((found = timers_try_cancel(timer)) == TIMER_TAKEN) /* the runner is at it, and ends it soon (T3) */
+        spin_wait(&spin);
+    return found == TIMER_FREE;
+}
+
+struct timer *timers_run(struct timers *any, uint64_t now) {
+    struct timer *first = NULL, **end = &first, *timer;
+    lock_take(&any->lock);
+    for (unsigned count = 0; count < TIMERS_BATCH && (timer = wheel_pop(&any->wheel, now)); count++) {
+        /* rlx: what it guards is guarded by the lock until DONE (T1, T3). */
+        atom_store_rlx(&timer->place, TIMER_TAKEN);
+        *end = timer;
+        end = &timer->next;
+    }
+    *end = NULL;
+    timers_announce(any, wheel_bound(&any->wheel));
+    lock_drop(&any->lock);
+    return first;
+}
+
+static void timers_moved(struct timer *timer, void *to) {
+    /* rlx: under both locks; who reads the new place takes the new lock, who read the old one looks again (T1). */
+    atom_store_rlx(&timer->place, (struct timers *)to);
+}
+
+bool timers_move(struct timers *to, struct timers *from) {
+    lock_take(&from->lock);
+    lock_take(&to->lock);
+    wheel_move(&to->wheel, &from->wheel, timers_moved, to);
+    uint64_t bound = wheel_bound(&to->wheel);
+    /* rlx: written under the lock only. */
+    bool earlier = bound < atom_load_rlx(&to->next);
+    /* `to` first: who sums up the two sees the timers in one of them at least. */
+    timers_announce(to, bound);
+    timers_announce(from, SYS_FOREVER);
+    lock_drop(&to->lock);
+    lock_drop(&from->lock);
+    return earlier;
+}
