@@ -28,6 +28,7 @@ typedef struct weft_runtime weft_runtime;
 typedef struct weft_config {
     unsigned workers;       /* [WEFT_WORKERS] the CPUs this program may use */
     const char *policy;     /* [WEFT_POLICY] "ring", "deque" or "line"; default "ring" */
+    const char *deque_wake; /* [WEFT_DEQUE_WAKE] policy deque: woken processes go to the "global" queue (default), or stay "local" */
     uint64_t seed;          /* [WEFT_SEED] of the choices a scheduler makes at random; default from the kernel */
     size_t max_processes;   /* 16,777,215 */
     size_t stack_size;      /* [WEFT_STACK_SIZE] bytes of a stackful process; 64 KiB; at most 8 MiB */

@@ -46,8 +46,8 @@
  * steps to READY, an entry that lay in a queue all that time may claim the process in place of the current entry, which
  * then is the stale one: the order in the queue suffers, S1 and S2's "one claim" do not.
  *
- * The word: bits 0-2 state, 3 NOTIFIED, 16-31 ticket, 32-63 kept as they are by every transition: room for the
- * generation, should a waker want to compare it in the same step. */
+ * The word: bits 0-2 state, 3 NOTIFIED, 4-47 kept as they are by every transition, 48-63 ticket: at the top, where it comes round by
+ * itself. */
 #ifndef WEFT_PROC_STATE_H
 #define WEFT_PROC_STATE_H
 
@@ -78,8 +78,7 @@ struct state_next {
 
 #define STATE_MASK UINT64_C(7)
 #define STATE_NOTIFIED UINT64_C(8)
-#define STATE_TICKET_SHIFT 16
-#define STATE_TICKET_MASK (UINT64_C(0xffff) << STATE_TICKET_SHIFT)
+#define STATE_TICKET_SHIFT 48
 
 #if WEFT_CHECK
 #define STATE_FIRST_TICKET UINT64_C(0xfffe) /* so that scenarios cross the wrap-around */
@@ -102,8 +101,7 @@ static inline uint64_t state_with(uint64_t word, enum state_name name) {
 }
 /* The same word, READY, with the next ticket. */
 static inline uint64_t state_made_ready(uint64_t word) {
-    uint64_t ticket = (word + (UINT64_C(1) << STATE_TICKET_SHIFT)) & STATE_TICKET_MASK;
-    return (word & ~(STATE_MASK | STATE_NOTIFIED | STATE_TICKET_MASK)) | ticket | STATE_READY;
+    return state_with(word, STATE_READY) + (UINT64_C(1) << STATE_TICKET_SHIFT);
 }
 static inline void state_expect(const struct state *state, const char *operation, uint64_t word,
                                 enum state_name wanted) {

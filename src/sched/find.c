@@ -127,6 +127,7 @@ static __attribute__((noinline)) bool find_sleep(struct worker *worker) {
 /* Nothing in the worker's own queue. */
 static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *worker) {
     struct proc *proc = NULL;
+    worker->looks = 0;
     if (alarms_run(worker, worker)) proc = policy_pop(worker);
     if (!proc) proc = find_global_batch(worker);
     if (proc) return proc;
@@ -142,9 +143,23 @@ static __attribute__((noinline)) void find_success(struct worker *worker) {
     parker_unpark(&atom_load_rlx(&worker->runtime->workers[next])->parker); /* rlx: it sleeps, so it is known */
 }
 
+/* After how many processes a worker that always has its own comes to the global queue again; `looks` is how often it has come there
+ * since it last ran dry. Every 61st time as a rule, which costs nothing, and leaves what came first lying there while what came of it is
+ * being worked off. But a ring that overflows again and again never runs dry, and who has been moved to the global queue would wait 61 times
+ * as long as the others. So when its patience is at an end the worker serves both in proportion: of its own there are RING_SIZE, of
+ * the global ones a share of queued / workers. Three of four are its own at least, because every look costs a lock. */
+unsigned find_global_due(size_t queued, unsigned workers, uint32_t looks) {
+    if (queued == 0 || looks <= GLOBAL_PATIENCE) return GLOBAL_TICK;
+    size_t own = (size_t)RING_SIZE * workers / queued;
+    if (own + 1 > GLOBAL_TICK) return GLOBAL_TICK;
+    return own + 1 > GLOBAL_OFTEN ? (unsigned)own + 1 : GLOBAL_OFTEN;
+}
+
 /* What a worker that is never idle would not come to: its timers, queues that have lost their thread, and the global one. */
 static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
+    size_t queued = inject_size(&runtime->inject);
+    worker->tick = GLOBAL_TICK - find_global_due(queued, atom_load_rlx(&runtime->wanted), ++worker->looks); /* rlx: any recent value */
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     bool busy = false;
     alarms_run(worker, worker);

@@ -73,8 +73,10 @@ static struct proc *ring_policy_steal(struct worker *own, struct worker *victim,
 /* ---- deque -------------------------------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) bool deque_policy_push(struct worker *own, uint64_t entry, enum ready_why why) {
-    /* Born: depth first, on this worker. Woken or merely going on: behind the others, or LIFO would run it again for ever. */
-    if (why == READY_SPAWNED && deque_push(&own->deque, entry) == 0) return true;
+    /* Born: depth first, on this worker, and so is who was woken, if that was chosen. Else, or merely going on: behind the others, or
+     * LIFO would run it again for ever. */
+    bool here = why == READY_SPAWNED || (why == READY_WOKEN && own->runtime->deque_local);
+    if (here && deque_push(&own->deque, entry) == 0) return true;
     int error = inject_push(&own->runtime->inject, entry);
     WEFT_ENSURE(error == 0, "no room in the global queue: %d", error);
     count(&own->actor.counters.injected);
@@ -83,6 +85,12 @@ static __attribute__((noinline)) bool deque_policy_push(struct worker *own, uint
 
 static __attribute__((noinline)) struct proc *deque_policy_pop(struct worker *own) {
     uint64_t entry;
+    /* Two that wake each other would be the newest for ever: the oldest has its turn after so many. */
+    if (own->runtime->deque_local && ++own->slot_runs > GLOBAL_TICK) {
+        own->slot_runs = 0;
+        struct proc *oldest = deque_steal(&own->deque, &entry) > 0 ? find_claim(entry) : NULL;
+        if (oldest) return oldest;
+    }
     while ((entry = deque_pop(&own->deque)) != ENTRY_NONE) {
         struct proc *proc = find_claim(entry);
         if (proc) return proc;
@@ -175,21 +183,13 @@ void policy_destroy(struct worker *worker) {
 }
 
 bool policy_push(struct worker *own, struct proc *proc, uint16_t ticket, enum ready_why why) {
-    switch (own->policy) {
-    case POLICY_RING: return ring_policy_push(own, entry_make(proc, ticket), why);
-    case POLICY_DEQUE: return deque_policy_push(own, entry_make(proc, ticket), why);
-    case POLICY_LINE: return line_policy_push(own, proc);
-    }
-    return false;
+    if (__builtin_expect(own->policy == POLICY_RING, 1)) return ring_policy_push(own, entry_make(proc, ticket), why);
+    return own->policy == POLICY_DEQUE ? deque_policy_push(own, entry_make(proc, ticket), why) : line_policy_push(own, proc);
 }
 
 struct proc *policy_pop(struct worker *own) {
-    switch (own->policy) {
-    case POLICY_RING: return ring_policy_pop(own);
-    case POLICY_DEQUE: return deque_policy_pop(own);
-    case POLICY_LINE: return line_policy_pop(own);
-    }
-    return NULL;
+    if (__builtin_expect(own->policy == POLICY_RING, 1)) return ring_policy_pop(own);
+    return own->policy == POLICY_DEQUE ? deque_policy_pop(own) : line_policy_pop(own);
 }
 
 struct proc *policy_steal(struct worker *own, struct worker *victim, bool last_pass, bool *busy) {

@@ -30,6 +30,8 @@ enum {
 enum {
     WORKERS_MAX = IDLE_MAX,
     GLOBAL_TICK = 61,     /* every so many processes, one from the global queue */
+    GLOBAL_OFTEN = 4,     /* the same while very many wait there and a worker does not run dry */
+    GLOBAL_PATIENCE = 64, /* times at GLOBAL_TICK before that: meanwhile a full ring has been worked off */
     SLOT_RUNS_MAX = 16,   /* most processes in a row from the one-slot LIFO */
     HANDOFFS_MAX = 16,    /* most hand-offs in a row */
     STEPS_MAX = 16,       /* most steps in a row of a process that has more messages than a step is given */
@@ -88,6 +90,7 @@ struct worker {
     struct fiber *left_stack;
     struct proc *claimed;
     uint32_t tick, slot_runs, handoffs;
+    uint32_t looks; /* how often at the global queue without having run dry */
     bool searching;
     struct rng rng;
     struct weft_out out;
@@ -120,6 +123,7 @@ struct runtime {
     unsigned instance;
     enum policy_name policy;
     uint64_t seed;
+    bool deque_local;  /* policy deque: woken processes stay with their waker */
     size_t stack_size; /* default, bytes */
     uint64_t most; /* processes; 0: as many as there are slots */
 

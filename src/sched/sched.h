@@ -40,6 +40,8 @@ static inline struct proc *find_claim(uint64_t entry) {
 }
 struct proc *find_global_one(struct worker *worker);
 struct proc *find_global_batch(struct worker *worker);
+/* After how many processes a busy worker takes the next one from the global queue: GLOBAL_OFTEN ... GLOBAL_TICK. */
+unsigned find_global_due(size_t queued, unsigned workers, uint32_t looks);
 
 /* ---- step.c: running a process once ------------------------------------------------------------------------------- */
 

@@ -42,6 +42,13 @@ static int config_policy(const char *name, enum policy_name *policy) {
     return config_refuse("the policy", name, "ring, deque or line");
 }
 
+static int config_deque_wake(const char *where, bool *local) {
+    if (!where) where = sys->setting("WEFT_DEQUE_WAKE");
+    *local = where && strcmp(where, "local") == 0;
+    if (*local || !where || !*where || strcmp(where, "global") == 0) return 0;
+    return config_refuse("the place of woken processes", where, "global or local");
+}
+
 static int runtime_configure(struct runtime *runtime, const weft_config *config, unsigned *workers) {
     uint64_t count = config->workers, seed = config->seed, stack_size = config->stack_size;
     runtime->most = config->max_processes;
@@ -52,6 +59,7 @@ static int runtime_configure(struct runtime *runtime, const weft_config *config,
     if (!error) error = config_given("the size of stacks", stack_class_size(STACK_CLASSES - 1), stack_size);
     if (!error) error = config_number("WEFT_STACK_SIZE", STACK_LEAST, stack_class_size(STACK_CLASSES - 1), &stack_size);
     if (!error) error = config_policy(config->policy, &runtime->policy);
+    if (!error) error = config_deque_wake(config->deque_wake, &runtime->deque_local);
     if (error) return error;
     if (count == 0) count = sys->cpus();
     if (count > WORKERS_MAX) count = WORKERS_MAX;

@@ -209,7 +209,8 @@ static void wheel_order(struct wheel *wheel, struct wheel_where at) {
         return;
     }
     /* No timer is before this bound, so `base` may go there (W1), into the slot, and every timer finds a lower level. */
-    if (slot->bound > wheel->base) wheel->base = slot->bound;
+    WEFT_ASSERT(slot->bound >= wheel->base, "W1");
+    wheel->base = slot->bound;
     struct timer *timer = slot->first;
     wheel_empty(wheel, at.level, at.digit);
     while (timer) {

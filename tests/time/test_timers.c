@@ -154,14 +154,14 @@ static struct timers places[PLACES];
 static atom_u64 stress_clock;
 static atom_u32 users_left;
 static uint64_t stress_rounds, stress_seed;
-static uint64_t cancelled_by[CREW_MAX], waited_by[CREW_MAX], run_by[CREW_MAX], late_by[CREW_MAX];
+static uint64_t cancelled_by[CREW_MAX], waited_by[CREW_MAX], run_by[CREW_MAX];
 
 /* One wait; the waiter is gone, and its memory written over, when it returns. */
 static void stress_wait(struct rng *rng, unsigned self) {
     struct waiter waiter;
     timer_init(&waiter.timer);
     atom_store_rlx(&waiter.fired, 0);
-    uint64_t when = atom_load_rlx(&stress_clock) + rng_below(rng, 2000);
+    uint64_t when = atom_load_rlx(&stress_clock) + rng_below(rng, 500);
     waiter.payload = ~when;
     timers_arm(&places[rng_below(rng, PLACES)], &waiter.timer, when);
     if (rng_below(rng, 4) == 0) { /* until it fires: it must not get lost */
@@ -191,6 +191,7 @@ static void stress_run(struct rng *rng, unsigned self) {
     while (atom_load_acq(&users_left)) {
         uint64_t now = atom_add_rlx(&stress_clock, rng_below(rng, 100));
         struct timers *any = &places[rng_below(rng, PLACES)];
+        crew_stumble(rng, 4);
         if (timers_next(any) > now) continue;
         uint64_t last = 0;
         for (struct timer *timer = timers_run(any, now), *next; timer; timer = next, run_by[self]++) {
@@ -199,7 +200,6 @@ static void stress_run(struct rng *rng, unsigned self) {
             EXPECT(timer->when <= now && timer->when >= last);
             EXPECT(waiter->payload == ~timer->when);
             last = timer->when;
-            late_by[self] += now - last > 100000;
             EXPECT_EQ(atom_add_rlx(&waiter->fired, 1), 0);
             crew_stumble(rng, 256);
             timer_done(timer);
@@ -229,7 +229,7 @@ static void stress_work(unsigned self) {
 TEST_WITHIN(timers_stress, 120) {
     uint64_t cancelled = 0, waited = 0, run = 0;
     stress_seed = test_seed(20261116);
-    stress_rounds = UINT64_C(30000) * test_scale();
+    stress_rounds = UINT64_C(100000) * test_scale();
     atom_store_rlx(&stress_clock, 1);
     atom_store_rlx(&users_left, USERS);
     for (unsigned i = 0; i < PLACES; i++)

@@ -55,6 +55,49 @@ TEST(wheel_orders_equal_times_by_arming) {
     expect_pops(when, expected, 100);
 }
 
+/* The same with lists out of order on every level: armed for a few times close together, in turns. */
+TEST(wheel_orders_almost_equal_times) {
+    static struct timer timers[200];
+    static struct naive naive;
+    for (unsigned step = 1; step < 40; step++) {
+        uint64_t when = UINT64_C(1) << 40;
+        wheel_init(&wheel, 0);
+        for (unsigned i = 0; i < 200; i++) {
+            naive_add(&naive, i, add(&timers[i], when + i * step % 7)->when);
+            EXPECT(wheel_pop(&wheel, when - (when >> (i / 5))) == NULL);
+        }
+        for (unsigned i = 0; i < 200; i++)
+            EXPECT_EQ(wheel_pop(&wheel, when + 7) - timers, naive_pop(&naive, when + 7));
+    }
+}
+
+/* Equal times in slots of two levels, one of them out of order, with the oldest timer behind a young one. */
+static void order_across_levels(bool near) {
+    struct timer oldest, older, young, early[2], fill[2][WHEEL_SHORT];
+    uint64_t when = (UINT64_C(1) << 40) + (1 << 25) + (1 << 19) + (1 << 13); /* not close to the ends of its slots */
+    wheel_init(&wheel, when - 3000000000);
+    add(&oldest, when);
+    add(&early[0], when - 300000);
+    for (unsigned i = 0; i < WHEEL_SHORT; i++)
+        add(&fill[0][i], when + 1000 + i);
+    expect_pops(when - 30000000, NULL, 0);
+    add(&older, when);
+    if (near) add(&early[1], when - 10000);
+    for (unsigned i = 0; i < WHEEL_SHORT && near; i++)
+        add(&fill[1][i], when + 1000 + i);
+    expect_pops(when - 500000, NULL, 0);
+    add(&young, when + 1);
+    /* Spreads the slot of `oldest`, which comes to lie behind `young`; and then perhaps that of `older`. */
+    expect_pops(when - 300000, (struct timer *[]){&early[0]}, 1);
+    EXPECT_EQ(oldest.slot, young.slot);
+    if (near) expect_pops(when - 10000, (struct timer *[]){&early[1]}, 1);
+    EXPECT(near ? older.slot < oldest.slot : older.slot > oldest.slot);
+    expect_pops(when + 1, (struct timer *[]){&oldest, &older, &young}, 3);
+}
+
+TEST(wheel_orders_equal_times_of_a_higher_level) { order_across_levels(false); }
+TEST(wheel_orders_equal_times_of_a_lower_level) { order_across_levels(true); }
+
 TEST(wheel_orders_late_ones) {
     struct timer timers[6];
     wheel_init(&wheel, 1000000);
@@ -126,6 +169,19 @@ TEST(wheel_moves_all_and_keeps_the_order) {
         if ((timer - timers) % 3) EXPECT_EQ(naive_pop(&naive, UINT64_MAX), timer - timers);
     }
     EXPECT_EQ(count, 500);
+}
+
+TEST(wheel_arms_after_what_was_moved) {
+    static struct wheel other;
+    wheel_init(&wheel, 0);
+    wheel_init(&other, 0);
+    for (unsigned i = 0; i < 10; i++)
+        add(&timers[i], 1000);
+    wheel_move(&other, &wheel, count_moved, &(unsigned){0});
+    timers[10].when = 1000;
+    wheel_add(&other, &timers[10]);
+    for (unsigned i = 0; i <= 10; i++)
+        EXPECT(wheel_pop(&other, 1000) == &timers[i]);
 }
 
 /* ---- Against the naive one ------------------------------------------------------------------------------------- */
