@@ -5,7 +5,7 @@ root = pathlib.Path(__file__).resolve().parent.parent
 jobs = int(os.environ.get("JOBS") or os.cpu_count())
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed$")
 # 64-bit ARM is emulated, so only the rooms whose code depends on the machine are run there.
-AARCH64_ROOMS = ("base", "queue", "proc", "sync")
+AARCH64_ROOMS = ("base", "queue", "ctx", "proc", "sync")
 LINES, COLUMNS = 40, 240
 
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # tests that abort on purpose leave no files behind

@@ -56,8 +56,22 @@ static void read_only_if_accepted(void) {
     chk_assert(runs[0] <= accepted, "what was refused is not read");
     small_end();
 }
+static void run_what_is_left(void) {
+    for (unsigned w = 0; w < 2; w++)
+        small_run_own(small_play(w));
+    small_end();
+}
 SCENARIO(growth_guess, .about = "the first spawn makes a chunk of blocks || a send to a PID that was guessed", .setup = two_workers,
          .threads = {is_first_to_spawn, guesses}, .finish = read_only_if_accepted)
+
+/* Who goes through all processes finds whole blocks too, and none that is not there. */
+static void asks_everybody_to_end(void) {
+    small_play(1);
+    cancel_all(small, NULL);
+    small_run_own(small_worker(1));
+}
+SCENARIO(growth_everybody, .about = "the first spawn makes a chunk of blocks || everybody is asked to end", .setup = two_workers,
+         .threads = {is_first_to_spawn, asks_everybody_to_end}, .finish = run_what_is_left)
 
 /* Nobody looks anything up, so the one block there is must be had again. */
 static int short_step(void *self, const weft_event *events, size_t count, weft_out *out) {
@@ -162,7 +176,10 @@ SCENARIO(growth_worker_due, .about = "a worker looks at the queues that have los
          .setup = one_queued_and_due, .threads = {works_once, begins}, .finish = all_ran)
 
 /* Somebody is in the way, so the process goes into the next worker's line, which is new. */
-static void one_asleep_line(void) { one_worker(POLICY_LINE, 1); }
+static void one_asleep_one_queued(void) {
+    one_worker(POLICY_LINE, 2);
+    send_inside(small_worker(0), 1);
+}
 static void sends_one(void) { send_inside(small_play(0), 0); }
 static void begins_and_steals(void) {
     struct worker *worker = begins_as_second();
@@ -171,7 +188,7 @@ static void begins_and_steals(void) {
     if (proc) step_run(worker, proc);
 }
 SCENARIO(growth_worker_line, .about = "a process is queued, its worker's line is locked || another worker is made and looks there",
-         .setup = one_asleep_line, .threads = {sends_one, begins_and_steals}, .finish = all_ran)
+         .setup = one_asleep_one_queued, .threads = {sends_one, begins_and_steals}, .finish = all_ran)
 
 static void nobody(void) { one_worker(POLICY_RING, 0); }
 static void stops(void) { stop_wait(small, SYS_FOREVER); }

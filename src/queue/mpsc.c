@@ -14,7 +14,10 @@ enum mpsc_pushed mpsc_push(struct mpsc *box, struct mpsc_node *node) {
     for (struct spin spin = spin_begin();; spin_retry(&spin)) {
         /* Relaxed, as is a failed CAS: the value is passed on in next, never followed. */
         struct mpsc_node *head = atom_load_rlx(&box->head);
-        if (head == &mpsc_mark) return MPSC_CLOSED;
+        if (head == &mpsc_mark) {
+            (void)atom_load_acq(&box->head); /* pairs with the swap in mpsc_close: M6 */
+            return MPSC_CLOSED;
+        }
         node->next = head;
         /* Pairs with the swap in mpsc_take: without it the consumer could read the message before it is written. The
          * swap reads the newest push; the older ones come with it, being followed by nothing but such pushes. */
@@ -34,9 +37,7 @@ static struct mpsc_node *mpsc_turn_round(struct mpsc_node *newest) {
     return list;
 }
 
-static struct mpsc_node *mpsc_take(struct mpsc *box, struct mpsc_node *leave) {
-    /* Pairs with the CAS in mpsc_push. */
-    struct mpsc_node *newest = atom_swap_acq(&box->head, leave);
+static struct mpsc_node *mpsc_taken(struct mpsc_node *newest) {
     return newest == &mpsc_mark ? NULL : mpsc_turn_round(newest);
 }
 
@@ -49,7 +50,7 @@ struct mpsc_node *mpsc_take_all(struct mpsc *box) {
     /* Relaxed: only saves the swap; NULL is what a swap might have found a moment earlier. */
     struct mpsc_node *head = atom_load_rlx(&box->head);
     if (!head || head == &mpsc_mark) return NULL;
-    return mpsc_take(box, NULL);
+    return mpsc_taken(atom_swap_acq(&box->head, NULL)); /* pairs with the CAS in mpsc_push */
 }
 
 struct mpsc_node *mpsc_pop(struct mpsc *box) {
@@ -59,7 +60,8 @@ struct mpsc_node *mpsc_pop(struct mpsc *box) {
 }
 
 struct mpsc_node *mpsc_close(struct mpsc *box) {
-    struct mpsc_node *rest = mpsc_take(box, &mpsc_mark), *first = box->taken;
+    /* acq: pairs with the CAS in mpsc_push. rel: with those who see the mark (M6). */
+    struct mpsc_node *rest = mpsc_taken(atom_swap_acqrel(&box->head, &mpsc_mark)), *first = box->taken;
     box->taken = NULL;
     if (!first) return rest;
     struct mpsc_node *last = first;
@@ -76,5 +78,5 @@ bool mpsc_is_empty(struct mpsc *box) {
 }
 
 bool mpsc_is_closed(struct mpsc *box) {
-    return atom_load_rlx(&box->head) == &mpsc_mark; /* relaxed: nothing is read through it */
+    return atom_load_acq(&box->head) == &mpsc_mark; /* pairs with the swap in mpsc_close: M6 */
 }

@@ -19,7 +19,8 @@
  *       that of the successful pushes.
  *   M4  Of the pushes that come between two takes of the consumer, one is told that the box was empty: that one wakes
  *       the consumer. (What the consumer has taken and not popped yet does not count: it is awake then.)
- *   M5  Everything pushed before the close is returned by it or was popped; every later push fails. */
+ *   M5  Everything pushed before the close is returned by it or was popped; every later push fails.
+ *   M6  Who is refused, or told that the box is closed, sees what the consumer did before it closed the box. */
 #ifndef WEFT_QUEUE_MPSC_H
 #define WEFT_QUEUE_MPSC_H
 

@@ -102,7 +102,7 @@ static bool find_anything(struct worker *worker) {
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++)
         if (!policy_is_empty(atom_load_rlx(&runtime->workers[i]))) return true;
-    return atom_load_acq(&worker->leave); /* acq: pairs with the rel in workers_set */
+    return atom_load_rlx(&worker->leave); /* rlx: behind the fence; pairs with the one in worker_dismiss */
 }
 
 /* False: it did not, because there is something somewhere. */
@@ -177,7 +177,7 @@ struct proc *find_work(struct worker *worker) {
         struct proc *proc = NULL;
         if (__builtin_expect(++worker->tick == GLOBAL_TICK, 0)) {
             worker->tick = 0;
-            if (atom_load_acq(&worker->leave)) return NULL; /* acq: pairs with the rel in workers_set */
+            if (atom_load_rlx(&worker->leave)) return NULL; /* rlx: a request, nothing is read on the strength of it */
             proc = find_now_and_then(worker);
         }
         if (!proc) proc = policy_pop(worker);
@@ -186,7 +186,7 @@ struct proc *find_work(struct worker *worker) {
             if (__builtin_expect(worker->searching, 0)) find_success(worker);
             return proc;
         }
-        if (atom_load_acq(&worker->leave)) return NULL; /* acq: pairs with the rel in workers_set */
+        if (atom_load_rlx(&worker->leave)) return NULL; /* rlx: likewise */
         if (find_sleep(worker))
             spin = spin_begin();
         else

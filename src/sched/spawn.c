@@ -86,8 +86,8 @@ static int spawn_with(struct actor *actor, struct worker *self, weft_pid *pid, c
                       const weft_spawn_options *options, const char *method) {
     struct runtime *runtime = actor->runtime;
     int error = 0;
-    /* acq: pairs with the rel in weft_stop. */
-    if (atom_load_acq(&runtime->stopping)) return WEFT_ESTOPPING;
+    /* rlx: saves the trouble; the look that counts is behind the fence. */
+    if (atom_load_rlx(&runtime->stopping)) return WEFT_ESTOPPING;
     if ((error = spawn_admit(runtime)) != 0) return error;
     struct proc *proc = shelf_take(&actor->shelf, &error);
     if (!proc) {
@@ -160,8 +160,8 @@ void proc_end(struct actor *actor, struct proc *proc, int reason) {
     /* rel: pairs with the acq in living: who sees the end sees the birth. One writer. */
     atom_store_rel(&actor->counters.ended, atom_load_rlx(&actor->counters.ended) + 1);
     atom_fence_light(); /* pairs with the heavy one in weft_stop */
-    /* acq: pairs with the rel in weft_stop: who ends last while it waits tells it. */
-    if (__builtin_expect(atom_load_acq(&runtime->stopping), 0)) parker_unpark(&runtime->stopper);
+    /* rlx: behind the fence. Who ends last while the stopper waits tells it. */
+    if (__builtin_expect(atom_load_rlx(&runtime->stopping), 0)) parker_unpark(&runtime->stopper);
 }
 
 bool weft_alive(weft_pid pid) {

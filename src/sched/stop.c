@@ -7,7 +7,7 @@ void each_process(struct runtime *runtime, each_visit *visit, void *user) {
         if (!chunk) break;
         for (unsigned i = 0; i < TABLE_CHUNK; i++) {
             struct proc *proc = &chunk->blocks[i];
-            uint32_t generation = atom_load_acq(&proc->generation); /* acq: as in send_message */
+            uint32_t generation = atom_load_rlx(&proc->generation); /* rlx: for a PID, which will be looked up */
             if (generation % 2 == 1 && !mpsc_is_closed(&proc->box))
                 visit(runtime, proc, pid_make(runtime->instance, generation, c * TABLE_CHUNK + i), user);
         }
@@ -66,7 +66,7 @@ void runtime_destroy(struct runtime *runtime) {
 }
 
 void stop_wait(struct runtime *runtime, uint64_t deadline) {
-    atom_store_rel(&runtime->stopping, true); /* rel: pairs with the acq in spawn_with and proc_end */
+    atom_store_rlx(&runtime->stopping, true); /* rlx: the fence */
     /* Pairs with the light one in spawn_with: it sees `stopping` and cancels the new process itself, or the process is seen by
      * cancel_all. And with the one in proc_end: it sees `stopping` and tells, or its count is seen by living. */
     sys_fence_heavy();

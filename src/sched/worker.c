@@ -72,7 +72,7 @@ static int worker_begin(struct runtime *runtime, unsigned index) {
 }
 
 void worker_dismiss(struct runtime *runtime, struct worker *worker) {
-    atom_store_rel(&worker->leave, true); /* rel: pairs with the acq in find_work */
+    atom_store_rlx(&worker->leave, true); /* rlx: before the fence of idle_wake_one, and that is what find_anything relies on */
     if (idle_wake_one(&runtime->idle, worker->index)) parker_unpark(&worker->parker);
 }
 
