@@ -26,7 +26,8 @@ struct options {
     uint64_t n;      /* 0: each benchmark's own */
     unsigned workers;
     const char *policy;
-    const char *kind;
+    const char *kind; /* NULL: stackful, or what there is */
+    const char *by; /* NULL: each benchmark's own */
     bool json;
     char **names;
     int count;
@@ -47,8 +48,18 @@ static bool meant(const struct bench *bench, const char *name) {
     return strncmp(bench->name, name, length) == 0 && (bench->name[length] == '\0' || bench->name[length] == '.');
 }
 
+/* Without --kind: stackful, and of those benchmarks that there are for step processes only, these. */
+static bool right_kind(const struct bench *bench, const struct options *options) {
+    if (!bench->kind) return true;
+    if (options->kind) return strcmp(bench->kind, options->kind) == 0;
+    for (const struct bench *other = benches; other && strcmp(bench->kind, "stackful") != 0; other = other->next)
+        if (other->kind && strcmp(other->kind, "stackful") == 0 && strcmp(other->name, bench->name) == 0) return false;
+    return true;
+}
+
 static bool wanted(const struct bench *bench, const struct options *options) {
-    if (bench->kind && strcmp(bench->kind, options->kind) != 0) return false;
+    if (!right_kind(bench, options)) return false;
+    if (options->by ? bench->by && strcmp(bench->by, options->by) != 0 : bench->not_by_default) return false;
     for (int i = 0; i < options->count; i++)
         if (meant(bench, options->names[i])) return true;
     return options->count == 0;
@@ -56,7 +67,8 @@ static bool wanted(const struct bench *bench, const struct options *options) {
 
 static void list(FILE *to) {
     for (struct bench *bench = benches; bench; bench = bench->next)
-        fprintf(to, "  %-27s %-9s %s\n", bench->name, bench->kind ? bench->kind : "", bench->about ? bench->about : "");
+        fprintf(to, "  %-27s %-9s %-8s %s\n", bench->name, bench->kind ? bench->kind : "", bench->by ? bench->by : "",
+                bench->about ? bench->about : "");
 }
 
 static void run_child(const struct bench *bench, const struct bench_args *args, struct run *run) {
@@ -103,27 +115,29 @@ static void fill_in(struct bench_result *result, uint64_t n) {
     if (!result->policy[0]) strcpy(result->policy, "-");
 }
 
-static void print_line(const char *name, const struct run *runs, unsigned count) {
+static void print_line(const struct bench *bench, const struct run *runs, unsigned count) {
     const struct run *median = &runs[(count - 1) / 2];
     const struct bench_result *r = &median->result;
-    printf("weft %s kind=%s policy=%s workers=%u n=%llu s=%.4f ns_op=%.1f rss_kb=%ld", name, r->kind, r->policy,
+    printf("weft %s kind=%s policy=%s workers=%u n=%llu s=%.4f ns_op=%.1f rss_kb=%ld", bench->name, r->kind, r->policy,
            r->workers, (unsigned long long)r->n, r->seconds, r->ns_op, median->rss_kb);
     if (count > 1) printf(" min=%.4f max=%.4f", runs[0].result.seconds, runs[count - 1].result.seconds);
     for (unsigned i = 0; i < r->extras; i++)
         printf(" %s=%.6g", r->extra[i].key, r->extra[i].value);
+    if (bench->by) printf(" by=%s", bench->by);
     printf("\n");
     fflush(stdout);
 }
 
-static void print_json(const char *name, const struct run *runs, unsigned count, bool first) {
+static void print_json(const struct bench *bench, const struct run *runs, unsigned count, bool first) {
     const struct run *median = &runs[(count - 1) / 2];
     const struct bench_result *r = &median->result;
     printf("%s  {\"name\": \"%s\", \"kind\": \"%s\", \"policy\": \"%s\", \"workers\": %u, \"n\": %llu, \"s\": %.9g, "
            "\"ns_op\": %.6g, \"rss_kb\": %ld, \"runs\": %u, \"min\": %.9g, \"max\": %.9g",
-           first ? "" : ",\n", name, r->kind, r->policy, r->workers, (unsigned long long)r->n, r->seconds, r->ns_op,
+           first ? "" : ",\n", bench->name, r->kind, r->policy, r->workers, (unsigned long long)r->n, r->seconds, r->ns_op,
            median->rss_kb, count, runs[0].result.seconds, runs[count - 1].result.seconds);
     for (unsigned i = 0; i < r->extras; i++)
         printf(", \"%s\": %.9g", r->extra[i].key, r->extra[i].value);
+    if (bench->by) printf(", \"by\": \"%s\"", bench->by);
     printf("}");
     fflush(stdout);
 }
@@ -147,9 +161,9 @@ static bool run_bench(const struct bench *bench, const struct options *options, 
     }
     qsort(runs, count, sizeof *runs, by_seconds);
     if (options->json)
-        print_json(bench->name, runs, count, *printed == 0);
+        print_json(bench, runs, count, *printed == 0);
     else
-        print_line(bench->name, runs, count);
+        print_line(bench, runs, count);
     ++*printed;
     return true;
 }
@@ -171,11 +185,12 @@ static int run_all(const struct options *options) {
 }
 
 static int usage(FILE *to) {
-    fprintf(to, "usage: weft bench [NAME...] [--kind step|stackful] [--policy ring|deque|line] [--workers N] [--n N] [--runs K] "
+    fprintf(to, "usage: weft bench [NAME...] [--kind step|stackful] [--by message|join] [--policy ring|deque|line] [--workers N] [--n N] [--runs K] "
                 "[--json] [--list]\n\n"
                 "Runs the named benchmarks, or all of them, and prints one line each: the median of K runs (3).\n"
                 "NAME is a benchmark or a group: `queue` means every queue.*\n"
                 "  --kind K     of process: stackful (default) or step\n"
+                "  --by B       how skynet and forkjoin bring results together: message (processes) or join (tasks)\n"
                 "  --policy P   of the scheduler: ring, deque or line (WEFT_POLICY, or ring)\n"
                 "  --workers N  1 to 1024 (WEFT_WORKERS, or the CPUs there are)\n"
                 "  --runs K     runs of each, 1 to 1000; without it slow ones stop after 2 s\n"
@@ -221,6 +236,13 @@ static bool one_of(const char *option, const char *text, const char *const names
     return false;
 }
 
+static bool set_by(struct options *options, const char *value) {
+    static const char *const ways[] = {"message", "join", NULL};
+    if (!one_of("--by", value, ways)) return false;
+    options->by = value;
+    return true;
+}
+
 static bool set_kind(struct options *options, const char *value) {
     static const char *const kinds[] = {"step", "stackful", NULL};
     if (!one_of("--kind", value, kinds)) return false;
@@ -243,6 +265,8 @@ static int set_option(struct options *options, const char *name, const char *val
         good = one_of(name, options->policy = value, policies);
     } else if (strcmp(name, "--kind") == 0) {
         good = set_kind(options, value);
+    } else if (strcmp(name, "--by") == 0) {
+        good = set_by(options, value);
     } else {
         return 0;
     }
@@ -250,7 +274,7 @@ static int set_option(struct options *options, const char *name, const char *val
 }
 
 int bench_main(int argc, char **argv) {
-    struct options options = {.runs = BENCH_RUNS, .kind = "stackful", .names = argv};
+    struct options options = {.runs = BENCH_RUNS, .names = argv};
     for (int i = 0; i < argc; i++) {
         const char *argument = argv[i];
         int taken = set_option(&options, argument, i + 1 < argc ? argv[i + 1] : NULL);

@@ -50,6 +50,8 @@ struct bench {
     const char *name;
     const char *about;
     const char *kind; /* of the processes that it measures, as --kind says it; NULL: it measures a part */
+    const char *by;   /* as --by says it; NULL: there is only one way */
+    bool not_by_default; /* only when --by asks for it */
     uint64_t n;       /* the default */
     void (*run)(const struct bench_args *args, struct bench_result *result);
     struct bench *next;

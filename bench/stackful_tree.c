@@ -57,4 +57,4 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     trial_run_stackful(args, result, tree_root, NULL);
 }
 BENCH(stackful_skynet, .name = "skynet", .about = "a tree of processes that add up by messages, per leaf", .kind = "stackful",
-      .n = 1000000, .run = run)
+      .by = "message", .n = 1000000, .run = run)

@@ -79,4 +79,4 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     trial_run(args, result, &node, &(struct node){.leaves = (uint32_t)args->n}, sizeof(struct node));
 }
 BENCH(skynet, .name = "skynet", .about = "a tree of processes that add up by messages, per leaf", .kind = "step",
-      .n = 1000000, .run = run)
+      .by = "message", .n = 1000000, .run = run)

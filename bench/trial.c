@@ -77,6 +77,8 @@ void trial_close(struct bench_result *result) {
                "stopping the runtime");
 }
 
+double trial_cpu_seconds(void) { return (double)(trial.cpu_end - trial.cpu_begin) / 1e9; }
+
 void trial_run(const struct bench_args *args, struct bench_result *result, const weft_behavior *root, const void *input,
                size_t size) {
     trial_open(args, result, "step");

@@ -60,6 +60,9 @@ static inline bool trial_cancelled(const weft_event *events, size_t count, weft_
     return true;
 }
 
+/* Processor time of all threads from trial_begin to trial_end. */
+double trial_cpu_seconds(void);
+
 /* Resident memory, in bytes. */
 uint64_t trial_rss(void);
 

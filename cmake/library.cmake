@@ -17,6 +17,13 @@ endfunction()
 add_library(weft_static STATIC ${library_sources})
 weft_library(weft_static)
 set_target_properties(weft_static PROPERTIES EXPORT_NAME static)
+# Its code in a section of its own, wherever it is linked to: so that a fault inside of weft can be told from one in the program
+# (src/fiber/overflow.c). The linker makes __start_weft_text and __stop_weft_text from the name.
+set(renames "")
+foreach(section .text .text.hot .text.unlikely .text.startup .text.exit)
+    list(APPEND renames --rename-section ${section}=weft_text)
+endforeach()
+add_custom_command(TARGET weft_static POST_BUILD COMMAND ${CMAKE_OBJCOPY} ${renames} $<TARGET_FILE:weft_static> VERBATIM)
 add_library(weft::static ALIAS weft_static)
 
 if(WEFT_SHARED)

@@ -116,13 +116,18 @@ static inline void rt_stop(void) {
     EXPECT_EQ(sys_scripted_live(), 0);
 }
 
-/* The default policy with 1, 2, 4 and 16 workers and the others with 2; the whole matrix when tests are scaled up. */
+/* The default policy with 1, 2, 4 and 16 workers and the others with 2; the whole matrix when tests are scaled up, or when
+ * WEFT_TEST_MATRIX is 1. */
+static inline bool rt_whole_matrix(void) {
+    const char *asked = getenv("WEFT_TEST_MATRIX");
+    return test_scale() > 1 || (asked && atoi(asked) > 0);
+}
 static inline void rt_cases(void (*body)(const char *policy, unsigned workers)) {
     static const char *const policies[] = {"ring", "deque", "line"};
     static const unsigned workers[] = {2, 1, 4, 16};
     for (unsigned p = 0; p < 3; p++)
         for (unsigned w = 0; w < 4; w++)
-            if (p == 0 || w == 0 || test_scale() > 1) body(policies[p], workers[w]);
+            if (p == 0 || w == 0 || rt_whole_matrix()) body(policies[p], workers[w]);
 }
 
 static void (*rt_body)(void);

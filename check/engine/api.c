@@ -187,6 +187,10 @@ static int vm_advise(void *memory, size_t size, enum sys_vm what) {
     (void)memory, (void)size, (void)what;
     return -EINVAL;
 }
+static int vm_guards(void *memory, size_t size, size_t stride, unsigned count) {
+    (void)memory, (void)size, (void)stride, (void)count;
+    return -EINVAL;
+}
 static int vm_resident(void *memory, size_t size, unsigned char *pages) {
     (void)memory, (void)size, (void)pages;
     return -EINVAL;
@@ -220,6 +224,7 @@ static const struct sys sys_check = {
     .vm_map = vm_map,
     .vm_unmap = vm_unmap,
     .vm_advise = vm_advise,
+    .vm_guards = vm_guards,
     .vm_resident = vm_resident,
     .thread_start = thread_start,
     .thread_join = thread_join,

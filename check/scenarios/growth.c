@@ -218,3 +218,15 @@ SCENARIO(growth_less, .about = "a worker has nothing to do and goes to sleep || 
          .threads = {is_dismissed, dismisses}, .finish = all_ran)
 SCENARIO(growth_less_due, .about = "the same, it looks at the others' queues first", .setup = nobody,
          .threads = {is_dismissed_when_due, dismisses}, .finish = all_ran)
+
+/* Two that ask at once whether they may search are both counted, and neither is when both have stopped. */
+static void searches(void) {
+    small_play(chk_self());
+    if (idle_search(&small->idle)) chk_assert(idle_found(&small->idle) == IDLE_NOBODY, "nobody sleeps");
+}
+static void nobody_searches(void) {
+    chk_assert(idle_searchers(&small->idle) == 0, "nobody is counted as searching (I2)");
+    small_end();
+}
+SCENARIO(growth_searchers, .about = "two workers ask whether they may search, and stop searching", .setup = two_workers,
+         .threads = {searches, searches}, .finish = nobody_searches)

@@ -18,6 +18,9 @@ typedef struct weft_completion {
  * weft_complete. An error: the command is completed with that error, and the handler must not complete it. */
 typedef int (*weft_handler)(void *user, weft_completion completion, const void *data, size_t size);
 
+/* A command that every runtime knows: its data is a number of nanoseconds, as a uint64_t; it is completed when they have passed. */
+#define WEFT_COMMAND_SLEEP UINT32_C(0xffff0001)
+
 /* 0, or WEFT_EEXIST, WEFT_EINVAL (command 0), WEFT_ENOMEM. Before the first process that yields it. */
 WEFT_API int weft_register_command(weft_runtime *runtime, uint32_t command, weft_handler handler, void *user);
 

@@ -72,7 +72,8 @@
     X(WEFT_ENOSTACK,      -4099,          "no stack to be had")                                     \
     X(WEFT_ESTOPPING,     -4100,          "the runtime is stopping")                                \
     X(WEFT_ENOTINSIDE,    -4101,          "not called from a process")                              \
-    X(WEFT_EKILLED,       -4102,          "the process was killed")
+    X(WEFT_EKILLED,       -4102,          "the process was killed")                                 \
+    X(WEFT_ESTACK,        -4103,          "the process's stack has run over")
 /* clang-format on */
 
 enum weft_error {

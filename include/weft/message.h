@@ -12,10 +12,37 @@ typedef struct weft_msg weft_msg;
  * WEFT_ECANCELED. A deadline that has passed (0, say) means: only what is there already. */
 WEFT_API int weft_recv(weft_msg **message, uint64_t deadline);
 
+/* The oldest with this tag, or the oldest that `wants` wants. What is not wanted stays, in order, for later. `wants` must not receive.
+ * Looking for one tag again and again does not look at the same messages again. Otherwise as weft_recv. */
+WEFT_API int weft_recv_tag(weft_msg **message, uint64_t tag, uint64_t deadline);
+WEFT_API int weft_recv_match(weft_msg **message, bool (*wants)(const weft_msg *message, void *arg), void *arg, uint64_t deadline);
+
+/* Request and reply. Sends, runs the receiver at once on this worker if it can be had, and waits for its answer, which is the
+ * caller's to free. Meanwhile other messages stay for later. The receiver sees a request (weft_msg_request, weft_event_request).
+ * 0, or WEFT_ENOPROC when it has ended or ends without having answered, WEFT_ETIMEDOUT, WEFT_ECANCELED (an answer that comes all the
+ * same is dropped), WEFT_EFOREIGN, WEFT_ENOMEM. */
+WEFT_API int weft_call(weft_pid to, uint64_t tag, const void *data, size_t size, weft_msg **reply, uint64_t deadline);
+
+/* The same in two parts: several may be asked before the first has answered. 0 and *reference, or as weft_send. */
+WEFT_API int weft_ask(weft_pid to, uint64_t tag, const void *data, size_t size, uint64_t *reference);
+/* The answer. After WEFT_ETIMEDOUT and WEFT_ECANCELED it may be waited for again; any other result ends the request. WEFT_ENOENT: there
+ * is no such request. */
+WEFT_API int weft_recv_reply(weft_msg **reply, uint64_t reference, uint64_t deadline);
+/* Gives a request up: its answer will be dropped. */
+WEFT_API void weft_forget(uint64_t reference);
+
+/* Answers a request; the message is still the caller's to free. As weft_answer. */
+WEFT_API int weft_reply(const weft_msg *message, const void *data, size_t size);
+/* For weft_answer; its reference is 0 if the message is no request. */
+WEFT_API weft_request weft_msg_request(const weft_msg *message);
+
 WEFT_API weft_pid weft_msg_from(const weft_msg *message);
 WEFT_API uint64_t weft_msg_tag(const weft_msg *message);
 WEFT_API void *weft_msg_data(weft_msg *message);
 WEFT_API size_t weft_msg_len(const weft_msg *message);
+/* The buffer that was moved here (weft_send_move): it is the caller's from now on, and the message says so no more. NULL: there is
+ * none. */
+WEFT_API void *weft_msg_take(weft_msg *message);
 /* From anywhere. */
 WEFT_API void weft_msg_free(weft_msg *message);
 

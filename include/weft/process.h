@@ -16,6 +16,7 @@ enum weft_event_type {
     WEFT_MESSAGE,    /* data is the payload, tag and from are the sender's */
     WEFT_COMPLETION, /* of the command that was yielded with this tag; error says how it went, data is its result */
     WEFT_CANCEL,     /* somebody wants this process to end; it decides how. Comes once */
+    WEFT_REQUEST,    /* a message whose sender waits for an answer (weft_call): weft_answer(weft_event_request(event), ...) */
 };
 
 typedef struct weft_event {
@@ -75,6 +76,23 @@ WEFT_API int weft_spawn_step(weft_pid *pid, const weft_behavior *behavior, const
 /* From anywhere, processes and foreign threads. The data is copied. 0 when the receiver has it in its mailbox, or WEFT_ENOPROC
  * (ended or never was), WEFT_EFOREIGN (no such runtime), WEFT_ENOMEM. Messages from one sender to one receiver arrive in order. */
 WEFT_API int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size);
+
+/* A large payload, moved and not copied: the receiver sees the buffer itself, and when it is done with the message, or ends without
+ * having read it, release(buffer) is called, once, on any thread (NULL: not at all). Refused, the buffer is still the caller's.
+ * Errors as weft_send. */
+WEFT_API int weft_send_move(weft_pid to, uint64_t tag, void *buffer, size_t size, void (*release)(void *buffer));
+
+/* Who waits for an answer to what. May be kept, and answered later or by another process; an answer that nobody waits for any more
+ * is dropped by the one who asked. */
+typedef struct weft_request {
+    weft_pid from;
+    uint64_t tag;
+    uint64_t reference; /* 0: it was no request */
+} weft_request;
+/* Of a WEFT_REQUEST event, in the step that was given it. */
+WEFT_API weft_request weft_event_request(const weft_event *event);
+/* From anywhere. The data is copied. Errors as weft_send, and WEFT_EINVAL for what is no request. */
+WEFT_API int weft_answer(weft_request request, const void *data, size_t size);
 
 /* The calling process, or WEFT_NOBODY outside of one. */
 WEFT_API weft_pid weft_self(void);

@@ -8,6 +8,7 @@
 #include <weft/api.h>
 #include <weft/errors.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,6 +33,7 @@ typedef struct weft_config {
     uint64_t seed;          /* [WEFT_SEED] of the choices a scheduler makes at random; default from the kernel */
     size_t max_processes;   /* 16,777,215 */
     size_t stack_size;      /* [WEFT_STACK_SIZE] bytes of a stackful process; 64 KiB; at most 8 MiB */
+    bool check_mutexes;     /* [WEFT_CHECK_MUTEXES=1] abort when a process waits with a mutex: weft/stack.h; always in debug builds */
 } weft_config;
 
 /* NULL: all defaults. 0 and *runtime, or an error: WEFT_EINVAL for a value that makes no sense (a line on standard error says
@@ -50,7 +52,8 @@ typedef struct weft_stop_report {
 WEFT_API int weft_stop(weft_runtime *runtime, uint64_t deadline, weft_stop_report *report);
 
 /* The number of workers; changed while running, up or down, nothing is lost. WEFT_EINVAL for 0 or more than 1024; WEFT_EAGAIN
- * when a thread could not be started (as many as possible were). */
+ * when a thread could not be started (as many as possible were); WEFT_EBUSY when one that was to end has pinned processes (weft/stack.h):
+ * as many as possible have ended, those with the highest numbers first. */
 WEFT_API unsigned weft_workers(weft_runtime *runtime);
 WEFT_API int weft_set_workers(weft_runtime *runtime, unsigned workers);
 

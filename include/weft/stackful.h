@@ -36,6 +36,12 @@ WEFT_API int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const w
 /* Ends the calling process, as if its entry function returned. The reason is for whoever joins or watches it; 0 is the normal one. */
 WEFT_API void weft_exit(int reason) __attribute__((noreturn));
 
+/* When the calling process ends, however it does, run(arg) is called in it: last deferred, first called, and calls that wait do wait even
+ * if it was cancelled. 0 or WEFT_ENOMEM. */
+WEFT_API int weft_defer(void (*run)(void *arg), void *arg);
+/* Takes back the last one; calls it now if `run`. */
+WEFT_API void weft_undefer(bool run);
+
 /* Waits for the end of a process, stackful or not; from a stackful process or from a thread that is not a worker. 0 and *reason (may
  * be NULL): 0 when it ended by itself, what it gave to weft_exit, the error of its step, WEFT_ENOSTACK... Or WEFT_ENOPROC when it had
  * ended before, WEFT_ETIMEDOUT, WEFT_ECANCELED, WEFT_ENOMEM. */
@@ -55,7 +61,8 @@ WEFT_API void weft_shield_begin(void);
 WEFT_API void weft_shield_end(void);
 
 /* The whole program in a process: starts a runtime from the environment, runs app in its first process, and when that returns
- * cancels the others, waits for them a little, and returns what app returned. */
+ * cancels the others, waits for them a little, and returns what app returned, or gave to weft_exit. 1 when it ended with an error (a
+ * line on standard error says which), or could not begin. */
 WEFT_API int weft_main(int argc, char **argv, int (*app)(int argc, char **argv));
 
 WEFT_END

@@ -8,9 +8,10 @@
  *
  * A party that enters waits for at most one turn of the other, however often the other comes back. No operation of
  * the protocol is a read-modify-write: entering when nobody is there costs one full fence, leaving costs none. A
- * waiter spins, then yields, then sleeps.
+ * thread that waits spins, then yields, then sleeps; a process parks, and never its thread.
  *
- * A role belongs to one thread at a time, and a thread takes only one role. Entering twice, leaving without having
+ * A role belongs to one process, or thread, at a time, which takes only one role; the two roles may be one of each. A
+ * step process must not wait: it may try. Entering twice, leaving without having
  * entered and roles other than 0 and 1 abort with a message. What one party did inside is seen by the other once it
  * is inside. Destroying is nothing, but only when both have returned from weft_synch2_leave. docs/synch2.md has the
  * protocol and the proofs. */
@@ -39,7 +40,8 @@ WEFT_API void weft_synch2_init(weft_synch2 *synch2);
 WEFT_API void weft_synch2_enter(weft_synch2 *synch2, unsigned role);
 
 /* The same, but gives up when the deadline (nanoseconds of the monotonic clock) has passed: WEFT_ETIMEDOUT. With a
- * deadline in the past it enters if it can at once. 0: inside. */
+ * deadline in the past it enters if it can at once. 0: inside. A process that is cancelled gives up too:
+ * WEFT_ECANCELED. weft_synch2_enter and weft_synch2_leave do not. */
 WEFT_API int weft_synch2_enter_until(weft_synch2 *synch2, unsigned role, uint64_t deadline);
 
 /* 0: inside. WEFT_EBUSY: the other one is inside, waits, or was just trying; never waits itself. */

@@ -2,13 +2,18 @@
 #ifndef WEFT_WEFT_H
 #define WEFT_WEFT_H
 
+#include <weft/channel.h>
 #include <weft/command.h>
 #include <weft/errno.h>
 #include <weft/errors.h>
+#include <weft/fork.h>
 #include <weft/message.h>
 #include <weft/process.h>
 #include <weft/runtime.h>
+#include <weft/stack.h>
+#include <weft/scope.h>
 #include <weft/stackful.h>
+#include <weft/sync.h>
 #include <weft/synch2.h>
 #include <weft/time.h>
 #include <weft/version.h>

@@ -1,7 +1,8 @@
-/* Telling tools about stacks and switches: address sanitizer, thread sanitizer, Valgrind. In a plain build all of it is nothing,
- * and `struct annotate` is empty.
+/* Telling tools about stacks and switches: address sanitizer, thread sanitizer, Valgrind. In a plain build all of it
+ * is nothing, and `struct annotate` is empty.
  *
- * Every context that is switched from or to has a `struct annotate` beside it. Around each switch, in one function with it:
+ * Every context that is switched from or to has a `struct annotate` beside it. Around each switch, in one function
+ * with it:
  *
  *     annotate_before_switch(&mine, &theirs, false);
  *     gift = ctx_switch(&my_ctx, &their_ctx, gift);
@@ -14,9 +15,9 @@
  *   annotate_after_switch     first thing where a flow goes on, and first thing in an entry function
  *   annotate_destroy          after the last switch away from it, on another stack
  *
- * The thread sanitizer counts contexts as threads, of which it can have about 8,000 at a time; and a switch orders what came before
- * it with what comes after, as it does in truth. The functions are forced inline: it keeps a stack of calls for each context, and a
- * call or return between telling it and the switch would end up on the wrong one. */
+ * The thread sanitizer counts contexts as threads, of which it can have about 8,000 at a time; and a switch orders
+ * what came before it with what comes after, as it does in truth. The functions are forced inline: it keeps a stack
+ * of calls for each context, and a call or return between telling it and the switch would end up on the wrong one. */
 #ifndef WEFT_CTX_ANNOTATE_H
 #define WEFT_CTX_ANNOTATE_H
 
@@ -49,7 +50,9 @@
 #endif
 #endif
 
-#if !WEFT_CHECK && defined(__has_include)
+/* Not with the address sanitizer, which does not run under Valgrind: Valgrind's requests keep an array on the stack, and gcc leaves the
+ * mark of its end of scope behind when they are inlined into a function that is not to be sanitized. */
+#if !WEFT_CHECK && !ANNOTATE_ADDRESS && defined(__has_include)
 #if __has_include(<valgrind/valgrind.h>)
 #define ANNOTATE_VALGRIND 1
 #endif
@@ -87,8 +90,8 @@ struct annotate {
 };
 
 #if ANNOTATE_ADDRESS
-/* Nobody but the sanitizer knows where a thread's stack is, and it tells only where one came from: so pretend to switch to
- * nowhere and back. */
+/* Nobody but the sanitizer knows where a thread's stack is, and it tells only where one came from: so pretend to
+ * switch to nowhere and back. */
 ANNOTATE_INLINE void annotate_thread_address(struct annotate *mine) {
     __sanitizer_start_switch_fiber(&mine->fake, mine, sizeof *mine);
     __sanitizer_finish_switch_fiber(mine->fake, &mine->low, &mine->size);
@@ -154,8 +157,17 @@ ANNOTATE_INLINE void annotate_stack(void *low, void *top) {
 #endif
 }
 
-/* Bytes of a free stack that are about to be read, whatever its last tenant did there. (The address sanitizer is told by an attribute of
- * the function that reads.) */
+/* Memory that was used for stacks and is given back to the system: tenants that ended in the middle of their calls have left marks of the
+ * address sanitizer here, which would be held against whoever gets these addresses next. */
+ANNOTATE_INLINE void annotate_forget(void *memory, size_t size) {
+    (void)memory, (void)size;
+#if ANNOTATE_ADDRESS
+    __asan_unpoison_memory_region(memory, size);
+#endif
+}
+
+/* Bytes of a free stack that are about to be read, whatever its last tenant did there. (The address sanitizer is
+ * told by an attribute of the function that reads.) */
 ANNOTATE_INLINE void annotate_readable(void *at, size_t size) {
     (void)at, (void)size;
 #if ANNOTATE_VALGRIND

@@ -5,30 +5,35 @@
  *   ctx_switch     a running flow, to a saved context that nobody else switches to
  *   ctx_adopt      one thread, before contexts are made (or any time later: it is one word)
  *
- * C1  A context is saved from the moment another flow runs; whoever learns of it from that flow may resume it, on any thread. (It
- *     must not be learnt from the flow that is about to switch away: its stack is still in use. Commit after the switch.)
- * C2  Kept over a switch: what the platform's calling convention keeps over a call, and nothing else. That is, beside the
- *     general registers, the floating-point modes (rounding, masks, flush to zero); on x86-64 the floating-point status flags too.
- *     Not kept: thread-local storage, which belongs to the thread. A compiler may compute the address of a thread-local
- *     variable (errno is one) before a switch and use it after: a function that switches touches none, not even through a
- *     function that may be inlined into it. The one thing that tells a resumed flow where it is now is the gift.
- * C3  A saved context is a `struct ctx_frame` on its own stack, and it says where it goes on: program counter, stack pointer, frame
- *     pointer. A debugger that sets these three (and, where the frame has it, the base register) can unwind to the entry; the
- *     compiler's own call-frame information holds there, because the switch does not move the stack pointer but at the very end.
+ * C1  A context is saved from the moment another flow runs; whoever learns of it from that flow may resume it, on
+ *     any thread. (It must not be learnt from the flow that is about to switch away: its stack is still in use.
+ *     Commit after the switch.)
+ * C2  Kept over a switch: what the platform's calling convention keeps over a call, and nothing else. That is,
+ *     beside the general registers, the floating-point modes (rounding, masks, flush to zero); on x86-64 the
+ *     floating-point status flags too. Not kept: thread-local storage, which belongs to the thread. A compiler may
+ *     compute the address of a thread-local variable (errno is one) before a switch and use it after: a function
+ *     that switches touches none, not even through a function that may be inlined into it. The one thing that tells
+ *     a resumed flow where it is now is the gift.
+ * C3  A saved context is a `struct ctx_frame` on its own stack, and it says where it goes on: program counter, stack
+ *     pointer, frame pointer. A debugger that sets these three (and, where the frame has it, the base register) can
+ *     unwind to the entry; the compiler's own call-frame information holds there, because the switch does not move
+ *     the stack pointer but at the very end.
  * C4  Below an entry function is ctx_start, whose return address is undefined: backtraces end there.
  *
- * The switch is inline and names every register as clobbered, so the compiler saves those that are alive at that place, in the
- * way it knows best, and the flow goes on by an indirect jump. Measured (Zen 4, ns a switch, two flows in a loop; the floating-
- * point modes apart):
+ * The switch is inline and names every register as clobbered, so the compiler saves those that are alive at that
+ * place, in the way it knows best, and the flow goes on by an indirect jump. Measured (Zen 4, ns a switch, two flows
+ * in a loop):
  *
- *     function, push and pop, ret          8.6    the return is predicted to where the call came from, which is the other flow
- *     function, push and pop, jump         4.4    and every return further down is mispredicted: the call had no return
- *     inline, jump                         1.4    no call, so calls and returns stay paired
- *     and the modes, compared              6.5    reading back what stmxcsr wrote waits for it
- *     and the modes, mxcsr always loaded   4.9    what is used; storing it is 4 ns of that, and hidden as soon as there are 10 ns of
- *                                                 other work a switch: then the modes cost nothing measurable
+ *     a function, push and pop, ret      8.6   the return is predicted to go where the call came from: the other flow
+ *     a function, push and pop, jump     4.4   but every return further down is mispredicted: the call had no return
+ *     inline, jump                       1.4   no call, so calls and returns stay paired
+ *     and the floating-point modes:
+ *     mxcsr loaded if it differs         6.5   reading back what was just stored waits for it
+ *     mxcsr always loaded                4.9   what is used. The store is 4 ns of that, and hidden when there are 10 ns
+ *                                              of other work a switch: then the modes cost nothing measurable
  *
- * There is no room for the frame to be taken by hand, hence nothing to do about the red zone: the frame is a local variable. */
+ * There is no room for the frame to be taken by hand, hence nothing to do about the red zone: the frame is a local
+ * variable. */
 #ifndef WEFT_CTX_CTX_H
 #define WEFT_CTX_CTX_H
 
@@ -45,9 +50,10 @@ struct ctx {
 
 /* A switch to a context that was never made: aborts.
  *
- * It is there for more than that. To gcc an asm that changes memory still changes no variable that only this translation unit knows by
- * name (-fipa-reference, from -O1 on): a caller of a function that switches would go on with the values of its static variables from before. So
- * the switch also has this call, of a function that the compiler cannot know, on a branch that is never taken. */
+ * It is there for more than that. To gcc an asm that changes memory still changes no variable that only this
+ * translation unit knows by name (-fipa-reference, from -O1 on): a caller of a function that switches would go on
+ * with the values of its static variables from before. So the switch also has this call, of a function that the
+ * compiler cannot know, on a branch that is never taken. */
 void ctx_nowhere(struct ctx *to);
 
 static inline __attribute__((always_inline)) void ctx_expect(struct ctx *to) {
@@ -68,14 +74,16 @@ static inline __attribute__((always_inline)) void ctx_expect(struct ctx *to) {
 
 /* void *ctx_switch(struct ctx *save, struct ctx *to, void *gift)
  *
- * Saves the caller's flow in *save and goes on in *to. Returns when somebody switches back: the gift that was given then. */
+ * Saves the caller's flow in *save and goes on in *to. Returns when somebody switches back: the gift that was given
+ * then. */
 
-/* A context whose first switch calls entry(gift) on that stack, from `top` downwards (top is rounded down to 16 bytes, and some
- * 80 bytes are used before entry runs). entry does not return: it ends in a switch that nobody answers. Returning traps. */
+/* A context whose first switch calls entry(gift) on that stack, from `top` downwards (top is rounded down to 16
+ * bytes, and some 80 bytes are used before entry runs). entry does not return: it ends in a switch that nobody
+ * answers. Returning traps. */
 void ctx_make(struct ctx *ctx, void *top, void (*entry)(void *gift));
 
-/* New contexts begin with the floating-point modes of the calling thread from now on. Until then, with those that a program
- * has when it begins. */
+/* New contexts begin with the floating-point modes of the calling thread from now on. Until then, with those that a
+ * program has when it begins. */
 void ctx_adopt(void);
 
 #endif

@@ -1,4 +1,5 @@
-/* The first instructions of a new context (ctx_make): entry is in x19, the gift in x0. Its caller does not exist, and says so. */
+/* The first instructions of a new context (ctx_make): entry is in x19, the gift in x0. Its caller does not exist,
+ * and says so. */
 #if defined(__aarch64__)
         .text
         .globl  ctx_start

@@ -23,8 +23,8 @@ struct ctx_frame {
 #define CTX_CLOBBER_WIDE
 #endif
 
-/* The control word is compared because loading it is slow on some processors; mxcsr is not, see ctx/ctx.h. endbr64 does nothing
- * where indirect branches are not tracked. */
+/* The control word is compared because loading it is slow on some processors; mxcsr is not, see ctx/ctx.h. endbr64
+ * does nothing where indirect branches are not tracked. */
 static inline __attribute__((always_inline)) void *ctx_switch(struct ctx *save, struct ctx *to, void *gift) {
     ctx_expect(to);
     struct ctx_frame frame, *mine = &frame, *theirs = to->frame;
@@ -54,10 +54,10 @@ static inline __attribute__((always_inline)) void *ctx_switch(struct ctx *save, 
                      : [pc] "i"(offsetof(struct ctx_frame, pc)), [sp] "i"(offsetof(struct ctx_frame, sp)),
                        [fp] "i"(offsetof(struct ctx_frame, fp)), [base] "i"(offsetof(struct ctx_frame, base)),
                        [mxcsr] "i"(offsetof(struct ctx_frame, mxcsr)), [fpucw] "i"(offsetof(struct ctx_frame, fpucw))
-                     : "rax", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2",
-                       "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
-                       "xmm14", "xmm15", CTX_CLOBBER_WIDE "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)",
-                       "st(7)", "cc", "memory");
+                     : "rax", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3",
+                       "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
+                       "xmm15", CTX_CLOBBER_WIDE "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)",
+                       "cc", "memory");
     return gift;
 }
 

@@ -1,6 +1,6 @@
 /* From a yield to its handler and back. The room for the completion is made when the command is yielded, so that a result can
  * always be delivered; the process's PID is taken then too, so that it can never reach the slot's next tenant. */
-#include "sched/sched.h"
+#include "sched/alarm.h"
 
 /* A yielded command: in the list of its step's output, as a message whose data begins with this. */
 struct yielded {
@@ -9,9 +9,12 @@ struct yielded {
     unsigned char data[];
 };
 
+/* Bytes to be there besides for whoever completes it. */
+static size_t command_room(uint32_t command) { return command == WEFT_COMMAND_SLEEP ? sizeof(struct alarm) : 0; }
+
 int weft_out_yield(weft_out *out, uint32_t command, uint64_t tag, const void *data, size_t size) {
     struct pool_cache *cache = &out->worker->actor.cache;
-    struct message *yield = message_new(cache, sizeof(struct yielded) + size), *room = message_new(cache, 0);
+    struct message *yield = message_new(cache, sizeof(struct yielded) + size), *room = message_new(cache, command_room(command));
     if (!yield || !room) {
         if (yield) message_free(cache, yield);
         if (room) message_free(cache, room);
@@ -30,7 +33,10 @@ int weft_out_yield(weft_out *out, uint32_t command, uint64_t tag, const void *da
 
 /* ---- the registry: only grows while the runtime lives ---------------------------------------------------------------- */
 
+static const struct command command_built_in = {.number = WEFT_COMMAND_SLEEP, .handler = command_sleep};
+
 static const struct command *command_find(struct runtime *runtime, uint32_t number) {
+    if (number == WEFT_COMMAND_SLEEP) return &command_built_in;
     const struct command *found = atom_load_acq(&runtime->commands); /* acq: pairs with the rel in weft_register_command */
     while (found && found->number != number)
         found = found->next;

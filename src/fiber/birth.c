@@ -1,24 +1,37 @@
 /* Stackful processes are born as any other, without a stack; they get one when they first run. */
-#include "fiber/fiber.h"
+#include "fiber/marks.h"
+#include "fiber/overflow.h"
 
 static struct fiber *fiber_on(struct proc *proc, struct stack *stack) {
     struct fiber *fiber = (struct fiber *)(((uintptr_t)stack_top(stack) - sizeof *fiber) & ~(uintptr_t)63);
     fiber->proc = proc;
     fiber->stack = stack;
     fiber->shields = 0;
+    fiber->pins = fiber->holds = 0;
+    fiber->second = NULL;
+    fiber->cleanups = NULL;
+    talk_init(&fiber->talk);
     annotate_create(&fiber->annotate, stack->low, fiber);
     ctx_make(&fiber->ctx, fiber, fiber_main);
     fiber_start_of(proc)->fiber = fiber;
     return fiber;
 }
 
-struct fiber *fiber_new(struct actor *actor, struct proc *proc) {
+struct fiber *fiber_new(struct worker *worker, struct proc *proc) {
+    struct actor *actor = &worker->actor;
     struct stack *stack = stack_take(&actor->stacks, proc->stack_class);
-    return stack ? fiber_on(proc, stack) : NULL;
+    if (!stack) return NULL;
+    if (__builtin_expect(worker->unmeasured-- == 0, 0)) {
+        worker->unmeasured = ++worker->measured < MARKS_FIRST ? 0 : MARKS_EVERY - 1;
+        marks_begin(proc, stack);
+        overflow_prepare(worker);
+    }
+    return fiber_on(proc, stack);
 }
 
 void fiber_free(struct actor *actor, struct fiber *fiber) {
     annotate_destroy(&fiber->annotate);
+    if (__builtin_expect(fiber->second != NULL, 0)) second_free_all(actor, fiber);
     stack_give(&actor->stacks, fiber->stack);
 }
 
@@ -58,7 +71,9 @@ static int fiber_init(void *self, weft_context *context, const char *method, con
 /* A runtime that is taken down with processes left unmaps all stacks at once. */
 static void fiber_close(void *self) {
     struct fiber *fiber = ((struct fiber_start *)self)->fiber;
-    if (fiber) annotate_destroy(&fiber->annotate);
+    if (!fiber) return;
+    if (fiber->proc->extras & PROC_TALKS) talk_end(&fiber->talk.runtime->foreign[0], fiber->proc, &fiber->talk);
+    annotate_destroy(&fiber->annotate);
 }
 
 static const weft_behavior fiber_behavior = {
@@ -71,19 +86,27 @@ static const weft_behavior fiber_behavior = {
 
 static const weft_stackful_options spawn_defaults;
 
+/* 0, or WEFT_EINVAL: there are no stacks of that size. */
+static inline int fiber_input(struct fiber_input *input, struct runtime *runtime, weft_entry entry, void *arg,
+                              const weft_stackful_options *options) {
+    *input = (struct fiber_input){
+        .start = {.entry = entry, .arg = arg, .name = options->name},
+        .stack_now = options->flags & WEFT_STACK_NOW ? runtime : NULL,
+    };
+    size_t size = options->stack_size ? options->stack_size : runtime->stack_size;
+    input->stack_class = (uint8_t)stack_class_of(size);
+    return __builtin_expect(input->stack_class == STACK_CLASSES, 0) ? WEFT_EINVAL : 0;
+}
+
 int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options) {
     struct worker *self = my_worker;
     if (!options) options = &spawn_defaults;
     struct runtime *runtime = options->runtime ? (struct runtime *)options->runtime : self ? self->runtime : NULL;
     if (!pid || !entry) WEFT_MISUSE("weft_spawn", "no place for the PID, or no entry function", "give both");
     if (!runtime) return WEFT_ENOTINSIDE;
-    struct fiber_input input = {
-        .start = {.entry = entry, .arg = arg, .name = options->name},
-        .stack_now = options->flags & WEFT_STACK_NOW ? runtime : NULL,
-    };
-    size_t size = options->stack_size ? options->stack_size : runtime->stack_size;
-    input.stack_class = (uint8_t)stack_class_of(size);
-    if (__builtin_expect(input.stack_class == STACK_CLASSES, 0)) return WEFT_EINVAL;
+    struct fiber_input input;
+    int error = fiber_input(&input, runtime, entry, arg, options);
+    if (error) return error;
     weft_spawn_options step = {
         .runtime = (weft_runtime *)runtime,
         .input = &input,
@@ -91,6 +114,16 @@ int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const weft_stack
         .context = options->context,
     };
     return weft_spawn_step(pid, &fiber_behavior, &step);
+}
+
+int fiber_spawn_watched(struct worker *self, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options,
+                        struct watcher *watcher, uint16_t *ticket) {
+    struct fiber_input input;
+    if (!options) options = &spawn_defaults;
+    int error = fiber_input(&input, self->runtime, entry, arg, options);
+    if (error) return error;
+    weft_spawn_options step = {.input = &input, .input_size = sizeof input, .context = options->context};
+    return spawn_watched(self, pid, &fiber_behavior, &step, watcher, ticket);
 }
 
 weft_pid weft_spawn(weft_entry entry, void *arg) {

@@ -23,7 +23,18 @@ __attribute__((flatten)) void weft_yield(void) {
     weft_yield_home(worker, next);
 }
 
-void weft_exit(int reason) { fiber_exit(fiber_worker("weft_exit"), reason); }
+void fiber_quit(int reason) {
+    struct proc *proc = worker_here()->current;
+    if (proc->extras & PROC_FAREWELL) cleanup_run(proc, false);
+    fiber_exit(worker_here(), reason);
+}
+
+void weft_exit(int reason) {
+    struct proc *proc = fiber_worker("weft_exit")->current;
+    if (__builtin_expect(proc->extras & PROC_TASKS, 0))
+        WEFT_MISUSE("weft_exit", "called in a task, whose result somebody waits for", "return from the task");
+    fiber_quit(reason);
+}
 
 int weft_handoff(weft_pid to, uint64_t tag, const void *data, size_t size) {
     struct worker *worker = fiber_worker("weft_handoff");

@@ -13,9 +13,13 @@
 #define WEFT_FIBER_FIBER_H
 
 #include "ctx/annotate.h"
+#include "fiber/cleanup.h"
+#include "fiber/talk.h"
 #include "sched/sched.h"
 
 #include <weft/stackful.h>
+
+struct region; /* fork/ */
 
 /* At the top of its stack. */
 struct fiber {
@@ -25,6 +29,12 @@ struct fiber {
     struct annotate annotate;
     int error_number; /* errno, while it does not run */
     unsigned shields;
+    uint16_t pins, holds;      /* pin.c, hold.c; 0 when it has ended */
+    const void *held, *held_by; /* the last mutex, and who locked it */
+    struct second *second;     /* the stack that it runs on, if that is not its own: second.h */
+    struct cleanup *cleanups; /* newest first; none when it has ended */
+    struct region *tasks;     /* the innermost fork/join region; valid with PROC_TASKS */
+    struct talk talk;         /* valid with PROC_TALKS */
 };
 
 /* In a stackful process's block. */
@@ -40,8 +50,12 @@ static inline struct fiber_start *fiber_start_of(struct proc *proc) { return (st
 static inline struct fiber *fiber_of(struct proc *proc) { return fiber_start_of(proc)->fiber; }
 
 /* birth.c: a stack for a process that has none; NULL: there is none to be had. */
-struct fiber *fiber_new(struct actor *actor, struct proc *proc);
+struct fiber *fiber_new(struct worker *worker, struct proc *proc);
 void fiber_free(struct actor *actor, struct fiber *fiber);
+/* As weft_spawn_with, on the calling process's worker, but the watcher is told of the end, however soon that is. *ticket is that of the
+ * first entry. */
+int fiber_spawn_watched(struct worker *self, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options,
+                        struct watcher *watcher, uint16_t *ticket);
 
 /* Who runs next on this worker, claimed; NULL: the loop has to look. It looks round every so often, so that no source is forgotten
  * while processes change over among themselves. */
@@ -65,8 +79,30 @@ struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, st
 /* Ends the process that runs on the worker. */
 void fiber_exit(struct worker *worker, int reason) __attribute__((noreturn));
 
-/* calls.c: the worker that runs the calling process, which must be stackful, or the program aborts, naming `call`. */
+/* pin.c: the process is not pinned any more. */
+void pin_drop(struct worker *worker, struct proc *proc);
+/* hold.c: aborts, by name, if the process that leaves holds a mutex and that is looked at. */
+void hold_check(struct worker *worker, struct fiber *fiber, struct proc *proc);
+/* bigstack.c: gives back the stacks that the process has besides its own. */
+void second_free_all(struct actor *actor, struct fiber *fiber);
+/* symbol.c: what an address is called. */
+void fiber_symbol(const void *address, char *text, size_t size);
+
+/* calls.c: ends the calling process, after what it has deferred. */
+void fiber_quit(int reason) __attribute__((noreturn));
+/* The worker that runs the calling process, which must be stackful, or the program aborts, naming `call`. */
 struct worker *fiber_worker(const char *call);
+
+/* fork/tasks.c: aborts, naming `call`, unless the process's tasks may wait. */
+void tasks_may_wait(struct proc *proc, const char *call);
+/* Before a process waits. */
+static inline void fiber_may_wait(struct proc *proc, const char *call) {
+#if !WEFT_CHECK
+    if (__builtin_expect(proc->extras & PROC_TASKS, 0)) tasks_may_wait(proc, call);
+#else
+    (void)proc, (void)call;
+#endif
+}
 
 /* Whether the process shall stop waiting: it was cancelled and is not shielded. */
 static inline bool fiber_is_cancelled(struct proc *proc) {

@@ -1,5 +1,6 @@
 /* Waiting for the end of a process, by a process or by a thread of one's own. */
 #include "fiber/wait.h"
+#include "sched/reach.h"
 #include "sched/watch.h"
 
 struct join {
@@ -16,16 +17,21 @@ static void join_tell(struct actor *actor, struct worker *self, struct watcher *
     if (wait_claim(&join->wait, 1, &wake)) wait_wake(&wake);
 }
 
-/* Adds or takes back, from wherever the caller is. */
-static int join_watch(weft_pid pid, struct join *join, bool add) {
-    struct worker *self = my_worker;
-    unsigned door, instance = pid_instance(pid);
-    bool inside = self && instance == self->runtime->instance;
-    struct actor *actor = inside ? &self->actor : foreign_enter(instance, &door);
-    if (!actor) return WEFT_ENOPROC;
-    int result = add ? watch_add(actor, pid, &join->watcher) : watch_remove(actor, pid, &join->watcher);
-    if (!inside) foreign_leave(instance, door);
-    return result;
+static int join_add(weft_pid pid, struct join *join) {
+    struct reach reach;
+    if (!reach_begin(&reach, pid)) return WEFT_ENOPROC;
+    int error = watch_add(reach.actor, pid, &join->watcher);
+    reach_end(&reach);
+    return error;
+}
+
+/* False: it was told, so the process has ended. */
+static bool join_take_back(weft_pid pid, struct join *join) {
+    struct reach reach;
+    if (!reach_begin(&reach, pid)) return false; /* its runtime has gone, and has told */
+    bool mine = watch_remove(reach.actor, pid, &join->watcher);
+    reach_end(&reach);
+    return mine;
 }
 
 int weft_join(weft_pid pid, int *reason, uint64_t deadline) {
@@ -33,10 +39,10 @@ int weft_join(weft_pid pid, int *reason, uint64_t deadline) {
     wait_begin(&join.wait);
     if (join.wait.proc && weft_self() == pid)
         WEFT_MISUSE("weft_join", "a process waits for its own end", "join another, or return");
-    int error = join_watch(pid, &join, true);
+    int error = join_add(pid, &join);
     if (error) return error;
     int why = wait_for(&join.wait, deadline, "weft_join");
-    if (why < 0 && join_watch(pid, &join, false)) return why; /* told meanwhile: then it has ended */
+    if (why < 0 && join_take_back(pid, &join)) return why;
     if (reason) *reason = join.reason;
     return 0;
 }

@@ -10,11 +10,16 @@ struct main_call {
     char **argv;
     int (*app)(int, char **);
     int result;
+    bool returned; /* from app, as opposed to weft_exit */
 };
 
 static void main_process(void *arg) {
     struct main_call *call = arg;
+    /* Until weft_main waits for it: then its reason cannot be missed. */
+    while (!(atom_load_rlx(&worker_here()->current->state.asked) & STATE_WATCHED)) /* rlx: nothing is read on the strength of it */
+        weft_yield();
     call->result = call->app(call->argc, call->argv);
+    call->returned = true;
 }
 
 static int main_failed(const char *what, int error) {
@@ -28,9 +33,12 @@ int weft_main(int argc, char **argv, int (*app)(int argc, char **argv)) {
     weft_pid pid;
     int error = weft_start(&runtime, NULL), reason = 0;
     if (error) return main_failed("cannot start", error);
-    error = weft_spawn_with(&pid, main_process, &call, &(weft_stackful_options){.runtime = runtime, .name = "main"});
-    if (!error && weft_join(pid, &reason, WEFT_FOREVER) == 0) error = reason;
-    if (error) call.result = main_failed("the first process ended", error);
+    weft_stackful_options options = {.runtime = runtime, .name = "main", .flags = WEFT_STACK_NOW};
+    error = weft_spawn_with(&pid, main_process, &call, &options);
+    if (error) main_failed("cannot begin the first process", error);
+    else if ((error = weft_join(pid, &reason, WEFT_FOREVER)) != 0) main_failed("cannot wait for the first process", error);
+    else if (reason < 0) call.result = main_failed("the first process ended", reason);
+    else if (!call.returned) call.result = reason;
     weft_stop_report report;
     if (weft_stop(runtime, weft_now() + MAIN_PATIENCE_SECONDS * UINT64_C(1000000000), &report))
         fprintf(stderr, "weft: %zu processes would not end and were left behind\n", report.left);

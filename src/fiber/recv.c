@@ -18,6 +18,7 @@ static __attribute__((noinline)) int recv_until(struct worker *worker, struct pr
 
 /* 0: there is a message. */
 static int recv_wait(struct worker *worker, struct proc *proc, uint64_t deadline) {
+    fiber_may_wait(proc, "weft_recv");
     if (deadline != WEFT_FOREVER && !fiber_is_cancelled(proc))
         return deadline <= sys->now() ? WEFT_ETIMEDOUT : recv_until(worker, proc, deadline);
     do {
@@ -33,6 +34,81 @@ static inline int recv_got(weft_msg **message, struct mpsc_node *node, unsigned 
     return 0;
 }
 
+/* ---- by a process that has asked, or has received selectively --------------------------------------------------------- */
+
+struct match {
+    bool (*wants)(const weft_msg *message, void *arg); /* NULL: by tag */
+    void *arg;
+    uint64_t tag;
+};
+
+static bool match_wants(const struct match *match, struct mpsc_node *node) {
+    struct message *message = message_of(node);
+    return match->wants ? match->wants((const weft_msg *)message, match->arg) : message->tag == match->tag;
+}
+
+/* Looks through what was left for later, and not twice for the same tag (K2). */
+static struct mpsc_node *recv_saved(struct talk *talk, const struct match *match) {
+    bool again = !match->wants && talk->looked && talk->looked_tag == match->tag;
+    struct mpsc_node **link = again ? talk->looked : &talk->saved;
+    while (*link && !match_wants(match, *link))
+        link = &(*link)->next;
+    if (!match->wants) {
+        talk->looked = link;
+        talk->looked_tag = match->tag;
+    }
+    return *link ? talk_take(talk, link) : NULL;
+}
+
+/* Looks through the mailbox, and puts by what is not wanted. */
+static struct mpsc_node *recv_fresh(struct worker *worker, struct proc *proc, struct talk *talk, const struct match *match) {
+    struct mpsc_node *node;
+    while ((node = talk_next(&worker->actor, proc, talk)) && !match_wants(match, node)) {
+        bool all = talk->looked == talk->saved_end && talk->looked_tag == match->tag && !match->wants;
+        talk_save(talk, node);
+        if (all) talk->looked = talk->saved_end;
+    }
+    return node;
+}
+
+static int recv_selected(weft_msg **message, const struct match *match, uint64_t deadline, const char *call) {
+    struct worker *worker = fiber_worker(call);
+    struct proc *proc = worker->current;
+    struct talk *talk = &fiber_of(proc)->talk;
+    unsigned instance = worker->runtime->instance;
+    talk_begin(worker->runtime, proc, talk);
+    struct mpsc_node *node = recv_saved(talk, match);
+    while (!node && !(node = recv_fresh(worker, proc, talk, match))) {
+        int error = recv_wait(worker, proc, deadline);
+        if (error) return error;
+        worker = worker_here();
+    }
+    return recv_got(message, node, instance);
+}
+
+int weft_recv_tag(weft_msg **message, uint64_t tag, uint64_t deadline) {
+    return recv_selected(message, &(struct match){.tag = tag}, deadline, "weft_recv_tag");
+}
+
+int weft_recv_match(weft_msg **message, bool (*wants)(const weft_msg *message, void *arg), void *arg, uint64_t deadline) {
+    return recv_selected(message, &(struct match){.wants = wants, .arg = arg}, deadline, "weft_recv_match");
+}
+
+static __attribute__((noinline)) int recv_carefully(weft_msg **message, uint64_t deadline, struct worker *worker) {
+    struct proc *proc = worker->current;
+    struct talk *talk = &fiber_of(proc)->talk;
+    unsigned instance = worker->runtime->instance;
+    struct mpsc_node *node;
+    while (!(node = talk_pop(&worker->actor, proc, talk))) {
+        int error = recv_wait(worker, proc, deadline);
+        if (error) return error;
+        worker = worker_here();
+    }
+    return recv_got(message, node, instance);
+}
+
+/* ---- by any other ------------------------------------------------------------------------------------------------------ */
+
 FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct worker *worker);
 FIBER_HOME(weft_recv_home, weft_recv_slow);
 FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct worker *worker) {
@@ -44,14 +120,15 @@ FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct work
 
 __attribute__((flatten)) int weft_recv(weft_msg **message, uint64_t deadline) {
     struct worker *worker = fiber_worker("weft_recv");
+    if (__builtin_expect(worker->current->extras & PROC_TALKS, 0)) return recv_carefully(message, deadline, worker);
     struct mpsc_node *node = mpsc_pop(&worker->current->box);
     return node ? recv_got(message, node, worker->runtime->instance) : weft_recv_home(message, deadline, worker);
 }
 
 weft_pid weft_msg_from(const weft_msg *message) { return ((const struct message *)message)->from; }
 uint64_t weft_msg_tag(const weft_msg *message) { return ((const struct message *)message)->tag; }
-void *weft_msg_data(weft_msg *message) { return ((struct message *)message)->data; }
-size_t weft_msg_len(const weft_msg *message) { return ((const struct message *)message)->size; }
+void *weft_msg_data(weft_msg *message) { return message_payload((struct message *)message).data; }
+size_t weft_msg_len(const weft_msg *message) { return message_payload((struct message *)message).size; }
 
 void weft_msg_free(weft_msg *opaque) {
     struct worker *self = my_worker;

@@ -1,5 +1,5 @@
 /* From stack to stack. */
-#include "fiber/fiber.h"
+#include "fiber/marks.h"
 
 /* ---- the far side ------------------------------------------------------------------------------------------------- */
 
@@ -28,6 +28,7 @@ static inline struct worker *fiber_switch(struct worker *worker, struct fiber *f
         return ctx_switch(&from->ctx, &to->ctx, worker);
     }
     worker->claimed = next;
+    if (!ends && __builtin_expect(worker->left->extras & PROC_HOLDS, 0)) hold_check(worker, from, worker->left);
     annotate_before_switch(&from->annotate, &worker->loop->annotate, ends);
     return ctx_switch(&from->ctx, &worker->loop->ctx, worker);
 }
@@ -56,7 +57,7 @@ int fiber_step(void *self, const weft_event *events, size_t count_events, weft_o
     (void)self, (void)events, (void)count_events;
     struct worker *worker = out->worker;
     struct fiber *fiber = fiber_of(worker->current);
-    if (!fiber && !(fiber = fiber_new(&worker->actor, worker->current))) return WEFT_ENOSTACK;
+    if (!fiber && !(fiber = fiber_new(worker, worker->current))) return WEFT_ENOSTACK;
     struct loop *loop = worker->loop;
     annotate_before_switch(&loop->annotate, &fiber->annotate, false);
     worker = ctx_switch(&loop->ctx, &fiber->ctx, worker);
@@ -74,8 +75,18 @@ static __attribute__((noreturn)) void fiber_go(struct worker *worker, struct fib
     __builtin_unreachable();
 }
 
+static __attribute__((noinline, cold)) void fiber_farewell(struct worker *worker, struct fiber *fiber, struct proc *proc) {
+    if (proc->extras & PROC_HOLDS) hold_check(worker, fiber, proc);
+    if (proc->extras & PROC_TALKS) talk_end(&worker->actor, proc, &fiber->talk);
+    if (proc->extras & PROC_MEASURED) marks_end(worker->runtime, proc, fiber->stack, false);
+    if (proc->extras & PROC_PINNED) pin_drop(worker, proc);
+    fiber->pins = fiber->holds = 0;
+    proc->extras = 0;
+}
+
 static inline void fiber_end(struct worker *worker, struct fiber *fiber, int reason) {
     struct proc *proc = fiber->proc;
+    if (__builtin_expect(proc->extras, 0)) fiber_farewell(worker, fiber, proc);
     fiber->proc = NULL;
     fiber_start_of(proc)->fiber = NULL; /* so that closing it leaves the stack alone */
     worker->current = NULL;
@@ -102,6 +113,7 @@ void fiber_main(void *gift) {
         struct fiber_start *start = fiber_start_of(fiber->proc);
         *worker->loop->error_number = 0;
         start->entry(start->arg);
+        if (__builtin_expect(fiber->proc->extras & PROC_FAREWELL, 0)) cleanup_run(fiber->proc, true);
         worker = worker_here();
         fiber_end(worker, fiber, 0);
         struct proc *next = fiber_next(worker);

@@ -8,13 +8,16 @@
  *   wait_begin             whoever is going to wait
  *   wait_for               the same, once its address is everywhere it has to be
  *   wait_claim             anyone who can be sure that the wait is still there: under the lock of the list it is in
- *   wait_wake              whoever claimed it, afterwards, best with all locks dropped
+ *   wait_wake              whoever claimed it, soon afterwards, with all locks dropped; not to wait in between
  *
  *   W1  A wait is claimed at most once: by a waker, by its deadline or by the waiter itself, which was cancelled.
  *   W2  wait_for returns after the claim, and then nobody but lists of its own knows the wait: the waiter takes itself out of
  *       those where nobody found it, under their locks.
- *   W3  After wait_claim a waker of the same runtime does not touch the wait again, since it may be gone. Any other is waited for:
- *       the claim is marked BUSY until it has done with it. */
+ *   W3  A claim is marked BUSY until wait_wake, and the waiter does not go on before that mark is gone, whatever else woke it. So
+ *       from the claim on the waker may use what the waiter left with the wait (copy an element, say), and when the waiter goes on
+ *       the waker has dropped the lock that it claimed under: whoever waited for the last thing in an object may free the object.
+ *   W4  A waker of the same runtime takes the mark off first and wakes then: the process's block stays one. Any other wakes first,
+ *       since the waiter's runtime, or its thread, may be gone afterwards. */
 #ifndef WEFT_FIBER_WAIT_H
 #define WEFT_FIBER_WAIT_H
 
@@ -24,8 +27,8 @@
 enum {
     WAIT_PENDING = 0,
     /* 1 and up: why it was claimed, as the waker says. */
-    WAIT_LATE = 0x7ffffffe,      /* by its deadline */
-    WAIT_CANCELED = 0x7fffffff,  /* by the waiter itself */
+    WAIT_LATE = 0x7ffffffe,     /* by its deadline */
+    WAIT_CANCELED = 0x7fffffff, /* by the waiter itself */
 };
 #define WAIT_BUSY 0x80000000u
 
@@ -37,11 +40,10 @@ struct wait {
     struct alarm alarm;
 };
 
-/* For wait_wake, kept outside of the wait. */
+/* From a claim to the wake-up. */
 struct wake {
     struct wait *wait;
-    struct proc *proc;
-    struct runtime *runtime;
+    uint32_t why;
 };
 
 void wait_begin(struct wait *wait);
@@ -52,5 +54,8 @@ int wait_for(struct wait *wait, uint64_t deadline, const char *call);
 /* True: the wait is the caller's, who now has to wake the waiter. `why` is 1 or more. */
 bool wait_claim(struct wait *wait, uint32_t why, struct wake *wake);
 void wait_wake(const struct wake *wake);
+
+/* awake.c: somebody has something for the process to look at. */
+void wait_awake(struct runtime *runtime, struct worker *self, struct proc *proc);
 
 #endif

@@ -11,6 +11,7 @@
 #ifndef WEFT_MEM_POOL_H
 #define WEFT_MEM_POOL_H
 
+#include "ctx/annotate.h"
 #include "queue/lock.h"
 
 #include <stddef.h>
@@ -75,12 +76,24 @@ bool pool_refill(struct pool_cache *cache, unsigned class);
 /* The hot list is full. */
 void pool_spill(struct pool_cache *cache, unsigned class);
 
+/* Under the address sanitizer whoever touches a free block is reported, and so is who frees it twice. */
+static inline void pool_mark(void *block, unsigned class, bool is_free) {
+    (void)block, (void)class, (void)is_free;
+#if ANNOTATE_ADDRESS
+    enum { LINKS = sizeof(struct pool_block) + 8 }; /* and the length of a list in the depot */
+    unsigned char *rest = (unsigned char *)block + LINKS;
+    if (is_free) __asan_poison_memory_region(rest, pool_class_size(class) - LINKS);
+    else __asan_unpoison_memory_region(rest, pool_class_size(class) - LINKS);
+#endif
+}
+
 static inline void *pool_take(struct pool_cache *cache, unsigned class) {
     struct pool_list *hot = &cache->hot[class];
     if (__builtin_expect(!hot->first, 0) && !pool_refill(cache, class)) return NULL;
     struct pool_block *block = hot->first;
     hot->first = block->next;
     hot->count--;
+    pool_mark(block, class, false);
     return block;
 }
 
@@ -91,6 +104,7 @@ static inline void pool_give(struct pool_cache *cache, unsigned class, void *mem
     block->next = hot->first;
     hot->first = block;
     hot->count++;
+    pool_mark(block, class, true);
 }
 
 #endif

@@ -7,18 +7,18 @@
 #include <errno.h>
 #include <string.h>
 
-enum { STACK_ARENA = 64 << 20, STACK_ARENA_DOUBLINGS = 4 }; /* bytes of a class's first arena; each next is twice as large */
+/* Bytes of a class's first arena; each next is twice as large, so many times. */
+enum { STACK_ARENA = 64 << 20, STACK_ARENA_DOUBLINGS = 4 };
 
 struct stack_arena {
     struct stack_arena *next, *next_in_class;
     unsigned char *base;
     size_t page, stride, guard;
-    uint32_t slots, class;
-    uint32_t free_count; /* under the class's lock, as the free bits are */
-    uint32_t words;      /* of each of the bit sets */
+    uint32_t slots, class, words; /* words of each of the bit sets */
+    uint32_t free_count;          /* under the class's lock, as the free bits are */
     uint64_t *free;
-    uint64_t *cooling;   /* the trimmer's */
-    atom_u64 *guarded;   /* set by whoever has the slot */
+    uint64_t *cooling; /* the trimmer's */
+    atom_u64 *guarded; /* set by whoever has the slot */
 };
 
 static size_t arena_record(uint32_t words) { return sizeof(struct stack_arena) + 3 * (size_t)words * sizeof(uint64_t); }
@@ -41,6 +41,7 @@ void stacks_destroy(struct stacks *stacks) {
     struct stack_arena *arena = atom_load_rlx(&stacks->all); /* rlx: the others are gone, see the header */
     while (arena) {
         struct stack_arena *next = arena->next;
+        annotate_forget(arena->base, arena_bytes(arena));
         sys->vm_unmap(arena->base, arena_bytes(arena));
         sys->free(arena, arena_record(arena->words));
         arena = next;
@@ -48,9 +49,11 @@ void stacks_destroy(struct stacks *stacks) {
     atom_store_rlx(&stacks->all, NULL);
 }
 
-/* ---- slots ------------------------------------------------------------------------------------------------------------------ */
+/* ---- slots ------------------------------------------------------------------------------------------------------- */
 
-static unsigned char *slot_base(const struct stack_arena *arena, uint32_t slot) { return arena->base + slot * arena->stride; }
+static unsigned char *slot_base(const struct stack_arena *arena, uint32_t slot) {
+    return arena->base + slot * arena->stride;
+}
 
 static struct stack *slot_stack(const struct stack_arena *arena, uint32_t slot) {
     unsigned char *end = slot_base(arena, slot) + arena->stride;
@@ -61,12 +64,12 @@ static uint32_t stack_slot(const struct stack *stack) {
     return (uint32_t)((size_t)((const unsigned char *)stack - stack->arena->base) / stack->arena->stride);
 }
 
-/* At the lower end of the uppermost page, which is touched anyway: a tenant that goes deeper writes over it, but for the odd one that leaves
- * a hole in a frame just there. So the common stack, which stays within its page, goes to the depot without a system call. */
+/* At the lower end of the uppermost page, which is touched anyway: a tenant that goes deeper writes over it, but for
+ * the odd one that leaves a hole in a frame just there. So the common stack, which stays within its page, goes to
+ * the depot without a system call. */
 static uint64_t *stack_canary(struct stack *stack) {
     return (uint64_t *)((uintptr_t)stack & ~(stack->arena->page - 1));
 }
-
 static uint64_t canary_of(const struct stack *stack) { return (uintptr_t)stack ^ UINT64_C(0x9e3779b97f4a7c15); }
 
 /* A tenant that ended in the middle of its calls has left marks of the address sanitizer here. */
@@ -79,7 +82,8 @@ __attribute__((no_sanitize("address"))) static void canary_set(struct stack *sta
     *stack_canary(stack) = canary_of(stack);
 }
 
-/* Drops what is more than `keep` bytes below the slot's end. An error leaves the pages where they are: nothing else depends on it. */
+/* Drops what is more than `keep` bytes below the slot's end. An error leaves the pages where they are: nothing else
+ * depends on it. */
 static void stack_drop(struct stack *stack, size_t keep) {
     unsigned char *end = slot_base(stack->arena, stack_slot(stack)) + stack->arena->stride - keep;
     if (end > stack->low) (void)sys->vm_advise(stack->low, (size_t)(end - stack->low), SYS_VM_DROP);
@@ -111,6 +115,20 @@ static bool slot_guard(struct stacks *stacks, struct stack_arena *arena, uint32_
     return done;
 }
 
+/* All guards of a new range in one system call, for half the price. Where that cannot be, it is tried once only;
+ * slot_guard does it one by one, and is the judge. */
+static void range_guard(struct stacks *stacks, const struct stack_range *range) {
+    uint32_t count = range->end - range->next;
+    uint64_t bits = (~UINT64_C(0) >> (64 - count)) << range->next % 64;
+    atom_u64 *guarded = &range->arena->guarded[range->next / 64]; /* a range does not cross words */
+    /* rlx: as in slot_guard. */
+    if (atom_load_rlx(&stacks->one_by_one) || (atom_load_rlx(guarded) & bits) == bits) return;
+    if (sys->vm_guards(slot_base(range->arena, range->next), stacks->guard, range->arena->stride, count) == 0)
+        atom_or_rlx(guarded, bits);
+    else
+        atom_store_rlx(&stacks->one_by_one, true);
+}
+
 /* Makes a stack of the range's next slot; NULL when it gets no guard. */
 static struct stack *range_cut(struct stacks *stacks, struct stack_range *range) {
     struct stack_arena *arena = range->arena;
@@ -126,7 +144,7 @@ static struct stack *range_cut(struct stacks *stacks, struct stack_range *range)
     return stack;
 }
 
-/* ---- arenas: under the class's lock ------------------------------------------------------------------------------------------ */
+/* ---- arenas: under the class's lock ------------------------------------------------------------------------------ */
 
 /* S4: made first, then seen. */
 static void arena_publish(struct stacks *stacks, struct stack_class *class, struct stack_arena *arena) {
@@ -164,10 +182,10 @@ static struct stack_arena *arena_make(struct stacks *stacks, unsigned c) {
     /* Refused where the kernel has no huge pages: as well. */
     (void)sys->vm_advise(base, slots * class->stride, SYS_VM_SMALL);
     uint64_t *bits = (uint64_t *)(arena + 1);
-    *arena = (struct stack_arena){.base = base, .stride = class->stride, .guard = stacks->guard, .page = stacks->page,
-                                  .slots = slots, .class = c,
-                                  .free_count = slots, .words = words, .free = bits, .cooling = bits + words,
-                                  .guarded = (atom_u64 *)(bits + 2 * words)};
+    arena->base = base, arena->slots = arena->free_count = slots, arena->class = c;
+    arena->stride = class->stride, arena->guard = stacks->guard, arena->page = stacks->page;
+    arena->words = words, arena->free = bits, arena->cooling = bits + words;
+    arena->guarded = (atom_u64 *)(bits + 2 * words);
     for (uint32_t slot = 0; slot < slots; slot++)
         arena->free[slot / 64] |= UINT64_C(1) << slot % 64;
     arena_publish(stacks, class, arena);
@@ -182,6 +200,8 @@ static struct stack_range arena_take(struct stack_arena *arena) {
     uint32_t first = (uint32_t)__builtin_ctzll(arena->free[word]), run = 0;
     while (run < STACK_RANGE && first + run < 64 && arena->free[word] >> (first + run) & 1)
         arena->free[word] &= ~(UINT64_C(1) << (first + run++));
+    WEFT_ENSURE(run <= arena->free_count, "arena %p: %u slots free, says its count: %u", (void *)arena, run,
+                arena->free_count);
     arena->free_count -= run;
     return (struct stack_range){arena, word * 64 + first, word * 64 + first + run};
 }
@@ -207,7 +227,7 @@ static void range_return(struct stacks *stacks, unsigned c, struct stack_range *
     lock_drop(&stacks->class[c].lock);
 }
 
-/* ---- the depot and the caches ------------------------------------------------------------------------------------------------ */
+/* ---- the depot and the caches ------------------------------------------------------------------------------------ */
 
 static struct stack_list list_empty(unsigned class) { return (struct stack_list){NULL, stack_batch(class)}; }
 
@@ -257,7 +277,10 @@ __attribute__((noinline, cold)) struct stack *stack_take_slow(struct stack_cache
         return list.first;
     }
     struct stack_range *range = &cache->range[c];
-    if (range->next == range->end && !range_refill(cache->stacks, c, range)) return NULL;
+    if (range->next == range->end) {
+        if (!range_refill(cache->stacks, c, range)) return NULL;
+        range_guard(cache->stacks, range);
+    }
     return range_cut(cache->stacks, range);
 }
 
@@ -276,7 +299,7 @@ void stack_cache_flush(struct stack_cache *cache) {
     }
 }
 
-/* ---- giving memory back ------------------------------------------------------------------------------------------------------ */
+/* ---- giving memory back ------------------------------------------------------------------------------------------ */
 
 /* The oldest lists: those that nobody needed since the last trim, or all. */
 static struct stack *trim_pick(struct stack_class *class, bool all) {
@@ -343,13 +366,14 @@ size_t stacks_trim(struct stacks *stacks, bool all) {
     return trimmed;
 }
 
-/* ---- looking ------------------------------------------------------------------------------------------------------------------ */
+/* ---- looking ----------------------------------------------------------------------------------------------------- */
 
 void stack_clear(struct stack *stack) { stack_drop(stack, stack->arena->page); }
 
 size_t stack_high_water(struct stack *stack) {
     enum { AT_ONCE = 256 };
-    unsigned char pages[AT_ONCE], *low = stack->low, *top = (unsigned char *)stack_canary(stack); /* that page is there */
+    unsigned char pages[AT_ONCE], *low = stack->low;
+    unsigned char *top = (unsigned char *)stack_canary(stack); /* from here on it is touched anyway */
     size_t page = stack->arena->page;
     while (low < top) {
         size_t count = (size_t)(top - low) / page;
@@ -362,8 +386,8 @@ size_t stack_high_water(struct stack *stack) {
 }
 
 enum stack_part stacks_find(struct stacks *stacks, const void *address, struct stack_place *place) {
-    /* acq: pairs with the store in arena_publish; the rest of the list was published by earlier ones, each having read the one before
-     * under the lock. */
+    /* acq: pairs with the store in arena_publish; the rest of the list was published by earlier ones, each having
+     * read the one before under the lock. */
     for (struct stack_arena *arena = atom_load_acq(&stacks->all); arena; arena = arena->next) {
         size_t offset = (uintptr_t)address - (uintptr_t)arena->base; /* huge for lower addresses */
         if (offset >= arena_bytes(arena)) continue;

@@ -3,26 +3,30 @@
  *   operation                            who may call
  *   stacks_init, stacks_destroy          one thread, while nobody uses them
  *   stack_cache_init, stack_cache_flush  the cache's own thread
- *   stack_take, stack_give               the cache's own thread; any cache may give back what another took; not from that stack
+ *   stack_take, stack_give               the cache's own thread, not on that stack; any cache may give back what
+ *                                        another took
  *   stack_clear, stack_high_water        whoever has the stack
  *   stacks_trim                          any thread
  *   stacks_find                          anywhere, in a signal handler too
  *
- * Arenas of many stacks of one size are mapped as a whole and cut into slots: a guard, then the usable bytes, at whose upper end lies
- * the `struct stack` itself. So a stack costs no memory beside its own touched pages, but two bits in its arena.
+ * Arenas of many stacks of one size are mapped as a whole and cut into slots: a guard, then the usable bytes, at
+ * whose upper end lies the `struct stack` itself. So a stack costs no memory beside its own touched pages, but
+ * three bits in its arena.
  *
  *     low addresses   | guard | low ........................ grows down | struct stack | colour |   high addresses
  *
- * A stack is *fresh* until it is first taken; then *taken*; *warm* while it is free in a cache or in the depot, with the pages that
- * its last tenant touched (no more than STACK_KEEP of them in the depot); *cold* when its memory went back to the system: then only a
- * bit of its arena tells of it. Caches work as those of mem/pool: two lists a size, whole lists move to and from the depot.
+ * A stack is *fresh* until it is first taken; then *taken*; *warm* while it is free in a cache or in the depot, with
+ * the pages that its last tenant touched (no more than STACK_KEEP of them in the depot); *cold* when its memory went
+ * back to the system: then only a bit of its arena tells of it. Caches work as those of mem/pool: two lists a size,
+ * whole lists move to and from the depot.
  *
- * S1  A slot is free in one place: in its arena's `free` bits, in one cache's range, in one list, or not at all (taken).
+ * S1  A slot is free in one place: in its arena's `free` bits, in one cache's range, in one list, or not at all
+ *     (taken).
  * S2  `free` bits, ranges in the making and lists of the depot are under the class's lock.
- * S3  A stack is handed out with its guard in place: installed at first use, kept until the arena is unmapped. No guard to be had: no
- *     stack (NULL), never one without.
- * S4  The arenas of `all` are only ever added to, fully made before they are seen, and live until stacks_destroy: whoever
- *     follows the list, even in a signal handler, finds whole ones. */
+ * S3  A stack is handed out with its guard in place: installed before first use, kept until the arena is unmapped. No
+ *     guard to be had: no stack (NULL), never one without.
+ * S4  The arenas of `all` are only ever added to, fully made before they are seen, and live until stacks_destroy:
+ *     whoever follows the list, even in a signal handler, finds whole ones. */
 #ifndef WEFT_MEM_STACK_H
 #define WEFT_MEM_STACK_H
 
@@ -39,17 +43,19 @@ enum {
     STACK_KEEP = 16 << 10,  /* what a stack keeps of its memory in the depot, from the top */
     STACK_BATCH = 32,       /* stacks in a list, for classes up to 64 KiB; fewer of the larger */
     STACK_RANGE = 16,       /* fresh or cold slots that a cache takes at a time */
-    /* Where the kernel has no MADV_GUARD_INSTALL, a guard costs two mappings of the 65,530 that a program may have by default. */
+    /* Where the kernel has no MADV_GUARD_INSTALL, a guard costs two mappings of the 65,530 that a program may have
+     * by default. */
     STACK_DENIED_MOST = 30000,
-    /* Stacks begin at different lines of their page, so that the hot ends of many do not fight for the same sets of the cache: going
-     * round 64 stacks takes 5 ns a switch instead of 8. At most half of the first page is given away. */
+    /* Stacks begin at different lines of their page, so that the hot ends of many do not fight for the same sets of
+     * the cache: going round 64 stacks takes 5 ns a switch instead of 8. At most half of the first page is given
+     * away. */
     STACK_COLOURS = 16,
     STACK_COLOUR = 128,
 };
 
 struct stack {
     _Alignas(64) struct stack *next; /* in a list of free ones */
-    struct stack *next_list;         /* in the head of a list in the depot: the next list, and how much room is in this one */
+    struct stack *next_list; /* in the head of a list in the depot: the next list, and how much room is in this one */
     uint32_t room;
     /* Set when it is cut. */
     uint32_t class;
@@ -71,8 +77,8 @@ struct stack_range {
 struct stack_class {
     struct lock lock;
     struct stack *lists;
-    atom_u32 count; /* lists; changed under the lock */
-    uint32_t least; /* the smallest count since the last trim: so many were not needed */
+    atom_u32 count;             /* lists; changed under the lock */
+    uint32_t least;             /* the smallest count since the last trim: so many were not needed */
     struct stack_arena *arenas; /* newest first */
     uint32_t arena_count;
     size_t stride; /* guard and usable bytes; set once */
@@ -83,8 +89,9 @@ struct stacks {
     struct stack_class class[STACK_CLASSES];
     ATOM_PTR(struct stack_arena) all;
     struct lock all_lock, trim_lock;
-    atom_bool denies;  /* guards are made by SYS_VM_DENY */
-    atom_u32 denied;   /* so many */
+    atom_bool one_by_one; /* the kernel does not install many guards at once */
+    atom_bool denies;     /* guards are made by SYS_VM_DENY */
+    atom_u32 denied;      /* so many */
 };
 
 struct stack_cache {
@@ -110,7 +117,9 @@ static inline unsigned stack_class_of(size_t size) {
 static inline size_t stack_class_size(unsigned class) { return (size_t)STACK_LEAST << class; }
 
 /* Lists of larger stacks are shorter: what a cache holds back is bounded in bytes. */
-static inline uint32_t stack_batch(unsigned class) { return class <= 2 ? STACK_BATCH : class < 6 ? STACK_BATCH >> (class - 2) : 2; }
+static inline uint32_t stack_batch(unsigned class) {
+    return class <= 2 ? STACK_BATCH : class < 6 ? STACK_BATCH >> (class - 2) : 2;
+}
 
 /* A new stack grows down from here; aligned to 64 bytes. */
 static inline void *stack_top(struct stack *stack) { return stack; }
@@ -140,12 +149,12 @@ static inline void stack_give(struct stack_cache *cache, struct stack *stack) {
 /* Lets go of all pages but the uppermost. After that the high-water mark is that of one tenant. */
 void stack_clear(struct stack *stack);
 
-/* How deep the stack was ever used since it was fresh, cold or cleared, in whole pages, from the top: at least that much by one of its
- * tenants. Asks the kernel (1 us); touches nothing. */
+/* How deep the stack was ever used since it was fresh, cold or cleared, in whole pages, from the top: at least that
+ * much by one of its tenants. Asks the kernel (1 us); touches nothing. */
 size_t stack_high_water(struct stack *stack);
 
-/* Gives memory back to the system: of the stacks that lay in the depot ever since the last trim, or of all there. Somebody calls it every
- * second or so; returns how many stacks went cold. */
+/* Gives memory back to the system: of the stacks that lay in the depot ever since the last trim, or of all there.
+ * Somebody calls it every second or so; returns how many stacks went cold. */
 size_t stacks_trim(struct stacks *stacks, bool all);
 
 enum stack_part { STACK_NOT_OURS, STACK_USABLE, STACK_IN_GUARD };

@@ -17,19 +17,58 @@ struct message {
         weft_pid from; /* WEFT_MESSAGE */
         int64_t error; /* WEFT_COMPLETION */
     };
-    uint32_t size;
-    uint8_t type;  /* enum weft_event_type */
-    uint8_t class; /* of the pool; POOL_CLASSES: from sys->alloc */
+    uint32_t size; /* of all that is behind this header */
+    uint8_t type;  /* enum weft_event_type or enum message_type; not WEFT_MESSAGE: ask message_payload where the payload is */
+    uint8_t class; /* of the pool, or enum message_class */
     uint8_t instance; /* of the runtime whose pool it is from; set when a process receives it to keep */
     uint8_t unused;
     unsigned char data[];
 };
 _Static_assert(sizeof(struct message) == 32, "small messages fit the smallest block");
 
+/* Types that a step process is not told of as such. */
+enum message_type {
+    MESSAGE_REPLY = 0x10, /* as a WEFT_REQUEST: begins with a struct message_head */
+    MESSAGE_MOVED = 0x11, /* data is a struct message_moved */
+};
+enum message_class {
+    MESSAGE_LARGE = POOL_CLASSES, /* from sys->alloc */
+    MESSAGE_SHELL,                /* of the smallest class, around a buffer that is released with it */
+};
+
+/* Before the payload of requests and replies. */
+struct message_head {
+    uint64_t reference; /* the request's own, among those of its sender */
+    uint64_t unused;    /* so that payloads are aligned alike */
+};
+
+struct message_moved {
+    void *buffer;
+    size_t size;
+    void (*release)(void *buffer); /* NULL: not to be released */
+};
+_Static_assert(sizeof(struct message) + sizeof(struct message_moved) <= POOL_LEAST, "a shell is the smallest block");
+
 static inline struct message *message_of(struct mpsc_node *node) { return (struct message *)node; }
+static inline struct message_head *message_head(struct message *message) { return (struct message_head *)message->data; }
+static inline struct message_moved *message_moved(struct message *message) { return (struct message_moved *)message->data; }
 
 struct message *message_new_large(size_t size);
-void message_free_large(struct message *message);
+/* Of those that are not of the pool as they are. */
+void message_free_other(struct pool_cache *cache, struct message *message);
+/* A shell around a buffer, which it releases when it is freed; NULL when there is no memory. */
+struct message *message_new_moved(struct pool_cache *cache, void *buffer, size_t size, void (*release)(void *buffer));
+
+/* What the receiver sees. */
+struct message_payload {
+    void *data;
+    size_t size;
+};
+struct message_payload message_payload_other(struct message *message);
+static inline struct message_payload message_payload(struct message *message) {
+    if (__builtin_expect(message->type != WEFT_MESSAGE, 0)) return message_payload_other(message);
+    return (struct message_payload){message->data, message->size};
+}
 
 /* With room for `size` bytes, tag, from and type not set; NULL when there is no memory. */
 static inline struct message *message_new(struct pool_cache *cache, size_t size) {
@@ -43,8 +82,8 @@ static inline struct message *message_new(struct pool_cache *cache, size_t size)
 }
 
 static inline void message_free(struct pool_cache *cache, struct message *message) {
-    if (__builtin_expect(message->class == POOL_CLASSES, 0))
-        message_free_large(message);
+    if (__builtin_expect(message->class >= POOL_CLASSES, 0))
+        message_free_other(cache, message);
     else
         pool_give(cache, message->class, message);
 }

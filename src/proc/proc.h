@@ -13,6 +13,16 @@
 
 enum { PROC_INLINE_STATE = 32 };
 
+/* What a stackful process has made use of, so that those who have not do not pay. */
+enum {
+    PROC_TALKS = 1,    /* its messages may lie elsewhere than in its mailbox, and some there are not for it: fiber/talk.h */
+    PROC_FAREWELL = 2, /* something is to be done when it ends: fiber/cleanup.h */
+    PROC_TASKS = 4,    /* it is in a fork/join region: fork/tasks.c */
+    PROC_PINNED = 8,   /* to its worker: fiber/pin.c */
+    PROC_MEASURED = 16, /* how deep it uses its stack is asked at its end: fiber/marks.h */
+    PROC_HOLDS = 32,   /* a mutex of the C library: fiber/hold.c */
+};
+
 struct proc {
     /* Anyone. */
     struct state state;
@@ -26,13 +36,17 @@ struct proc {
     struct weft_context *context;
 
     /* Policy `line`: see queue/line.h. For a block that is free or being freed, node.next links it to others such. */
-    struct line_node node;
+    union {
+        struct line_node node;
+        struct mpsc_node guest; /* of a pinned process, which is never in a line: in its worker's inbox */
+    };
 
     /* Whoever runs the process. */
     bool cancel_told;
     uint8_t waits; /* enum weft_status it waits with; WEFT_CONTINUE: it is due a step even without events */
     bool stackful;        /* fiber/ */
     uint8_t stack_class;
+    uint8_t extras; /* PROC_TALKS, PROC_FAREWELL; none when it is born */
 
     _Alignas(8) unsigned char inline_state[PROC_INLINE_STATE];
 };

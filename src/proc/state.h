@@ -20,7 +20,8 @@
  *
  *   operation                                            who may call
  *   state_init, state_revive                             the slot's keeper
- *   state_yield, state_park, state_complete              the thread that runs the process, once its registers are saved
+ *   state_pin, state_unpin                               the process itself, while it runs
+ *   state_requeue (state_yield), _park, _complete        the thread that runs the process, once its registers are saved
  *                                                        and its stack is no longer in use ("commit after the switch")
  *   state_claim, state_claim_any                         any worker
  *   state_wake, state_wake_to_run                        anyone who can keep the block from being freed meanwhile
@@ -46,8 +47,11 @@
  * steps to READY, an entry that lay in a queue all that time may claim the process in place of the current entry, which
  * then is the stale one: the order in the queue suffers, S1 and S2's "one claim" do not.
  *
- * The word: bits 0-2 state, 3 NOTIFIED, 4-47 kept as they are by every transition, 48-63 ticket: at the top, where it comes round by
- * itself. */
+ * S7  HOME, if not 0, is one more than the number of the only worker that may run the process (fiber/pin.c). A claim by an entry
+ *     fails then, and a hand-off is a wake: the process is claimed by that worker alone, out of its inbox (state_claim_any).
+ *
+ * The word: bits 0-2 state, 3 NOTIFIED, 4-15 HOME, 16-47 kept as they are by every transition, 48-63 ticket: at the top, where it
+ * comes round by itself. */
 #ifndef WEFT_PROC_STATE_H
 #define WEFT_PROC_STATE_H
 
@@ -73,11 +77,14 @@ enum state_verdict {
 
 struct state_next {
     uint16_t ticket; /* valid with STATE_ENQUEUE */
+    uint16_t home;   /* likewise: HOME of the word that was made READY; later the process may run again, and change it */
     uint8_t verdict; /* enum state_verdict */
 };
 
 #define STATE_MASK UINT64_C(7)
 #define STATE_NOTIFIED UINT64_C(8)
+#define STATE_HOME_SHIFT 4
+#define STATE_HOME (UINT64_C(0xfff) << STATE_HOME_SHIFT)
 #define STATE_TICKET_SHIFT 48
 
 #if WEFT_CHECK
@@ -91,6 +98,8 @@ static inline uint16_t state_ticket(uint64_t word) { return (uint16_t)(word >> S
 
 /* The name of a state, for messages. */
 const char *state_text(enum state_name name);
+/* Whose state it is, for messages: set by whoever gives out PIDs, NULL until then. */
+extern uint64_t (*state_pid)(const struct state *state);
 /* Panics: `operation` met the state that `word` holds. */
 void state_illegal(const struct state *state, const char *operation, uint64_t word, enum state_name wanted)
     __attribute__((noreturn, cold));
@@ -112,7 +121,7 @@ static inline void state_expect(const struct state *state, const char *operation
 #endif
 }
 static inline struct state_next state_enqueue(uint64_t word) {
-    return (struct state_next){state_ticket(word), STATE_ENQUEUE};
+    return (struct state_next){state_ticket(word), (uint16_t)((word & STATE_HOME) >> STATE_HOME_SHIFT), STATE_ENQUEUE};
 }
 
 /* ---- The slot's keeper --------------------------------------------------------------------------------------- */
@@ -134,11 +143,11 @@ static inline void state_init_complete(struct state *state) {
 
 /* The block of a process that has ended serves the next one. Stale entries and late wakers of the former tenant may
  * still look at it: the ticket goes on where it was. */
-static inline uint16_t state_revive(struct state *state) {
+static inline uint16_t state_revive_asked(struct state *state, uint32_t asked) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: nobody but the keeper moves it on from COMPLETE */
     state_expect(state, "state_revive", word, STATE_COMPLETE);
     word = state_made_ready(word);
-    atom_store_rlx(&state->asked, 0); /* rlx: published with the word */
+    atom_store_rlx(&state->asked, asked); /* rlx: published with the word */
     /* rel: pairs with the acq of a claim; a stale entry whose ticket has come round may claim before the new entry is
      * pushed, and must find the block ready made. A plain store because no waker writes a COMPLETE word (S3's chain
      * starts afresh). */
@@ -146,36 +155,42 @@ static inline uint16_t state_revive(struct state *state) {
     return state_ticket(word);
 }
 
+static inline uint16_t state_revive(struct state *state) { return state_revive_asked(state, 0); }
+
 /* ---- The thread that runs the process ------------------------------------------------------------------------ */
 
-/* RUNNING -> READY: lets others have a turn. Returns the ticket for the entry that the caller must make. A NOTIFIED is
- * taken along: the process will run again anyway. For every machine: */
-static inline uint16_t state_yield_any(struct state *state) {
+/* RUNNING -> READY: lets others have a turn. Tells what entry the caller must make. A NOTIFIED is taken along: the process will run
+ * again anyway. For every machine: */
+static inline struct state_next state_requeue_any(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: while RUNNING, others change NOTIFIED only */
     state_expect(state, "state_yield", word, STATE_RUNNING);
     word = state_made_ready(word);
     /* rel: pairs with the acq of the claim (S1). A swap and not a store: S3. */
     atom_swap_rel(&state->word, word);
-    return state_ticket(word);
+    return state_enqueue(word);
 }
 /* The same by a plain store, for machines whose cores see all stores in one order (x86): a NOTIFIED that the store
  * erases was written before it, so what its waker delivered is visible to whoever claims after it. Where that is not
  * so, the claim may come too early to see it (scenario state_yield_store). */
-static inline uint16_t state_yield_tso(struct state *state) {
+static inline struct state_next state_requeue_tso(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: as above */
     state_expect(state, "state_yield", word, STATE_RUNNING);
     word = state_made_ready(word);
     /* rel: pairs with the acq of the claim (S1). */
     atom_store_rel(&state->word, word);
-    return state_ticket(word);
+    return state_enqueue(word);
 }
-static inline uint16_t state_yield(struct state *state) {
+static inline struct state_next state_requeue(struct state *state) {
 #if defined(__x86_64__) && !WEFT_CHECK
-    return state_yield_tso(state);
+    return state_requeue_tso(state);
 #else
-    return state_yield_any(state);
+    return state_requeue_any(state);
 #endif
 }
+/* For a process that is not pinned: the ticket alone. */
+static inline uint16_t state_yield_any(struct state *state) { return state_requeue_any(state).ticket; }
+static inline uint16_t state_yield_tso(struct state *state) { return state_requeue_tso(state).ticket; }
+static inline uint16_t state_yield(struct state *state) { return state_requeue(state).ticket; }
 
 /* RUNNING -> `name` (IDLE or BLOCKED): STATE_NOTHING. If a wake came since the process was claimed, RUNNING -> READY:
  * STATE_ENQUEUE. */
@@ -186,7 +201,7 @@ static inline struct state_next state_park(struct state *state, enum state_name 
     /* rel: pairs with the acq of the claim (S1); a wake between the two continues the release sequence. A failure
      * means that NOTIFIED was set; the swap below reads again. */
     if (!(word & STATE_NOTIFIED) && atom_cas_rel_rlx(&state->word, &word, state_with(word, name)))
-        return (struct state_next){0, STATE_NOTHING};
+        return (struct state_next){.verdict = STATE_NOTHING};
     word = state_made_ready(word);
     /* rel: as above. Only wakers write now, and they change nothing more. */
     atom_swap_rel(&state->word, word);
@@ -207,7 +222,7 @@ static inline bool state_complete(struct state *state) {
 /* READY -> RUNNING if the entry's ticket is the current one. False: the entry is stale, forget it. */
 static inline bool state_claim(struct state *state, uint16_t ticket) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: the compare-and-swap decides; a stale entry ends here */
-    while (state_of(word) == STATE_READY && state_ticket(word) == ticket)
+    while ((word & (STATE_MASK | STATE_HOME)) == STATE_READY && state_ticket(word) == ticket) /* S7 */
         /* acq: pairs with the rel that made it READY or parked it (S1) and with the wakers' (S3). */
         if (atom_cas_acq_rlx(&state->word, &word, state_with(word, STATE_RUNNING))) return true;
     return false;
@@ -235,32 +250,47 @@ static inline struct state_next state_wake(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: the compare-and-swap decides; COMPLETE is final */
     for (;;) {
         enum state_name name = state_of(word);
-        if (name == STATE_COMPLETE) return (struct state_next){0, STATE_DEAD};
+        if (name == STATE_COMPLETE) return (struct state_next){.verdict = STATE_DEAD};
         bool asleep = name == STATE_IDLE || name == STATE_BLOCKED;
         uint64_t next = asleep ? state_made_ready(word) : name == STATE_RUNNING ? word | STATE_NOTIFIED : word;
         /* rel: pairs with the acq of the claim that follows (S3) and of state_complete (S5). */
         if (!atom_cas_rel_rlx(&state->word, &word, next)) continue;
-        return asleep ? state_enqueue(next) : (struct state_next){0, STATE_NOTHING};
+        return asleep ? state_enqueue(next) : (struct state_next){.verdict = STATE_NOTHING};
     }
 }
 
 /* Hand-off: the caller wants to run the process itself, now. IDLE, BLOCKED, READY -> RUNNING: STATE_RUN, the caller has
- * claimed it (an entry it had in a queue is stale). RUNNING gets NOTIFIED: STATE_NOTHING. COMPLETE: STATE_DEAD. */
+ * claimed it (an entry it had in a queue is stale). RUNNING gets NOTIFIED: STATE_NOTHING. COMPLETE: STATE_DEAD. One that is pinned
+ * is only woken (S7). */
 static inline struct state_next state_wake_to_run(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_wake */
     for (;;) {
         enum state_name name = state_of(word);
-        if (name == STATE_COMPLETE) return (struct state_next){0, STATE_DEAD};
+        if (name == STATE_COMPLETE) return (struct state_next){.verdict = STATE_DEAD};
+        if (__builtin_expect(word & STATE_HOME, 0)) return state_wake(state);
         if (name == STATE_RUNNING) {
             /* rel: as in state_wake. */
             if (atom_cas_rel_rlx(&state->word, &word, word | STATE_NOTIFIED))
-                return (struct state_next){0, STATE_NOTHING};
+                return (struct state_next){.verdict = STATE_NOTHING};
         } else {
             /* acq: as in state_claim. No rel: what the caller delivered it will itself find. */
             if (atom_cas_acq_rlx(&state->word, &word, state_with(word, STATE_RUNNING)))
-                return (struct state_next){0, STATE_RUN};
+                return (struct state_next){.verdict = STATE_RUN};
         }
     }
+}
+
+/* ---- Pinned processes ----------------------------------------------------------------------------------------- */
+
+/* rlx, all: whoever makes the process READY does so by changing this very word, and so knows. An or, and not a store: S3. */
+static inline void state_pin(struct state *state, unsigned home) {
+    WEFT_ASSERT(home > 0 && home <= STATE_HOME >> STATE_HOME_SHIFT, "a home with number %u", home);
+    atom_or_rlx(&state->word, (uint64_t)home << STATE_HOME_SHIFT);
+}
+static inline void state_unpin(struct state *state) { atom_and_rlx(&state->word, ~STATE_HOME); }
+/* 0: it may run anywhere. For whoever runs it or has just made it READY. */
+static inline unsigned state_home(struct state *state) {
+    return (unsigned)((atom_load_rlx(&state->word) & STATE_HOME) >> STATE_HOME_SHIFT);
 }
 
 /* ---- Cancel and preempt: requests in a word of their own ------------------------------------------------------ */

@@ -33,7 +33,7 @@ __attribute__((noinline)) int idle_rouse(struct idle *idle) {
     if (atom_load_rlx(&idle->searching) != 0) return IDLE_NOBODY;
     uint32_t words = atom_load_rlx(&idle->words); /* rlx: see idle_resize */
     for (unsigned i = 0; i < words; i++) {
-        uint64_t seen = atom_load_sc(&idle->sleeping[i]); /* sc: for idle_found, see there */
+        uint64_t seen = atom_load_rlx(&idle->sleeping[i]); /* rlx: behind fence B of both callers */
         while (seen) {
             uint64_t lowest = seen & -seen;
             seen = atom_and_acq(&idle->sleeping[i], ~lowest); /* acq: pairs with the rel in idle_enter (I5) */
@@ -65,7 +65,7 @@ bool idle_search(struct idle *idle) {
 }
 
 int idle_found(struct idle *idle) {
-    /* sc, with the load of the bits in idle_rouse: the count goes down before this worker looks for sleepers. A
+    /* sc, with the fence below: the count goes down before this worker looks for sleepers. A
      * bringer that still saw the count relies on it, and a worker that went to sleep before the bringer came must be
      * seen here; the light fence would not do, because it only orders against the sleeper's heavy one, and this is
      * between bringer and finder. */

@@ -1,18 +1,36 @@
 #include "sched/alarm.h"
 
+/* Nanoseconds; powers of two times the least. */
+enum { ALARM_REST_LEAST = 16000, ALARM_REST_FEW = 64000, ALARM_REST_MOST = 1024000, ALARM_MANY = 8 };
+
 bool alarms_run(struct worker *self, struct worker *of) {
     uint64_t next = timers_next(&of->timers);
     if (next == SYS_FOREVER) return false;
     uint64_t now = sys->now();
     if (now < next) return false;
-    bool some = false;
+    uint32_t rung = 0;
     for (struct timer *due; (due = timers_run(&of->timers, now)) != NULL;)
-        for (some = true; due;) {
+        for (; due; rung++) {
             struct timer *after = due->next; /* before it rings: then it is its owner's */
             struct alarm *alarm = (struct alarm *)((unsigned char *)due - offsetof(struct alarm, timer));
+            /* Of the next, only the timer has been touched lately. */
+            if (after) __builtin_prefetch((unsigned char *)after + sizeof *after);
+            bool disposes = alarm->disposes;
             alarm->ring(&self->actor, self, alarm);
-            timer_done(due);
+            if (!disposes) timer_done(due);
             due = after;
         }
-    return some;
+    self->rung += rung;
+    self->rung_at = now;
+    return rung > 0;
+}
+
+uint64_t alarms_bedtime(struct worker *own) {
+    uint64_t next = timers_next(&own->timers);
+    if (own->rung == 1) own->rest = own->rest > ALARM_REST_LEAST ? own->rest / 2 : 0;
+    uint32_t most = own->rung >= ALARM_MANY ? ALARM_REST_MOST : own->rung > 1 ? ALARM_REST_FEW : 0;
+    if (own->rest < most) own->rest = own->rest ? own->rest * 2 : ALARM_REST_LEAST;
+    own->rung = 0;
+    uint64_t rested = own->rung_at + own->rest;
+    return next < rested ? rested : next;
 }

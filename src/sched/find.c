@@ -90,7 +90,23 @@ static struct proc *find_steal(struct worker *worker) {
         struct proc *proc = find_steal_pass(worker, pass == STEAL_PASSES, &busy);
         if (proc) return proc;
     }
-    return NULL;
+    /* rlx: a hint; the second look is behind a fence. */
+    return __builtin_expect(atom_load_rlx(&worker->runtime->forks) != 0, 0) ? fork_steal(worker) : NULL;
+}
+
+/* ---- the worker's own inbox: pinned processes, which nobody else may run ------------------------------------------ */
+
+static __attribute__((noinline)) struct proc *find_guest(struct worker *worker) {
+    struct mpsc_node *node = mpsc_pop(&worker->inbox);
+    if (!node) return NULL;
+    struct proc *proc = (struct proc *)((unsigned char *)node - offsetof(struct proc, guest));
+    bool claimed = state_claim_any(&proc->state);
+    WEFT_ENSURE(claimed, "a process in an inbox was not ready");
+    return proc;
+}
+
+static inline bool find_has_guests(struct worker *worker) {
+    return __builtin_expect(atom_load_rlx(&worker->guests) != 0, 0); /* rlx: this thread's, while there are any */
 }
 
 /* ---- sleeping ----------------------------------------------------------------------------------------------------- */
@@ -98,10 +114,11 @@ static struct proc *find_steal(struct worker *worker) {
 /* Is there anything anywhere that this worker could run? Looked at after the fence of idle_enter. */
 static bool find_anything(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
-    if (inject_size(&runtime->inject) > 0) return true;
+    if (inject_size(&runtime->inject) > 0 || !mpsc_is_empty(&worker->inbox)) return true;
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++)
         if (!policy_is_empty(atom_load_rlx(&runtime->workers[i]))) return true;
+    if (atom_load_rlx(&runtime->forks) != 0 && fork_anything(worker)) return true; /* rlx: behind the fence */
     return atom_load_rlx(&worker->leave); /* rlx: behind the fence; pairs with the one in worker_dismiss */
 }
 
@@ -113,7 +130,7 @@ static __attribute__((noinline)) bool find_sleep(struct worker *worker) {
         if (idle_leave(idle, worker->index, worker->searching)) return false;
     }
     count(&worker->actor.counters.sleeps);
-    if (parker_park(&worker->parker, timers_next(&worker->timers)) == -ETIMEDOUT) {
+    if (parker_park(&worker->parker, alarms_bedtime(worker)) == -ETIMEDOUT) {
         worker->searching = false;
         if (idle_leave(idle, worker->index, false)) return true; /* up by itself: a timer is due */
         parker_park(&worker->parker, SYS_FOREVER);               /* somebody has chosen this worker, and is about to say so */
@@ -129,6 +146,7 @@ static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *work
     struct proc *proc = NULL;
     worker->looks = 0;
     if (alarms_run(worker, worker)) proc = policy_pop(worker);
+    if (!proc && find_has_guests(worker)) proc = find_guest(worker);
     if (!proc) proc = find_global_batch(worker);
     if (proc) return proc;
     if (!worker->searching) worker->searching = idle_search(&worker->runtime->idle);
@@ -171,6 +189,20 @@ static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *w
     return find_global_one(worker);
 }
 
+/* When the tick is up. A worker with guests gives every second turn to one of them, and looks round as often as any other. Nobody
+ * else pays for that: their number is asked for here and where there is nothing else to do. */
+static __attribute__((noinline)) struct proc *find_round(struct worker *worker) {
+    if (!find_has_guests(worker)) return find_now_and_then(worker);
+    struct proc *proc = NULL;
+    if (++worker->guest_turns >= GLOBAL_TICK / GUEST_TICK) {
+        worker->guest_turns = 0;
+        proc = find_now_and_then(worker);
+    }
+    if (!proc) proc = find_guest(worker);
+    worker->tick = GLOBAL_TICK - GUEST_TICK;
+    return proc;
+}
+
 struct proc *find_work(struct worker *worker) {
     struct spin spin = spin_begin();
     for (;;) {
@@ -178,7 +210,7 @@ struct proc *find_work(struct worker *worker) {
         if (__builtin_expect(++worker->tick == GLOBAL_TICK, 0)) {
             worker->tick = 0;
             if (atom_load_rlx(&worker->leave)) return NULL; /* rlx: a request, nothing is read on the strength of it */
-            proc = find_now_and_then(worker);
+            proc = find_round(worker);
         }
         if (!proc) proc = policy_pop(worker);
         if (__builtin_expect(!proc, 0)) proc = find_elsewhere(worker);

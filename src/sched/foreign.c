@@ -50,9 +50,21 @@ void foreign_settle(unsigned instance) {
     }
 }
 
+/* The PID that a control block has now; for the last words of a program, so it asks nobody's leave. */
+static uint64_t foreign_pid_of(const struct state *state) {
+    const struct proc *proc = (const struct proc *)((const unsigned char *)state - offsetof(struct proc, state));
+    for (unsigned i = 0; i < INSTANCES; i++) {
+        struct runtime *runtime = atom_load_rlx(&instances[i].runtime); /* rlx, all: as above */
+        if (runtime && proc->slot < PID_SLOTS && table_at(&runtime->table, proc->slot) == proc)
+            return pid_make(i, atom_load_rlx(&proc->generation), proc->slot);
+    }
+    return WEFT_NOBODY;
+}
+
 int foreign_open(struct runtime *runtime, unsigned *instance) {
     int error = WEFT_ENOBUFS;
     lock_take(&instances_lock);
+    state_pid = foreign_pid_of;
     /* Round and round, so that the PIDs of a runtime that has gone are not soon another's. */
     static unsigned last;
     for (unsigned i = 1; i <= INSTANCES && error; i++) {

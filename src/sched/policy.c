@@ -159,11 +159,12 @@ static struct proc *line_policy_steal(struct worker *own, struct worker *victim,
  * by taking its node out of its line. */
 static struct state_next line_wake_to_run(struct proc *proc) {
     struct state_next next = state_wake(&proc->state);
+    if (next.verdict == STATE_ENQUEUE && next.home) return next; /* pinned: to its own worker */
     struct line *line = line_node_owner(&proc->node);
     bool mine = next.verdict == STATE_ENQUEUE || (next.verdict == STATE_NOTHING && line && line_try_dequeue_entry(line, &proc->node));
     if (!mine) return next;
     line_claim(&proc->node);
-    return (struct state_next){0, STATE_RUN};
+    return (struct state_next){.verdict = STATE_RUN};
 }
 
 struct state_next policy_wake_to_run(struct runtime *runtime, struct proc *proc) {

@@ -17,6 +17,14 @@ static __attribute__((noinline)) void ready_inject(struct runtime *runtime, stru
     WEFT_ENSURE(error == 0, "no room in the global queue: %d", error);
 }
 
+__attribute__((noinline, cold)) void ready_home(struct runtime *runtime, struct worker *self, struct proc *proc, unsigned home) {
+    (void)atom_load_acq(&proc->state.word); /* acq: pairs with the rel that parked the process, so that its worker is seen */
+    struct worker *worker = atom_load_rlx(&runtime->workers[home]); /* rlx: as above */
+    mpsc_push(&worker->inbox, &proc->guest);
+    if (worker == self) return; /* it is awake, and looks there before it sleeps */
+    if (idle_wake_one(&runtime->idle, home)) ready_unpark(runtime, self, (int)home);
+}
+
 void ready(struct runtime *runtime, struct worker *self, struct proc *proc, uint16_t ticket, enum ready_why why) {
     if (__builtin_expect(self != NULL, 1)) {
         if (policy_push(self, proc, ticket, why)) ready_wake(runtime, self);

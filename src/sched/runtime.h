@@ -31,6 +31,7 @@ enum {
     WORKERS_MAX = IDLE_MAX,
     GLOBAL_TICK = 61,     /* every so many processes, one from the global queue */
     GLOBAL_OFTEN = 4,     /* the same while very many wait there and a worker does not run dry */
+    GUEST_TICK = 2,       /* a worker with pinned processes: every so many processes, one of them */
     GLOBAL_PATIENCE = 64, /* times at GLOBAL_TICK before that: meanwhile a full ring has been worked off */
     SLOT_RUNS_MAX = 16,   /* most processes in a row from the one-slot LIFO */
     HANDOFFS_MAX = 16,    /* most hand-offs in a row */
@@ -40,6 +41,8 @@ enum {
     WATCH_LOCKS = 64,
     STACK_DEFAULT = 64 << 10,
 };
+
+#define GUESTS_CLOSED 0x80000000u
 
 enum policy_name { POLICY_RING, POLICY_DEQUE, POLICY_LINE };
 
@@ -89,13 +92,20 @@ struct worker {
     enum weft_status left_status;
     struct fiber *left_stack;
     struct proc *claimed;
+    struct stack *spare; /* for a process whose own has run over: fiber/overflow.c */
+    uint32_t unmeasured; /* so many more stacks are taken before one is measured; and how many were: fiber/marks.h */
+    uint32_t measured;
     uint32_t tick, slot_runs, handoffs;
     uint32_t looks; /* how often at the global queue without having run dry */
+    uint32_t guest_turns;
     bool searching;
     struct rng rng;
     struct weft_out out;
     weft_event events[EVENT_BATCH];
 
+    /* Timers (alarm.c): how many rang since this worker last slept, when it last rang some, how long it rests between. */
+    uint32_t rung, rest;
+    uint64_t rung_at;
     struct timers timers; /* others run them too */
 
     /* The run queue: the policy's. Others steal. */
@@ -105,6 +115,8 @@ struct worker {
 
     /* Others. */
     _Alignas(64) struct parker parker;
+    struct mpsc inbox; /* pinned processes that are ready; this worker's thread alone takes them out */
+    atom_u32 guests;   /* how many processes are pinned here (its own thread), or GUESTS_CLOSED (whoever changes the number of workers) */
     atom_bool leave; /* this worker is not wanted any more */
     sys_thread thread;
     atom_bool started; /* written under the runtime's `resizing`; rlx: dumps look at it in passing */
@@ -117,6 +129,14 @@ struct command {
     struct command *next;
 };
 
+/* Messages to be sent later: after.c. */
+struct afters {
+    struct lock lock;
+    struct after *free;
+    struct after_chunk *chunks;
+    uint64_t serial;
+};
+
 struct weft_runtime; /* the public name of struct runtime */
 struct runtime {
     /* Set once. */
@@ -125,6 +145,7 @@ struct runtime {
     uint64_t seed;
     bool deque_local;  /* policy deque: woken processes stay with their waker */
     size_t stack_size; /* default, bytes */
+    bool check_mutexes; /* fiber/hold.c */
     uint64_t most; /* processes; 0: as many as there are slots */
 
     atom_u64 living; /* counted only if there is a `most` */
@@ -146,6 +167,12 @@ struct runtime {
     struct lock watch_locks[WATCH_LOCKS];
     ATOM_PTR(struct watch_chunk) watched[TABLE_CHUNKS]; /* watch.c */
     ATOM_PTR(struct command) commands; /* newest first */
+    struct afters afters;
+
+    atom_u32 forks; /* fork/join regions that thieves should look at */
+    ATOM_PTR(struct regions) regions;
+
+    ATOM_PTR(struct marks) marks; /* fiber/marks.c */
 
     atom_bool stopping; /* no new processes */
     struct parker stopper;
@@ -157,8 +184,13 @@ struct runtime {
 #if WEFT_CHECK
 struct worker **chk_worker(void); /* the checker's threads share one thread's storage: kept by check/scenarios/small_runtime.c */
 #define my_worker (*chk_worker())
-#else
+#elif defined(__x86_64__)
+/* Where a process may have changed threads since the last look: the compiler reads this anew, relative to a segment register. */
 extern _Thread_local struct worker *my_worker __attribute__((tls_model("initial-exec")));
+#else
+/* Elsewhere it would keep the thread's own address in a register, across a switch too: so the place is asked for every time. */
+struct worker **worker_place(void);
+#define my_worker (*worker_place())
 #endif
 
 /* Who runs on the worker; by its own thread. */

@@ -10,6 +10,13 @@
 enum ready_why { READY_WOKEN, READY_SPAWNED, READY_YIELDED };
 /* Somebody made `proc` READY and has its ticket. `self` is the calling thread's worker if it is one of this runtime's. */
 void ready(struct runtime *runtime, struct worker *self, struct proc *proc, uint16_t ticket, enum ready_why why);
+/* The same for a process that may be pinned: then to its own worker's inbox. (Asked of the word that was made READY: an entry in a queue may
+ * be one too many, in an inbox it may not.) */
+void ready_home(struct runtime *runtime, struct worker *self, struct proc *proc, unsigned home);
+static inline void ready_again(struct runtime *runtime, struct worker *self, struct proc *proc, struct state_next next, enum ready_why why) {
+    if (__builtin_expect(next.home != 0, 0)) ready_home(runtime, self, proc, next.home - 1u);
+    else ready(runtime, self, proc, next.ticket, why);
+}
 /* There is new work in a queue that others may take from: wakes a sleeper if there is one and nobody searches. */
 void ready_wake(struct runtime *runtime, struct worker *self);
 
@@ -68,6 +75,15 @@ int send_unheard(struct actor *actor, weft_pid to, struct message *message);
 struct proc *send_wake(struct actor *actor, struct worker *self, weft_pid to, bool to_run);
 /* Both at once, for a process that runs on `self`: *target is the receiver, claimed, or NULL when it could not be had. */
 int send_handoff(struct worker *self, weft_pid to, uint64_t tag, const void *data, size_t size, struct proc **target);
+/* The same with a message ready made, which it takes if it returns 0. */
+int send_message_handoff(struct worker *self, weft_pid to, struct message *message, struct proc **target);
+/* A process that is watched from its birth on: its watcher is told of its end, whenever that is. From a worker's own thread. *ticket is
+ * that of its first entry. Otherwise as weft_spawn_step. */
+struct watcher;
+int spawn_watched(struct worker *self, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
+                  struct watcher *watcher, uint16_t *ticket);
+/* What weft_send does with a PID of no runtime in this program. */
+int send_by_router(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size);
 /* Somebody has something for a process to look at. Whoever calls knows that the block is one, if not whose. */
 void send_awake(struct runtime *runtime, struct worker *self, struct proc *proc);
 /* The process has ended: tells its closer, empties its mailbox, retires its block. By whoever owns it. */
@@ -90,6 +106,20 @@ void foreign_close(unsigned instance);
 void command_dispatch(struct worker *worker, struct proc *proc, struct message *yield);
 void command_destroy_all(struct runtime *runtime);
 
+/* ---- fork/: tasks of fork/join regions ------------------------------------------------------------------------------ */
+
+#if !WEFT_CHECK
+/* While runtime->forks is not 0: a process that takes over a task, claimed; or NULL, and those who have tasks have been asked for some. */
+struct proc *fork_steal(struct worker *worker);
+/* The second look: whether there is a task to be had. If not, the next fork anywhere wakes somebody. */
+bool fork_anything(struct worker *worker);
+void fork_destroy_all(struct runtime *runtime);
+#else
+static inline struct proc *fork_steal(struct worker *worker) { return (void)worker, NULL; }
+static inline bool fork_anything(struct worker *worker) { return (void)worker, false; }
+static inline void fork_destroy_all(struct runtime *runtime) { (void)runtime; }
+#endif
+
 /* ---- worker.c, resize.c ------------------------------------------------------------------------------------------- */
 
 void *worker_main(void *worker);
@@ -97,7 +127,11 @@ void *worker_main(void *worker);
 struct worker *worker_here(void);
 /* Under the lock: one more worker, without a thread yet; NULL when there is no memory. */
 struct worker *worker_new(struct runtime *runtime, unsigned index);
+/* WEFT_EBUSY: one that was to leave has pinned processes, and stays. No workers at all: they leave whatever they have. */
 int workers_set(struct runtime *runtime, unsigned workers);
+/* A process is pinned to the worker that runs it, or no longer. worker_pin is false when the worker is to leave; by its own thread. */
+bool worker_pin(struct worker *own);
+void worker_unpin(struct worker *own);
 /* Sends the worker's thread away: it leaves soon, whatever there is to do, and worker_main returns. */
 void worker_dismiss(struct runtime *runtime, struct worker *worker);
 /* Afterwards: what lies in the queue of a worker without a thread must not wait until a thief comes by. */
@@ -117,9 +151,35 @@ void stop_wait(struct runtime *runtime, uint64_t deadline);
 
 /* ---- watch.c ------------------------------------------------------------------------------------------------------ */
 
+/* A process that nobody knows yet is watched; its state says so when it is made ready. 0 or WEFT_ENOMEM. */
+int watch_newborn(struct actor *actor, uint32_t slot, struct watcher *watcher);
 /* The process in this slot has ended and somebody watches. */
 void watch_tell(struct actor *actor, struct worker *self, uint32_t slot, int reason);
 void watch_destroy_all(struct runtime *runtime);
+
+/* ---- after.c ------------------------------------------------------------------------------------------------------- */
+
+void after_destroy_all(struct runtime *runtime);
+/* dispatch/sleep.c: the handler of WEFT_COMMAND_SLEEP. */
+int command_sleep(void *user, weft_completion completion, const void *data, size_t size);
+
+/* ---- fiber/overflow.c, fiber/marks.c ------------------------------------------------------------------------------ */
+
+#if WEFT_CHECK /* there are no stacks */
+static inline void overflow_begin(void) {}
+static inline void overflow_finish(void) {}
+static inline void *overflow_thread_begin(void) { return NULL; }
+static inline void overflow_thread_end(void *memory) { (void)memory; }
+static inline void marks_destroy(struct runtime *runtime) { (void)runtime; }
+#else
+/* A runtime more, one less. */
+void overflow_begin(void);
+void overflow_finish(void);
+/* A worker's thread begins and ends; what the one returns is given to the other. */
+void *overflow_thread_begin(void);
+void overflow_thread_end(void *memory);
+void marks_destroy(struct runtime *runtime);
+#endif
 
 /* ---- context.c ---------------------------------------------------------------------------------------------------- */
 

@@ -6,10 +6,10 @@ int send_message(struct actor *actor, struct worker *self, weft_pid to, struct m
     section_enter(&actor->section);
     struct proc *proc = send_find(runtime, to);
     enum mpsc_pushed pushed = proc ? mpsc_push(&proc->box, &message->node) : MPSC_CLOSED;
-    struct state_next next = {0, STATE_NOTHING};
+    struct state_next next = {.verdict = STATE_NOTHING};
     if (pushed == MPSC_PUSHED_FIRST) next = state_wake(&proc->state);
     section_leave(&actor->section);
-    if (next.verdict == STATE_ENQUEUE) ready(runtime, self, proc, next.ticket, READY_WOKEN);
+    if (next.verdict == STATE_ENQUEUE) ready_again(runtime, self, proc, next, READY_WOKEN);
     return __builtin_expect(pushed == MPSC_CLOSED, 0) ? WEFT_ENOPROC : 0;
 }
 
@@ -23,12 +23,12 @@ int send_unheard(struct actor *actor, weft_pid to, struct message *message) {
 
 struct proc *send_wake(struct actor *actor, struct worker *self, weft_pid to, bool to_run) {
     struct runtime *runtime = actor->runtime;
-    struct state_next next = {0, STATE_DEAD};
+    struct state_next next = {.verdict = STATE_DEAD};
     section_enter(&actor->section);
     struct proc *proc = send_find(runtime, to);
     if (proc) next = to_run ? policy_wake_to_run(runtime, proc) : state_wake(&proc->state);
     section_leave(&actor->section);
-    if (next.verdict == STATE_ENQUEUE) ready(runtime, self, proc, next.ticket, READY_WOKEN);
+    if (next.verdict == STATE_ENQUEUE) ready_again(runtime, self, proc, next, READY_WOKEN);
     return next.verdict == STATE_RUN ? proc : NULL;
 }
 
@@ -61,25 +61,30 @@ static int send_copy(struct actor *actor, struct worker *self, weft_pid from, we
     return send_count(actor, message, send_message(actor, self, to, message));
 }
 
-int send_handoff(struct worker *self, weft_pid to, uint64_t tag, const void *data, size_t size, struct proc **target) {
+int send_message_handoff(struct worker *self, weft_pid to, struct message *message, struct proc **target) {
     struct actor *actor = &self->actor;
-    struct message *message = send_make(actor, worker_pid(self), tag, data, size);
     *target = NULL;
-    if (!message) return WEFT_ENOMEM;
-    struct state_next next = {0, STATE_NOTHING};
+    struct state_next next = {.verdict = STATE_NOTHING};
     section_enter(&actor->section);
     struct proc *proc = send_find(actor->runtime, to);
     enum mpsc_pushed pushed = proc ? mpsc_push(&proc->box, &message->node) : MPSC_CLOSED;
     if (pushed != MPSC_CLOSED)
         next = self->handoffs < HANDOFFS_MAX ? policy_wake_to_run(actor->runtime, proc) : state_wake(&proc->state);
     section_leave(&actor->section);
-    if (next.verdict == STATE_ENQUEUE) ready(actor->runtime, self, proc, next.ticket, READY_WOKEN);
+    if (next.verdict == STATE_ENQUEUE) ready_again(actor->runtime, self, proc, next, READY_WOKEN);
     self->handoffs = next.verdict == STATE_RUN ? self->handoffs + 1 : 0;
     if (next.verdict == STATE_RUN) {
         count(&actor->counters.handoffs);
         *target = proc;
     }
-    return send_count(actor, message, pushed == MPSC_CLOSED ? WEFT_ENOPROC : 0);
+    return pushed == MPSC_CLOSED ? WEFT_ENOPROC : 0;
+}
+
+int send_handoff(struct worker *self, weft_pid to, uint64_t tag, const void *data, size_t size, struct proc **target) {
+    struct message *message = send_make(&self->actor, worker_pid(self), tag, data, size);
+    *target = NULL;
+    if (!message) return WEFT_ENOMEM;
+    return send_count(&self->actor, message, send_message_handoff(self, to, message, target));
 }
 
 weft_pid weft_self(void) {
@@ -105,6 +110,14 @@ int weft_set_router(weft_router router, void *user) {
     return busy ? WEFT_EBUSY : 0;
 }
 
+int send_by_router(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size) {
+    lock_take(&relay.lock);
+    weft_router router = relay.function;
+    void *user = relay.user;
+    lock_drop(&relay.lock);
+    return router ? router(user, from, to, tag, data, size) : WEFT_EFOREIGN;
+}
+
 /* To another runtime of this program, by one of its doors; or wherever the router leads. */
 static __attribute__((noinline, cold)) int send_far(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size) {
     unsigned door;
@@ -114,11 +127,7 @@ static __attribute__((noinline, cold)) int send_far(weft_pid from, weft_pid to, 
         foreign_leave(pid_instance(to), door);
         return error;
     }
-    lock_take(&relay.lock);
-    weft_router router = relay.function;
-    void *user = relay.user;
-    lock_drop(&relay.lock);
-    return router ? router(user, from, to, tag, data, size) : WEFT_EFOREIGN;
+    return send_by_router(from, to, tag, data, size);
 }
 
 __attribute__((flatten)) int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size) {
@@ -130,7 +139,7 @@ __attribute__((flatten)) int weft_send(weft_pid to, uint64_t tag, const void *da
 
 void send_awake(struct runtime *runtime, struct worker *self, struct proc *proc) {
     struct state_next next = state_wake(&proc->state);
-    if (next.verdict == STATE_ENQUEUE) ready(runtime, self, proc, next.ticket, READY_WOKEN);
+    if (next.verdict == STATE_ENQUEUE) ready_again(runtime, self, proc, next, READY_WOKEN);
 }
 
 /* ---- cancel ------------------------------------------------------------------------------------------------------- */
@@ -139,10 +148,10 @@ static int cancel_with(struct actor *actor, struct worker *self, weft_pid pid) {
     struct runtime *runtime = actor->runtime;
     section_enter(&actor->section);
     struct proc *proc = send_find(runtime, pid);
-    struct state_next next = {0, STATE_DEAD};
-    if (proc) next = state_cancel(&proc->state) ? state_wake(&proc->state) : (struct state_next){0, STATE_NOTHING};
+    struct state_next next = {.verdict = STATE_DEAD};
+    if (proc) next = state_cancel(&proc->state) ? state_wake(&proc->state) : (struct state_next){.verdict = STATE_NOTHING};
     section_leave(&actor->section);
-    if (next.verdict == STATE_ENQUEUE) ready(runtime, self, proc, next.ticket, READY_WOKEN);
+    if (next.verdict == STATE_ENQUEUE) ready_again(runtime, self, proc, next, READY_WOKEN);
     return proc ? 0 : WEFT_ENOPROC;
 }
 

@@ -1,5 +1,5 @@
 /* Birth and death of processes. */
-#include "sched/sched.h"
+#include "sched/watch.h"
 
 #include <stdio.h>
 
@@ -83,7 +83,7 @@ static void spawn_dismiss(struct runtime *runtime) {
 }
 
 static int spawn_with(struct actor *actor, struct worker *self, weft_pid *pid, const weft_behavior *behavior,
-                      const weft_spawn_options *options, const char *method) {
+                      const weft_spawn_options *options, const char *method, struct watcher *watcher, uint16_t *first_ticket) {
     struct runtime *runtime = actor->runtime;
     int error = 0;
     /* rlx: saves the trouble; the look that counts is behind the fence. */
@@ -98,7 +98,8 @@ static int spawn_with(struct actor *actor, struct worker *self, weft_pid *pid, c
     proc->cancel_told = false;
     proc->stackful = false;
     proc->waits = WEFT_CONTINUE;
-    error = spawn_prepare(actor, proc, options, method);
+    error = watcher ? watch_newborn(actor, proc->slot, watcher) : 0; /* shelf_take may have tried several ways */
+    if (!error && (error = spawn_prepare(actor, proc, options, method)) != 0 && watcher) watch_remove(actor, proc->slot, watcher);
     if (error) {
         shelf_return(&actor->shelf, proc);
         spawn_dismiss(runtime);
@@ -107,7 +108,8 @@ static int spawn_with(struct actor *actor, struct worker *self, weft_pid *pid, c
     *pid = pid_make(runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: the spawner's own, still */
     mpsc_init(&proc->box);
     count(&actor->counters.spawned);
-    uint16_t ticket = state_revive(&proc->state);
+    uint16_t ticket = state_revive_asked(&proc->state, watcher ? STATE_WATCHED : 0);
+    if (first_ticket) *first_ticket = ticket;
     atom_fence_light(); /* pairs with the heavy ones in stop_wait and weft_context_cancel: they see this process, or are seen here */
     bool over = atom_load_rlx(&runtime->stopping) || (proc->context && weft_context_cancelled(proc->context)); /* rlx: the fence */
     if (__builtin_expect(over, 0)) state_cancel(&proc->state);
@@ -122,7 +124,7 @@ static __attribute__((noinline)) int spawn_foreign(weft_pid *pid, struct runtime
     unsigned door;
     struct actor *actor = foreign_enter(runtime->instance, &door);
     if (!actor) return WEFT_ESTOPPING;
-    int error = spawn_with(actor, NULL, pid, behavior, options, method);
+    int error = spawn_with(actor, NULL, pid, behavior, options, method, NULL, NULL);
     foreign_leave(runtime->instance, door);
     return error;
 }
@@ -135,8 +137,13 @@ __attribute__((flatten)) int weft_spawn_step(weft_pid *pid, const weft_behavior 
     const char *method = spawn_method(behavior, options->method);
     if (!method) return WEFT_ENOENT;
     struct runtime *runtime = (struct runtime *)options->runtime;
-    if (self && (!runtime || runtime == self->runtime)) return spawn_with(&self->actor, self, pid, behavior, options, method);
+    if (self && (!runtime || runtime == self->runtime)) return spawn_with(&self->actor, self, pid, behavior, options, method, NULL, NULL);
     return spawn_foreign(pid, runtime, behavior, options, method);
+}
+
+int spawn_watched(struct worker *self, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
+                  struct watcher *watcher, uint16_t *ticket) {
+    return spawn_with(&self->actor, self, pid, behavior, options, spawn_method(behavior, NULL), watcher, ticket);
 }
 
 /* ---- death -------------------------------------------------------------------------------------------------------- */

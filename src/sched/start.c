@@ -60,7 +60,10 @@ static int runtime_configure(struct runtime *runtime, const weft_config *config,
     if (!error) error = config_number("WEFT_STACK_SIZE", STACK_LEAST, stack_class_size(STACK_CLASSES - 1), &stack_size);
     if (!error) error = config_policy(config->policy, &runtime->policy);
     if (!error) error = config_deque_wake(config->deque_wake, &runtime->deque_local);
+    uint64_t check = config->check_mutexes || WEFT_DEBUG;
+    if (!error) error = config_number("WEFT_CHECK_MUTEXES", 0, 1, &check);
     if (error) return error;
+    runtime->check_mutexes = check;
     if (count == 0) count = sys->cpus();
     if (count > WORKERS_MAX) count = WORKERS_MAX;
     if (seed == 0) sys->random(&seed, sizeof seed); /* none to be had: 0 is a seed too */
@@ -73,6 +76,7 @@ static int runtime_configure(struct runtime *runtime, const weft_config *config,
 int runtime_init(struct runtime *runtime, uint64_t processes) {
     lock_init(&runtime->lock);
     lock_init(&runtime->resizing);
+    lock_init(&runtime->afters.lock);
     for (unsigned i = 0; i < CONTEXT_LOCKS; i++)
         lock_init(&runtime->context_locks[i]);
     pool_init(&runtime->pool);
@@ -109,6 +113,7 @@ int weft_start(weft_runtime **out, const weft_config *config) {
         return error == WEFT_ENOMEM ? WEFT_ENOMEM : WEFT_EAGAIN;
     }
     if (error) fprintf(stderr, "weft: only %u of %u workers could be started: %s\n", got, workers, weft_strerror(error));
+    overflow_begin();
     *out = (weft_runtime *)runtime;
     return 0;
 }

@@ -3,14 +3,26 @@
 
 /* ---- events in ---------------------------------------------------------------------------------------------------- */
 
+/* Of anything but a plain message. */
+static __attribute__((noinline)) void event_other(weft_event *event, struct message *message) {
+    struct message_payload payload = message_payload(message);
+    event->data = payload.data;
+    event->size = payload.size;
+    if (message->type == WEFT_REQUEST) event->type = WEFT_REQUEST;
+    if (message->type != WEFT_COMPLETION) return;
+    event->type = WEFT_COMPLETION;
+    event->error = (int32_t)message->error;
+    event->from = WEFT_NOBODY;
+}
+
 static inline void event_from(weft_event *event, struct message *message) {
-    bool completion = message->type == WEFT_COMPLETION;
-    event->type = message->type;
-    event->error = completion ? (int32_t)message->error : 0;
+    event->type = WEFT_MESSAGE;
+    event->error = 0;
     event->tag = message->tag;
     event->data = message->data;
     event->size = message->size;
-    event->from = completion ? WEFT_NOBODY : message->from;
+    event->from = message->from;
+    if (__builtin_expect(message->type != WEFT_MESSAGE, 0)) event_other(event, message);
 }
 
 /* Fills the worker's events from the mailbox, a cancellation first; the messages they point into are returned in *messages. */
@@ -76,11 +88,11 @@ int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data,
 
 static void step_park(struct worker *worker, struct proc *proc, enum state_name name) {
     struct state_next next = state_park(&proc->state, name);
-    if (next.verdict == STATE_ENQUEUE) ready(worker->runtime, worker, proc, next.ticket, READY_YIELDED);
+    if (next.verdict == STATE_ENQUEUE) ready_again(worker->runtime, worker, proc, next, READY_YIELDED);
 }
 
 static void step_requeue(struct worker *worker, struct proc *proc) {
-    ready(worker->runtime, worker, proc, state_yield(&proc->state), READY_YIELDED);
+    ready_again(worker->runtime, worker, proc, state_requeue(&proc->state), READY_YIELDED);
 }
 
 void step_commit(struct worker *worker, struct proc *proc, enum weft_status status) {

@@ -56,7 +56,10 @@ void runtime_destroy(struct runtime *runtime) {
         sys->free(worker, sizeof *worker);
     }
     command_destroy_all(runtime);
+    fork_destroy_all(runtime);
     watch_destroy_all(runtime);
+    marks_destroy(runtime);
+    after_destroy_all(runtime);
     table_destroy(&runtime->table);
     inject_destroy(&runtime->inject);
     pool_destroy(&runtime->pool);
@@ -89,5 +92,6 @@ int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report)
     each_process(runtime, left_visit, report);
     each_process(runtime, close_visit, NULL);
     runtime_destroy(runtime);
+    overflow_finish();
     return report->left > 0 ? WEFT_ETIMEDOUT : 0;
 }

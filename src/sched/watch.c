@@ -54,6 +54,17 @@ int watch_add(struct actor *actor, weft_pid pid, struct watcher *watcher) {
     return error;
 }
 
+int watch_newborn(struct actor *actor, uint32_t slot, struct watcher *watcher) {
+    struct watcher **list = watch_list(actor->runtime, slot, true);
+    if (!list) return WEFT_ENOMEM;
+    struct lock *lock = watch_lock(actor->runtime, slot);
+    watcher->told = false;
+    lock_take(lock);
+    watch_link(list, watcher);
+    lock_drop(lock);
+    return 0;
+}
+
 bool watch_remove(struct actor *actor, weft_pid pid, struct watcher *watcher) {
     struct runtime *runtime = actor->runtime;
     uint32_t slot = pid_slot(pid);

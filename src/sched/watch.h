@@ -6,6 +6,7 @@
  *     3  COMPLETE? then out again, and "no such"   3  then under the lock: tells all in the list
  *
  *   H1  One of them sees the other (all four are seq_cst): a process that was watched in time tells, exactly once.
+ *       One that is born watched (spawn_watched) has WATCHED from the first.
  *   H2  Telling and taking back are under the same lock: after watch_remove nobody is about to be told.
  *
  * Lists are kept beside the table of control blocks, made when the first process of a chunk is watched: most never are. */

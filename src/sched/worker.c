@@ -3,8 +3,14 @@
 
 #include <stdio.h>
 
-#if !WEFT_CHECK
+#if !WEFT_CHECK && defined(__x86_64__)
 _Thread_local struct worker *my_worker __attribute__((tls_model("initial-exec")));
+#elif !WEFT_CHECK
+static _Thread_local struct worker *worker_of_thread;
+__attribute__((noinline)) struct worker **worker_place(void) {
+    __asm__ volatile(""); /* so that no call of it is taken for another's result */
+    return &worker_of_thread;
+}
 #endif
 
 __attribute__((noinline)) struct worker *worker_here(void) {
@@ -15,6 +21,7 @@ __attribute__((noinline)) struct worker *worker_here(void) {
 __attribute__((flatten)) void *worker_main(void *argument) {
     struct worker *worker = argument;
     struct loop loop = {.error_number = &errno};
+    void *signals = overflow_thread_begin();
     annotate_thread(&loop.annotate);
     worker->loop = &loop;
     my_worker = worker;
@@ -27,6 +34,7 @@ __attribute__((flatten)) void *worker_main(void *argument) {
         if (next != IDLE_NOBODY) parker_unpark(&atom_load_rlx(&worker->runtime->workers[next])->parker); /* rlx: it sleeps */
     }
     my_worker = NULL;
+    overflow_thread_end(signals);
     return NULL;
 }
 
@@ -47,6 +55,7 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     worker->out = (struct weft_out){.worker = worker, .yields_end = &worker->out.yields};
     actor_init(&worker->actor, runtime);
     parker_init(&worker->parker);
+    mpsc_init(&worker->inbox);
     timers_init(&worker->timers, sys->now());
     rng_seed(&worker->rng, runtime->seed, index);
     if (policy_init(worker) != 0 || table_add_section(&runtime->table, &worker->actor.section) != 0) {
@@ -65,10 +74,29 @@ static int worker_begin(struct runtime *runtime, unsigned index) {
                                                                    : worker_new(runtime, index);
     if (!worker) return WEFT_ENOMEM;
     atom_store_rlx(&worker->leave, false); /* rlx: its thread is not there yet */
+    atom_store_rlx(&worker->guests, 0);
     idle_resize(&runtime->idle, index + 1);
     int error = sys->thread_start(&worker->thread, worker_main, worker);
     atom_store_rlx(&worker->started, error == 0);
     return error;
+}
+
+/* rlx, all: a number, and a word that says who was first; what the worker does then goes by `leave` and the queues. */
+bool worker_pin(struct worker *own) {
+    if (atom_add_rlx(&own->guests, 1) & GUESTS_CLOSED) {
+        atom_sub_rlx(&own->guests, 1);
+        return false;
+    }
+    if (own->tick < GLOBAL_TICK - GUEST_TICK) own->tick = GLOBAL_TICK - GUEST_TICK;
+    return true;
+}
+void worker_unpin(struct worker *own) { atom_sub_rlx(&own->guests, 1); }
+
+/* No more guests from now on. False: there are some, and they cannot go elsewhere. */
+static bool worker_close(struct worker *worker, bool with_guests) {
+    uint32_t none = 0;
+    if (with_guests) atom_or_rlx(&worker->guests, GUESTS_CLOSED);
+    return with_guests || atom_cas_rlx_rlx(&worker->guests, &none, GUESTS_CLOSED);
 }
 
 void worker_dismiss(struct runtime *runtime, struct worker *worker) {
@@ -102,8 +130,13 @@ int workers_set(struct runtime *runtime, unsigned workers) {
     while (now < workers && !(error = worker_begin(runtime, now)))
         atom_store_rlx(&runtime->wanted, ++now);
     while (now > workers) {
+        struct worker *last = atom_load_rlx(&runtime->workers[now - 1]); /* rlx: under the lock */
+        if (!worker_close(last, workers == 0)) {
+            error = WEFT_EBUSY;
+            break;
+        }
         atom_store_rlx(&runtime->wanted, --now);
-        worker_end(runtime, atom_load_rlx(&runtime->workers[now])); /* rlx: under the lock */
+        worker_end(runtime, last);
         if (now > 0) idle_resize(&runtime->idle, now);
         workers_rouse(runtime);
     }
@@ -118,5 +151,6 @@ int weft_set_workers(weft_runtime *opaque, unsigned workers) {
     if (my_worker && my_worker->runtime == (struct runtime *)opaque)
         WEFT_MISUSE("weft_set_workers", "called from a process of that runtime, whose worker would wait for itself",
                     "call it from another thread");
-    return workers_set((struct runtime *)opaque, workers) ? WEFT_EAGAIN : 0;
+    int error = workers_set((struct runtime *)opaque, workers);
+    return error == 0 || error == WEFT_EBUSY ? error : WEFT_EAGAIN;
 }

@@ -32,14 +32,11 @@ static void synch2_futex_wake(const struct synch2_waiter *waiter, unsigned role,
     sys->futex_wake(bell, 1);
 }
 
-/* The pauses of base/spin.h, then a few yields. */
-enum { SYNCH2_ROUNDS = 64 + 16 };
-
 const struct synch2_waiter synch2_thread_waiter = {
-    synch2_futex_sleep, synch2_futex_wake, {SYNCH2_ROUNDS, SYNCH2_ROUNDS}};
+    .sleep = synch2_futex_sleep, .wake = synch2_futex_wake, .rounds = {SYNCH2_ROUNDS, SYNCH2_ROUNDS}};
 
 static const struct synch2_waiter *synch2_waiter(struct synch2 *s) {
-    return s->waiter ? s->waiter : &synch2_thread_waiter;
+    return s->waiter ? s->waiter : &synch2_any_waiter;
 }
 
 static void __attribute__((noinline, cold)) synch2_wake(struct synch2 *s, unsigned who) {
@@ -85,12 +82,14 @@ static void synch2_lower(struct synch2 *s, unsigned me, struct synch2_rest *rest
     rest->up = false;
 }
 
-/* For a loop that found nothing to do. It looks again whenever this returns; -ETIMEDOUT says that it is time to
- * stop. */
+/* For a loop that found nothing to do. It looks again whenever this returns; -ETIMEDOUT or -ECANCELED say that it is
+ * time to stop. */
 static int synch2_rest(struct synch2 *s, unsigned me, struct synch2_rest *rest, uint64_t deadline) {
     enum { CLOCK_EVERY = 16 };
     const struct synch2_waiter *waiter = synch2_waiter(s);
-    if (rest->rounds < waiter->rounds[me]) {
+    uint32_t most = waiter->rounds[me];
+    if (rest->rounds >= SYNCH2_PROCESS_ROUNDS && waiter->parks && waiter->parks()) most = SYNCH2_PROCESS_ROUNDS;
+    if (rest->rounds < most) {
         if (deadline != SYS_FOREVER && rest->rounds % CLOCK_EVERY == 0 && sys->now() >= deadline) return -ETIMEDOUT;
         rest->rounds++;
         spin_wait(&rest->spin);
@@ -151,8 +150,7 @@ static bool synch2_answer(struct synch2 *s, unsigned me, struct synch2_rest *res
 static int __attribute__((noinline)) synch2_guard(struct synch2 *s, unsigned me, uint64_t deadline) {
     const unsigned other = 1 - me;
     struct synch2_rest rest = {.up = false};
-    bool late = false;
-    int error = 0;
+    int late = 0, error = 0;
     atom_store_rlx(&s->role[me].place, SYNCH2_WAITING); /* rlx: see synch2_check */
     if (atom_load_rlx(&s->role[me].gave_up)) {
         /* A1 before G2; pairs with the light fence between the other's G8 and its next G3. The other may have woken
@@ -171,13 +169,20 @@ static int __attribute__((noinline)) synch2_guard(struct synch2 *s, unsigned me,
             continue;
         }
         if (late) { /* and has looked once more */
-            error = -ETIMEDOUT;
+            error = late;
             break;
         }
-        late = synch2_rest(s, me, &rest, deadline) == -ETIMEDOUT;
+        late = synch2_rest(s, me, &rest, deadline);
+        if (late != -ETIMEDOUT && late != -ECANCELED) late = 0; /* a sleep may end for any reason */
     }
     if (rest.up) synch2_lower(s, me, &rest);
     return error;
+}
+
+/* Around what cannot be given up. */
+static void synch2_shield(struct synch2 *s, bool on) {
+    const struct synch2_waiter *waiter = synch2_waiter(s);
+    if (waiter->shield) waiter->shield(on);
 }
 
 /* Inside: becomes the waker, and sees to it that the other does not act as the waker any more (S3). */
@@ -193,10 +198,12 @@ static void __attribute__((noinline)) synch2_take_waker(struct synch2 *s, unsign
     atom_store_rel(&s->waker_change, 1); /* F4. rel: pairs with G5, passes F2 on */
     synch2_ring(s, other);
     synch2_rest_begin(&rest);
+    synch2_shield(s, true);
     /* F5. acq: pairs with G6: the other's G8 is before this role's next G2. rlx on `active`: one that gave up is
      * acquired by this role's next G1. */
     while (atom_load_acq(&s->waker_change) && atom_load_rlx(&s->role[other].active))
         synch2_rest(s, me, &rest, SYS_FOREVER);
+    synch2_shield(s, false);
     if (rest.up) synch2_lower(s, me, &rest);
     /* F6. rlx, both: the next one to set it does so inside, behind this. */
     if (atom_load_rlx(&s->waker_change)) atom_store_rlx(&s->waker_change, 0);
@@ -258,15 +265,24 @@ void weft_synch2_init(weft_synch2 *synch2) {
         atom_store_rlx(&s->role[role].place, SYNCH2_OUT);
         atom_store_rlx(&s->role[role].gave_up, 0);
         atom_store_rlx(&s->wait[role], 0);
+        lock_init(&s->role[role].bed_lock);
+        s->role[role].bed.first = s->role[role].bed.last = NULL;
     }
     atom_store_rlx(&s->waker, 0);
     atom_store_rlx(&s->waker_change, 0);
     s->waiter = NULL;
 }
 
+/* Nothing ends it but being inside. */
+static void __attribute__((noinline)) synch2_guard_shielded(struct synch2 *s, unsigned role) {
+    synch2_shield(s, true);
+    synch2_guard(s, role, SYS_FOREVER);
+    synch2_shield(s, false);
+}
+
 void weft_synch2_enter(weft_synch2 *synch2, unsigned role) {
     struct synch2 *s = synch2_check(synch2, role, SYNCH2_OUT, "weft_synch2_enter");
-    if (!synch2_activate(s, role)) synch2_guard(s, role, SYS_FOREVER);
+    if (!synch2_activate(s, role)) synch2_guard_shielded(s, role);
     synch2_inside(s, role);
 }
 

@@ -33,13 +33,11 @@
 #ifndef WEFT_SYNC_SYNCH2_H
 #define WEFT_SYNC_SYNCH2_H
 
-#include "base/atom.h"
-#include "base/config.h"
+#include "sync/waiters.h"
 
 #include <weft/synch2.h>
 
-/* How a role waits for longer than a moment. Threads sleep on a futex; between two processes it will park the
- * process. */
+/* How a role waits for longer than a moment. Threads sleep on a futex, processes park (synch2_park.c). */
 struct synch2_waiter {
     /* Sleeps while the bell is 1, as futex_wait does: comparing and going to sleep is one step. May return at any time,
      * for no reason; -ETIMEDOUT says that the deadline has passed. */
@@ -48,11 +46,19 @@ struct synch2_waiter {
     void (*wake)(const struct synch2_waiter *waiter, unsigned role, atom_u32 *bell);
     /* Each role's rounds of spinning and yielding (base/spin.h) before a sleep; SYNCH2_NO_SLEEP: no sleep at all. */
     uint32_t rounds[2];
+    /* Whether the caller is a process: then it hardly spins, since that would keep its thread from others. NULL: no. */
+    bool (*parks)(void);
+    /* Around calls that cannot be given up, in a process: no cancellation ends a sleep. With `parks`. */
+    void (*shield)(bool on);
 };
 
 #define SYNCH2_NO_SLEEP UINT32_MAX
+/* The pauses of base/spin.h, then a few yields; for a process, a few pauses. */
+enum { SYNCH2_ROUNDS = 64 + 16, SYNCH2_PROCESS_ROUNDS = 16 };
 
 extern const struct synch2_waiter synch2_thread_waiter;
+/* Whatever the caller is: what is used unless another is set. The two roles may be a thread and a process. */
+extern const struct synch2_waiter synch2_any_waiter;
 
 /* Where a role is; only for finding misuse. */
 enum synch2_place { SYNCH2_OUT, SYNCH2_WAITING, SYNCH2_IN };
@@ -64,6 +70,8 @@ struct synch2_role {
     /* On a line of its own, so that writing it does not disturb a waiter. */
     _Alignas(CONFIG_CACHE_LINE) atom_u32 place;
     atom_u32 gave_up; /* since it last began to wait */
+    struct lock bed_lock;
+    struct waiters bed; /* this role, if it is a process and parked */
 };
 
 struct synch2 {
@@ -71,7 +79,7 @@ struct synch2 {
     _Alignas(CONFIG_CACHE_LINE) atom_u32 wait[2];
     atom_u32 waker;
     atom_u32 waker_change;
-    const struct synch2_waiter *waiter; /* NULL: synch2_thread_waiter */
+    const struct synch2_waiter *waiter; /* NULL: synch2_any_waiter */
 };
 
 _Static_assert(sizeof(struct synch2) == sizeof(weft_synch2), "the public struct has the right size");

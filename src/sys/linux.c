@@ -1,4 +1,4 @@
-/* The real table: Linux system calls, and the C library for memory and threads. */
+/* The real table: Linux system calls, and the C library for memory and threads. What a process may come by leaves errno as it was. */
 #include "base/assert.h"
 #include "sys/sys.h"
 
@@ -8,11 +8,14 @@
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,31 +39,42 @@ static int linux_futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline
         t.tv_nsec = (long)(deadline % UINT64_C(1000000000));
         timeout = &t;
     }
+    int before = errno; /* a process that calls weft keeps its errno, and may come here without leaving its thread */
     /* The bit-set form takes an absolute time of the monotonic clock, so that a retry after a signal does not sleep
      * longer. */
     long r =
         syscall(SYS_futex, &word->cell, FUTEX_WAIT_BITSET_PRIVATE, expected, timeout, NULL, FUTEX_BITSET_MATCH_ANY);
     if (r == 0) return 0;
-    WEFT_ENSURE(errno == EAGAIN || errno == ETIMEDOUT || errno == EINTR, "futex wait on %p failed with errno %d",
-                (void *)word, errno);
-    return -errno;
+    int error = errno;
+    errno = before;
+    WEFT_ENSURE(error == EAGAIN || error == ETIMEDOUT || error == EINTR, "futex wait on %p failed with errno %d",
+                (void *)word, error);
+    return -error;
 }
 
 static int linux_futex_wake(atom_u32 *word, uint32_t count) {
     if (count > INT_MAX) count = INT_MAX;
     /* EFAULT is not our error: a word whose owner has gone away between the change and the wake has nobody to wake. */
+    int before = errno;
     long r = syscall(SYS_futex, &word->cell, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+    errno = before;
     return r < 0 ? 0 : (int)r;
+}
+
+static void *linux_map(size_t size, int flags) {
+    int before = errno;
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    errno = before;
+    return memory == MAP_FAILED ? NULL : memory;
 }
 
 static void *linux_alloc(size_t size) {
     if (size > PTRDIFF_MAX) return NULL;
-    if (size >= LINUX_MAP_FROM) {
-        void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        return memory == MAP_FAILED ? NULL : memory;
-    }
+    if (size >= LINUX_MAP_FROM) return linux_map(size, 0);
+    int before = errno;
     size = (size + LINUX_ALIGN - 1) & ~(size_t)(LINUX_ALIGN - 1);
     void *memory = aligned_alloc(LINUX_ALIGN, size ? size : LINUX_ALIGN);
+    errno = before;
     return memory ? memset(memory, 0, size) : NULL;
 }
 
@@ -76,8 +90,7 @@ static void linux_free(void *memory, size_t size) {
 static size_t linux_vm_page(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
 static void *linux_vm_map(size_t size) {
-    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    return linux_map(size, MAP_NORESERVE);
 }
 
 static void linux_vm_unmap(void *memory, size_t size) {
@@ -89,24 +102,48 @@ static void linux_vm_unmap(void *memory, size_t size) {
 enum { LINUX_GUARD_INSTALL = 102 };
 
 static int linux_vm_advise(void *memory, size_t size, enum sys_vm what) {
-    int r = -1;
+    int r = -1, before = errno;
     switch (what) {
     case SYS_VM_SMALL: r = madvise(memory, size, MADV_NOHUGEPAGE); break;
     case SYS_VM_DROP: r = madvise(memory, size, MADV_DONTNEED); break;
     case SYS_VM_GUARD: r = madvise(memory, size, LINUX_GUARD_INSTALL); break;
     case SYS_VM_DENY: r = mprotect(memory, size, PROT_NONE); break;
     }
-    return r == 0 ? 0 : -errno;
+    int error = r == 0 ? 0 : -errno;
+    errno = before;
+    return error;
+}
+
+/* Linux 6.14 knows the calling thread by this number; elsewhere it is a descriptor that is not open. */
+enum { LINUX_PIDFD_SELF = -10000, LINUX_GUARDS_MOST = 64 };
+
+static int linux_vm_guards(void *memory, size_t size, size_t stride, unsigned count) {
+    struct iovec ranges[LINUX_GUARDS_MOST];
+    if (count > LINUX_GUARDS_MOST) return -EINVAL;
+    for (unsigned i = 0; i < count; i++)
+        ranges[i] = (struct iovec){(char *)memory + i * stride, size};
+    int before = errno;
+    long r = syscall(SYS_process_madvise, LINUX_PIDFD_SELF, ranges, count, LINUX_GUARD_INSTALL, 0);
+    int error = r == (long)(size * count) ? 0 : r < 0 ? -errno : -EAGAIN;
+    errno = before;
+    return error;
 }
 
 static int linux_vm_resident(void *memory, size_t size, unsigned char *pages) {
-    return mincore(memory, size, pages) == 0 ? 0 : -errno;
+    int before = errno, error = mincore(memory, size, pages) == 0 ? 0 : -errno;
+    errno = before;
+    return error;
 }
 
 static int linux_thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
     _Static_assert(sizeof(pthread_t) <= sizeof thread->handle, "a thread handle fits");
     pthread_t handle;
+    /* By default the kernel lets a thread sleep 50 us longer than asked, so as to wake several at once. A new thread has what its
+     * creator has. A kernel that refuses is as it was. */
+    int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
     int error = pthread_create(&handle, NULL, entry, arg);
+    if (slack > 0) prctl(PR_SET_TIMERSLACK, slack, 0, 0, 0);
     if (error == 0) thread->handle = (uint64_t)handle;
     return -error;
 }
@@ -114,6 +151,12 @@ static int linux_thread_start(sys_thread *thread, void *(*entry)(void *), void *
 static int linux_thread_join(sys_thread thread) { return -pthread_join((pthread_t)thread.handle, NULL); }
 
 static void linux_yield(void) { sched_yield(); }
+
+static int linux_signal_stack(const void *stack, void *before) { return sigaltstack(stack, before) == 0 ? 0 : -errno; }
+
+static int linux_signal_action(int number, const struct sigaction *action, struct sigaction *before) {
+    return sigaction(number, action, before) == 0 ? 0 : -errno;
+}
 
 static int linux_fence_register(void) {
     long r = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
@@ -165,10 +208,13 @@ const struct sys sys_linux = {
     .vm_map = linux_vm_map,
     .vm_unmap = linux_vm_unmap,
     .vm_advise = linux_vm_advise,
+    .vm_guards = linux_vm_guards,
     .vm_resident = linux_vm_resident,
     .thread_start = linux_thread_start,
     .thread_join = linux_thread_join,
     .yield = linux_yield,
+    .signal_stack = linux_signal_stack,
+    .signal_action = linux_signal_action,
     .fence_heavy = linux_fence_heavy,
     .fence_register = linux_fence_register,
     .random = linux_random,

@@ -83,6 +83,14 @@ static int scripted_vm_advise(void *memory, size_t size, enum sys_vm what) {
     return sys_linux.vm_advise(memory, size, what);
 }
 
+static int scripted_vm_guards(void *memory, size_t size, size_t stride, unsigned count) {
+    if (sys_script.guards_error) return sys_script.guards_error;
+    if (sys_script.advise_error[SYS_VM_GUARD]) return sys_script.advise_error[SYS_VM_GUARD];
+    int error = sys_linux.vm_guards(memory, size, stride, count);
+    if (error == 0) atom_add_rlx(&sys_script.counts.vm_guards, count); /* those that were installed */
+    return error;
+}
+
 static int scripted_vm_resident(void *memory, size_t size, unsigned char *pages) {
     if (sys_script.resident_error) return sys_script.resident_error;
     return sys_linux.vm_resident(memory, size, pages);
@@ -97,6 +105,12 @@ static int scripted_thread_start(sys_thread *thread, void *(*entry)(void *), voi
 static int scripted_thread_join(sys_thread thread) {
     scripted_count(&sys_script.counts.thread_join);
     return sys_linux.thread_join(thread);
+}
+
+static int scripted_signal_stack(const void *stack, void *before) { return sys_linux.signal_stack(stack, before); }
+
+static int scripted_signal_action(int number, const struct sigaction *action, struct sigaction *before) {
+    return sys_linux.signal_action(number, action, before);
 }
 
 static void scripted_yield(void) {
@@ -143,10 +157,13 @@ static const struct sys scripted_table = {
     .vm_map = scripted_vm_map,
     .vm_unmap = scripted_vm_unmap,
     .vm_advise = scripted_vm_advise,
+    .vm_guards = scripted_vm_guards,
     .vm_resident = scripted_vm_resident,
     .thread_start = scripted_thread_start,
     .thread_join = scripted_thread_join,
     .yield = scripted_yield,
+    .signal_stack = scripted_signal_stack,
+    .signal_action = scripted_signal_action,
     .fence_heavy = scripted_fence_heavy,
     .fence_register = scripted_fence_register,
     .random = scripted_random,

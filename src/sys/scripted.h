@@ -18,7 +18,7 @@
 struct sys_counts {
     atom_u64 now, futex_wait, futex_wake, alloc, free, thread_start, thread_join, yield, fence_heavy, random, cpus;
     atom_u64 alloc_failed; /* allocations that returned NULL */
-    atom_u64 vm_map, vm_advise[SYS_VM_DENY + 1];
+    atom_u64 vm_map, vm_advise[SYS_VM_DENY + 1], vm_guards;
 };
 
 struct sys_script {
@@ -26,13 +26,13 @@ struct sys_script {
     uint64_t alloc_fail_at;   /* the Nth allocation fails */
     uint64_t alloc_fail_from; /* the Nth and all after it fail */
 
-    /* Address space. From the Nth map on there is none; larger ones than this there are not; 0 is "never". An advice fails with
-     * this negative code after it was followed so many times. */
+    /* Address space. From the Nth map on there is none; larger ones than this there are not; 0 is "never". An advice
+     * fails with this negative code after it was followed so many times. */
     uint64_t map_fail_from;
     size_t map_most;
     int advise_error[SYS_VM_DENY + 1];
     uint64_t advise_allowed[SYS_VM_DENY + 1];
-    int resident_error;
+    int guards_error, resident_error;
 
     /* Threads: after so many starts every further one is refused with -EAGAIN. */
     bool threads_limited;

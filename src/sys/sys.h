@@ -23,8 +23,10 @@ enum sys_vm {
     SYS_VM_SMALL, /* no huge pages here: a touch costs one page */
     SYS_VM_DROP,  /* their contents are not needed: zero when next touched, no memory until then; guards stay */
     SYS_VM_GUARD, /* a touch faults, without a mapping of its own; -EINVAL where the kernel cannot */
-    SYS_VM_DENY,  /* a touch faults; the mapping is split, of which there are some ten thousand; -ENOMEM when there are no more */
+    SYS_VM_DENY,  /* a touch faults; splits the mapping. -ENOMEM: a program has 65,530 of them by default, not more */
 };
+
+struct sigaction; /* <signal.h> */
 
 struct sys {
     /* The monotonic clock. */
@@ -40,18 +42,25 @@ struct sys {
     void *(*alloc)(size_t size);
     void (*free)(void *memory, size_t size);
 
-    /* Address space, zeroed, page by page; costs nothing until touched. map: NULL when there is none. resident: one byte a page, not 0
-     * for one that has memory; touches nothing. Addresses and sizes are multiples of the page size. */
+    /* Address space, zeroed, page by page; costs nothing until touched. map: NULL when there is none. resident: one
+     * byte a page, not 0 for one that has memory; touches nothing. Addresses and sizes are multiples of the page
+     * size. */
     size_t (*vm_page)(void);
     void *(*vm_map)(size_t size);
     void (*vm_unmap)(void *memory, size_t size);
     int (*vm_advise)(void *memory, size_t size, enum sys_vm what);
+    /* SYS_VM_GUARD for `count` ranges, each `stride` after the last, in one call. Any error: not all are there. */
+    int (*vm_guards)(void *memory, size_t size, size_t stride, unsigned count);
     int (*vm_resident)(void *memory, size_t size, unsigned char *pages);
 
     /* Threads. `yield` gives the core to another thread that is ready. */
     int (*thread_start)(sys_thread *thread, void *(*entry)(void *), void *arg);
     int (*thread_join)(sys_thread thread);
     void (*yield)(void);
+
+    /* The calling thread's stack for signal handlers, and the handler of a signal: as sigaltstack (with its stack_t) and sigaction. */
+    int (*signal_stack)(const void *stack, void *before);
+    int (*signal_action)(int number, const struct sigaction *action, struct sigaction *before);
 
     /* Makes every running thread of this program pass a full fence: the heavy side of atom_fence_light(). */
     void (*fence_heavy)(void);

@@ -76,8 +76,9 @@ bool timers_cancel_wait(struct timer *timer) {
 
 struct timer *timers_run(struct timers *any, uint64_t now) {
     struct timer *first = NULL, **end = &first, *timer;
+    unsigned moves = TIMERS_MOVES;
     lock_take(&any->lock);
-    for (unsigned count = 0; count < TIMERS_BATCH && (timer = wheel_pop(&any->wheel, now)); count++) {
+    for (unsigned count = 0; count < TIMERS_BATCH && (timer = wheel_pop(&any->wheel, now, &moves)); count++) {
         /* rlx: what it guards is guarded by the lock until DONE (T1, T3). */
         atom_store_rlx(&timer->place, TIMER_TAKEN);
         *end = timer;

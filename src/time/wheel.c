@@ -176,15 +176,17 @@ static struct timer *wheel_run(struct timer **list) {
 static void wheel_sort(struct wheel *wheel, struct wheel_where at) {
     struct wheel_slot *slot = &wheel->slots[at.level][at.digit];
     struct timer *runs[32], *list = slot->first;
-    uint32_t count = 0, i;
+    uint64_t count = 0, i;
     for (; list; count++) {
         struct timer *run = wheel_run(&list);
         for (i = 0; count >> i & 1; i++)
             run = wheel_merge(runs[i], run);
         runs[i] = run;
     }
-    for (i = 0; count >> i; i++)
-        if (count >> i & 1) list = list ? wheel_merge(runs[i], list) : runs[i];
+    i = (uint64_t)__builtin_ctzll(count);
+    list = runs[i];
+    while (count >> ++i)
+        if (count >> i & 1) list = wheel_merge(runs[i], list);
     slot->first = list;
     slot->bound = list->when;
     for (list->prev = NULL; list->next; list = list->next)
@@ -201,27 +203,32 @@ static bool wheel_short(const struct wheel_slot *slot) {
     return !timer;
 }
 
-/* Makes the earliest slot, which is out of order, into one or several with exact bounds. */
-static void wheel_order(struct wheel *wheel, struct wheel_where at) {
+/* Makes the earliest slot, which is out of order, into one or several with exact bounds; or a part of it, when *moves does
+ * not allow for more. What is left keeps its bound and is the earliest still. */
+static void wheel_order(struct wheel *wheel, struct wheel_where at, unsigned *moves) {
     struct wheel_slot *slot = &wheel->slots[at.level][at.digit];
     if (at.level == 0 || wheel_short(slot)) {
         wheel_sort(wheel, at);
         return;
     }
     /* No timer is before this bound, so `base` may go there (W1), into the slot, and every timer finds a lower level. */
-    WEFT_ASSERT(slot->bound >= wheel->base, "W1");
+    WEFT_ASSERT(slot->bound >= wheel->base, "a slot that has passed is in use");
     wheel->base = slot->bound;
-    struct timer *timer = slot->first;
-    wheel_empty(wheel, at.level, at.digit);
-    while (timer) {
-        struct timer *next = timer->next;
+    struct timer *timer = slot->first, *next;
+    for (; timer && *moves; timer = next, --*moves) {
+        next = timer->next;
+        if (timer == slot->lag) slot->lag = next; /* W6 */
         __builtin_prefetch(timer->ahead, 1);
         wheel_place(wheel, timer);
-        timer = next;
     }
+    slot->first = timer;
+    if (timer)
+        timer->prev = NULL;
+    else
+        wheel_empty(wheel, at.level, at.digit);
 }
 
-struct timer *wheel_pop(struct wheel *wheel, uint64_t now) {
+struct timer *wheel_pop(struct wheel *wheel, uint64_t now, unsigned *moves) {
     while (wheel->levels) {
         struct wheel_where at = wheel_earliest(wheel);
         struct wheel_slot *slot = &wheel->slots[at.level][at.digit];
@@ -232,7 +239,8 @@ struct timer *wheel_pop(struct wheel *wheel, uint64_t now) {
             wheel_remove(wheel, timer);
             return timer;
         }
-        wheel_order(wheel, at);
+        if (*moves == 0) return NULL;
+        wheel_order(wheel, at, moves);
     }
     if (now > wheel->base) wheel->base = now; /* nothing is due: W1 */
     return NULL;

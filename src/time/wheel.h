@@ -60,8 +60,9 @@ uint64_t wheel_remove(struct wheel *wheel, struct timer *timer);
 uint64_t wheel_bound(const struct wheel *wheel);
 
 /* Takes out the earliest timer, if it is due, and of several with the same time the one armed first. Else NULL, and then
- * wheel_bound is after `now`. */
-struct timer *wheel_pop(struct wheel *wheel, uint64_t now);
+ * wheel_bound is after `now`; or NULL with *moves 0: it had to move more timers between slots than *moves allowed, which
+ * it counts down, and has to be called again. */
+struct timer *wheel_pop(struct wheel *wheel, uint64_t now, unsigned *moves);
 
 /* Moves all timers of `from` to `to`. Equal times keep their order within each of the two. Calls `moved` for each. */
 void wheel_move(struct wheel *to, struct wheel *from, void (*moved)(struct timer *timer, void *arg), void *arg);

@@ -1,4 +1,5 @@
-/* What the tests of the switch share: a flow of control with a stack of its own, with the tools told about every switch. */
+/* What the tests of the switch share: a flow of control with a stack of its own, with the tools told about every
+ * switch. */
 #ifndef WEFT_TESTS_CTX_FLOW_H
 #define WEFT_TESTS_CTX_FLOW_H
 
@@ -14,7 +15,7 @@
 #if ANNOTATE_ADDRESS || ANNOTATE_THREAD
 enum { FLOW_SLOW = 20 };
 #elif defined(__aarch64__)
-enum { FLOW_SLOW = 10 }; /* most likely an emulator */
+enum { FLOW_SLOW = 4 }; /* most likely an emulator */
 #else
 enum { FLOW_SLOW = 1 };
 #endif

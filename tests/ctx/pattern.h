@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* Fills every register that a call keeps from `pattern`, calls f(arg), and returns a bit for each that is another after. */
+/* Fills every register that a call keeps from `pattern`, calls f(arg), and returns a bit for each that is another
+ * after. */
 struct pattern {
     uint64_t general[11]; /* rbx rbp r12-r15; x19-x29 */
     uint64_t vector[8];   /* d8-d15 */

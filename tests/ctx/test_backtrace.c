@@ -10,7 +10,7 @@ void ctx_start(void);
 
 static struct flow home, one;
 
-/* ---- from within --------------------------------------------------------------------------------------------------------------- */
+/* ---- from within ------------------------------------------------------------------------------------------------- */
 
 struct trace {
     unsigned frames, entries;
@@ -62,7 +62,7 @@ TEST(backtrace_ends_at_the_entry) {
     flow_free(&one);
 }
 
-/* ---- with a debugger ------------------------------------------------------------------------------------------------------------ */
+/* ---- with a debugger --------------------------------------------------------------------------------------------- */
 
 /* Not static, so that the debugger sees them in every build. */
 struct flow parked_flow;
@@ -124,21 +124,12 @@ static void expect_calls(const char *text) {
         if (!end || at < end) test_fail(__FILE__, __LINE__, "a frame below the first: %s", at);
 }
 
-static bool gdb_works(void) {
-    return system("gdb -nx -batch -ex 'break exit' -ex run --args /bin/true 2>&1 | grep -q 'Breakpoint 1, '") == 0 ||
-           system("gdb -nx -batch -ex starti --args /bin/true 2>&1 | grep -q 'Program stopped'") == 0;
-}
-
 TEST_WITHIN(backtrace_by_a_debugger, 120) {
     static char command[1024], self[512], text[64 << 10];
-    if (!gdb_works()) {
-        printf("skipped: no gdb that can run a program\n");
-        return;
-    }
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     EXPECT(length > 0);
-    if (strstr(self, "qemu")) {
-        printf("skipped: emulated\n");
+    if (system("gdb --version >/dev/null 2>&1") != 0) {
+        printf("skipped: no gdb\n");
         return;
     }
     snprintf(command, sizeof command, gdb_command, self);
@@ -148,6 +139,10 @@ TEST_WITHIN(backtrace_by_a_debugger, 120) {
     pclose(gdb);
     text[size] = 0;
     printf("%s", text);
+    if (strstr(text, "During startup program exited") || strstr(text, "ptrace: Operation not permitted")) {
+        printf("skipped: gdb cannot run this program here\n"); /* an emulated one, or no right to */
+        return;
+    }
     expect_calls(then(text, "WITHIN"));
     const char *parked = then(text, "PARKED");
     expect_calls(parked);

@@ -7,7 +7,7 @@
 
 static struct flow home, one;
 
-/* ---- gifts ---------------------------------------------------------------------------------------------------------------- */
+/* ---- gifts ------------------------------------------------------------------------------------------------------- */
 
 static void adds_one(void *gift) {
     annotate_after_switch(&one.annotate);
@@ -64,7 +64,7 @@ TEST(ctx_traps_when_an_entry_returns) {
     EXPECT(WIFSIGNALED(status) || WEXITSTATUS(status) != 0);
 }
 
-/* ---- floating-point modes --------------------------------------------------------------------------------------------------- */
+/* ---- floating-point modes ---------------------------------------------------------------------------------------- */
 
 /* Rounding, 0 is nearest. (The C library's functions for it are in libm.) */
 static unsigned rounding(void) {
@@ -130,7 +130,7 @@ TEST(ctx_has_modes_of_its_own) {
     flow_free(&one);
 }
 
-/* ---- what the compiler may believe ------------------------------------------------------------------------------------------- */
+/* ---- what the compiler may believe ------------------------------------------------------------------------------- */
 
 static unsigned shared_count; /* its address is taken nowhere */
 
@@ -173,7 +173,7 @@ TEST(ctx_to_nowhere_aborts) {
     EXPECT(WIFSIGNALED(status) || WEXITSTATUS(status) != 0);
 }
 
-/* ---- nesting ---------------------------------------------------------------------------------------------------------------- */
+/* ---- nesting ----------------------------------------------------------------------------------------------------- */
 
 enum { NESTED = 100 };
 static struct flow nest[NESTED + 1];

@@ -1,4 +1,5 @@
-/* What is kept over a switch: registers with patterns in them, what a compiler has in them, on one thread and between threads. */
+/* What is kept over a switch: registers with patterns in them, what a compiler has in them, on one thread and
+ * between threads. */
 #include "flow.h"
 #include "pattern.h"
 
@@ -6,7 +7,7 @@
 
 static struct flow home, one, two;
 
-/* ---- patterns ---------------------------------------------------------------------------------------------------------------- */
+/* ---- patterns ---------------------------------------------------------------------------------------------------- */
 
 static uint64_t rounds; /* of three switches; counted at home */
 
@@ -84,7 +85,7 @@ TEST(registers_that_are_lost_are_noticed) {
         EXPECT_EQ(registers_over(spoils, &which, &pattern) != 0, which < 2);
 }
 
-/* ---- what the compiler keeps ------------------------------------------------------------------------------------------------ */
+/* ---- what the compiler keeps ------------------------------------------------------------------------------------- */
 
 typedef double four __attribute__((vector_size(32)));
 
@@ -143,7 +144,7 @@ TEST(registers_keep_what_is_alive) {
     flow_free(&two);
 }
 
-/* ---- threads ---------------------------------------------------------------------------------------------------------------- */
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
 
 enum { MOVERS = 8, DRIVERS = 4 };
 static struct mover {
@@ -179,7 +180,8 @@ static void moves(void *gift) {
     flow_end(&mover->flow, mover->host, NULL);
 }
 
-/* Runs whom it finds, and parks him when he has come back: not earlier, or another thread would run on his stack with him. */
+/* Runs whom it finds, and parks him when he has come back: not earlier, or another thread would run on his stack
+ * with him. */
 static void *drives(void *arg) {
     struct flow host;
     (void)arg;

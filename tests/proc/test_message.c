@@ -63,4 +63,42 @@ TEST(message_without_memory) {
     end();
 }
 
+static unsigned released;
+static void release(void *buffer) {
+    EXPECT(buffer == &released);
+    released++;
+}
+
+TEST(message_moved_is_released_once) {
+    begin();
+    for (unsigned i = 0; i < 200; i++) {
+        struct message *message = message_new_moved(&cache, &released, 77, i % 2 ? release : NULL);
+        EXPECT(message);
+        struct message_payload payload = message_payload(message);
+        EXPECT(payload.data == &released);
+        EXPECT_EQ(payload.size, 77);
+        message_free(&cache, message);
+        EXPECT_EQ(released, (i + 1) / 2);
+    }
+    end();
+}
+
+TEST(message_payload_of_each_type) {
+    begin();
+    static const struct {
+        uint8_t type;
+        size_t before;
+    } types[] = {{WEFT_MESSAGE, 0}, {WEFT_COMPLETION, 0}, {WEFT_REQUEST, 16}, {MESSAGE_REPLY, 16}};
+    for (unsigned i = 0; i < 4; i++)
+        for (size_t size = types[i].before; size < 5000; size += 1111) {
+            struct message *message = message_new(&cache, size);
+            message->type = types[i].type;
+            struct message_payload payload = message_payload(message);
+            EXPECT(payload.data == message->data + types[i].before);
+            EXPECT_EQ(payload.size, size - types[i].before);
+            message_free(&cache, message);
+        }
+    end();
+}
+
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -113,10 +113,35 @@ TEST(state_yield_takes_the_notice_along) {
     EXPECT_EQ(state_park(&s, STATE_IDLE).verdict, STATE_NOTHING);
 }
 
+TEST(state_pinned_is_not_claimed_by_an_entry_nor_handed_over) {
+    struct state s = in(STATE_RUNNING);
+    state_pin(&s, 1024);
+    EXPECT_EQ(state_home(&s), 1024);
+    uint16_t ticket = state_yield(&s);
+    EXPECT_EQ(state_home(&s), 1024); /* no transition changes it */
+    EXPECT(!state_claim(&s, ticket));
+    EXPECT_EQ(state_wake_to_run(&s).verdict, STATE_NOTHING);
+    EXPECT_EQ(name_of(&s), STATE_READY);
+    EXPECT(state_claim_any(&s));
+    EXPECT_EQ(state_wake_to_run(&s).verdict, STATE_NOTHING); /* notified */
+    EXPECT_EQ(state_park(&s, STATE_BLOCKED).verdict, STATE_ENQUEUE);
+    EXPECT(state_claim_any(&s));
+    EXPECT_EQ(state_park(&s, STATE_BLOCKED).verdict, STATE_NOTHING);
+    struct state_next next = state_wake_to_run(&s); /* a wake, no more */
+    EXPECT_EQ(next.verdict, STATE_ENQUEUE);
+    EXPECT(!state_claim(&s, next.ticket) && state_claim_any(&s));
+    state_wake(&s);
+    state_unpin(&s); /* and keeps the notice */
+    EXPECT_EQ(state_home(&s), 0);
+    next = state_park(&s, STATE_IDLE);
+    EXPECT_EQ(next.verdict, STATE_ENQUEUE);
+    EXPECT(state_claim(&s, next.ticket));
+}
+
 TEST(state_ticket_comes_round) {
     struct state s;
     uint16_t ticket = state_init(&s);
-    uint64_t between = UINT64_C(0xdeadbeef) << 8; /* what a later part may keep there */
+    uint64_t between = UINT64_C(0xdeadbeef) << 16; /* what a later part may keep there */
     atom_or_rlx(&s.word, between);
     for (unsigned i = 0; i < 70000; i++) {
         EXPECT(state_claim(&s, ticket));
@@ -124,7 +149,7 @@ TEST(state_ticket_comes_round) {
         EXPECT_EQ(next, (uint16_t)(ticket + 1));
         EXPECT(!state_claim(&s, ticket));
         ticket = next;
-        EXPECT((atom_load_rlx(&s.word) & (UINT64_C(0xffffffff) << 8)) == between);
+        EXPECT((atom_load_rlx(&s.word) & (UINT64_C(0xffffffff) << 16)) == between);
     }
 }
 

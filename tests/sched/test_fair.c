@@ -1,112 +1,198 @@
-/* Fairness: a process that always continues, beside thousands that message each other. Nobody waits for ever, and how long the
- * longest wait is follows from the rules, not from luck: it is counted in steps, and held against a bound.
+/* Fairness: processes that always continue, beside thousands that message each other. Nobody waits for ever, and how long the longest wait
+ * is follows from the rules, not from luck: it is counted in steps, and held against a bound.
  *
- * A wait begins when a process becomes ready and ends when it runs. With n processes, of which all may be ready:
- *
- *   line    first in, first out: everybody else once before it, on each worker
- *   deque   the global queue is first in, first out; a worker that takes a batch runs it before it comes back
- *   ring    256 have a place in the ring and the slot goes before; who was moved to the global queue for want of room waits until
- *           one in 61 has been taken from there often enough
- */
+ * The workers are played one step each in turn, so that "the worst wait is r rounds" means: while somebody was ready, every worker has
+ * run r others. A wait begins when a process becomes ready and ends when it runs. */
 #include "stage.h"
 
-enum { MANY = RT_SLOW > 1 ? 600 : 2000, SPINNER = MANY };
+enum { EACH = RT_SLOW > 1 ? 800 : 1000, WORKERS = RT_SLOW > 1 ? 2 : 16, MANY = EACH * WORKERS };
 
 static struct {
-    weft_pid pids[MANY + 1];
-    uint64_t due[MANY + 1]; /* the step at which it became ready, + 1; 0: it waits for a message */
-    uint64_t runs[MANY + 1];
-    uint64_t now, worst, worst_spinner;
+    weft_pid pids[MANY];
+    uint64_t due[MANY]; /* the step at which it became ready, + 1; 0: it waits for a message */
+    uint64_t runs[MANY];
+    uint64_t now, worst;
+    uint32_t worst_who;
     struct rng rng;
 } crowd;
 
 static void ready_now(uint32_t number) {
     if (!crowd.due[number]) crowd.due[number] = crowd.now + 1;
 }
+static uint64_t waited(uint32_t number) { return crowd.due[number] ? crowd.now + 1 - crowd.due[number] : 0; }
+static void note(uint32_t number) {
+    if (waited(number) <= crowd.worst) return;
+    crowd.worst = waited(number);
+    crowd.worst_who = number;
+}
 static void runs_now(uint32_t number) {
-    uint64_t wait = crowd.due[number] ? crowd.now + 1 - crowd.due[number] : 0;
-    uint64_t *worst = number == SPINNER ? &crowd.worst_spinner : &crowd.worst;
-    if (wait > *worst) *worst = wait;
+    note(number);
     crowd.due[number] = 0;
     crowd.runs[number]++;
     crowd.now++;
 }
 
-/* Sends every message on to somebody else: one who writes to itself may be given several steps in one turn. */
+static void send_to(uint32_t number) {
+    EXPECT_EQ(weft_send(crowd.pids[number], 0, NULL, 0), 0);
+    ready_now(number);
+}
+
+/* ---- who is in a crowd --------------------------------------------------------------------------------------------- */
+
+/* Sends every message on to somebody else of its kind: one who writes to itself may be given several steps in one turn. `other` is how
+ * many there are. */
 static enum weft_status sends_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
-    (void)out;
+    (void)events, (void)out;
     runs_now(part->number);
-    for (size_t i = 0; i < count; i++) {
-        uint32_t to = (part->number + 1 + rng_below(&crowd.rng, MANY - 1)) % MANY;
-        EXPECT_EQ(weft_send(crowd.pids[to], events[i].tag, NULL, 0), 0);
-        ready_now(to);
-    }
+    uint32_t kind = (uint32_t)part->other;
+    for (size_t i = 0; i < count; i++)
+        send_to((part->number + 1 + rng_below(&crowd.rng, kind - 1)) % kind);
     return WEFT_IDLE;
 }
-static enum weft_status spins(struct part *part, const weft_event *events, size_t count, weft_out *out) {
+/* Answers its partner, for ever. */
+static enum weft_status answers(struct part *part, const weft_event *events, size_t count, weft_out *out) {
+    (void)events, (void)out;
+    runs_now(part->number);
+    for (size_t i = 0; i < count; i++)
+        send_to((uint32_t)part->other);
+    return WEFT_IDLE;
+}
+static enum weft_status continues(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)events, (void)count, (void)out;
     runs_now(part->number);
     ready_now(part->number);
     return WEFT_CONTINUE;
 }
 
-/* The worst wait of those who send, and of the one who spins. */
-static void play(enum policy_name policy, unsigned workers, unsigned messages, uint64_t bound) {
-    static const char *const names[] = {"ring", "deque", "line"};
+struct mix {
+    uint32_t senders, pairs, spinners, messages;
+};
+
+static void spawn_at(unsigned workers, uint32_t number, part_play *play, uint64_t other) {
+    stage_play((int)(number % workers));
+    crowd.pids[number] = stage_spawn(number, play, other);
+    ready_now(number);
+}
+static void assemble(const struct mix *mix, unsigned workers) {
+    uint32_t number = 0;
+    for (; number < mix->senders; number++)
+        spawn_at(workers, number, sends_on, mix->senders);
+    for (uint32_t i = 0; i < mix->pairs; i++, number += 2) {
+        spawn_at(workers, number, answers, number + 1);
+        spawn_at(workers, number + 1, answers, number);
+    }
+    for (uint32_t i = 0; i < mix->spinners; i++)
+        spawn_at(workers, number++, continues, 0);
+    for (uint32_t i = 0; i < mix->messages; i++) {
+        stage_play((int)(i % workers));
+        send_to(rng_below(&crowd.rng, mix->senders));
+    }
+    for (uint32_t i = 0; i < mix->pairs; i++) {
+        stage_play((int)(i % workers));
+        send_to(mix->senders + 2 * i);
+    }
+}
+
+static bool deque_local; /* policy deque: who is woken stays with its waker */
+
+/* The worst wait of anybody, in rounds. Plays for `rounds`. */
+static uint64_t play(enum policy_name policy, unsigned workers, const struct mix *mix, uint64_t rounds) {
+    uint32_t everybody = mix->senders + 2 * mix->pairs + mix->spinners;
+    EXPECT(everybody <= MANY);
     memset(&crowd, 0, sizeof crowd);
     rng_seed(&crowd.rng, test_seed(1), policy);
     stage_begin(policy, workers);
-    for (uint32_t i = 0; i < MANY; i++) {
-        stage_play((int)(i % workers));
-        crowd.pids[i] = stage_spawn(i, sends_on, WEFT_NOBODY);
-        ready_now(i);
-    }
-    stage_play(0);
-    crowd.pids[SPINNER] = stage_spawn(SPINNER, spins, WEFT_NOBODY);
-    ready_now(SPINNER);
-    for (uint32_t i = 0; i < messages; i++) {
-        stage_play((int)(i % workers));
-        uint32_t to = rng_below(&crowd.rng, MANY);
-        EXPECT_EQ(weft_send(crowd.pids[to], i, NULL, 0), 0);
-    }
-    uint64_t steps = bound * 3 / 2 > 100 * MANY ? bound * 3 / 2 : 100 * MANY;
+    stage.runtime->deque_local = deque_local;
+    assemble(mix, workers);
+    uint64_t steps = rounds * workers;
     for (unsigned i = 0; crowd.now < steps; i++)
         EXPECT(stage_step(i % workers) || workers > 1);
-    uint64_t fewest = UINT64_MAX;
-    for (unsigned i = 0; i <= MANY; i++) {
-        if (crowd.runs[i] < fewest) fewest = crowd.runs[i];
-        uint64_t waiting = crowd.due[i] ? crowd.now + 1 - crowd.due[i] : 0;
-        if (waiting > crowd.worst) crowd.worst = waiting; /* who has not had its turn yet */
+    for (uint32_t i = 0; i < everybody; i++) {
+        EXPECT(crowd.runs[i] > 0);
+        note(i); /* who has not had its turn yet */
     }
-    printf("%s, %u workers, %u messages: worst wait %llu steps (spinner %llu), bound %llu, fewest runs %llu\n", names[policy], workers,
-           messages, (unsigned long long)crowd.worst, (unsigned long long)crowd.worst_spinner, (unsigned long long)bound,
-           (unsigned long long)fewest);
-    EXPECT(crowd.worst <= bound);
-    EXPECT(crowd.worst_spinner <= bound);
-    EXPECT(fewest > 0);
     stage_end();
+    return (crowd.worst + workers - 1) / workers;
 }
 
-static const unsigned crowds[] = {MANY, MANY / 10, 10 * MANY}; /* messages under way */
-enum { CROWDS = RT_SLOW > 1 ? 1 : 3, WORKERS = RT_SLOW > 1 ? 2 : 4 };
+/* ---- what the rules promise -------------------------------------------------------------------------------------------- */
 
-TEST(fair_line) {
-    for (unsigned workers = 1; workers <= WORKERS; workers *= 2)
-        for (unsigned i = 0; i < CROWDS; i++)
-            play(POLICY_LINE, workers, crowds[i], (uint64_t)workers * (MANY + 1));
+struct promise {
+    uint64_t once;  /* rounds until one's turn comes */
+    uint64_t first; /* rounds, in all, until the rule takes effect */
+};
+
+/* First in, first out, on each worker; in the worst case all are in one line. */
+static struct promise promise_line(uint64_t everybody, unsigned workers) {
+    (void)workers;
+    return (struct promise){everybody, 0};
+}
+/* The global queue is first in, first out; a worker that has taken a batch runs it before it comes back. The newborn, whom it puts into
+ * its own deque, are run newest first, and one in 61 meanwhile is from the global queue. */
+static struct promise promise_deque(uint64_t everybody, unsigned workers) {
+    return (struct promise){everybody / workers + 1 + 2 * (1 + 16), everybody / workers / (GLOBAL_TICK - 1)};
+}
+/* In the ring there are at most RING_SIZE before one, each behind as many from the slot as may be; and three of four are from there. In
+ * the global queue there are at most all, of which each worker takes one in four when its patience is at an end. */
+static struct promise promise_ring(uint64_t everybody, unsigned workers) {
+    uint64_t ring = RING_SIZE * (SLOT_RUNS_MAX + 1) * GLOBAL_OFTEN / (GLOBAL_OFTEN - 1);
+    return (struct promise){ring + GLOBAL_OFTEN * everybody / workers, (GLOBAL_PATIENCE + 1) * GLOBAL_TICK};
 }
 
-TEST(fair_deque) {
-    for (unsigned workers = 1; workers <= WORKERS; workers *= 2)
-        for (unsigned i = 0; i < CROWDS; i++)
-            play(POLICY_DEQUE, workers, crowds[i], MANY + 1 + 2 * (1 + 16) * workers);
+/* `times`: how often somebody may have to queue up. Where a step wakes many, a ring that has just been filled from the global queue
+ * overflows before all of those have run, and they go back to its end. */
+static void expect_fair(enum policy_name policy, unsigned workers, const struct mix *mix, unsigned times) {
+    static struct promise (*const promises[])(uint64_t, unsigned) = {promise_ring, promise_deque, promise_line};
+    static const char *const names[] = {"ring", "deque", "line"};
+    uint64_t everybody = mix->senders + 2 * mix->pairs + mix->spinners;
+    struct promise promise = promises[policy](everybody, workers);
+    if (policy != POLICY_RING) times = 1;
+    uint64_t bound = promise.first + times * promise.once, rounds = policy == POLICY_RING ? bound * 9 / 8 : 6 * EACH;
+    uint64_t worst = play(policy, workers, mix, rounds);
+    printf("%s, %u workers, %u senders, %u pairs, %u who continue, %u messages: worst wait %llu rounds (process %u), bound %llu\n",
+           names[policy], workers, mix->senders, mix->pairs, mix->spinners, mix->messages, (unsigned long long)worst, crowd.worst_who,
+           (unsigned long long)bound);
+    EXPECT(worst <= bound);
 }
 
-/* Three times, because a batch taken from the global queue may have to go back to its end when the ring overflows. */
-TEST(fair_ring) {
-    for (unsigned workers = 1; workers <= WORKERS; workers *= 2)
-        for (unsigned i = 0; i < CROWDS; i++)
-            play(POLICY_RING, workers, crowds[i], 3 * GLOBAL_TICK * (MANY + 1));
+/* So many processes for each worker. */
+static void expect_fair_with(enum policy_name policy, unsigned workers) {
+    uint32_t n = EACH * workers;
+    expect_fair(policy, workers, &(struct mix){.senders = n - 1, .spinners = 1, .messages = n}, 4);
+    expect_fair(policy, workers, &(struct mix){.spinners = n}, 1);
+    expect_fair(policy, workers, &(struct mix){.pairs = 8 * workers, .spinners = n - 16 * workers}, 1);
+    expect_fair(policy, workers, &(struct mix){.pairs = 4 * workers, .spinners = 40 * workers}, 1); /* all fit into the rings */
+    if (workers > 4) return;
+    expect_fair(policy, workers, &(struct mix){.senders = n - 1, .spinners = 1, .messages = n / 10}, 1);
+    expect_fair(policy, workers, &(struct mix){.senders = n - 1, .spinners = 1, .messages = 10 * n}, 6);
+    expect_fair(policy, workers, &(struct mix){.pairs = n / 2 - workers, .spinners = workers}, 1);
+    expect_fair(policy, workers, &(struct mix){.senders = n / 2, .pairs = 8 * workers, .spinners = n / 4, .messages = n / 2}, 4);
+}
+/* 1, 2, 4 and 16 workers. */
+static void expect_fair_for_all(enum policy_name policy) {
+    for (unsigned workers = 1; workers <= WORKERS; workers *= workers > 2 ? 4 : 2)
+        expect_fair_with(policy, workers);
+}
+TEST_WITHIN(fair_ring, 120) { expect_fair_for_all(POLICY_RING); }
+TEST_WITHIN(fair_deque, 120) { expect_fair_for_all(POLICY_DEQUE); }
+TEST_WITHIN(fair_line, 120) { expect_fair_for_all(POLICY_LINE); }
+
+/* Newest first, and the oldest after 61; who continues is in the global queue, and has one turn in 61, or more often as with the ring. */
+TEST_WITHIN(fair_deque_local, 120) {
+    deque_local = true;
+    for (unsigned workers = 1; workers <= WORKERS; workers *= workers > 2 ? 4 : 2) {
+        uint32_t n = 150 * workers;
+        const struct mix mixes[] = {
+            {.senders = n - 1, .spinners = 1, .messages = n / 10}, {.senders = n - 1, .spinners = 1, .messages = n},
+            {.senders = n - 1, .spinners = 1, .messages = 10 * n}, {.spinners = n},
+            {.pairs = n / 2 - workers, .spinners = workers},       {.pairs = 8 * workers, .spinners = n - 16 * workers}};
+        for (unsigned i = 0; i < sizeof mixes / sizeof mixes[0]; i++) {
+            uint64_t bound = (GLOBAL_TICK + 2) * (uint64_t)n, worst = play(POLICY_DEQUE, workers, &mixes[i], bound * 5 / 4);
+            printf("deque, local, %u workers, mix %u: worst wait %llu rounds (process %u), bound %llu\n", workers, i,
+                   (unsigned long long)worst, crowd.worst_who, (unsigned long long)bound);
+            EXPECT(worst <= bound);
+        }
+    }
 }
 
 /* ---- the same on real threads: everybody makes progress ------------------------------------------------------------------------ */

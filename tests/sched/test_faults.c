@@ -226,12 +226,12 @@ TEST(faults_no_thread_at_all) {
     }
 }
 
-TEST(faults_some_threads_are_refused) {
+static void some_threads_refused(const char *policy) {
     sys_scripted_install();
     sys_script.threads_limited = true;
     sys_script.threads_allowed = 2;
     rt_stderr_begin();
-    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.policy = "ring", .workers = 5}), 0);
+    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.policy = policy, .workers = 5}), 0);
     EXPECT(strstr(rt_stderr_end(), "only 2 of 5 workers"));
     rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
     EXPECT_EQ(weft_workers(rt.runtime), 2);
@@ -248,6 +248,11 @@ TEST(faults_some_threads_are_refused) {
     EXPECT_EQ(weft_stop(rt.runtime, WEFT_FOREVER, NULL), 0);
     rt_watch_end();
     EXPECT_EQ(sys_scripted_live(), 0);
+}
+TEST(faults_some_threads_are_refused) {
+    some_threads_refused("ring");
+    some_threads_refused("deque");
+    some_threads_refused("line");
 }
 
 TEST(faults_no_randomness) {

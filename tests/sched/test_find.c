@@ -43,6 +43,52 @@ TEST(find_every_61st_is_from_the_global_queue) {
     }
 }
 
+/* As a rule every 61st; when a worker has come often enough without ever running dry, in proportion to what is there. */
+TEST(find_global_queue_is_due_more_often_when_it_is_long) {
+    static const struct {
+        size_t queued;
+        unsigned workers, due;
+    } cases[] = {
+        {0, 1, GLOBAL_TICK}, {1, 1, GLOBAL_TICK}, {4, 1, GLOBAL_TICK}, {5, 1, 52},  {16, 1, 17},      {64, 1, 5},
+        {85, 1, 4},          {86, 1, 4},          {256, 1, 4},         {1000000, 1, 4}, {16, 2, 33},  {16, 4, GLOBAL_TICK},
+        {1024, 16, 5},       {4096, 16, 4},       {50, 16, GLOBAL_TICK}, {1000000, 16, 4}, {7, 0, 4}, /* none yet: while starting */
+    };
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        EXPECT_EQ(find_global_due(cases[i].queued, cases[i].workers, GLOBAL_PATIENCE + 1), cases[i].due);
+        EXPECT_EQ(find_global_due(cases[i].queued, cases[i].workers, GLOBAL_PATIENCE), GLOBAL_TICK);
+        EXPECT_EQ(find_global_due(cases[i].queued, cases[i].workers, 0), GLOBAL_TICK);
+    }
+}
+
+/* The rule in effect: so many from the global queue, and patience begins anew when the worker has run dry. */
+static unsigned globals_in(unsigned steps) {
+    unsigned globals = 0;
+    trace.count = 0;
+    for (unsigned i = 0; i < steps; i++)
+        EXPECT(stage_step(0));
+    for (unsigned i = 0; i < trace.count; i++)
+        globals += trace.who[i] >= 100;
+    return globals;
+}
+TEST(find_patience_with_a_long_global_queue_ends) {
+    stage_begin(POLICY_RING, 1);
+    struct worker *worker = stage_worker(0);
+    stage_play(0);
+    weft_pid busy = stage_spawn(1, goes_on, WEFT_NOBODY);
+    stage_play(-1);
+    for (uint32_t i = 0; i < 5000; i++)
+        stage_spawn(100, NULL, WEFT_NOBODY);
+    EXPECT_EQ(globals_in(GLOBAL_PATIENCE * GLOBAL_TICK), GLOBAL_PATIENCE);
+    globals_in(GLOBAL_TICK);
+    EXPECT_EQ(globals_in(100 * GLOBAL_OFTEN), 100);
+    EXPECT(worker->looks > GLOBAL_PATIENCE);
+    stage_part(busy)->play = NULL; /* it waits: the worker runs dry, and begins anew */
+    for (unsigned i = 0; i < 2 * GLOBAL_OFTEN; i++)
+        EXPECT(stage_step(0));
+    EXPECT(worker->looks <= 1);
+    stage_end();
+}
+
 /* ---- the global queue ------------------------------------------------------------------------------------------------- */
 
 static size_t own_size(struct worker *worker) {
@@ -183,6 +229,69 @@ TEST(find_the_last_pass_takes_the_slot) {
     expect_trace((uint32_t[]){7}, 1);
     EXPECT_EQ(own_size(stage_worker(2)), 0);
     stage_end();
+}
+
+/* A slot is for its own worker: a thief who finds one takes what lies in another's ring first, whatever the order of its victims. */
+TEST(find_looks_into_every_ring_before_it_takes_a_slot) {
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        stage_begin(POLICY_RING, 6);
+        for (unsigned w = 1; w < 6; w++) {
+            stage_play((int)w);
+            stage_spawn(w, NULL, WEFT_NOBODY); /* in the slot */
+        }
+        stage_play(3);
+        stage_spawn(33, NULL, WEFT_NOBODY); /* pushes 3 into the ring */
+        rng_seed(&stage_worker(0)->rng, seed, 0);
+        trace.count = 0;
+        EXPECT(stage_step(0));
+        expect_trace((uint32_t[]){3}, 1);
+        stage_end();
+    }
+}
+
+/* Victims in random order: nobody is always robbed first. */
+TEST(find_robs_in_random_order) {
+    stage_for_each_policy(policy) {
+        unsigned robbed[5] = {0};
+        for (uint64_t seed = 0; seed < 200; seed++) {
+            stage_begin(policy, 5);
+            for (unsigned w = 1; w < 5; w++) {
+                stage_play((int)w);
+                stage_spawn(w, NULL, WEFT_NOBODY);
+                stage_spawn(w, NULL, WEFT_NOBODY);
+            }
+            rng_seed(&stage_worker(0)->rng, seed, 0);
+            trace.count = 0;
+            EXPECT(stage_step(0));
+            robbed[trace.who[0]]++;
+            stage_end();
+        }
+        for (unsigned w = 1; w < 5; w++)
+            EXPECT(robbed[w] > 10);
+    }
+}
+
+/* Who may search: only while twice the searchers are fewer than those awake. One who may not leaves others' queues alone. */
+TEST(find_searches_only_while_few_do) {
+    stage_for_each_policy(policy) {
+        for (unsigned searchers = 0; searchers < 3; searchers++)
+            for (unsigned sleepers = 0; sleepers < 3; sleepers++) {
+                stage_begin(policy, 4);
+                struct worker *worker = stage_worker(0);
+                struct idle *idle = &stage.runtime->idle;
+                stage_play(3);
+                stage_spawn(1, NULL, WEFT_NOBODY);
+                if (policy == POLICY_RING) stage_spawn(2, NULL, WEFT_NOBODY);
+                for (unsigned i = 0; i < sleepers; i++)
+                    idle_enter(idle, 1 + i, false);
+                atom_store_rlx(&idle->searching, searchers);
+                atom_store_rlx(&worker->leave, true); /* so that it comes back with nothing instead of waiting */
+                stage_play(0);
+                struct proc *found = find_work(worker);
+                EXPECT_EQ(found != NULL, 2 * searchers < 4 - sleepers);
+                stage_end();
+            }
+    }
 }
 
 /* ---- leaving -------------------------------------------------------------------------------------------------------------- */

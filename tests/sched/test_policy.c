@@ -157,6 +157,29 @@ TEST(policy_deque_newborn_last_in_first_out_woken_to_the_global_queue) {
     stage_end();
 }
 
+/* By choice, woken ones stay with their waker, newest first; but the oldest has its turn after so many. */
+TEST(policy_deque_woken_may_stay_and_do_not_starve_the_oldest) {
+    begin(POLICY_DEQUE, 1);
+    stage.runtime->deque_local = true;
+    for (uint32_t i = 0; i < 3; i++)
+        EXPECT(push(loose(1000 + i), READY_WOKEN));
+    EXPECT_EQ(inject_size(&stage.runtime->inject), 0);
+    push(loose(2000), READY_YIELDED); /* merely going on, it goes behind the others as ever */
+    EXPECT_EQ(injected(), 2000);
+    for (uint32_t old = 0; old < 3; old++) {
+        for (uint32_t i = 0; i < GLOBAL_TICK; i++) {
+            push(loose(i), READY_WOKEN);
+            EXPECT_EQ(popped(), i);
+        }
+        push(loose(500), READY_WOKEN);
+        EXPECT_EQ(popped(), 1000 + old);
+        EXPECT_EQ(policy_pop(own) != NULL, true);
+        own->slot_runs = 0;
+    }
+    EXPECT_EQ(popped(), UINT32_MAX);
+    stage_end();
+}
+
 TEST(policy_deque_that_cannot_grow_uses_the_global_queue) {
     begin(POLICY_DEQUE, 1);
     static struct proc *procs[600];
@@ -206,6 +229,21 @@ TEST(policy_line_goes_elsewhere_when_its_own_is_locked) {
     busy = false;
     struct proc *proc = policy_steal(own, stage_worker(1), false, &busy);
     EXPECT(proc && ((struct part *)proc->self)->number == 2 && !busy);
+    stage_end();
+}
+
+/* And not always to the first: whose own is locked goes on to its neighbour, so that load does not gather at one end. */
+TEST(policy_line_goes_on_from_its_own) {
+    begin(POLICY_LINE, 4);
+    for (unsigned me = 0; me < 4; me++) {
+        struct worker *mine = stage_worker(me);
+        struct proc *proc = loose(me);
+        atom_store_rlx(&mine->line.head, &line_sentinel);
+        EXPECT(policy_push(mine, proc, ticket_of(proc), READY_WOKEN));
+        EXPECT(line_node_owner(&proc->node) == &stage_worker((me + 1) % 4)->line);
+        atom_store_rlx(&mine->line.head, NULL);
+        EXPECT(policy_pop(stage_worker((me + 1) % 4)) == proc);
+    }
     stage_end();
 }
 

@@ -35,6 +35,23 @@ TEST(start_refuses_an_unknown_policy) {
     expect_refused(NULL, "stack");
 }
 
+TEST(start_refuses_an_unknown_place_for_the_woken) {
+    expect_refused(&(weft_config){.policy = "deque", .deque_wake = "sideways"}, "global or local");
+    environment("WEFT_DEQUE_WAKE", "loca");
+    expect_refused(&(weft_config){.policy = "deque"}, "loca");
+    environment("WEFT_DEQUE_WAKE", "local");
+    weft_runtime *runtime = started(&(weft_config){.policy = "deque"});
+    EXPECT(inside(runtime)->deque_local);
+    stopped(runtime);
+    runtime = started(&(weft_config){.policy = "deque", .deque_wake = "global"}); /* the struct first */
+    EXPECT(!inside(runtime)->deque_local);
+    stopped(runtime);
+    environment("WEFT_DEQUE_WAKE", NULL);
+    runtime = started(&(weft_config){.policy = "deque"});
+    EXPECT(!inside(runtime)->deque_local);
+    stopped(runtime);
+}
+
 TEST(start_refuses_numbers_that_make_no_sense) {
     static const char *const bad[] = {"0", "-1", "1025", "two", "3x", "99999999999999999999", " "};
     for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {

@@ -1,6 +1,8 @@
 /* A step: which events it is given, how many at once, in what order, and what its status does. */
-#include "runtime_helpers.h"
-#include "sched/runtime.h"
+#include "stage.h"
+
+#include <signal.h>
+#include <sys/wait.h>
 
 static atom_u64 done, steps, heard, largest, cancels, gate;
 
@@ -68,6 +70,34 @@ static void batches(void) {
     EXPECT_EQ(atom_load_rlx(&steps), 1 + (1000 + 1 + EVENT_BATCH - 1) / EVENT_BATCH); /* full batches, all but the last */
 }
 TEST(step_gets_its_events_in_batches) { rt_each(batches); }
+
+/* Who has more messages than a step is given goes on at once, but not for ever while others wait. */
+static enum weft_status goes_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
+    (void)part, (void)events, (void)count, (void)out;
+    return WEFT_CONTINUE;
+}
+TEST(step_so_many_in_a_row_and_no_more) {
+    stage_for_each_policy(policy) {
+        stage_begin(policy, 1);
+        weft_pid loaded = stage_spawn_idle(0, 1, NULL, WEFT_NOBODY);
+        stage_play(0);
+        for (unsigned i = 0; i < (2 * STEPS_MAX + 3) * EVENT_BATCH; i++)
+            EXPECT_EQ(weft_send(loaded, i, NULL, 0), 0);
+        stage_spawn(2, goes_on, WEFT_NOBODY);
+        unsigned rows[3] = {0}, row = 0;
+        trace.count = 0;
+        while (trace.count < 200)
+            EXPECT(stage_step(0));
+        for (unsigned i = 1; i < trace.count && row < 3; i++) {
+            rows[row] += trace.who[i - 1] == 1;
+            row += trace.who[i - 1] == 1 && trace.who[i] == 2; /* another's turn */
+        }
+        EXPECT_EQ(rows[0], STEPS_MAX);
+        EXPECT_EQ(rows[1], STEPS_MAX);
+        EXPECT_EQ(rows[2], 3);
+        stage_end();
+    }
+}
 
 /* ---- cancelled once ------------------------------------------------------------------------------------------------------- */
 
@@ -213,5 +243,36 @@ static void races(void) {
     }
 }
 TEST(step_a_message_is_never_missed) { rt_each(races); }
+
+#if WEFT_DEBUG
+/* A transition that there is not: the program says whose it was, and ends. */
+TEST(step_an_illegal_transition_names_the_process) {
+    stage_for_each_policy(policy) {
+        stage_begin(policy, 1);
+        char text[4096], name[32];
+        weft_pid pid = stage_spawn_idle(0, 1, NULL, WEFT_NOBODY);
+        int ends[2];
+        EXPECT_EQ(pipe(ends), 0);
+        pid_t child = fork();
+        EXPECT(child >= 0);
+        if (child == 0) {
+            dup2(ends[1], STDERR_FILENO);
+            signal(SIGABRT, SIG_DFL);
+            state_yield(&stage_proc(pid)->state);
+            _exit(0);
+        }
+        close(ends[1]);
+        ssize_t got = read(ends[0], text, sizeof text - 1);
+        text[got > 0 ? got : 0] = '\0';
+        close(ends[0]);
+        int status;
+        EXPECT_EQ(waitpid(child, &status, 0), child);
+        EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+        snprintf(name, sizeof name, "%016llx", (unsigned long long)pid);
+        EXPECT(strstr(text, name) && strstr(text, "is Idle and should be Running"));
+        stage_end();
+    }
+}
+#endif
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -300,6 +300,8 @@ static void *foreigner(void *unused) {
 
 /* ---- a run ---------------------------------------------------------------------------------------------------------------- */
 
+static const char *deque_wake; /* NULL: the default */
+
 static void run_begin(const char *policy, unsigned workers, uint64_t seed) {
     memset(&all, 0, sizeof all); /* nobody else is there */
     memset(last_number, 0, sizeof last_number);
@@ -308,7 +310,7 @@ static void run_begin(const char *policy, unsigned workers, uint64_t seed) {
     all.seed = seed;
     atom_store_rlx(&all.budget, ACTIONS);
     atom_store_rlx(&all.active, 1); /* nobody begins before all anchors are known */
-    rt_start_with(&(weft_config){.policy = policy, .workers = workers, .seed = seed});
+    rt_start_with(&(weft_config){.policy = policy, .workers = workers, .seed = seed, .deque_wake = deque_wake});
     EXPECT_EQ(weft_register_command(rt.runtime, COMMAND_NOW, handler_now, &all), 0);
     EXPECT_EQ(weft_register_command(rt.runtime, COMMAND_LATER, handler_later, NULL), 0);
     EXPECT_EQ(weft_register_command(rt.runtime, COMMAND_FAIL, handler_fail, NULL), 0);
@@ -375,9 +377,14 @@ TEST_WITHIN(stress_ring_16, 120) { seeds("ring", 16); }
 TEST_WITHIN(stress_deque_2, 120) { seeds("deque", 2); }
 TEST_WITHIN(stress_line_2, 120) { seeds("line", 2); }
 
-/* The rest of the matrix, when there is time. */
+TEST_WITHIN(stress_deque_local_2, 120) {
+    deque_wake = "local";
+    seeds("deque", 2);
+}
+
+/* The rest of the matrix, when it is wanted. */
 static void seeds_if_long(const char *policy, unsigned workers) {
-    if (test_scale() > 1) seeds(policy, workers);
+    if (rt_whole_matrix()) seeds(policy, workers);
 }
 TEST_WITHIN(stress_deque_1, 120) { seeds_if_long("deque", 1); }
 TEST_WITHIN(stress_deque_4, 120) { seeds_if_long("deque", 4); }

@@ -189,7 +189,7 @@ static void counted_wake(const struct synch2_waiter *waiter, unsigned role, atom
     synch2_thread_waiter.wake(waiter, role, bell);
 }
 static void count_sleeps(weft_synch2 *door, uint32_t rounds) {
-    counted.waiter = (struct synch2_waiter){counted_sleep, counted_wake, {rounds, rounds}};
+    counted.waiter = (struct synch2_waiter){.sleep = counted_sleep, .wake = counted_wake, .rounds = {rounds, rounds}};
     synch2_set_waiter(door, &counted.waiter);
 }
 static void await_sleeps(uint64_t n) {

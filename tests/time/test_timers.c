@@ -229,7 +229,7 @@ static void stress_work(unsigned self) {
 TEST_WITHIN(timers_stress, 120) {
     uint64_t cancelled = 0, waited = 0, run = 0;
     stress_seed = test_seed(20261116);
-    stress_rounds = UINT64_C(100000) * test_scale();
+    stress_rounds = UINT64_C(50000) * test_scale();
     atom_store_rlx(&stress_clock, 1);
     atom_store_rlx(&users_left, USERS);
     for (unsigned i = 0; i < PLACES; i++)

@@ -14,10 +14,22 @@ static struct timer *add(struct timer *timer, uint64_t when) {
     return timer;
 }
 
+/* How many moves at a time, in the tests that do not ask for less. */
+static unsigned moves_at_once = UINT32_MAX;
+
+static struct timer *pop(struct wheel *from, uint64_t now) {
+    for (;;) {
+        unsigned moves = moves_at_once;
+        struct timer *timer = wheel_pop(from, now, &moves);
+        if (timer || moves) return timer;
+        EXPECT(wheel_bound(from) <= now);
+    }
+}
+
 static void expect_pops(uint64_t now, struct timer *const *expected, unsigned count) {
     for (unsigned i = 0; i < count; i++)
-        EXPECT(wheel_pop(&wheel, now) == expected[i]);
-    EXPECT(wheel_pop(&wheel, now) == NULL);
+        EXPECT(pop(&wheel, now) == expected[i]);
+    EXPECT(pop(&wheel, now) == NULL);
 }
 
 /* ---- By hand --------------------------------------------------------------------------------------------------- */
@@ -25,8 +37,8 @@ static void expect_pops(uint64_t now, struct timer *const *expected, unsigned co
 TEST(wheel_starts_empty) {
     wheel_init(&wheel, 5);
     EXPECT(wheel_bound(&wheel) == SYS_FOREVER);
-    EXPECT(wheel_pop(&wheel, 4) == NULL);
-    EXPECT(wheel_pop(&wheel, UINT64_MAX) == NULL);
+    EXPECT(pop(&wheel, 4) == NULL);
+    EXPECT(pop(&wheel, UINT64_MAX) == NULL);
 }
 
 TEST(wheel_fires_to_the_nanosecond) {
@@ -36,9 +48,9 @@ TEST(wheel_fires_to_the_nanosecond) {
         wheel_init(&wheel, 12345);
         add(&timer, when);
         EXPECT(wheel_bound(&wheel) == when);
-        EXPECT(wheel_pop(&wheel, when - 1) == NULL);
+        EXPECT(pop(&wheel, when - 1) == NULL);
         EXPECT(wheel_bound(&wheel) == when);
-        EXPECT(wheel_pop(&wheel, when) == &timer);
+        EXPECT(pop(&wheel, when) == &timer);
         EXPECT(wheel_bound(&wheel) == SYS_FOREVER);
     }
 }
@@ -50,7 +62,7 @@ TEST(wheel_orders_equal_times_by_arming) {
     wheel_init(&wheel, 0);
     for (unsigned i = 0; i < 100; i++) {
         expected[i] = add(&timers[i], when);
-        EXPECT(wheel_pop(&wheel, when - (when >> (i / 3))) == NULL);
+        EXPECT(pop(&wheel, when - (when >> (i / 3))) == NULL);
     }
     expect_pops(when, expected, 100);
 }
@@ -64,10 +76,10 @@ TEST(wheel_orders_almost_equal_times) {
         wheel_init(&wheel, 0);
         for (unsigned i = 0; i < 200; i++) {
             naive_add(&naive, i, add(&timers[i], when + i * step % 7)->when);
-            EXPECT(wheel_pop(&wheel, when - (when >> (i / 5))) == NULL);
+            EXPECT(pop(&wheel, when - (when >> (i / 5))) == NULL);
         }
         for (unsigned i = 0; i < 200; i++)
-            EXPECT_EQ(wheel_pop(&wheel, when + 7) - timers, naive_pop(&naive, when + 7));
+            EXPECT_EQ(pop(&wheel, when + 7) - timers, naive_pop(&naive, when + 7));
     }
 }
 
@@ -138,7 +150,7 @@ TEST(wheel_bound_is_early_once) {
     wheel_remove(&wheel, &timers[999]);
     uint64_t early = wheel_bound(&wheel);
     EXPECT(early <= timers[998].when);
-    EXPECT(wheel_pop(&wheel, early) == NULL);
+    EXPECT(pop(&wheel, early) == NULL);
     EXPECT(wheel_bound(&wheel) == timers[998].when);
 }
 
@@ -164,7 +176,7 @@ TEST(wheel_moves_all_and_keeps_the_order) {
     EXPECT_EQ(count, 200);
     EXPECT(wheel_bound(&wheel) == SYS_FOREVER);
     uint64_t last = 0;
-    for (struct timer *timer; (timer = wheel_pop(&other, UINT64_MAX)); last = timer->when, count++) {
+    for (struct timer *timer; (timer = pop(&other, UINT64_MAX)); last = timer->when, count++) {
         EXPECT(timer->when >= last);
         if ((timer - timers) % 3) EXPECT_EQ(naive_pop(&naive, UINT64_MAX), timer - timers);
     }
@@ -181,7 +193,7 @@ TEST(wheel_arms_after_what_was_moved) {
     timers[10].when = 1000;
     wheel_add(&other, &timers[10]);
     for (unsigned i = 0; i <= 10; i++)
-        EXPECT(wheel_pop(&other, 1000) == &timers[i]);
+        EXPECT(pop(&other, 1000) == &timers[i]);
 }
 
 /* ---- Against the naive one ------------------------------------------------------------------------------------- */
@@ -216,7 +228,7 @@ static struct naive naive;
 /* Takes out what is due, in both; false when nothing that is due is left. */
 static bool pop_both(uint64_t now, unsigned most) {
     while (most--) {
-        struct timer *timer = wheel_pop(&wheel, now);
+        struct timer *timer = pop(&wheel, now);
         EXPECT_EQ(timer ? timer - timers : -1, naive_pop(&naive, now));
         if (!timer) return false;
         armed[timer - timers] = false;
@@ -256,7 +268,7 @@ static void random_program(struct rng *rng, unsigned live, unsigned operations) 
         EXPECT(needless <= cancelled);
     }
     while (naive.count)
-        EXPECT_EQ(wheel_pop(&wheel, SYS_FOREVER) - timers, naive_pop(&naive, SYS_FOREVER));
+        EXPECT_EQ(pop(&wheel, SYS_FOREVER) - timers, naive_pop(&naive, SYS_FOREVER));
     EXPECT(wheel.levels == 0);
 }
 
@@ -265,6 +277,7 @@ TEST_WITHIN(wheel_agrees_with_a_naive_one, 300) {
     uint64_t seed = test_seed(20261115);
     for (unsigned i = 0; i < 400 * test_scale(); i++) {
         rng_seed(&rng, seed, i);
+        moves_at_once = i % 2 ? UINT32_MAX : 1 + rng_below(&rng, 30);
         random_program(&rng, 1 + rng_below(&rng, i % 4 ? 24 : NAIVE_MAX), 8000);
     }
 }
@@ -284,7 +297,7 @@ TEST(wheel_holds_many) {
     const struct timer *last = NULL, *timer;
     unsigned count = 0;
     for (uint64_t now; (now = wheel_bound(&wheel)) != SYS_FOREVER;)
-        while ((timer = wheel_pop(&wheel, now))) {
+        while ((timer = pop(&wheel, now))) {
             EXPECT((timer - many) % 3 != 0);
             EXPECT(timer->when <= now);
             if (last) EXPECT(timer->when > last->when || (timer->when == last->when && timer > last));
@@ -293,6 +306,36 @@ TEST(wheel_holds_many) {
         }
     EXPECT_EQ(count, MANY - MANY / 3);
     free(many);
+}
+
+/* A full slot is spread a part at a time; what comes meanwhile finds its place, what goes leaves no trace. */
+TEST(wheel_spreads_in_parts) {
+    enum { MANY = 10000 };
+    static struct timer many[MANY], late;
+    static const uint64_t first = UINT64_C(1) << 36;
+    wheel_init(&wheel, 0);
+    for (unsigned i = 0; i < MANY; i++)
+        add(&many[i], first + (i * 7919 % MANY) * 1000);
+    unsigned calls = 0, moves;
+    for (struct timer *timer = NULL; !timer; calls++) {
+        moves = 1000;
+        timer = wheel_pop(&wheel, first, &moves);
+        if (!timer && moves == 0) EXPECT_EQ(wheel_bound(&wheel), first);
+        if (calls == 3) {
+            wheel_remove(&wheel, &many[17]);   /* moved already */
+            wheel_remove(&wheel, &many[9017]); /* not yet */
+            add(&late, first - 1);
+            EXPECT(pop(&wheel, first) == &late);
+        }
+    }
+    EXPECT(calls >= MANY / 1000);
+    unsigned count = 1;
+    for (uint64_t last = first; wheel.levels; count++) {
+        struct timer *timer = pop(&wheel, UINT64_MAX);
+        EXPECT(timer->when > last && timer != &many[17] && timer != &many[9017]);
+        last = timer->when;
+    }
+    EXPECT_EQ(count, MANY - 2);
 }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

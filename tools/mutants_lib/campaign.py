@@ -4,6 +4,7 @@ import concurrent.futures, fnmatch, hashlib, itertools, json, pathlib, queue, re
 from . import build, parts, source
 
 MODELS = ("c11", "tso")  # C11 allows most; what survives there is tried under the machine's own model too
+QUICK = 20000, 2  # executions and seconds of a scenario in a first round
 RESULT = re.compile(r"^(?:ok|FAIL)\s+\w+\s+(\w+ (EXHAUSTED|VIOLATION|CAPPED)\b.*)$", re.M)
 ENDLESS = "a thread has too many events"  # as weft-check says it
 NOT_MEANT = "none of these scenarios is meant for that model"  # likewise
@@ -218,17 +219,24 @@ class PartRun:
         return self.try_all(binary)
 
     def try_all(self, binary):
+        """What noticed most so far comes first, then what is quickest. What there is to notice is mostly found early in a search,
+        so each is first given a short time, and only then all of it."""
+        runs = sorted((-self.kills.get((scenario, model), 0), seconds, scenario, model)
+                      for model, times in self.times.items() for scenario, seconds in times.items())
         given_up = ""
-        for model, times in self.times.items():
-            # What noticed most so far comes first, then what is quickest.
-            for scenario in sorted(times, key=lambda name: (-self.kills.get(name, 0), times[name])):
-                verdict, detail = check(binary, scenario, model, self.campaign.executions, self.campaign.seconds)
+        for executions, seconds in QUICK, (self.campaign.executions, self.campaign.seconds):
+            left, given_up = [], ""
+            for item in runs:
+                _, _, scenario, model = item
+                verdict, detail = check(binary, scenario, model, executions, seconds)
                 if verdict == "NOT MEANT":
                     raise CampaignError(f"{scenario} ran in {model} before and does not now")
                 if verdict == "VIOLATION":
                     with self.campaign.lock:
-                        self.kills[scenario] = self.kills.get(scenario, 0) + 1
+                        self.kills[scenario, model] = self.kills.get((scenario, model), 0) + 1
                     return "killed", f"{model}: {detail.strip()[:200]}", scenario
                 if verdict == "CAPPED":
+                    left.append(item)
                     given_up = f"{model}: {detail.strip()[:200]}"
+            runs = left
         return ("undecided", given_up, "") if given_up else ("survived", "", "")

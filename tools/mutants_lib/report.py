@@ -82,10 +82,13 @@ def summary(results):
 
 
 def commit(root):
+    """The commit, and whether anything but results was changed since."""
+    def git(*words):
+        return subprocess.run(["git", *words], cwd=root, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
     try:
-        done = subprocess.run(["git", "describe", "--always", "--dirty", "--abbrev=12"], cwd=root, text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        return done.stdout.strip() or "none"
+        name = git("rev-parse", "--short=12", "HEAD").strip() or "none"
+        changed = [line for line in git("status", "--porcelain").splitlines() if "docs/results/" not in line]
+        return name + (" with changes" if changed else "")
     except OSError:
         return "unknown"
 

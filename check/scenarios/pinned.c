@@ -1,0 +1,180 @@
+/* Pinned processes: whoever makes one ready wakes the one worker that may run it, and that worker does not leave while it has any.
+ *
+ * As in find.c: the real find_work; a process that is not found means a worker asleep for ever, which the checker reports. */
+#include "small_runtime.h"
+
+enum { HOME = 1 };
+
+static weft_pid pid;
+SHARED struct message letters[2];
+SHARED unsigned runs, heard; /* the process's own */
+
+static int hears(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)out;
+    runs++;
+    heard += (unsigned)count;
+    return 0;
+}
+static const weft_behavior listener = {.name = "listener", .step = hears};
+
+/* A process that sleeps and is pinned to the second of two workers. */
+static void set_up(enum policy_name policy) {
+    small_begin(policy, 2, 4);
+    small_play(0);
+    pid = small_spawn(&listener);
+    struct proc *proc = policy_pop(small_worker(0));
+    chk_assert(proc == small_proc(pid) && worker_pin(small_worker(HOME)), "claimed and pinned");
+    state_pin(&proc->state, HOME + 1);
+    state_park(&proc->state, STATE_IDLE);
+    proc->waits = WEFT_IDLE;
+    chk_name(&small_worker(HOME)->inbox.head, "inbox");
+    for (unsigned i = 0; i < 2; i++)
+        small_message(&letters[i], i);
+}
+static void set_up_ring(void) { set_up(POLICY_RING); }
+static void set_up_line(void) { set_up(POLICY_LINE); }
+
+/* ---- threads ------------------------------------------------------------------------------------------------------ */
+
+static void home_works(void) {
+    struct worker *worker = small_play(HOME);
+    struct proc *proc = find_work(worker);
+    chk_assert(proc == small_proc(pid), "there is nobody else");
+    step_run(worker, proc);
+}
+/* Until it has heard both. */
+static void home_works_on(void) {
+    while (heard < 2)
+        home_works();
+}
+static void sends_from_outside(void) {
+    unsigned door;
+    struct actor *actor = foreign_enter(small->instance, &door);
+    chk_assert(send_message(actor, NULL, pid, &letters[0]) == 0, "it lives");
+    foreign_leave(small->instance, door);
+}
+static void other_sends(void) {
+    struct worker *worker = small_play(0);
+    chk_assert(send_message(&worker->actor, worker, pid, &letters[1]) == 0, "it lives");
+}
+static void other_hands_over(void) {
+    struct worker *worker = small_play(0);
+    chk_assert(send_unheard(&worker->actor, pid, &letters[1]) == 0, "it lives");
+    chk_assert(send_wake(&worker->actor, worker, pid, true) == NULL, "only its own worker has it");
+}
+
+static void ran(void) {
+    chk_assert(runs >= 1 && heard >= 1, "it has run");
+    chk_assert(mpsc_is_empty(&small_worker(HOME)->inbox), "nothing is left in the inbox");
+    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0,
+               "nobody is counted who is not there");
+    small_end();
+}
+
+/* It may be ready once more, woken by one whose message it had heard already. */
+static void heard_both(void) {
+    chk_assert(heard == 2, "it has heard both");
+    small_end();
+}
+
+SCENARIO(pinned_outside, .about = "its worker looks and goes to sleep || a send from outside", .setup = set_up_ring,
+         .threads = {home_works, sends_from_outside}, .finish = ran)
+SCENARIO(pinned_other, .about = "its worker looks and goes to sleep || a send by another worker", .setup = set_up_ring,
+         .threads = {home_works, other_sends}, .finish = ran)
+SCENARIO(pinned_handoff, .about = "its worker looks and goes to sleep || a hand-off by another, which is a send",
+         .setup = set_up_ring, .threads = {home_works, other_hands_over}, .finish = ran)
+SCENARIO(pinned_handoff_line, .about = "the same, policy line", .setup = set_up_line,
+         .threads = {home_works, other_hands_over}, .finish = ran)
+SCENARIO(pinned_two, .about = "its worker works until it has heard both || a send || a hand-off", .setup = set_up_ring,
+         .threads = {home_works_on, sends_from_outside, other_hands_over}, .finish = heard_both)
+
+/* Woken as if any worker would do: the other one takes the wake-up, and the process lies in the inbox of one that sleeps. */
+static void wakes_anybody(void) {
+    struct worker *worker = small_play(0);
+    struct proc *proc = small_proc(pid);
+    chk_assert(send_unheard(&worker->actor, pid, &letters[1]) == 0 && state_wake(&proc->state).verdict == STATE_ENQUEUE,
+               "it slept");
+    mpsc_push(&small_worker(HOME)->inbox, &proc->guest);
+    int sleeper = idle_wake(&small->idle);
+    if (sleeper == HOME) parker_unpark(&small_worker(HOME)->parker);
+}
+static void set_up_other_sleeps(void) {
+    set_up(POLICY_RING);
+    idle_enter(&small->idle, 0, false);
+}
+static void ran_though(void) {
+    idle_leave(&small->idle, 0, false);
+    small_end();
+}
+SCENARIO(pinned_wakes_anybody, .about = "broken: whoever sleeps is woken, and not its worker",
+         .setup = set_up_other_sleeps, .threads = {home_works, wakes_anybody}, .finish = ran_though,
+         .flawed_in = CHK_SC | CHK_TSO | CHK_C11)
+
+/* ---- pinned meanwhile --------------------------------------------------------------------------------------------- */
+
+/* A process goes to the end of the queue; before its entry is made, it is handed over to, runs on another worker and is pinned there. The
+ * entry is stale then, and must not come into an inbox, where it would be a second one. */
+static void set_up_running(void) {
+    small_begin(POLICY_RING, 2, 4);
+    small_play(0);
+    pid = small_spawn(&listener);
+    chk_assert(policy_pop(small_worker(0)) == small_proc(pid), "it runs on the first worker");
+    chk_name(&small_worker(HOME)->inbox.head, "inbox");
+}
+static void requeues(void) {
+    struct proc *proc = small_proc(pid);
+    ready_again(small, small_play(0), proc, state_requeue(&proc->state), READY_YIELDED);
+}
+static void asks_later(void) {
+    struct worker *worker = small_play(0);
+    struct proc *proc = small_proc(pid);
+    uint16_t ticket = state_yield(&proc->state);
+    unsigned home = state_home(&proc->state);
+    if (home)
+        ready_home(small, worker, proc, home - 1);
+    else
+        ready(small, worker, proc, ticket, READY_YIELDED);
+}
+static void runs_and_pins(void) {
+    struct worker *worker = small_play(HOME);
+    struct proc *proc = small_proc(pid);
+    if (policy_wake_to_run(small, proc).verdict != STATE_RUN) return;
+    chk_assert(worker_pin(worker), "the worker stays");
+    state_pin(&proc->state, HOME + 1);
+    ready_again(small, worker, proc, state_requeue(&proc->state), READY_YIELDED);
+    chk_assert(find_work(worker) == proc, "it has its turn");
+    state_unpin(&proc->state);
+    worker_unpin(worker);
+    runs++;
+}
+static void once(void) {
+    if (runs) chk_assert(mpsc_is_empty(&small_worker(HOME)->inbox), "one entry was made");
+    small_end();
+}
+SCENARIO(pinned_meanwhile, .about = "a process is queued || handed over to, and pinned before the entry is made",
+         .setup = set_up_running, .threads = {requeues, runs_and_pins}, .finish = once)
+SCENARIO(pinned_asks_later, .about = "broken: where it goes is asked after it was made ready", .setup = set_up_running,
+         .threads = {asks_later, runs_and_pins}, .finish = once, .flawed_in = CHK_SC | CHK_TSO | CHK_C11)
+
+/* ---- a worker that is to leave ------------------------------------------------------------------------------------- */
+
+SHARED bool pinned, refused;
+static void set_up_leaving(void) {
+    small_begin(POLICY_RING, 2, 4);
+    small_has_begun(HOME);
+}
+static void pins(void) {
+    struct worker *worker = small_play(HOME);
+    pinned = worker_pin(worker);
+    if (pinned) return;
+    chk_assert(find_work(worker) == NULL, "it leaves");
+    small_has_ended(worker);
+}
+static void resizes(void) { refused = workers_set(small, 1) == WEFT_EBUSY; }
+static void either(void) {
+    chk_assert(pinned == refused, "a worker has pinned processes, or it leaves");
+    chk_assert(atom_load_rlx(&small->wanted) == (refused ? 2 : 1), "and the number is right");
+    small_end();
+}
+SCENARIO(pinned_leaving, .about = "a process is pinned || its worker is to leave", .setup = set_up_leaving,
+         .threads = {pins, resizes}, .finish = either)

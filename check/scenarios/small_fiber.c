@@ -1,0 +1,93 @@
+#include "small_fiber.h"
+
+static struct runtime *const nowhere = (struct runtime *)64; /* never looked into */
+
+static struct worker players[SMALL_FIBERS + 1]; /* the last is the clock's */
+static struct proc procs[SMALL_FIBERS];
+static struct fiber fibers[SMALL_FIBERS];
+static struct parker beds[SMALL_FIBERS];
+
+void small_fibers(unsigned count) {
+    static const char *const names[][2] = {
+        {"bed[0]", "asked[0]"}, {"bed[1]", "asked[1]"}, {"bed[2]", "asked[2]"}, {"bed[3]", "asked[3]"}};
+    for (unsigned i = 0; i <= SMALL_FIBERS; i++) {
+        players[i].runtime = players[i].actor.runtime = nowhere;
+        players[i].current = NULL;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        timers_init(&players[i].timers, 0);
+        players[i].current = &procs[i];
+        procs[i].stackful = true;
+        atom_store_rlx(&procs[i].state.asked, 0);
+        fibers[i].shields = 0;
+        fiber_start_of(&procs[i])->fiber = &fibers[i];
+        parker_init(&beds[i]);
+        chk_name(&beds[i].word, names[i][0]);
+        chk_name(&procs[i].state.asked, names[i][1]);
+        chk_name(&players[i].timers.lock, "timers.lock");
+        chk_name(&players[i].timers.next, "timers.next");
+    }
+    my_worker = NULL;
+}
+
+void small_process(unsigned index) { my_worker = &players[index]; }
+void small_thread(void) { my_worker = NULL; }
+
+void small_cancel(unsigned index) {
+    if (state_cancel(&procs[index].state)) wait_awake(nowhere, my_worker, &procs[index]);
+}
+
+void small_clock(unsigned index) {
+    struct worker *self = my_worker = &players[SMALL_FIBERS];
+    struct timer *due = timers_run(&players[index].timers, 2 * SMALL_SOON);
+    while (due) {
+        struct timer *after = due->next;
+        struct alarm *alarm = (struct alarm *)((unsigned char *)due - offsetof(struct alarm, timer));
+        alarm->ring(&self->actor, self, alarm);
+        timer_done(due);
+        due = after;
+    }
+}
+
+static struct wait queued_wait;
+static struct waiter queued_waiter;
+
+void small_queue(unsigned index, struct waiters *list, uint64_t amount) {
+    small_process(index);
+    wait_begin(&queued_wait);
+    waiter_init(&queued_waiter, &queued_wait, 1);
+    queued_waiter.amount = amount;
+    if (list) waiters_add(list, &queued_waiter);
+    small_thread();
+    chk_name(&queued_wait.claimed, "claimed");
+}
+
+void small_join(struct waiters *list) { waiters_add(list, &queued_waiter); }
+
+void small_queued(unsigned index) {
+    small_process(index);
+    chk_assert(wait_for(&queued_wait, WEFT_FOREVER, "queued") == 1, "woken");
+}
+
+/* ---- what fiber/ supplies otherwise ---------------------------------------------------------------------------------- */
+
+struct worker *fiber_worker(const char *call) {
+    (void)call;
+    chk_assert(my_worker && my_worker->current, "called in a process");
+    return my_worker;
+}
+
+struct worker *fiber_leave(struct worker *worker, enum weft_status status) {
+    (void)status;
+    chk_assert(parker_park(&beds[worker->current - procs], SYS_FOREVER) == 0, "woken");
+    return worker;
+}
+
+void wait_awake(struct runtime *runtime, struct worker *self, struct proc *proc) {
+    (void)runtime, (void)self;
+    parker_unpark(&beds[proc - procs]);
+}
+
+/* sync/select.c: which of several that are ready. */
+uint32_t select_choose(uint32_t n);
+uint32_t select_choose(uint32_t n) { return n == 1 ? 0 : chk_choose(n); }

@@ -1,0 +1,196 @@
+/* A process ends while others begin to watch it, and cease to: real watch, state word, end of a process.
+ *
+ * Who was added is told once, with the reason, unless it was taken back before; who was refused is not told. After watch_remove the
+ * watcher's memory may go: it is plain here, so being told too late is a race. */
+#include "small_runtime.h"
+
+#include "sched/watch.h"
+
+enum { WATCHERS = 2, REASON = -5 };
+
+struct listener {
+    struct watcher watcher; /* first */
+    unsigned told;
+    int reason;
+};
+SHARED struct listener listeners[WATCHERS];
+SHARED int added[WATCHERS];
+SHARED bool taken_back[WATCHERS];
+static weft_pid pid;
+static struct proc *proc;
+
+static void hear(struct actor *actor, struct worker *self, struct watcher *watcher, int reason) {
+    struct listener *listener = (struct listener *)watcher;
+    (void)actor, (void)self;
+    listener->told++;
+    listener->reason = reason;
+}
+
+static int mortal_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count, (void)out;
+    return REASON;
+}
+static const weft_behavior mortal = {.name = "mortal", .step = mortal_step};
+
+/* ---- setup and finish ------------------------------------------------------------------------------------------------ */
+
+static void set_up(void) {
+    small_begin(POLICY_RING, 3, 4);
+    for (unsigned i = 0; i < WATCHERS; i++) {
+        listeners[i].watcher.tell = hear;
+        added[i] = WEFT_ENOPROC;
+    }
+    chk_name(&small->watch_locks[1 % WATCH_LOCKS], "watch.lock");
+}
+static void running(void) {
+    set_up();
+    pid = small_spawn(&mortal);
+    proc = policy_pop(small_worker(0));
+    chk_assert(proc == small_proc(pid), "it can be claimed");
+}
+static void running_watched(void) {
+    running();
+    added[0] = watch_add(&small_play(1)->actor, pid, &listeners[0].watcher);
+    chk_assert(added[0] == 0, "watched in setup");
+}
+
+static void each_once(void) {
+    for (unsigned i = 0; i < WATCHERS; i++) {
+        unsigned due = added[i] == 0 && !taken_back[i];
+        chk_assert(listeners[i].told == due, "who watches is told once, and nobody else");
+        chk_assert(!due || listeners[i].reason == REASON, "with the reason");
+    }
+    small_end();
+}
+
+/* ---- threads ------------------------------------------------------------------------------------------------------------ */
+
+static void ends(void) { step_run(small_play(0), proc); }
+static void watch(unsigned worker, unsigned i) {
+    added[i] = watch_add(&small_play(worker)->actor, pid, &listeners[i].watcher);
+    chk_assert(added[i] == 0 || added[i] == WEFT_ENOPROC, "it lives, or has ended");
+}
+static void take_back(unsigned worker, unsigned i) {
+    if (added[i]) return;
+    taken_back[i] = watch_remove(&small_play(worker)->actor, pid, &listeners[i].watcher);
+    if (taken_back[i]) chk_assert(listeners[i].told == 0, "taken back in time");
+}
+static void watches_0(void) { watch(1, 0); }
+static void watches_1(void) { watch(2, 1); }
+static void takes_back_0(void) { take_back(1, 0); }
+static void watches_and_takes_back_1(void) {
+    watch(2, 1);
+    take_back(2, 1);
+}
+
+SCENARIO(watch_add, .about = "a process ends || is watched", .setup = running, .threads = {ends, watches_0}, .finish = each_once)
+SCENARIO(watch_add_two, .about = "a process ends || is watched || is watched", .setup = running, .threads = {ends, watches_0, watches_1},
+         .finish = each_once)
+SCENARIO(watch_remove, .about = "a watched process ends || its watcher is taken back", .setup = running_watched,
+         .threads = {ends, takes_back_0}, .finish = each_once)
+SCENARIO(watch_add_remove, .about = "a process ends || is watched, and no more", .setup = running,
+         .threads = {ends, watches_and_takes_back_1}, .finish = each_once)
+SCENARIO(watch_all, .about = "a watched process ends || its watcher is taken back || another is added", .setup = running_watched,
+         .threads = {ends, takes_back_0, watches_1}, .finish = each_once)
+
+/* ---- watched from birth ---------------------------------------------------------------------------------------------------- */
+
+static void spawns_watched(void) {
+    struct worker *worker = small_play(0);
+    uint16_t ticket;
+    added[0] = spawn_watched(worker, &pid, &mortal, &(weft_spawn_options){.method = NULL}, &listeners[0].watcher, &ticket);
+    chk_assert(added[0] == 0, "spawned");
+}
+static void steals(void) {
+    struct worker *worker = small_play(1);
+    bool busy = false;
+    struct proc *stolen = policy_steal(worker, small_worker(0), true, &busy);
+    if (stolen) step_run(worker, stolen);
+}
+static void each_once_after_all(void) {
+    small_run_own(small_play(0));
+    small_run_own(small_play(1));
+    each_once();
+}
+SCENARIO(watch_newborn, .about = "a process is born watched || a thief runs it at once", .setup = set_up,
+         .threads = {spawns_watched, steals}, .finish = each_once_after_all)
+
+/* ---- twins that are wrong: the two words alone -------------------------------------------------------------------------------- */
+
+SHARED struct state word;
+SHARED struct lock twin_lock;
+SHARED struct listener *listed;
+
+static void twin_set_up(void) {
+    state_init(&word);
+    chk_assert(state_claim_any(&word), "it runs");
+    lock_init(&twin_lock);
+    chk_name(&word.word, "state");
+    chk_name(&word.asked, "asked");
+    listeners[0].watcher.tell = hear;
+}
+static void twin_tell(void) {
+    lock_take(&twin_lock);
+    if (listed) hear(NULL, NULL, &listed->watcher, REASON);
+    listed = NULL;
+    lock_drop(&twin_lock);
+}
+static void twin_once(void) { chk_assert(listeners[0].told == (added[0] == 0), "who watches is told once, and nobody else"); }
+
+static void twin_ends(void) {
+    if (state_complete(&word)) twin_tell();
+}
+static void twin_watches(void) {
+    lock_take(&twin_lock);
+    listed = &listeners[0];
+    added[0] = state_watch(&word) ? 0 : WEFT_ENOPROC;
+    if (added[0]) listed = NULL;
+    lock_drop(&twin_lock);
+}
+SCENARIO(watch_words, .about = "the two words alone: COMPLETE, then WATCHED? || WATCHED, then COMPLETE?", .setup = twin_set_up,
+         .threads = {twin_ends, twin_watches}, .finish = twin_once)
+
+/* Neither may be less than seq_cst. */
+static void ends_weakly(void) {
+    uint64_t now = atom_load_rlx(&word.word);
+    atom_swap_acqrel(&word.word, state_with(now, STATE_COMPLETE));
+    if (atom_load_acq(&word.asked) & STATE_WATCHED) twin_tell();
+}
+static void watches_weakly(void) {
+    lock_take(&twin_lock);
+    listed = &listeners[0];
+    atom_or_acqrel(&word.asked, STATE_WATCHED);
+    added[0] = state_of(atom_load_acq(&word.word)) != STATE_COMPLETE ? 0 : WEFT_ENOPROC;
+    if (added[0]) listed = NULL;
+    lock_drop(&twin_lock);
+}
+SCENARIO(watch_ends_weakly, .about = "broken: the end is acquire and release only", .setup = twin_set_up,
+         .threads = {ends_weakly, twin_watches}, .finish = twin_once, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(watch_watches_weakly, .about = "broken: the watcher is acquire and release only", .setup = twin_set_up,
+         .threads = {twin_ends, watches_weakly}, .finish = twin_once, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+
+/* Looks first and marks then. */
+static void watches_too_late(void) {
+    lock_take(&twin_lock);
+    added[0] = state_of(atom_load_sc(&word.word)) != STATE_COMPLETE ? 0 : WEFT_ENOPROC;
+    if (!added[0]) {
+        listed = &listeners[0];
+        atom_or_sc(&word.asked, STATE_WATCHED);
+    }
+    lock_drop(&twin_lock);
+}
+SCENARIO(watch_too_late, .about = "broken: COMPLETE? then WATCHED", .setup = twin_set_up, .threads = {twin_ends, watches_too_late},
+         .finish = twin_once, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+
+/* Taken back without the lock. */
+static void twin_set_up_watched(void) {
+    twin_set_up();
+    twin_watches();
+}
+static void takes_back_unlocked(void) {
+    listed = NULL;
+    listeners[0].told = 7; /* the memory has another use */
+}
+static void nothing(void) {}
+SCENARIO(watch_remove_unlocked, .about = "broken: taken back without the lock", .setup = twin_set_up_watched,
+         .threads = {twin_ends, takes_back_unlocked}, .finish = nothing, .flawed_in = CHK_ALL, .flaw = CHK_RACE)

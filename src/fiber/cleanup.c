@@ -1,0 +1,63 @@
+#include "fiber/cleanup.h"
+
+#include "fiber/fiber.h"
+
+void cleanup_push(struct proc *proc, struct cleanup *cleanup) {
+    struct fiber *fiber = fiber_of(proc);
+    cleanup->next = fiber->cleanups;
+    fiber->cleanups = cleanup;
+    proc->extras |= PROC_FAREWELL;
+}
+
+void cleanup_pop(struct proc *proc, struct cleanup *cleanup) {
+    struct fiber *fiber = fiber_of(proc);
+    WEFT_ENSURE(fiber->cleanups == cleanup, "a cleanup is taken off out of order");
+    fiber->cleanups = cleanup->next;
+}
+
+void cleanup_run(struct proc *proc, bool returned) {
+    struct fiber *fiber = fiber_of(proc);
+    fiber->shields++; /* C2; for good, since the process ends */
+    while (fiber->cleanups) {
+        struct cleanup *cleanup = fiber->cleanups;
+        if (returned && cleanup->pair) WEFT_MISUSE(cleanup->pair, "missing when the process's function returned", "call it before");
+        fiber->cleanups = cleanup->next;
+        cleanup->run(cleanup->arg);
+    }
+}
+
+/* ---- weft_defer: in memory of its own --------------------------------------------------------------------------------- */
+
+struct deferred {
+    struct cleanup cleanup;
+    void (*run)(void *arg);
+    void *arg;
+};
+
+static void deferred_free(struct deferred *deferred) { pool_give(&worker_here()->actor.cache, 0, deferred); }
+
+static void deferred_run(void *arg) {
+    struct deferred deferred = *(struct deferred *)arg;
+    deferred_free(arg);
+    deferred.run(deferred.arg);
+}
+
+int weft_defer(void (*run)(void *arg), void *arg) {
+    _Static_assert(sizeof(struct deferred) <= POOL_LEAST, "the smallest block");
+    struct worker *worker = fiber_worker("weft_defer");
+    struct deferred *deferred = pool_take(&worker->actor.cache, 0);
+    if (!deferred) return WEFT_ENOMEM;
+    *deferred = (struct deferred){{.run = deferred_run, .arg = deferred}, run, arg};
+    cleanup_push(worker->current, &deferred->cleanup);
+    return 0;
+}
+
+void weft_undefer(bool run) {
+    struct proc *proc = fiber_worker("weft_undefer")->current;
+    struct cleanup *newest = fiber_of(proc)->cleanups;
+    if (!newest || newest->run != deferred_run)
+        WEFT_MISUSE("weft_undefer", "nothing was deferred here", "pair it with a weft_defer, inside out with scopes");
+    cleanup_pop(proc, newest);
+    if (run) deferred_run(newest);
+    else deferred_free((struct deferred *)newest);
+}

@@ -1,0 +1,295 @@
+#include "fiber/overflow.h"
+
+#include "fiber/marks.h"
+#include "fiber/second.h"
+
+#include <dlfcn.h>
+#include <gnu/libc-version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+enum {
+    OVERFLOW_SIGNAL_STACK = 128 << 10,
+    OVERFLOW_SPARE = 64 << 10, /* what a process gets to end on */
+    OVERFLOW_REACH = 4096,     /* how far below the stack pointer code reaches by growing: pushes, red zone, probes */
+};
+
+/* ---- the machine -------------------------------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+static void overflow_read(struct fault *fault, const ucontext_t *context) {
+    fault->pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+    fault->sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
+}
+/* As if `function` had been called with `argument`, on that stack. The direction flag is clear when a function begins. */
+static void overflow_divert(ucontext_t *context, void (*function)(void *), void *argument, void *top) {
+    uintptr_t sp = ((uintptr_t)top & ~(uintptr_t)15) - 8;
+    *(uintptr_t *)sp = 0;
+    context->uc_mcontext.gregs[REG_RSP] = (greg_t)sp;
+    context->uc_mcontext.gregs[REG_RIP] = (greg_t)(uintptr_t)function;
+    context->uc_mcontext.gregs[REG_RDI] = (greg_t)(uintptr_t)argument;
+    context->uc_mcontext.gregs[REG_RBP] = 0;
+    context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x400;
+}
+#elif defined(__aarch64__)
+static void overflow_read(struct fault *fault, const ucontext_t *context) {
+    fault->pc = (uintptr_t)context->uc_mcontext.pc;
+    fault->sp = (uintptr_t)context->uc_mcontext.sp;
+}
+static void overflow_divert(ucontext_t *context, void (*function)(void *), void *argument, void *top) {
+    context->uc_mcontext.sp = (uintptr_t)top & ~(uintptr_t)15;
+    context->uc_mcontext.pc = (uintptr_t)function;
+    context->uc_mcontext.regs[0] = (uintptr_t)argument;
+    context->uc_mcontext.regs[29] = context->uc_mcontext.regs[30] = 0;
+}
+#endif
+
+/* ---- is it one? --------------------------------------------------------------------------------------------------------- */
+
+static bool overflow_by_growing(const struct fault *fault) { return fault->sp <= fault->address + OVERFLOW_REACH; }
+
+enum overflow_kind overflow_kind(struct worker *worker, const struct fault *fault, struct stack_place *place) {
+    if (stacks_find(&worker->runtime->stacks, (void *)fault->address, place) != STACK_IN_GUARD) return OVERFLOW_NONE;
+    if (!overflow_by_growing(fault)) return OVERFLOW_NONE; /* a wild pointer */
+    struct fiber *fiber = worker->current && worker->current->stackful ? fiber_of(worker->current) : NULL;
+    struct stack *stack = fiber ? second_stack(fiber) : NULL;
+    if (stack == place->stack) return OVERFLOW_HERE;
+    /* On its own stack still, so the pointer was wild. Else it has left its stack downwards; or nobody runs here (between two
+     * processes, on the stack of the first), and then the stack pointer alone tells. */
+    uintptr_t guard = worker->runtime->stacks.guard;
+    if (stack && fault->sp >= (uintptr_t)stack->low && fault->sp <= (uintptr_t)stack_top(stack)) return OVERFLOW_NONE;
+    if (!stack && fault->sp + guard < (uintptr_t)place->low) return OVERFLOW_NONE;
+    return OVERFLOW_BEYOND;
+}
+
+/* ---- whose code? -------------------------------------------------------------------------------------------------------- */
+
+/* Where weft is linked into a program, the linker says from where to where (cmake/library.cmake puts its code into a section). */
+extern const char __start_weft_text[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_weft_text[] __attribute__((weak, visibility("hidden")));
+
+static const void *overflow_object(uintptr_t address) {
+    Dl_info info;
+    return dladdr((const void *)address, &info) ? info.dli_fbase : NULL;
+}
+
+/* NULL: yes. Else where it is. */
+static const char *overflow_not_own(uintptr_t pc, uintptr_t entry, char *text, size_t size) {
+    const void *program = overflow_object(getauxval(AT_PHDR)), *here = overflow_object(pc);
+    const void *weft = overflow_object((uintptr_t)overflow_not_own),
+               *libc = overflow_object((uintptr_t)gnu_get_libc_version());
+    if (!program || libc == program || libc == weft)
+        return "the program has its C library in itself, and may be in there";
+    if (here == weft && weft != overflow_object(entry) && weft != program) return "it was inside of weft";
+    if (here == weft && (weft == program || weft == overflow_object(entry))) {
+        uintptr_t start = (uintptr_t)__start_weft_text, stop = (uintptr_t)__stop_weft_text;
+        if (!start) return "weft is linked into the program without telling where it is";
+        if (pc >= start && pc < stop) return "it was inside of weft";
+    }
+    if (here && (here == program || here == overflow_object(entry))) return NULL;
+    char symbol[96];
+    fiber_symbol((void *)pc, symbol, sizeof symbol);
+    snprintf(text, size, "it was in other code than its own, at %s", symbol);
+    return text;
+}
+
+const char *overflow_why_not(struct worker *worker, const struct fault *fault, enum overflow_kind kind, char *text,
+                             size_t size) {
+    if (kind == OVERFLOW_BEYOND) return "the step was so large that the stacks of others may be damaged";
+    struct proc *proc = worker->current;
+    if (fiber_of(proc)->holds) return "it holds a mutex";
+    if (proc->extras & PROC_TASKS) return "it is in a fork/join region, whose tasks others may be running";
+    return overflow_not_own(fault->pc, (uintptr_t)fiber_start_of(proc)->entry, text, size);
+}
+
+/* ---- the report --------------------------------------------------------------------------------------------------------- */
+
+static void overflow_print(const char *text, int length, size_t most) {
+    if (length < 0) return;
+    size_t left = (size_t)length < most ? (size_t)length : most - 1;
+    while (left > 0) {
+        ssize_t n = write(STDERR_FILENO, text, left);
+        if (n <= 0) return; /* nowhere to complain to; what follows tells all the same */
+        text += n;
+        left -= (size_t)n;
+    }
+}
+
+static void overflow_report(struct worker *worker, const struct fault *fault, const struct stack_place *place,
+                            const char *why_not) {
+    char text[1024], entry[128] = "?", at[128], advice[96];
+    struct proc *proc = worker->current;
+    struct fiber_start *start = proc && proc->stackful ? fiber_start_of(proc) : NULL;
+    unsigned class = start && fiber_of(proc) ? second_stack(fiber_of(proc))->class : place->class;
+    if (start) fiber_symbol((void *)(uintptr_t)start->entry, entry, sizeof entry);
+    fiber_symbol((void *)fault->pc, at, sizeof at);
+    if (class + 1 < STACK_CLASSES)
+        snprintf(advice, sizeof advice, "suggested size %zu", stack_class_size(class + 1));
+    else
+        snprintf(advice, sizeof advice, "there are no larger ones");
+    int length = snprintf(
+        text, sizeof text,
+        "weft: the stack of process %016lx (%s) has run over: entry %s, size %zu, at %s; %s (stack_size when it is "
+        "spawned, or WEFT_STACK_SIZE for all)\nweft: %s%s\n",
+        (unsigned long)worker_pid(worker), start && start->name ? start->name : "process", entry,
+        stack_class_size(class), at, advice,
+        why_not ? "the program aborts, because " : "the process ends with WEFT_ESTACK", why_not ? why_not : "");
+    overflow_print(text, length, sizeof text);
+}
+
+/* ---- the end of a process ----------------------------------------------------------------------------------------------- */
+
+void overflow_prepare(struct worker *worker) {
+    if (!worker->spare) worker->spare = stack_take(&worker->actor.stacks, stack_class_of(OVERFLOW_SPARE));
+}
+
+/* On the spare stack, as the process, outside of the signal handler. */
+static void overflow_landed(void *arg) {
+    struct fiber *fiber = arg;
+    second_going(NULL, &fiber->annotate);
+    second_gone(NULL);
+    struct second *before = fiber->second->outer;
+    struct worker *worker = worker_here();
+    marks_end(worker->runtime, fiber->proc, before ? before->stack : fiber->stack, true);
+    overflow_prepare(worker);
+    fiber_quit(WEFT_ESTACK);
+}
+
+/* What a worker has at hand, so that nothing has to be allocated in a signal handler; one that has run only processes which were born
+ * elsewhere may have none yet. */
+static struct stack *overflow_spare(struct worker *worker) {
+    overflow_prepare(worker);
+    struct stack *spare = worker->spare;
+    worker->spare = NULL;
+    return spare;
+}
+
+/* True: seen to; the interrupted context says how it goes on. Does not return when the program aborts. */
+static bool overflow_handle(struct worker *worker, uintptr_t address, ucontext_t *context) {
+    struct fault fault = {.address = address};
+    struct stack_place place;
+    struct stack *spare = NULL;
+    char text[192];
+    overflow_read(&fault, context);
+    enum overflow_kind kind = overflow_kind(worker, &fault, &place);
+    if (kind == OVERFLOW_NONE) return false;
+    const char *why_not = overflow_why_not(worker, &fault, kind, text, sizeof text);
+    if (!why_not && !(spare = overflow_spare(worker))) why_not = "there is no stack for its end";
+    overflow_report(worker, &fault, &place, why_not);
+    if (spare) { /* the process goes on there when the handler returns */
+        struct fiber *fiber = fiber_of(worker->current);
+        overflow_divert(context, overflow_landed, fiber, second_push(fiber, spare));
+        return true;
+    }
+    weft_dump((weft_runtime *)worker->runtime, STDERR_FILENO);
+    abort();
+}
+
+/* ---- signals ------------------------------------------------------------------------------------------------------------ */
+
+static const int overflow_numbers[] = {SIGSEGV, SIGBUS};
+enum { OVERFLOW_NUMBERS = sizeof overflow_numbers / sizeof overflow_numbers[0] };
+
+static struct {
+    struct lock lock;
+    unsigned runtimes;
+    struct sigaction before[OVERFLOW_NUMBERS];
+} overflow;
+
+static struct sigaction *overflow_before(int number) { return &overflow.before[number == overflow_numbers[1]]; }
+
+/* V3. A fault comes again when the handler returns; what somebody sent has to be sent again. */
+static void overflow_default(int number, const siginfo_t *info) {
+    struct sigaction fallback = {.sa_handler = SIG_DFL};
+    sys->signal_action(number, &fallback, NULL);
+    if (info->si_code <= 0) raise(number); /* comes when this handler returns */
+}
+
+static void overflow_pass_on(int number, siginfo_t *info, void *context) {
+    struct sigaction *before = overflow_before(number);
+    if (before->sa_flags & SA_SIGINFO ? !before->sa_sigaction : before->sa_handler == SIG_DFL) {
+        overflow_default(number, info);
+        return;
+    }
+    if (!(before->sa_flags & SA_SIGINFO) && before->sa_handler == SIG_IGN) {
+        if (info->si_code > 0) overflow_default(number, info); /* a fault cannot be ignored */
+        return;
+    }
+    if (before->sa_flags & SA_SIGINFO)
+        before->sa_sigaction(number, info, context);
+    else
+        before->sa_handler(number);
+}
+
+static void overflow_signal(int number, siginfo_t *info, void *context) {
+    int error = errno;
+    struct worker *worker = my_worker;
+    bool fault = info->si_code > 0 && worker; /* by the kernel, on one of our threads */
+    if (!fault || !overflow_handle(worker, (uintptr_t)info->si_addr, context)) overflow_pass_on(number, info, context);
+    errno = error;
+}
+
+static bool overflow_is_ours(const struct sigaction *action) {
+    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == overflow_signal;
+}
+
+/* What the handler before ours would have had blocked stays blocked while it runs, and so do its other wishes, as far as they go. */
+static void overflow_install(int number) {
+    struct sigaction *before = overflow_before(number);
+    struct sigaction action = {.sa_sigaction = overflow_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    if (sys->signal_action(number, NULL, before) != 0) return;
+    action.sa_mask = before->sa_mask;
+    action.sa_flags |= before->sa_flags & (SA_NODEFER | SA_RESTART);
+    sys->signal_action(number, &action, NULL);
+}
+
+static void overflow_uninstall(int number) {
+    struct sigaction now;
+    if (sys->signal_action(number, NULL, &now) == 0 && overflow_is_ours(&now))
+        sys->signal_action(number, overflow_before(number), NULL);
+}
+
+void overflow_begin(void) {
+    lock_take(&overflow.lock);
+    if (overflow.runtimes++ == 0)
+        for (unsigned i = 0; i < OVERFLOW_NUMBERS; i++)
+            overflow_install(overflow_numbers[i]);
+    lock_drop(&overflow.lock);
+}
+
+void overflow_finish(void) {
+    lock_take(&overflow.lock);
+    if (--overflow.runtimes == 0)
+        for (unsigned i = 0; i < OVERFLOW_NUMBERS; i++)
+            overflow_uninstall(overflow_numbers[i]);
+    lock_drop(&overflow.lock);
+}
+
+/* ---- each thread's stack for signals ------------------------------------------------------------------------------------ */
+
+/* At the top of it: what the thread had before. */
+struct signal_stack {
+    stack_t before;
+};
+
+void *overflow_thread_begin(void) {
+    unsigned char *memory = sys->vm_map(OVERFLOW_SIGNAL_STACK);
+    if (!memory) return NULL; /* an overflow will be what it is without weft */
+    struct signal_stack *mine = (struct signal_stack *)(memory + OVERFLOW_SIGNAL_STACK) - 1;
+    stack_t stack = {.ss_sp = memory, .ss_size = OVERFLOW_SIGNAL_STACK - sizeof *mine};
+    if (sys->signal_stack(&stack, &mine->before) == 0) return memory;
+    sys->vm_unmap(memory, OVERFLOW_SIGNAL_STACK);
+    return NULL;
+}
+
+void overflow_thread_end(void *memory) {
+    if (!memory) return;
+    struct signal_stack *mine = (struct signal_stack *)((unsigned char *)memory + OVERFLOW_SIGNAL_STACK) - 1;
+    stack_t before = mine->before;
+    if (before.ss_flags & SS_DISABLE) before = (stack_t){.ss_flags = SS_DISABLE};
+    sys->signal_stack(&before, NULL);
+    sys->vm_unmap(memory, OVERFLOW_SIGNAL_STACK);
+}

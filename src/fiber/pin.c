@@ -1,0 +1,35 @@
+/* Staying on one thread.
+ *
+ * A pinned process has its worker's number in its state word (S7): whoever makes it ready puts it into that worker's inbox and wakes that
+ * worker; only that worker's thread takes it from there. A worker with pinned processes does not leave: whoever changes the number of
+ * workers closes it for new ones first, and cannot while there are any. */
+#include "fiber/fiber.h"
+
+#include <weft/stack.h>
+
+enum { PIN_MOST = 0xffff };
+
+void weft_pin_begin(void) {
+    struct worker *worker = fiber_worker("weft_pin_begin");
+    struct proc *proc = worker->current;
+    struct fiber *fiber = fiber_of(proc);
+    if (fiber->pins == PIN_MOST) WEFT_MISUSE("weft_pin_begin", "nested 65,535 times", "pair it with weft_pin_end");
+    if (fiber->pins++ > 0) return;
+    while (!worker_pin(worker)) /* it is to leave: somewhere else then */
+        worker = fiber_leave(worker, WEFT_CONTINUE);
+    state_pin(&proc->state, worker->index + 1);
+    proc->extras |= PROC_PINNED;
+}
+
+void pin_drop(struct worker *worker, struct proc *proc) {
+    proc->extras &= (uint8_t)~PROC_PINNED;
+    state_unpin(&proc->state);
+    worker_unpin(worker);
+}
+
+void weft_pin_end(void) {
+    struct worker *worker = fiber_worker("weft_pin_end");
+    struct fiber *fiber = fiber_of(worker->current);
+    if (fiber->pins == 0) WEFT_MISUSE("weft_pin_end", "there was no weft_pin_begin", "pair them");
+    if (--fiber->pins == 0) pin_drop(worker, worker->current);
+}

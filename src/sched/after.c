@@ -1,0 +1,198 @@
+/* Messages that are sent later, once or again and again.
+ *
+ * A handle is an address and a serial number. The memory behind such addresses stays what it is until the runtime is taken down, so
+ * that a handle of something long over can still be looked at: its number is not there any more.
+ *
+ *   A1  All of a `struct after` but its timer is guarded by its own lock. Sending is under it too: after a cancel that returned 0
+ *       nothing will be sent, and nothing is about to be.
+ *   A2  While the timer is handed out (TAKEN), it is after_ring's, which waits for the lock and then looks whether it was cancelled. */
+#include "sched/alarm.h"
+#include "sched/reach.h"
+
+#include <weft/time.h>
+
+#if WEFT_CHECK
+enum { AFTER_CHUNK = 2 };
+#else
+enum { AFTER_CHUNK = 128 };
+#endif
+
+struct after {
+    struct alarm alarm; /* first: its address is this one's */
+    struct lock lock;
+    bool cancelled;
+    uint64_t serial; /* 0: nobody's */
+    uint64_t period; /* 0: once */
+    weft_pid to;
+    struct message *message; /* what is sent, or with a period what copies of are sent */
+    struct after *next;      /* in the list of free ones */
+};
+
+struct after_chunk {
+    struct after_chunk *next;
+    struct after afters[AFTER_CHUNK];
+};
+
+/* ---- memory -------------------------------------------------------------------------------------------------------- */
+
+/* Under the lock of all. */
+static bool afters_grow(struct afters *all) {
+    struct after_chunk *chunk = sys->alloc(sizeof *chunk);
+    if (!chunk) return false;
+    chunk->next = all->chunks;
+    all->chunks = chunk;
+    for (unsigned i = 0; i < AFTER_CHUNK; i++) {
+        lock_init(&chunk->afters[i].lock);
+        chunk->afters[i].next = all->free;
+        all->free = &chunk->afters[i];
+    }
+    return true;
+}
+
+/* With a serial number of its own; NULL when there is no memory. */
+static struct after *after_new(struct runtime *runtime, uint64_t *serial) {
+    struct afters *all = &runtime->afters;
+    struct after *after = NULL;
+    lock_take(&all->lock);
+    if (all->free || afters_grow(all)) {
+        after = all->free;
+        all->free = after->next;
+        *serial = pid_make(runtime->instance, 0, 0) | (++all->serial & (UINT64_MAX >> 8));
+    }
+    lock_drop(&all->lock);
+    return after;
+}
+
+static void after_free(struct runtime *runtime, struct after *after) {
+    struct afters *all = &runtime->afters;
+    lock_take(&all->lock);
+    after->next = all->free;
+    all->free = after;
+    lock_drop(&all->lock);
+}
+
+void after_destroy_all(struct runtime *runtime) {
+    for (struct after_chunk *chunk = runtime->afters.chunks, *next; chunk; chunk = next) {
+        next = chunk->next;
+        for (unsigned i = 0; i < AFTER_CHUNK; i++)
+            if (chunk->afters[i].serial) message_free(&runtime->foreign[0].cache, chunk->afters[i].message);
+        sys->free(chunk, sizeof *chunk);
+    }
+}
+
+/* ---- sending ------------------------------------------------------------------------------------------------------- */
+
+static struct message *after_message(struct actor *actor, weft_pid from, uint64_t tag, const void *data, size_t size) {
+    struct message *message = message_new(&actor->cache, size);
+    if (!message) return NULL;
+    message->tag = tag;
+    message->from = from;
+    message->type = WEFT_MESSAGE;
+    if (size > 0) memcpy(message->data, data, size);
+    return message;
+}
+
+/* Under its lock. False: there is nobody to send it to. */
+static bool after_send(struct actor *actor, struct worker *self, struct after *after) {
+    struct message *message = after->message;
+    if (after->period) message = after_message(actor, message->from, message->tag, message->data, message->size);
+    else after->message = NULL;
+    if (!message) return true; /* no memory: this time it is left out */
+    int error = send_message(actor, self, after->to, message);
+    count(error ? &actor->counters.refused : &actor->counters.sent);
+    if (error) message_free(&actor->cache, message);
+    return !error;
+}
+
+static void after_ring(struct actor *actor, struct worker *self, struct alarm *alarm) {
+    struct after *after = (struct after *)alarm;
+    lock_take(&after->lock);
+    bool again = !after->cancelled && after_send(actor, self, after) && after->period; /* A2 */
+    struct message *unsent = again ? NULL : after->message;
+    if (again) timers_arm(&self->timers, &alarm->timer, timer_next_period(alarm->timer.when, after->period, sys->now()));
+    else after->serial = 0;
+    lock_drop(&after->lock); /* armed again, it may ring elsewhere by now */
+    if (again) return;
+    if (unsent) message_free(&actor->cache, unsent);
+    after_free(actor->runtime, after);
+}
+
+/* ---- arming -------------------------------------------------------------------------------------------------------- */
+
+/* From outside into the first worker's, which may be asleep and not know. */
+static void after_arm_outside(struct runtime *runtime, struct after *after, uint64_t when) {
+    struct worker *first = atom_load_acq(&runtime->made) > 0 ? atom_load_rlx(&runtime->workers[0]) : NULL; /* acq: as in find_steal_pass */
+    WEFT_ENSURE(first, "a runtime without workers");
+    if (!timers_arm(&first->timers, &after->alarm.timer, when)) return;
+    atom_fence_light(); /* pairs with the fence in idle_enter: it sees the timer, or is seen asleep */
+    if (idle_wake_one(&runtime->idle, first->index)) parker_unpark(&first->parker);
+}
+
+static int after_arm(struct reach *reach, struct message *message, weft_pid to, uint64_t when, uint64_t period, weft_timer *timer) {
+    struct runtime *runtime = reach->actor->runtime;
+    uint64_t serial;
+    struct after *after = after_new(runtime, &serial);
+    if (!after) return WEFT_ENOMEM;
+    alarm_init(&after->alarm, after_ring);
+    after->alarm.disposes = true;
+    lock_take(&after->lock); /* whoever has an old handle may be looking */
+    after->cancelled = false;
+    after->serial = serial;
+    after->period = period;
+    after->to = to;
+    after->message = message;
+    lock_drop(&after->lock);
+    if (timer) *timer = (weft_timer){after, serial};
+    if (reach->self) alarm_arm(reach->self, &after->alarm, when);
+    else after_arm_outside(runtime, after, when);
+    return 0;
+}
+
+static int after_begin(uint64_t nanoseconds, uint64_t period, weft_pid to, uint64_t tag, const void *data, size_t size,
+                       weft_timer *timer) {
+    struct reach reach;
+    if (timer) *timer = (weft_timer){NULL, 0};
+    uint64_t now = sys->now(), when = nanoseconds < WEFT_FOREVER - now ? now + nanoseconds : WEFT_FOREVER;
+    weft_pid from = weft_self();
+    if (!reach_begin(&reach, to)) return WEFT_EFOREIGN;
+    struct message *message = after_message(reach.actor, from, tag, data, size);
+    int error = message ? after_arm(&reach, message, to, when, period, timer) : WEFT_ENOMEM;
+    if (error && message) message_free(&reach.actor->cache, message);
+    reach_end(&reach);
+    return error;
+}
+
+int weft_after(uint64_t nanoseconds, weft_pid to, uint64_t tag, const void *data, size_t size, weft_timer *timer) {
+    return after_begin(nanoseconds, 0, to, tag, data, size, timer);
+}
+
+int weft_every(uint64_t period, weft_pid to, uint64_t tag, const void *data, size_t size, weft_timer *timer) {
+    if (period == 0) return WEFT_EINVAL;
+    return after_begin(period, period, to, tag, data, size, timer);
+}
+
+/* Under its lock: whether it is the caller's to free. */
+static bool after_stop(struct after *after) {
+    if (!timers_cancel(&after->alarm.timer)) {
+        after->cancelled = true; /* after_ring is waiting for the lock (A2) */
+        return false;
+    }
+    after->serial = 0;
+    return true;
+}
+
+int weft_timer_cancel(weft_timer timer) {
+    struct after *after = timer.place;
+    struct reach reach;
+    if (!after || !reach_begin(&reach, timer.serial)) return WEFT_ENOENT;
+    lock_take(&after->lock);
+    bool there = after->serial == timer.serial && !after->cancelled;
+    bool mine = there && after_stop(after);
+    lock_drop(&after->lock);
+    if (mine) {
+        message_free(&reach.actor->cache, after->message);
+        after_free(reach.actor->runtime, after);
+    }
+    reach_end(&reach);
+    return there ? 0 : WEFT_ENOENT;
+}

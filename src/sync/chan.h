@@ -1,0 +1,93 @@
+/* Channels, inside: one lock, a ring of elements, those who wait to send and those who wait to receive.
+ *
+ *   operation                       who may call
+ *   chan_send_now, chan_recv_now    anyone who holds the lock; it wakes the other one when it has dropped it
+ *
+ *   C1  Receivers wait only while the channel is empty, senders only while it is full, and neither when it is closed (those whose wait
+ *       is over but who are still in a list do not count).
+ *   C2  An element goes straight from the one to the other where somebody waits: the waker copies it between the claim and the wake-up,
+ *       when the other one's memory is its own (W3). So whoever was woken has nothing left to do.
+ *   C3  Whoever gets an element has held the lock, or was claimed under it, after the sender's part was done. So the receiver of the
+ *       last one may free the channel. */
+#ifndef WEFT_SYNC_CHAN_H
+#define WEFT_SYNC_CHAN_H
+
+#include "sync/waiters.h"
+
+#include <weft/channel.h>
+
+#include <string.h>
+
+struct chan {
+    struct lock lock;
+    bool closed;
+    size_t element_size, capacity; /* set once */
+    size_t head, count;            /* of the ring: the oldest element, how many there are */
+    struct waiters senders, receivers;
+    _Alignas(16) unsigned char ring[];
+};
+
+static inline struct chan *chan_of(weft_chan *chan) { return (struct chan *)(void *)chan; }
+
+/* What claims a wait says, 1 and up: the number of the case, doubled, and CHAN_SHUT if the channel was closed instead. */
+enum { CHAN_SHUT = 1 };
+static inline uint32_t chan_why(size_t number) { return (uint32_t)(number + 1) << 1; }
+
+static inline void chan_copy(void *to, const void *from, size_t size) {
+    typedef uint64_t __attribute__((may_alias, aligned(1))) word;
+    if (size == sizeof(word))
+        *(word *)to = *(const word *)from;
+    else if (size > 0)
+        memcpy(to, from, size);
+}
+
+static inline unsigned char *chan_at(struct chan *chan, size_t place) {
+    return chan->ring + (place < chan->capacity ? place : place - chan->capacity) * chan->element_size;
+}
+
+static inline void chan_push(struct chan *chan, const void *element) {
+    chan_copy(chan_at(chan, chan->head + chan->count), element, chan->element_size);
+    chan->count++;
+}
+
+static inline void chan_pop(struct chan *chan, void *element) {
+    if (element) chan_copy(element, chan_at(chan, chan->head), chan->element_size);
+    chan->head = chan->head + 1 < chan->capacity ? chan->head + 1 : 0;
+    chan->count--;
+}
+
+/* From hand to hand. */
+static inline void chan_pass(struct chan *chan, void *to, const void *from) {
+    if (to) chan_copy(to, from, chan->element_size);
+}
+
+/* Sends if that can be done now: 0, or WEFT_ECLOSED, with *other to be woken if it is not NULL; WEFT_EAGAIN: it cannot. */
+static inline int chan_send_now(struct chan *chan, const void *element, struct waiter **other) {
+    *other = NULL;
+    if (__builtin_expect(chan->closed, 0)) return WEFT_ECLOSED;
+    if (chan->receivers.first && (*other = waiters_claim(&chan->receivers)) != NULL) {
+        chan_pass(chan, (*other)->item, element);
+        return 0;
+    }
+    if (chan->count == chan->capacity) return WEFT_EAGAIN;
+    chan_push(chan, element);
+    return 0;
+}
+
+/* Receives likewise. */
+static inline int chan_recv_now(struct chan *chan, void *element, struct waiter **other) {
+    *other = NULL;
+    if (chan->count > 0) {
+        chan_pop(chan, element);
+        /* The first who waits to send moves up. */
+        if (chan->senders.first && (*other = waiters_claim(&chan->senders)) != NULL) chan_push(chan, (*other)->item);
+        return 0;
+    }
+    if (chan->senders.first && (*other = waiters_claim(&chan->senders)) != NULL) {
+        chan_pass(chan, element, (*other)->item);
+        return 0;
+    }
+    return chan->closed ? WEFT_ECLOSED : WEFT_EAGAIN;
+}
+
+#endif

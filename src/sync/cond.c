@@ -1,0 +1,53 @@
+/* The condition behind weft/sync.h. Who waits is in the list before it unlocks the mutex, so whoever locks the mutex afterwards finds it. */
+#include "sync/mutex.h"
+
+struct cond {
+    struct lock lock;
+    atom_u32 waits; /* whether somebody is in the list; written under the lock */
+    struct waiters waiting;
+};
+_Static_assert(sizeof(struct cond) <= sizeof(weft_cond), "the public struct has room");
+
+static inline struct cond *cond_of(weft_cond *cond) { return (struct cond *)(void *)cond; }
+
+/* rlx: under the lock; who looks without it has been told by the mutex, or has no right to know. */
+static void cond_count(struct cond *cond) { atom_store_rlx(&cond->waits, cond->waiting.first != NULL); }
+
+int weft_cond_wait(weft_cond *opaque, weft_mutex *mutex, uint64_t deadline) {
+    struct cond *cond = cond_of(opaque);
+    struct wait wait;
+    struct waiter waiter;
+    if (deadline == 0) return WEFT_ETIMEDOUT; /* a signal that was given before is not kept */
+    wait_begin(&wait);
+    waiter_init(&waiter, &wait, 1);
+    lock_take(&cond->lock);
+    waiters_add(&cond->waiting, &waiter);
+    cond_count(cond);
+    lock_drop(&cond->lock);
+    mutex_unlock(mutex_of(mutex), "weft_cond_wait");
+    int why = wait_for(&wait, deadline, "weft_cond_wait");
+    if (why <= 0) {
+        lock_take(&cond->lock);
+        if (waiter.in) waiters_remove(&waiter);
+        cond_count(cond);
+        lock_drop(&cond->lock);
+    }
+    mutex_lock_anyway(mutex_of(mutex), "weft_cond_wait");
+    return why > 0 ? 0 : why;
+}
+
+static void cond_wake(struct cond *cond, bool all) {
+    if (!atom_load_rlx(&cond->waits)) return; /* rlx: see cond_count */
+    struct wakes wakes = {NULL, NULL};
+    lock_take(&cond->lock);
+    for (struct waiter *waiter; (waiter = waiters_claim(&cond->waiting)) != NULL;) {
+        wakes_add(&wakes, waiter);
+        if (!all) break;
+    }
+    cond_count(cond);
+    lock_drop(&cond->lock);
+    wakes_run(&wakes);
+}
+
+void weft_cond_signal(weft_cond *cond) { cond_wake(cond_of(cond), false); }
+void weft_cond_broadcast(weft_cond *cond) { cond_wake(cond_of(cond), true); }

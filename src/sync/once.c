@@ -1,0 +1,102 @@
+/* Once, behind weft/sync.h.
+ *
+ *   word               meaning
+ *   FRESH              nobody runs the function
+ *   RUNNING            somebody does
+ *   RUNNING | QUEUE    and others wait
+ *   DONE               for good
+ *
+ *   O1  Without QUEUE the word changes in one step. With it, under the lock only.
+ *   O2  Who waits is in the list before the lock is dropped under which it set QUEUE, so the runner finds it there.
+ *   O3  A runner that fails makes the first one who waits the runner; if nobody does, the word is FRESH. */
+#include "sync/waiters.h"
+
+#include <weft/sync.h>
+
+enum { ONCE_FRESH = 0, ONCE_RUNNING = 1, ONCE_QUEUE = 2, ONCE_DONE = 4 };
+enum { ONCE_WOKEN_DONE = 1, ONCE_WOKEN_TO_RUN };
+
+struct once {
+    atom_u32 word;
+    struct lock lock;
+    struct waiters waiting;
+};
+_Static_assert(sizeof(struct once) <= sizeof(weft_once), "the public struct has room");
+
+static void once_wake_all(struct once *once) {
+    struct wakes wakes = {NULL, NULL};
+    lock_take(&once->lock);
+    atom_store_rel(&once->word, ONCE_DONE); /* rel: pairs with the acq in weft_once_do */
+    for (struct waiter *waiter; (waiter = waiters_claim(&once->waiting)) != NULL;)
+        wakes_add(&wakes, waiter);
+    lock_drop(&once->lock);
+    wakes_run(&wakes);
+}
+
+/* O3 */
+static void once_pass_on(struct once *once) {
+    lock_take(&once->lock);
+    struct waiter *next = NULL;
+    while (!next && once->waiting.first) {
+        struct waiter *first = once->waiting.first;
+        first->why = ONCE_WOKEN_TO_RUN;
+        if (waiter_claim(first)) next = first;
+    }
+    if (!next) atom_store_rlx(&once->word, ONCE_FRESH); /* rlx: the next runner takes the lock first */
+    lock_drop(&once->lock);
+    if (next) waiter_wake(next);
+}
+
+static int once_run(struct once *once, int (*function)(void *), void *arg) {
+    int error = function(arg);
+    uint32_t found = ONCE_RUNNING;
+    /* rel: pairs with the acq in weft_once_do and once_enter, of those who find it done and of the next runner. */
+    if (atom_cas_rel_rlx(&once->word, &found, error ? ONCE_FRESH : ONCE_DONE)) return error;
+    if (error)
+        once_pass_on(once);
+    else
+        once_wake_all(once);
+    return error;
+}
+
+/* Under the lock: how it was; RUNNING if it is the caller who runs it now, else QUEUE is set where that makes sense. */
+static uint32_t once_enter(struct once *once, bool queue) {
+    for (struct spin spin = spin_begin();; spin_retry(&spin)) {
+        uint32_t found =
+            atom_load_acq(&once->word); /* acq: pairs with the rel of the runner, if it is DONE, or FRESH again */
+        if (found == ONCE_DONE || found & ONCE_QUEUE || (found == ONCE_RUNNING && !queue)) return found;
+        /* rlx: what is FRESH now was so when it was read: a runner begins under the lock. */
+        if (atom_cas_rlx_rlx(&once->word, &found, found == ONCE_FRESH ? ONCE_RUNNING : ONCE_RUNNING | ONCE_QUEUE))
+            return found;
+    }
+}
+
+static int once_wait(struct once *once, uint64_t deadline) {
+    struct wait wait;
+    struct waiter waiter;
+    wait_begin(&wait);
+    waiter_init(&waiter, &wait, ONCE_WOKEN_DONE);
+    int why = waiters_wait(&once->waiting, &waiter, &once->lock, deadline, "weft_once_do");
+    if (why <= 0) lock_drop(&once->lock); /* QUEUE may stay: the runner then finds nobody */
+    return why;
+}
+
+static __attribute__((noinline)) int once_slow(struct once *once, int (*function)(void *), void *arg,
+                                               uint64_t deadline) {
+    lock_take(&once->lock);
+    uint32_t found = once_enter(once, deadline != 0);
+    if (found == ONCE_FRESH || found == ONCE_DONE || deadline == 0) {
+        lock_drop(&once->lock);
+        return found == ONCE_FRESH ? once_run(once, function, arg) : found == ONCE_DONE ? 0 : WEFT_ETIMEDOUT;
+    }
+    int why = once_wait(once, deadline);
+    if (why <= 0) return why;
+    return why == ONCE_WOKEN_TO_RUN ? once_run(once, function, arg) : 0;
+}
+
+int weft_once_do(weft_once *opaque, int (*function)(void *), void *arg, uint64_t deadline) {
+    struct once *once = (struct once *)(void *)opaque;
+    if (__builtin_expect(atom_load_acq(&once->word) == ONCE_DONE, 1))
+        return 0; /* acq: pairs with the rel of the runner */
+    return once_slow(once, function, arg, deadline);
+}

@@ -1,0 +1,128 @@
+/* The read-write lock behind weft/sync.h.
+ *
+ * The word is WRITER, QUEUE, and the number of readers above.
+ *
+ *   R1  Without QUEUE the word changes in one step, by anybody. With it, under the lock only.
+ *   R2  Who waits is in the list before the lock is dropped under which it set QUEUE; while it is there, QUEUE is set. So nobody overtakes it.
+ *   R3  An end that lets nobody in leaves QUEUE to whoever comes next. So it does not touch the lock after another may have come and gone,
+ *       and freed the memory. */
+#include "fiber/home.h"
+#include "sync/waiters.h"
+
+#include <weft/sync.h>
+
+enum { RW_WRITER = 1, RW_QUEUE = 2, RW_READER = 4 };
+
+struct rwlock {
+    atom_u32 word;
+    struct lock lock;
+    struct waiters waiting; /* `amount` is what is added to the word when it gets in */
+};
+_Static_assert(sizeof(struct rwlock) <= sizeof(weft_rwlock), "the public struct has room");
+
+static inline struct rwlock *rwlock_of(weft_rwlock *rwlock) { return (struct rwlock *)(void *)rwlock; }
+
+/* Whether one who adds `amount` may come in, QUEUE apart. */
+static inline bool rwlock_admits(uint32_t word, uint32_t amount) {
+    return amount == RW_WRITER ? (word & ~(uint32_t)RW_QUEUE) == 0 : !(word & RW_WRITER);
+}
+
+static inline bool rwlock_try(struct rwlock *rwlock, uint32_t amount) {
+    for (struct spin spin = spin_begin();; spin_retry(&spin)) {
+        uint32_t found = atom_load_rlx(&rwlock->word); /* rlx: the exchange decides */
+        if (found & RW_QUEUE || !rwlock_admits(found, amount)) return false;
+        /* acq: pairs with the rel in rwlock_end and rwlock_grant. */
+        if (atom_cas_acq_rlx(&rwlock->word, &found, found + amount)) return true;
+    }
+}
+
+/* Under the lock: comes in, with QUEUE too if nobody waits; or sets QUEUE if `queue` says so. */
+static bool rwlock_take(struct rwlock *rwlock, uint32_t amount, bool queue) {
+    for (struct spin spin = spin_begin();; spin_retry(&spin)) {
+        uint32_t found = atom_load_rlx(&rwlock->word); /* rlx: the exchange decides */
+        bool in = !rwlock->waiting.first && rwlock_admits(found, amount);
+        if (!in && (!queue || found & RW_QUEUE)) return false;
+        uint32_t without = found & ~(uint32_t)RW_QUEUE;
+        /* acq: as in rwlock_try. */
+        if (atom_cas_acq_rlx(&rwlock->word, &found, in ? without + amount : found | RW_QUEUE)) return in;
+    }
+}
+
+/* Under the lock, with QUEUE: `word` is how it is now, without QUEUE. Lets in whoever can, in order. */
+static void rwlock_grant(struct rwlock *rwlock, uint32_t word, struct wakes *wakes) {
+    while (rwlock->waiting.first && rwlock_admits(word, (uint32_t)rwlock->waiting.first->amount)) {
+        struct waiter *waiter = rwlock->waiting.first;
+        uint32_t amount = (uint32_t)waiter->amount;
+        if (!waiter_claim(waiter)) continue;
+        word += amount;
+        wakes_add(wakes, waiter);
+    }
+    bool queue = rwlock->waiting.first || !wakes->first; /* R3 */
+    /* rel: pairs with the acq of whoever takes it. */
+    atom_store_rel(&rwlock->word, word | (queue ? RW_QUEUE : 0));
+}
+
+FIBER_SLOW int rwlock_slow(struct rwlock *rwlock, uint32_t amount, uint64_t deadline);
+FIBER_HOME(rwlock_home, rwlock_slow);
+/* With the lock held and QUEUE set. */
+FIBER_SLOW int rwlock_slow(struct rwlock *rwlock, uint32_t amount, uint64_t deadline) {
+    struct wait wait;
+    struct waiter waiter;
+    struct wakes wakes = {NULL, NULL};
+    wait_begin(&wait);
+    waiter_init(&waiter, &wait, 1);
+    waiter.amount = amount;
+    int why = waiters_wait(&rwlock->waiting, &waiter, &rwlock->lock, deadline, "weft_rwlock");
+    if (__builtin_expect(why > 0, 1)) return 0;
+    /* Readers behind a writer that has given up may come in now. rlx: with QUEUE only the lock's holder writes it; without it there
+     * is nobody. */
+    uint32_t found = atom_load_rlx(&rwlock->word);
+    if (found & RW_QUEUE) rwlock_grant(rwlock, found & ~(uint32_t)RW_QUEUE, &wakes);
+    lock_drop(&rwlock->lock);
+    wakes_run(&wakes);
+    return why;
+}
+
+static int rwlock_lock(struct rwlock *rwlock, uint32_t amount, uint64_t deadline) {
+    if (__builtin_expect(rwlock_try(rwlock, amount), 1)) return 0;
+    lock_take(&rwlock->lock);
+    bool in = rwlock_take(rwlock, amount, deadline != 0);
+    if (!in && deadline != 0) return rwlock_home(rwlock, amount, deadline);
+    lock_drop(&rwlock->lock);
+    return in ? 0 : WEFT_ETIMEDOUT;
+}
+
+/* False: QUEUE has gone meanwhile. */
+static __attribute__((noinline)) bool rwlock_end_slow(struct rwlock *rwlock, uint32_t amount) {
+    struct wakes wakes = {NULL, NULL};
+    lock_take(&rwlock->lock);
+    /* rlx: with QUEUE it was last written under the lock (R1), and whoever set QUEUE has seen what was done before. */
+    uint32_t found = atom_load_rlx(&rwlock->word);
+    bool queue = found & RW_QUEUE; /* recheck, without: bool queue = true; */
+    if (queue) rwlock_grant(rwlock, (found & ~(uint32_t)RW_QUEUE) - amount, &wakes);
+    lock_drop(&rwlock->lock);
+    wakes_run(&wakes);
+    return queue;
+}
+
+static inline void rwlock_end(struct rwlock *rwlock, uint32_t amount, const char *call) {
+    for (struct spin spin = spin_begin();; spin_retry(&spin)) {
+        uint32_t found = atom_load_rlx(&rwlock->word); /* rlx: the exchange decides */
+        if (__builtin_expect(amount == RW_WRITER ? !(found & RW_WRITER) : found < RW_READER, 0))
+            WEFT_MISUSE(call, "it is not locked in this way",
+                        "end once what was begun, with the same half of the name");
+        /* rel: pairs with the acq in rwlock_try and rwlock_take. */
+        if (found & RW_QUEUE ? rwlock_end_slow(rwlock, amount)
+                             : atom_cas_rel_rlx(&rwlock->word, &found, found - amount))
+            return;
+    }
+}
+
+int weft_rwlock_read(weft_rwlock *rwlock, uint64_t deadline) {
+    return rwlock_lock(rwlock_of(rwlock), RW_READER, deadline);
+}
+int weft_rwlock_write(weft_rwlock *rwlock, uint64_t deadline) {
+    return rwlock_lock(rwlock_of(rwlock), RW_WRITER, deadline);
+}
+void weft_rwlock_read_end(weft_rwlock *rwlock) { rwlock_end(rwlock_of(rwlock), RW_READER, "weft_rwlock_read_end"); }
+void weft_rwlock_write_end(weft_rwlock *rwlock) { rwlock_end(rwlock_of(rwlock), RW_WRITER, "weft_rwlock_write_end"); }

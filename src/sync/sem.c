@@ -1,0 +1,134 @@
+/* The semaphore behind weft/sync.h.
+ *
+ * The word is the number of permits, doubled, and QUEUE.
+ *
+ *   Q1  Without QUEUE permits are taken and given in one step. With it, the word changes under the lock only.
+ *   Q2  Who waits is in the list before the lock is dropped under which it set QUEUE; while it is there, QUEUE is set. So nobody overtakes it.
+ *   Q3  A release that leaves permits lying does not take QUEUE away: the one who will take them does, under the lock. So a release does
+ *       not touch the semaphore after the one it let in may have gone on, and that one may free the memory. */
+#include "fiber/home.h"
+#include "sync/waiters.h"
+
+#include <weft/sync.h>
+
+enum { SEM_QUEUE = 1 };
+
+struct sem {
+    atom_u64 word;
+    struct lock lock;
+    struct waiters waiting;
+};
+_Static_assert(sizeof(struct sem) <= sizeof(weft_sem), "the public struct has room");
+
+static inline struct sem *sem_of(weft_sem *sem) { return (struct sem *)(void *)sem; }
+
+void weft_sem_init(weft_sem *opaque, uint32_t permits) {
+    struct sem *sem = sem_of(opaque);
+    if (permits > WEFT_SEM_MAX) WEFT_MISUSE("weft_sem_init", "too many permits", "up to WEFT_SEM_MAX");
+    atom_store_rlx(&sem->word, (uint64_t)permits << 1); /* rlx: not shared yet */
+    lock_init(&sem->lock);
+    sem->waiting.first = sem->waiting.last = NULL;
+}
+
+uint32_t weft_sem_available(const weft_sem *sem) {
+    return (uint32_t)(atom_load_rlx(&((const struct sem *)(const void *)sem)->word) >>
+                      1); /* rlx: a number in passing */
+}
+
+/* Under the lock: gives what there is to those who wait, in order, as far as it goes. */
+static void sem_grant(struct sem *sem, uint64_t permits, struct wakes *wakes) {
+    while (sem->waiting.first && sem->waiting.first->amount <= permits) {
+        struct waiter *waiter = sem->waiting.first;
+        uint64_t amount = waiter->amount;
+        if (!waiter_claim(waiter)) continue;
+        permits -= amount;
+        wakes_add(wakes, waiter);
+    }
+    bool queue = sem->waiting.first || permits > 0; /* Q3 */
+    /* rlx: what is left is taken under the lock (Q3). */
+    atom_store_rlx(&sem->word, permits << 1 | (queue ? SEM_QUEUE : 0));
+}
+
+/* Takes them if there are enough and nobody waits. */
+static inline bool sem_try(struct sem *sem, uint64_t permits) {
+    for (struct spin spin = spin_begin();; spin_retry(&spin)) {
+        uint64_t found = atom_load_rlx(&sem->word); /* rlx: the exchange decides */
+        if (found & SEM_QUEUE || found >> 1 < permits) return false;
+        /* acq: pairs with the rel in weft_sem_release. */
+        if (atom_cas_acq_rlx(&sem->word, &found, found - (permits << 1))) return true;
+    }
+}
+
+/* Under the lock: the same, with QUEUE; or sets QUEUE if `queue` says so. */
+static bool sem_take(struct sem *sem, uint64_t permits, bool queue) {
+    for (struct spin spin = spin_begin();; spin_retry(&spin)) {
+        uint64_t found = atom_load_rlx(&sem->word); /* rlx: the exchange decides */
+        bool enough = !sem->waiting.first && found >> 1 >= permits;
+        if (!enough && (!queue || found & SEM_QUEUE)) return false;
+        uint64_t without = found & ~(uint64_t)SEM_QUEUE;
+        /* acq: as in sem_try. */
+        if (atom_cas_acq_rlx(&sem->word, &found, enough ? without - (permits << 1) : found | SEM_QUEUE)) return enough;
+    }
+}
+
+FIBER_SLOW int sem_acquire_slow(struct sem *sem, uint64_t permits, uint64_t deadline);
+FIBER_HOME(sem_acquire_home, sem_acquire_slow);
+/* With the lock held and QUEUE set. */
+FIBER_SLOW int sem_acquire_slow(struct sem *sem, uint64_t permits, uint64_t deadline) {
+    struct wait wait;
+    struct waiter waiter;
+    struct wakes wakes = {NULL, NULL};
+    wait_begin(&wait);
+    waiter_init(&waiter, &wait, 1);
+    waiter.amount = permits;
+    int why = waiters_wait(&sem->waiting, &waiter, &sem->lock, deadline, "weft_sem_acquire");
+    if (__builtin_expect(why > 0, 1)) return 0;
+    /* Those behind may have waited only because this one asked for so many. rlx: with QUEUE only the lock's holder writes it; without
+     * it there is nobody. */
+    uint64_t found = atom_load_rlx(&sem->word);
+    if (found & SEM_QUEUE) sem_grant(sem, found >> 1, &wakes);
+    lock_drop(&sem->lock);
+    wakes_run(&wakes);
+    return why;
+}
+
+int weft_sem_acquire(weft_sem *opaque, uint32_t permits, uint64_t deadline) {
+    struct sem *sem = sem_of(opaque);
+    if (__builtin_expect(permits > WEFT_SEM_MAX, 0))
+        WEFT_MISUSE("weft_sem_acquire", "more permits than there can be", "ask for up to WEFT_SEM_MAX");
+    if (__builtin_expect(sem_try(sem, permits), 1)) return 0;
+    lock_take(&sem->lock);
+    bool taken = sem_take(sem, permits, deadline != 0);
+    if (!taken && deadline != 0) return sem_acquire_home(sem, permits, deadline);
+    lock_drop(&sem->lock);
+    return taken ? 0 : WEFT_ETIMEDOUT;
+}
+
+static __attribute__((noinline, cold)) void sem_overflow(void) {
+    WEFT_MISUSE("weft_sem_release", "more permits than WEFT_SEM_MAX", "release what was acquired");
+}
+
+/* False: QUEUE has gone meanwhile. */
+static __attribute__((noinline)) bool sem_release_slow(struct sem *sem, uint64_t permits) {
+    struct wakes wakes = {NULL, NULL};
+    lock_take(&sem->lock);
+    /* rlx: with QUEUE it was last written under the lock (Q1), and whoever set QUEUE has seen what was done before. */
+    uint64_t found = atom_load_rlx(&sem->word), sum = (found >> 1) + permits;
+    bool queue = found & SEM_QUEUE; /* recheck, without: bool queue = true; */
+    if (queue && sum > WEFT_SEM_MAX) sem_overflow();
+    if (queue) sem_grant(sem, sum, &wakes);
+    lock_drop(&sem->lock);
+    wakes_run(&wakes);
+    return queue;
+}
+
+void weft_sem_release(weft_sem *opaque, uint32_t permits) {
+    struct sem *sem = sem_of(opaque);
+    for (struct spin spin = spin_begin();; spin_retry(&spin)) {
+        uint64_t found = atom_load_rlx(&sem->word); /* rlx: the exchange decides */
+        if ((found >> 1) + permits > WEFT_SEM_MAX) sem_overflow();
+        uint64_t with = found + ((uint64_t)permits << 1);
+        /* rel: pairs with the acq in sem_try and sem_take. */
+        if (found & SEM_QUEUE ? sem_release_slow(sem, permits) : atom_cas_rel_rlx(&sem->word, &found, with)) return;
+    }
+}

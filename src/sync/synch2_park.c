@@ -1,0 +1,65 @@
+/* How synch2 waits when one of the two, or both, are processes: the process parks and its thread does something else.
+ *
+ *     the sleeper                                      the waker (synch2_wake)
+ *     1  bell = 1, and looks again                     1  bell = 0
+ *     2  under the bed's lock: bell still 1?           2  under the bed's lock: claims whoever is in the bed
+ *        then into the bed, and waits                  3  nobody: it is a thread, asleep on the bell, or not asleep yet
+ *
+ * Whoever has the lock first is seen by the other: the sleeper sees the bell down, or the waker sees the sleeper. */
+#include "sync/synch2.h"
+
+#include "sys/sys.h"
+
+#include <errno.h>
+
+static struct synch2_role *synch2_role_of(atom_u32 *bell) {
+    return (struct synch2_role *)(void *)((unsigned char *)bell - offsetof(struct synch2_role, bell));
+}
+
+static bool synch2_parks(void) { return worker_here() != NULL; }
+
+static void synch2_shield_process(bool on) {
+    struct worker *self = worker_here();
+    if (!self || !self->current || !self->current->stackful) return;
+    struct fiber *fiber = fiber_of(self->current);
+    if (on)
+        fiber->shields++;
+    else
+        fiber->shields--;
+}
+
+static int synch2_park(const struct synch2_waiter *waiter, unsigned role, atom_u32 *bell, uint64_t deadline) {
+    if (!synch2_parks()) return synch2_thread_waiter.sleep(waiter, role, bell, deadline);
+    struct synch2_role *at = synch2_role_of(bell);
+    struct wait wait;
+    struct waiter sleeper;
+    int why = 1;
+    lock_take(&at->bed_lock);
+    if (atom_load_rlx(bell)) { /* recheck */ /* rlx: the bed's lock orders it with the waker's store */
+        wait_begin(&wait);
+        waiter_init(&sleeper, &wait, 1);
+        why = waiters_wait(&at->bed, &sleeper, &at->bed_lock, deadline, "weft_synch2_enter");
+        if (why > 0) return 0;
+    }
+    lock_drop(&at->bed_lock);
+    return why > 0 ? 0 : why;
+}
+
+static void synch2_unpark(const struct synch2_waiter *waiter, unsigned role, atom_u32 *bell) {
+    struct synch2_role *at = synch2_role_of(bell);
+    lock_take(&at->bed_lock);
+    struct waiter *sleeper = waiters_claim(&at->bed);
+    lock_drop(&at->bed_lock);
+    if (sleeper)
+        waiter_wake(sleeper);
+    else
+        synch2_thread_waiter.wake(waiter, role, bell);
+}
+
+const struct synch2_waiter synch2_any_waiter = {
+    .sleep = synch2_park,
+    .wake = synch2_unpark,
+    .rounds = {SYNCH2_ROUNDS, SYNCH2_ROUNDS},
+    .parks = synch2_parks,
+    .shield = synch2_shield_process,
+};

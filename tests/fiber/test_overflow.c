@@ -1,0 +1,399 @@
+/* Stacks that run over: the right verdict each time, and nobody else is harmed. */
+#include "victim.h"
+
+/* ---- within one program ----------------------------------------------------------------------------------------------- */
+
+static void by_calls(void *arg) {
+    (void)arg;
+    victim_until_joined();
+    dig_calls(0);
+}
+static void by_alloca(void *arg) {
+    (void)arg;
+    victim_until_joined();
+    dig_alloca();
+}
+static void by_array(void *arg) {
+    (void)arg;
+    victim_until_joined();
+    dig_array();
+}
+
+static atom_u64 bystander_turns;
+static atom_bool bystander_over;
+static void bystander(void *arg) {
+    volatile uint64_t mine[64];
+    (void)arg;
+    for (uint64_t i = 0; !atom_load_acq(&bystander_over); i++) {
+        for (unsigned k = 0; k < 64; k++)
+            mine[k] = i + k;
+        weft_yield();
+        for (unsigned k = 0; k < 64; k++)
+            EXPECT_EQ(mine[k], i + k);
+        atom_add_rlx(&bystander_turns, 1);
+        if (i % 8 == 0) weft_sleep(50 * WEFT_MICROSECOND); /* so that the machine is not busy with them alone */
+    }
+}
+
+/* Standard error into a file, without the output of the test going there too. */
+static FILE *reports;
+static int reports_saved;
+static void reports_begin(void) {
+    fflush(stderr);
+    reports = tmpfile();
+    EXPECT(reports);
+    reports_saved = dup(STDERR_FILENO);
+    EXPECT(dup2(fileno(reports), STDERR_FILENO) >= 0);
+}
+/* How many lines hold `text`. */
+static unsigned reports_with(const char *text) {
+    static char line[2048];
+    unsigned count = 0;
+    rewind(reports);
+    while (fgets(line, sizeof line, reports))
+        count += strstr(line, text) != NULL;
+    return count;
+}
+static void reports_end(void) {
+    EXPECT(dup2(reports_saved, STDERR_FILENO) >= 0);
+    close(reports_saved);
+    fclose(reports);
+}
+
+static void (*const ways[])(void *) = {by_calls, by_alloca, by_array};
+enum { WAYS = SANITIZED ? 2 : 3 }; /* what an array of a megabyte touches first is the sanitizer's choice */
+
+static void many_overflow(void) {
+    static const size_t sizes[] = {16 << 10, 64 << 10, 256 << 10};
+    unsigned count = 180 / RT_SLOW;
+    atom_store_rlx(&bystander_over, false);
+    weft_pid near[4];
+    for (unsigned i = 0; i < 4; i++)
+        near[i] = victim_spawn(bystander, NULL, 16 << 10, "bystander");
+    reports_begin();
+    for (unsigned i = 0; i < count; i++) {
+        weft_pid pid = victim_spawn(ways[i % WAYS], NULL, sizes[i / WAYS % 3], "victim");
+        EXPECT_EQ(victim_reason(pid), WEFT_ESTACK);
+        EXPECT(!weft_alive(pid));
+        char text[32];
+        snprintf(text, sizeof text, "process %016lx", (unsigned long)pid);
+        EXPECT_EQ(reports_with(text), 1);
+    }
+    EXPECT_EQ(reports_with("(victim) has run over"), count);
+    EXPECT_EQ(reports_with("the process ends with WEFT_ESTACK"), count);
+    EXPECT(reports_with("size 16384") > 0 && reports_with("suggested size 32768") > 0);
+    EXPECT(reports_with("suggested size 524288") > 0);
+    EXPECT(reports_with("entry test_overflow+0x") > 0);
+    reports_end();
+    uint64_t turns = atom_load_rlx(&bystander_turns);
+    rt_wait(&bystander_turns, turns + 4); /* they go on */
+    atom_store_rel(&bystander_over, true);
+    for (unsigned i = 0; i < 4; i++)
+        weft_join(near[i], NULL, WEFT_FOREVER);
+}
+/* 180 on each of six cases: over a thousand. */
+TEST_WITHIN(overflow_ends_that_process_alone, 120) { rt_each(many_overflow); }
+
+/* Many at the same time, on all workers. */
+static void crowd(void) {
+    enum { MANY = 40 };
+    weft_pid pids[MANY];
+    unsigned count = MANY / RT_SLOW;
+    reports_begin();
+    for (unsigned i = 0; i < count; i++)
+        pids[i] = victim_spawn(ways[i % WAYS], NULL, 32 << 10, "victim");
+    for (unsigned i = 0; i < count; i++)
+        EXPECT_EQ(victim_reason(pids[i]), WEFT_ESTACK);
+    EXPECT_EQ(reports_with("the process ends with WEFT_ESTACK"), count);
+    reports_end();
+}
+TEST(overflow_of_many_at_once) { rt_each(crowd); }
+
+/* ---- what was deferred is done ---------------------------------------------------------------------------------------- */
+
+static atom_u64 deferred_count;
+static weft_pid deferred_from;
+static void deferred_last(void *arg) {
+    (void)arg;
+    atom_add_rel(&deferred_count, 1);
+}
+static void deferred_waits(void *arg) {
+    (void)arg;
+    EXPECT(weft_self() == deferred_from);
+    EXPECT_EQ(weft_sleep(RT_MS), 0); /* on the spare stack, and perhaps on another worker afterwards */
+    EXPECT(weft_self() == deferred_from);
+    atom_add_rel(&deferred_count, 1);
+}
+static void deferred_overflows(void *arg) {
+    (void)arg;
+    atom_add_rel(&deferred_count, 1);
+    dig_calls(0);
+}
+static void with_deferred(void *arg) {
+    (void)arg;
+    deferred_from = weft_self();
+    EXPECT_EQ(weft_defer(deferred_last, NULL), 0);
+    EXPECT_EQ(weft_defer(deferred_overflows, NULL), 0);
+    EXPECT_EQ(weft_defer(deferred_waits, NULL), 0);
+    victim_until_joined();
+    dig_calls(0);
+}
+static void deferred(void) {
+    atom_store_rlx(&deferred_count, 0);
+    reports_begin();
+    EXPECT_EQ(victim_reason(victim_spawn(with_deferred, NULL, 16 << 10, "deferred")), WEFT_ESTACK);
+    EXPECT_EQ(reports_with("the process ends with WEFT_ESTACK"), 2); /* the second on the spare stack */
+    reports_end();
+    EXPECT_EQ(atom_load_acq(&deferred_count), 3);
+}
+TEST(overflow_runs_what_was_deferred) { rt_each(deferred); }
+
+/* ---- on a bigger stack, pinned, measured ------------------------------------------------------------------------------ */
+
+static void dig_big(void *arg) {
+    (void)arg;
+    dig_calls(0);
+}
+static void on_a_bigger(void *arg) {
+    (void)arg;
+    victim_until_joined();
+    weft_pin_begin();
+    weft_call_big(dig_big, NULL, 512 << 10);
+}
+static void bigger(void) {
+    reports_begin();
+    EXPECT_EQ(victim_reason(victim_spawn(on_a_bigger, NULL, 16 << 10, "big")), WEFT_ESTACK);
+    EXPECT_EQ(reports_with("size 524288"), 1);
+    reports_end();
+    EXPECT_EQ(weft_set_workers(rt.runtime, 1), 0); /* nobody is pinned any more */
+    weft_stack_mark marks[64];
+    size_t count = weft_stack_marks(rt.runtime, marks, 64), found = 0;
+    for (size_t i = 0; i < count; i++)
+        if (marks[i].entry == on_a_bigger && marks[i].stack_size == 512 << 10) {
+            found++;
+            EXPECT_EQ(marks[i].overflows, 1);
+            EXPECT_EQ(marks[i].high_water, 512 << 10);
+            EXPECT(strcmp(marks[i].name, "big") == 0);
+        }
+    EXPECT_EQ(found, 1);
+}
+TEST(overflow_on_a_bigger_stack) { rt_each(bigger); }
+
+/* ---- children: the program aborts, or dies as it would have without weft ----------------------------------------------- */
+
+static weft_entry child_entry;
+static void child_body(void) {
+    weft_runtime *runtime;
+    weft_pid pid, other;
+    if (weft_start(&runtime, &(weft_config){.workers = 2})) _exit(99);
+    weft_spawn_with(&other, bystander, NULL, &(weft_stackful_options){.runtime = runtime, .name = "another"});
+    weft_spawn_with(&pid, child_entry, NULL,
+                    &(weft_stackful_options){.runtime = runtime, .stack_size = 16 << 10, .name = "child"});
+    weft_join(pid, NULL, WEFT_FOREVER);
+    while (weft_alive(pid))
+        usleep(100);
+    _exit(3);
+}
+static void child_of(struct child *child, weft_entry entry) {
+    child_entry = entry;
+    child_run(child, child_body);
+}
+static unsigned child_times(void) { return SANITIZED ? 2 : 20 * test_scale(); }
+
+static void in_libc_call(void) {
+    char text[64];
+    snprintf(text, sizeof text, "%s %.10f", "a", 1.0 / 3 + victim_sink);
+    victim_sink = text[3];
+}
+static void in_libc(void *arg) {
+    (void)arg;
+    in_libc_call(); /* resolved */
+    dig_until(400, in_libc_call);
+}
+TEST(overflow_inside_of_libc_aborts) {
+    struct child child;
+    if (SANITIZED) return;
+    for (unsigned i = 0; i < child_times(); i++) {
+        child_of(&child, in_libc);
+        EXPECT_DIED(&child, SIGABRT);
+        EXPECT_SAID(&child, "(child) has run over");
+        EXPECT_SAID(&child, "the program aborts, because it was in other code than its own, at ");
+        EXPECT_SAID(&child, "libc.so");
+        EXPECT_SAID(&child, "weft runtime"); /* the dump */
+        EXPECT_SAID(&child, "process 0");
+    }
+}
+
+static void in_weft_call(void) { weft_spawn(bystander, NULL); }
+static void in_weft(void *arg) {
+    (void)arg;
+    in_weft_call();
+    dig_until(200, in_weft_call);
+}
+TEST(overflow_inside_of_weft_aborts) {
+    struct child child;
+    if (SANITIZED) return;
+    for (unsigned i = 0; i < child_times(); i++) {
+        child_of(&child, in_weft);
+        EXPECT_DIED(&child, SIGABRT);
+        EXPECT_SAID(&child, "the program aborts, because it was inside of weft");
+        EXPECT_SAID(&child, "suggested size 32768");
+        EXPECT_SAID(&child, "weft runtime");
+    }
+}
+
+static pthread_mutex_t held = PTHREAD_MUTEX_INITIALIZER;
+static void with_mutex(void *arg) {
+    (void)arg;
+    weft_debug_mutex_lock(&held);
+    dig_calls(0);
+}
+TEST(overflow_with_a_mutex_aborts) {
+    struct child child;
+    for (unsigned i = 0; i < child_times(); i++) {
+        child_of(&child, with_mutex);
+        EXPECT_DIED(&child, SIGABRT);
+        EXPECT_SAID(&child, "the program aborts, because it holds a mutex");
+    }
+}
+
+/* Down into the next stack's guard, over the own one and that one's usable part. */
+static __attribute__((noinline)) void jump(void) {
+    unsigned char here;
+    size_t stride = (16 << 10) + STACK_GUARD, much = (size_t)(&here - victim_low()) + stride + 100;
+    volatile char *room = alloca(much);
+    room[0] = 1;
+    victim_sink = room[0];
+}
+static void jumps(void *arg) {
+    (void)arg;
+    jump();
+}
+/* As many stacks as lie below: so that there is one, with its guard. */
+static void waits_for_ever(void *arg) {
+    (void)arg;
+    weft_sleep_until(WEFT_FOREVER);
+}
+static void jumps_among_others(void *arg) {
+    (void)arg;
+    for (unsigned i = 0; i < 40; i++) {
+        weft_pid pid;
+        weft_spawn_with(&pid, waits_for_ever, NULL, &(weft_stackful_options){.stack_size = 16 << 10});
+    }
+    for (unsigned i = 0; i < 100; i++)
+        weft_yield();
+    weft_pid pid;
+    weft_spawn_with(&pid, jumps, NULL, &(weft_stackful_options){.stack_size = 16 << 10, .name = "jumper"});
+    weft_join(pid, NULL, WEFT_FOREVER);
+}
+TEST(overflow_beyond_the_guard_aborts) {
+    struct child child;
+    if (SANITIZED) return;
+    child_of(&child, jumps_among_others);
+    EXPECT_DIED(&child, SIGABRT);
+    EXPECT_SAID(&child, "(jumper) has run over");
+    EXPECT_SAID(&child, "the stacks of others may be damaged");
+}
+
+/* ---- faults that are no overflow -------------------------------------------------------------------------------------- */
+
+static int *volatile wild_pointer = (int *)8;
+static void wild_null(void *arg) {
+    (void)arg;
+    *(volatile int *)wild_pointer = 1;
+}
+/* Into the own guard, but the stack is nearly empty: not by growing. */
+static void wild_guard(void *arg) {
+    (void)arg;
+    *(volatile char *)(victim_low() - 100) = 1;
+}
+static void sent(void *arg) {
+    (void)arg;
+    raise(SIGSEGV);
+    for (;;)
+        usleep(1000);
+}
+TEST(overflow_other_faults_end_the_program) {
+    struct child child;
+    static const weft_entry faults[] = {wild_null, wild_guard, sent};
+    if (SANITIZED) return; /* its handler is before ours, and ends the program in its own way */
+    for (unsigned i = 0; i < 3; i++) {
+        child_of(&child, faults[i]);
+        EXPECT_DIED(&child, SIGSEGV);
+        if (child.said[0]) child_show(&child);
+        EXPECT(!child.said[0]);
+    }
+}
+
+static void own_handler(int number, siginfo_t *info, void *context) {
+    (void)context;
+    _exit(number == SIGSEGV && info->si_addr == (void *)8 ? 42 : 43);
+}
+static void old_handler(int number) { _exit(number == SIGSEGV ? 44 : 43); }
+static void child_with_handler(void) {
+    sigaction(SIGSEGV, &(struct sigaction){.sa_sigaction = own_handler, .sa_flags = SA_SIGINFO}, NULL);
+    child_body();
+}
+static void child_with_old_handler(void) {
+    signal(SIGSEGV, old_handler);
+    child_body();
+}
+static void child_ignores(void) {
+    signal(SIGSEGV, SIG_IGN);
+    child_body();
+}
+TEST(overflow_other_faults_go_to_the_programs_handler) {
+    struct child child;
+    child_entry = wild_null;
+    child_run(&child, child_with_handler);
+    EXPECT_EXIT(&child, 42);
+    child_run(&child, child_with_old_handler);
+    EXPECT_EXIT(&child, 44);
+    child_run(&child, child_ignores);
+    EXPECT_DIED(&child, SIGSEGV);
+    child_entry = by_calls; /* an overflow does not */
+    child_run(&child, child_with_handler);
+    EXPECT_EXIT(&child, 3);
+    EXPECT_SAID(&child, "the process ends with WEFT_ESTACK");
+}
+
+static void *foreign_fault(void *arg) {
+    wild_null(arg);
+    return NULL;
+}
+static void foreign_body(void) {
+    weft_runtime *runtime;
+    pthread_t thread;
+    sigaction(SIGSEGV, &(struct sigaction){.sa_sigaction = own_handler, .sa_flags = SA_SIGINFO}, NULL);
+    if (weft_start(&runtime, NULL)) _exit(99);
+    pthread_create(&thread, NULL, foreign_fault, NULL);
+    pthread_join(thread, NULL);
+}
+TEST(overflow_leaves_other_threads_alone) {
+    struct child child;
+    child_run(&child, foreign_body);
+    EXPECT_EXIT(&child, 42);
+}
+
+static void *handler_of(int number) {
+    struct sigaction action;
+    EXPECT_EQ(sigaction(number, NULL, &action), 0);
+    return action.sa_flags & SA_SIGINFO ? (void *)(uintptr_t)action.sa_sigaction : (void *)(uintptr_t)action.sa_handler;
+}
+TEST(overflow_handlers_go_with_the_last_runtime) {
+    weft_runtime *one, *two;
+    void *segv = handler_of(SIGSEGV), *bus = handler_of(SIGBUS);
+    EXPECT_EQ(weft_start(&one, NULL), 0);
+    EXPECT(handler_of(SIGSEGV) != segv && handler_of(SIGBUS) != bus);
+    EXPECT_EQ(weft_start(&two, NULL), 0);
+    EXPECT_EQ(weft_stop(one, WEFT_FOREVER, NULL), 0);
+    EXPECT(handler_of(SIGSEGV) != segv);
+    EXPECT_EQ(weft_stop(two, WEFT_FOREVER, NULL), 0);
+    EXPECT(handler_of(SIGSEGV) == segv && handler_of(SIGBUS) == bus);
+    EXPECT_EQ(weft_start(&one, NULL), 0);
+    signal(SIGSEGV, old_handler); /* the program changes its mind meanwhile */
+    EXPECT_EQ(weft_stop(one, WEFT_FOREVER, NULL), 0);
+    EXPECT(handler_of(SIGSEGV) == (void *)(uintptr_t)old_handler);
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -1,0 +1,151 @@
+/* What the tests of stacks share: processes that use up their stacks, joining one from its birth on, children that die. */
+#ifndef WEFT_TESTS_FIBER_VICTIM_H
+#define WEFT_TESTS_FIBER_VICTIM_H
+
+#include "runtime_helpers.h"
+
+#include "fiber/fiber.h"
+#include "fiber/second.h"
+
+#include <weft/weft.h>
+
+#include <alloca.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#if ANNOTATE_ADDRESS || ANNOTATE_THREAD
+enum {
+    SANITIZED = 1
+}; /* part of the C library is in the program then, frames are larger, and stacks are looked at by others too */
+#else
+enum { SANITIZED = 0 };
+#endif
+
+/* ---- processes -------------------------------------------------------------------------------------------------------- */
+
+static inline struct proc *victim_self(void) { return worker_here()->current; }
+
+/* The thread it runs on now. (Compilers take pthread_self() for a constant: across a weft call it is not.) */
+static __attribute__((noinline, unused)) uintptr_t victim_thread(void) {
+    __asm__ volatile("");
+    return (uintptr_t)pthread_self();
+}
+
+/* A process waits until somebody joins it: then its end cannot be missed. */
+static inline void victim_until_joined(void) {
+    while (!(atom_load_acq(&victim_self()->state.asked) & STATE_WATCHED))
+        weft_sleep(20 * WEFT_MICROSECOND);
+}
+
+static inline weft_pid victim_spawn(weft_entry entry, void *arg, size_t stack_size, const char *name) {
+    weft_pid pid = WEFT_NOBODY;
+    EXPECT_EQ(weft_spawn_with(&pid, entry, arg,
+                              &(weft_stackful_options){.runtime = rt.runtime, .stack_size = stack_size, .name = name}),
+              0);
+    return pid;
+}
+static inline int victim_reason(weft_pid pid) {
+    int reason = 1;
+    EXPECT_EQ(weft_join(pid, &reason, WEFT_FOREVER), 0);
+    return reason;
+}
+
+/* ---- ways to use up a stack ------------------------------------------------------------------------------------------- */
+
+static volatile char victim_sink;
+static volatile bool victim_always = true;
+
+/* Call by call. */
+static __attribute__((noinline, unused)) int dig_calls(int depth) {
+    volatile char room[200];
+    room[depth % 200] = (char)depth;
+    int below = victim_always ? dig_calls(depth + 1) : 0;
+    return below + room[depth % 200];
+}
+
+/* Bit by bit in one frame, and a little at a time: no step is larger than a page. */
+static __attribute__((noinline, unused)) void dig_alloca(void) {
+    for (unsigned i = 0; victim_always; i++) {
+        volatile char *more = alloca(1000 + i % 7 * 100);
+        more[0] = (char)i;
+        victim_sink = more[0];
+    }
+}
+
+/* All at once, a megabyte, and then page by page from above. */
+static __attribute__((noinline, unused)) void dig_array(void) {
+    volatile char array[1 << 20];
+    for (size_t i = sizeof array; i > 4096 && victim_always; i -= 4096)
+        array[i - 1] = (char)i;
+    victim_sink = array[sizeof array - 1];
+}
+
+static inline unsigned char *victim_low(void) { return second_stack(fiber_of(victim_self()))->low; }
+
+/* Calls fn with so many bytes left. */
+static __attribute__((noinline, unused)) void dig_until(size_t left, void (*fn)(void)) {
+    unsigned char here;
+    size_t much = (size_t)(&here - victim_low()) - left;
+    volatile char *room = alloca(much);
+    for (size_t i = much; i > 4096; i -= 4096)
+        room[i - 1] = (char)i;
+    fn();
+    victim_sink = room[0];
+}
+
+/* ---- children --------------------------------------------------------------------------------------------------------- */
+
+struct child {
+    int status;
+    char said[16384];
+};
+
+/* Runs `body` in a process of the operating system; what it said on standard error, and how it ended. */
+static inline void child_run(struct child *child, void (*body)(void)) {
+    int ends[2];
+    fflush(NULL);
+    EXPECT_EQ(pipe(ends), 0);
+    pid_t pid = fork();
+    EXPECT(pid >= 0);
+    if (pid == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        close(ends[0]);
+        close(ends[1]);
+        body();
+        _exit(0);
+    }
+    close(ends[1]);
+    size_t size = 0;
+    ssize_t got;
+    while ((got = read(ends[0], child->said + size, sizeof child->said - 1 - size)) > 0)
+        size += (size_t)got;
+    child->said[size] = '\0';
+    close(ends[0]);
+    EXPECT_EQ(waitpid(pid, &child->status, 0), pid);
+}
+
+static inline void child_show(const struct child *child) {
+    printf("status %#x: %s, %d; it said:\n%s\n", (unsigned)child->status,
+           WIFSIGNALED(child->status) ? "signal" : "exit",
+           WIFSIGNALED(child->status) ? WTERMSIG(child->status) : WEXITSTATUS(child->status), child->said);
+}
+#define EXPECT_DIED(child, number)                                                                                     \
+    do {                                                                                                               \
+        if (!WIFSIGNALED((child)->status) || WTERMSIG((child)->status) != (number)) child_show(child);                 \
+        EXPECT(WIFSIGNALED((child)->status));                                                                          \
+        EXPECT_EQ(WTERMSIG((child)->status), number);                                                                  \
+    } while (0)
+#define EXPECT_EXIT(child, number)                                                                                     \
+    do {                                                                                                               \
+        if (!WIFEXITED((child)->status) || WEXITSTATUS((child)->status) != (number)) child_show(child);                \
+        EXPECT(WIFEXITED((child)->status));                                                                            \
+        EXPECT_EQ(WEXITSTATUS((child)->status), number);                                                               \
+    } while (0)
+#define EXPECT_SAID(child, text)                                                                                       \
+    do {                                                                                                               \
+        if (!strstr((child)->said, text)) child_show(child);                                                           \
+        EXPECT(strstr((child)->said, text));                                                                           \
+    } while (0)
+
+#endif

@@ -1,0 +1,287 @@
+/* Messages sent later: once, in order, periodically; cancelled at every moment; from processes of both kinds and from threads. */
+#include "runtime_helpers.h"
+
+#include <weft/weft.h>
+
+enum { STOP = 1000000 };
+
+/* Counts what comes; tags must not go back. */
+static struct {
+    atom_u64 count, sum, backwards;
+    uint64_t last; /* the process's own */
+} box;
+
+static int counter_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self;
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type == WEFT_CANCEL) {
+            weft_out_status(out, WEFT_DONE);
+            continue;
+        }
+        if (events[i].tag < box.last) atom_add_rlx(&box.backwards, 1);
+        box.last = events[i].tag;
+        if (events[i].size) {
+            uint64_t value;
+            EXPECT_EQ(events[i].size % sizeof value, 0);
+            memcpy(&value, events[i].data, sizeof value);
+            atom_add_rlx(&box.sum, value);
+        }
+        if (events[i].tag == STOP) weft_out_status(out, WEFT_DONE);
+        atom_add_rel(&box.count, 1);
+    }
+    return 0;
+}
+static const weft_behavior counter = {.name = "counter", .step = counter_step};
+
+static weft_pid box_open(void) {
+    atom_store_rlx(&box.count, 0);
+    atom_store_rlx(&box.sum, 0);
+    atom_store_rlx(&box.backwards, 0);
+    box.last = 0;
+    return rt_spawn(&counter);
+}
+
+/* ---- once --------------------------------------------------------------------------------------------------------------- */
+
+static void once_body(void) {
+    enum { N = 300 };
+    weft_pid pid = box_open();
+    uint64_t sum = 0, begin = weft_now();
+    static char large[1 << 16];
+    for (uint64_t i = 0; i < N; i++) { /* the last armed is the first to come */
+        sum += i;
+        EXPECT_EQ(weft_after((N - i) * 10 * WEFT_MICROSECOND + RT_MS, pid, N - i, &i, sizeof i, NULL), 0);
+    }
+    EXPECT_EQ(weft_after(WEFT_FOREVER, pid, 0, large, sizeof large, NULL), 0); /* never; it is freed with the runtime */
+    EXPECT_EQ(weft_after(3600 * RT_SECOND, pid, 0, large, sizeof large, NULL), 0);
+    rt_wait(&box.count, N);
+    EXPECT(weft_now() - begin >= RT_MS + 10 * WEFT_MICROSECOND * N);
+    EXPECT_EQ(atom_load_rlx(&box.sum), sum);
+}
+TEST(after_sends_once) { rt_each(once_body); }
+
+/* Late, all at once: each once, and in order. */
+TEST(after_sends_in_order) {
+    enum { N = 1000 };
+    rt_start("ring", 1);
+    weft_pid pid = box_open();
+    sys_scripted_freeze();
+    for (uint64_t i = 0; i < N; i++)
+        EXPECT_EQ(weft_after(RT_SECOND + (i * 7 % N) * 10, pid, i * 7 % N, NULL, 0, NULL), 0);
+    sys_scripted_jump((int64_t)(60 * RT_SECOND));
+    rt_wait(&box.count, N);
+    EXPECT_EQ(atom_load_rlx(&box.backwards), 0);
+    rt_pause(5 * RT_MS);
+    EXPECT_EQ(atom_load_rlx(&box.count), N);
+    sys_scripted_unfreeze();
+    rt_stop();
+}
+
+/* An idle runtime is woken for an earlier timer. */
+static void wakes_body(void) {
+    weft_pid pid = box_open();
+    for (uint64_t i = 1; i <= 10; i++) {
+        rt_pause(3 * RT_MS); /* asleep, until the one armed before */
+        EXPECT_EQ(weft_after(3600 * RT_SECOND / i, pid, 0, NULL, 0, NULL), 0);
+        EXPECT_EQ(weft_after(RT_MS, pid, 0, NULL, 0, NULL), 0);
+        rt_wait(&box.count, i);
+    }
+}
+TEST(after_wakes_a_sleeping_runtime) { rt_each(wakes_body); }
+
+/* ---- from processes -------------------------------------------------------------------------------------------------------- */
+
+static weft_pid target;
+static int arming_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count;
+    for (uint64_t i = 0; i < 10; i++)
+        EXPECT_EQ(weft_after(i * 100 * WEFT_MICROSECOND, target, 0, &i, sizeof i, NULL), 0);
+    weft_out_status(out, WEFT_DONE); /* it need not be there when they come */
+    return 0;
+}
+static const weft_behavior arming = {.name = "arming", .step = arming_step};
+static void processes_body(void) {
+    target = box_open();
+    for (unsigned i = 0; i < 10; i++)
+        rt_spawn(&arming);
+    rt_wait(&box.count, 100);
+    EXPECT_EQ(atom_load_rlx(&box.sum), 450);
+}
+TEST(after_from_step_processes) { rt_each(processes_body); }
+
+static void stackful_process(void *unused) {
+    (void)unused;
+    weft_timer timers[20];
+    for (uint64_t i = 0; i < 20; i++)
+        EXPECT_EQ(weft_after(2 * RT_MS, weft_self(), i, NULL, 0, &timers[i]), 0);
+    for (uint64_t i = 1; i < 20; i += 2) {
+        EXPECT_EQ(weft_timer_cancel(timers[i]), 0);
+        EXPECT_EQ(weft_timer_cancel(timers[i]), WEFT_ENOENT);
+    }
+    for (uint64_t i = 0; i < 20; i += 2) {
+        weft_msg *message;
+        EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), 0);
+        EXPECT_EQ(weft_msg_tag(message), i);
+        EXPECT(weft_msg_from(message) == weft_self());
+        weft_msg_free(message);
+        EXPECT_EQ(weft_timer_cancel(timers[i]), WEFT_ENOENT);
+    }
+    weft_timer tick;
+    EXPECT_EQ(weft_every(500 * WEFT_MICROSECOND, weft_self(), 7, &target, sizeof target, &tick), 0);
+    for (unsigned i = 0; i < 6; i++) {
+        weft_msg *message;
+        EXPECT_EQ(weft_recv_tag(&message, 7, weft_in(60 * RT_SECOND)), 0);
+        EXPECT_EQ(weft_msg_len(message), sizeof target);
+        weft_msg_free(message);
+    }
+    EXPECT_EQ(weft_timer_cancel(tick), 0);
+    weft_msg *message;
+    while (weft_recv(&message, 0) == 0) /* what came before the cancel */
+        weft_msg_free(message);
+    EXPECT_EQ(weft_recv(&message, weft_in(2 * RT_MS)), WEFT_ETIMEDOUT);
+}
+static void stackful_body(void) {
+    weft_pid pid;
+    EXPECT_EQ(weft_spawn_with(&pid, stackful_process, NULL, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+    int error = weft_join(pid, NULL, WEFT_FOREVER);
+    EXPECT(error == 0 || error == WEFT_ENOPROC);
+}
+TEST(after_from_stackful_processes) { rt_each(stackful_body); }
+
+/* ---- again and again --------------------------------------------------------------------------------------------------------- */
+
+static void every_body(void) {
+    weft_pid pid = box_open();
+    weft_timer timer;
+    uint64_t begin = weft_now(), period = 2 * RT_MS;
+    EXPECT_EQ(weft_every(0, pid, 0, NULL, 0, &timer), WEFT_EINVAL);
+    EXPECT_EQ(weft_every(period, pid, 0, NULL, 0, &timer), 0);
+    rt_wait(&box.count, 5);
+    uint64_t came = atom_load_acq(&box.count), passed = weft_now() - begin;
+    EXPECT(came * period <= passed); /* not more than there were periods */
+    EXPECT_EQ(weft_timer_cancel(timer), 0);
+    EXPECT_EQ(weft_timer_cancel(timer), WEFT_ENOENT);
+    rt_pause(RT_MS);
+    came = atom_load_acq(&box.count);
+    rt_pause(3 * period);
+    EXPECT_EQ(atom_load_acq(&box.count), came);
+    /* Until the receiver has ended. */
+    EXPECT_EQ(weft_every(RT_MS, pid, STOP, NULL, 0, &timer), 0);
+    rt_wait_for_nobody();
+    while (rt_stats().messages_refused == 0)
+        rt_pause(RT_MS);
+    EXPECT_EQ(weft_timer_cancel(timer), WEFT_ENOENT); /* it has given up by itself */
+}
+TEST(every_sends_until_cancelled) { rt_each(every_body); }
+
+/* A clock that jumps over a thousand periods: one message, and then on in phase. */
+TEST(every_leaves_out_what_was_missed) {
+    rt_start("ring", 2);
+    weft_pid pid = box_open();
+    weft_timer timer;
+    sys_scripted_freeze();
+    EXPECT_EQ(weft_every(RT_SECOND, pid, 0, NULL, 0, &timer), 0);
+    sys_scripted_jump((int64_t)(1000 * RT_SECOND + RT_SECOND / 2));
+    rt_wait(&box.count, 1);
+    rt_pause(5 * RT_MS);
+    EXPECT_EQ(atom_load_acq(&box.count), 1);
+    sys_scripted_jump((int64_t)(RT_SECOND / 2 - RT_MS));
+    rt_pause(5 * RT_MS);
+    EXPECT_EQ(atom_load_acq(&box.count), 1);
+    sys_scripted_jump((int64_t)RT_MS);
+    rt_wait(&box.count, 2);
+    sys_scripted_unfreeze();
+    rt_stop();
+}
+
+/* ---- cancelled at every moment ------------------------------------------------------------------------------------------------- */
+
+struct duel {
+    weft_pid pid;
+    uint64_t seed, cancelled, rounds;
+    bool periodic;
+};
+static void *duellist(void *arg) {
+    struct duel *duel = arg;
+    struct rng rng;
+    rng_seed(&rng, duel->seed, 0);
+    for (uint64_t i = 0; i < duel->rounds; i++) {
+        weft_timer timer;
+        uint64_t wait = rng_below(&rng, 100) * WEFT_MICROSECOND, one = 1;
+        if (duel->periodic) EXPECT_EQ(weft_every(10 * WEFT_MICROSECOND, duel->pid, 0, &one, sizeof one, &timer), 0);
+        else EXPECT_EQ(weft_after(50 * WEFT_MICROSECOND, duel->pid, 0, &one, sizeof one, &timer), 0);
+        for (uint64_t end = sys_linux.now() + wait; sys_linux.now() < end;)
+            if (i % 2) sched_yield(); /* so that it comes at any moment of the other's */
+        int error = weft_timer_cancel(timer);
+        EXPECT(error == 0 || (error == WEFT_ENOENT && !duel->periodic));
+        duel->cancelled += error == 0;
+    }
+    return NULL;
+}
+static void duel_body(void) {
+    enum { N = 3 };
+    weft_pid pid = box_open();
+    for (unsigned periodic = 0; periodic < 2; periodic++) {
+        pthread_t threads[N];
+        struct duel duels[N];
+        uint64_t cancelled = 0, rounds = 0, before = atom_load_acq(&box.sum);
+        for (unsigned i = 0; i < N; i++) {
+            duels[i] = (struct duel){.pid = pid, .seed = i, .rounds = 300 / RT_SLOW, .periodic = periodic};
+            EXPECT_EQ(pthread_create(&threads[i], NULL, duellist, &duels[i]), 0);
+        }
+        for (unsigned i = 0; i < N; i++) {
+            pthread_join(threads[i], NULL);
+            cancelled += duels[i].cancelled;
+            rounds += duels[i].rounds;
+        }
+        if (periodic) { /* all were cancelled: nothing comes any more */
+            rt_pause(2 * RT_MS);
+            uint64_t came = atom_load_acq(&box.count);
+            rt_pause(5 * RT_MS);
+            EXPECT_EQ(atom_load_acq(&box.count), came);
+            continue;
+        }
+        rt_wait(&box.sum, before + rounds - cancelled); /* each was sent or cancelled */
+        rt_pause(2 * RT_MS);
+        EXPECT_EQ(atom_load_acq(&box.sum), before + rounds - cancelled);
+    }
+}
+TEST(after_is_sent_or_cancelled) { rt_each(duel_body); }
+
+/* ---- nobody there, no memory ------------------------------------------------------------------------------------------------------ */
+
+static void nobody_body(void) {
+    weft_pid pid = box_open();
+    static char large[1 << 16];
+    weft_timer timer;
+    for (unsigned i = 0; i < 10; i++)
+        EXPECT_EQ(weft_after(RT_MS, pid, 0, large, i % 2 ? sizeof large : 8, NULL), 0);
+    EXPECT_EQ(weft_send(pid, STOP, NULL, 0), 0);
+    rt_wait_for_nobody();
+    EXPECT_EQ(weft_after(0, pid, 0, large, sizeof large, &timer), 0);
+    EXPECT_EQ(weft_after(0, pid + (1ull << 56), 0, NULL, 0, &timer), WEFT_EFOREIGN);
+    EXPECT_EQ(weft_timer_cancel(timer), WEFT_ENOENT);
+    rt_pause(3 * RT_MS);
+}
+TEST(after_the_receiver_has_ended) { rt_each(nobody_body); }
+
+TEST(after_without_memory) {
+    rt_start("ring", 1);
+    weft_pid pid = box_open();
+    static char large[1 << 16];
+    weft_timer timer;
+    unsigned refused = 0;
+    for (unsigned n = 1; n < 6; n++) {
+        sys_scripted_recount();
+        sys_script.alloc_fail_at = n;
+        int error = weft_after(3600 * RT_SECOND, pid, 0, large, sizeof large, &timer);
+        sys_script.alloc_fail_at = 0;
+        EXPECT(error == 0 || error == WEFT_ENOMEM);
+        EXPECT_EQ(weft_timer_cancel(timer), error ? WEFT_ENOENT : 0);
+        refused += error != 0;
+    }
+    EXPECT(refused > 0);
+    rt_stop();
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -1,0 +1,89 @@
+/* What the tests of channels and locks share: stackful processes from the test's thread, threads that are not workers, misuse that aborts
+ * by name. */
+#ifndef WEFT_TESTS_SYNC_CROWD_H
+#define WEFT_TESTS_SYNC_CROWD_H
+
+#include "runtime_helpers.h"
+#include "sync/waiters.h"
+
+#include <weft/stackful.h>
+#include <weft/time.h>
+
+#include <signal.h>
+#include <sys/wait.h>
+
+static inline weft_pid crowd_spawn(weft_entry entry, void *arg) {
+    weft_pid pid = WEFT_NOBODY;
+    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+    return pid;
+}
+
+/* Runs one process and waits for its end. */
+static inline void crowd_run(weft_entry entry, void *arg) {
+    weft_pid pid = crowd_spawn(entry, arg);
+    int error = weft_join(pid, NULL, WEFT_FOREVER);
+    EXPECT(error == 0 || error == WEFT_ENOPROC);
+}
+
+static inline pthread_t crowd_thread(void *(*entry)(void *), void *arg) {
+    pthread_t thread;
+    EXPECT_EQ(pthread_create(&thread, NULL, entry, arg), 0);
+    return thread;
+}
+
+static inline void crowd_gather(pthread_t thread) { EXPECT_EQ(pthread_join(thread, NULL), 0); }
+
+/* So that those who are spawned one after the other begin together: from crowd_close to crowd_open they wait in crowd_begin. */
+static atom_u64 crowd_gate;
+static uint64_t crowd_seed; /* for those who begin */
+static inline void crowd_close(uint64_t seed) {
+    crowd_seed = test_seed(seed);
+    atom_store_rlx(&crowd_gate, 0);
+}
+static inline void crowd_open(void) { atom_store_rel(&crowd_gate, 1); }
+static inline void crowd_begin(void) {
+    while (!atom_load_acq(&crowd_gate))
+        if (weft_self() != WEFT_NOBODY)
+            weft_yield();
+        else
+            sched_yield();
+}
+
+/* Until so many stand in the list. */
+static inline void crowd_queue(struct lock *lock, const struct waiters *list, size_t count) {
+    for (size_t found;; usleep(100)) {
+        lock_take(lock);
+        found = 0;
+        for (const struct waiter *waiter = list->first; waiter; waiter = waiter->next)
+            found++;
+        lock_drop(lock);
+        if (found == count) return;
+    }
+}
+
+/* Runs `body` in a child, which must abort with a line that contains both. */
+static inline void crowd_expect_abort(void (*body)(void), const char *function, const char *what) {
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGABRT, SIG_DFL);
+        dup2(ends[1], STDERR_FILENO);
+        body();
+        _exit(0);
+    }
+    close(ends[1]);
+    char text[1024];
+    size_t size = 0;
+    for (ssize_t got; size < sizeof text - 1 && (got = read(ends[0], text + size, sizeof text - 1 - size)) > 0;)
+        size += (size_t)got;
+    text[size] = '\0';
+    close(ends[0]);
+    int status;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT || !strstr(text, function) || !strstr(text, what))
+        test_fail(__FILE__, __LINE__, "did not abort by name: status %d, said \"%s\"", status, text);
+}
+
+#endif

@@ -1,0 +1,430 @@
+/* Channels: nothing is lost or doubled, the order is kept, nobody waits for ever. */
+#include "crowd.h"
+#include "sync/chan.h"
+
+static weft_chan *chan_make(size_t size, size_t capacity) {
+    weft_chan *chan = NULL;
+    EXPECT_EQ(weft_chan_new(&chan, size, capacity), 0);
+    return chan;
+}
+
+/* ---- from a thread: what does not wait ------------------------------------------------------------------------------- */
+
+TEST(channel_keeps_order) {
+    weft_chan *chan = chan_make(sizeof(uint64_t), 3);
+    uint64_t got = 0;
+    EXPECT_EQ(weft_chan_cap(chan), 3);
+    for (uint64_t round = 0; round < 5; round++) { /* over the end of the ring */
+        for (uint64_t i = 0; i < 3; i++)
+            EXPECT_EQ(weft_chan_send(chan, &(uint64_t){10 * round + i}, 0), 0);
+        EXPECT_EQ(weft_chan_send(chan, &got, 0), WEFT_ETIMEDOUT);
+        EXPECT_EQ(weft_chan_len(chan), 3);
+        for (uint64_t i = 0; i < 3; i++) {
+            EXPECT_EQ(weft_chan_recv(chan, &got, 0), 0);
+            EXPECT_EQ(got, 10 * round + i);
+        }
+        EXPECT_EQ(weft_chan_recv(chan, &got, 0), WEFT_ETIMEDOUT);
+        EXPECT_EQ(got, 10 * round + 2);
+        EXPECT_EQ(weft_chan_send(chan, &got, 0), 0);
+        EXPECT_EQ(weft_chan_recv(chan, NULL, 0), 0);
+    }
+    weft_chan_free(chan);
+}
+
+TEST(channel_elements_of_all_sizes) {
+    for (size_t size = 0; size <= 40; size++) {
+        unsigned char sent[40], got[40] = {0};
+        weft_chan *chan = chan_make(size, 2);
+        for (size_t i = 0; i < sizeof sent; i++)
+            sent[i] = (unsigned char)(i + 1);
+        EXPECT_EQ(weft_chan_send(chan, sent, 0), 0);
+        EXPECT_EQ(weft_chan_recv(chan, got, 0), 0);
+        EXPECT_EQ(memcmp(sent, got, size), 0);
+        for (size_t i = size; i < sizeof got; i++)
+            EXPECT_EQ(got[i], 0);
+        weft_chan_free(chan);
+    }
+}
+
+TEST(channel_closed_is_drained_first) {
+    weft_chan *chan = chan_make(sizeof(int), 2);
+    int got = 0;
+    EXPECT_EQ(weft_chan_send(chan, &(int){7}, 0), 0);
+    EXPECT_EQ(weft_chan_close(chan), 0);
+    EXPECT_EQ(weft_chan_close(chan), WEFT_ECLOSED);
+    EXPECT_EQ(weft_chan_send(chan, &got, WEFT_FOREVER), WEFT_ECLOSED);
+    EXPECT_EQ(weft_chan_recv(chan, &got, WEFT_FOREVER), 0);
+    EXPECT_EQ(got, 7);
+    EXPECT_EQ(weft_chan_recv(chan, &got, WEFT_FOREVER), WEFT_ECLOSED);
+    weft_chan_free(chan);
+}
+
+TEST(channel_refuses_what_cannot_be_had) {
+    weft_chan *chan = NULL;
+    EXPECT_EQ(weft_chan_new(&chan, SIZE_MAX / 2, 3), WEFT_ENOMEM);
+    EXPECT_EQ(weft_chan_new(&chan, SIZE_MAX / 4, 2), WEFT_ENOMEM);
+    EXPECT(!chan);
+    weft_chan_free(NULL);
+}
+
+/* ---- conservation ---------------------------------------------------------------------------------------------------- */
+
+enum { SIDES = 4 };
+struct item {
+    uint64_t from, number, check;
+};
+struct market {
+    weft_chan *chan;
+    uint64_t each, seed;
+    bool hurried; /* short deadlines */
+    atom_u64 sent, received, sum_sent, sum_received, late, receivers_done;
+} market;
+
+static uint64_t some_deadline(struct rng *rng) {
+    if (!market.hurried) return WEFT_FOREVER;
+    uint32_t kind = rng_below(rng, 4);
+    return kind == 0 ? 0 : kind == 1 ? 1 : weft_in(rng_below(rng, 50) * WEFT_MICROSECOND);
+}
+
+static void market_send(uintptr_t self) {
+    struct rng rng;
+    rng_seed(&rng, market.seed, self);
+    for (uint64_t i = 1; i <= market.each;) {
+        struct item item = {self, i, self * 31 + i};
+        int error = weft_chan_send(market.chan, &item, some_deadline(&rng));
+        if (error == WEFT_ETIMEDOUT) {
+            atom_add_rlx(&market.late, 1);
+            if (rng_below(&rng, 8) == 0) i++; /* gives it up for good */
+            if (weft_self() != WEFT_NOBODY)
+                weft_yield();
+            else
+                sched_yield();
+            continue;
+        }
+        EXPECT_EQ(error, 0);
+        atom_add_rlx(&market.sent, 1);
+        atom_add_rlx(&market.sum_sent, item.check);
+        i++;
+    }
+}
+
+static void market_receive(uintptr_t self) {
+    struct rng rng;
+    uint64_t last[2 * SIDES] = {0};
+    rng_seed(&rng, market.seed, 100 + self);
+    for (;;) {
+        struct item item = {0};
+        int error = weft_chan_recv(market.chan, &item, some_deadline(&rng));
+        if (error == WEFT_ECLOSED) break;
+        if (error == WEFT_ETIMEDOUT) {
+            EXPECT_EQ(item.check, 0);
+            if (weft_self() != WEFT_NOBODY)
+                weft_yield();
+            else
+                sched_yield();
+            continue;
+        }
+        EXPECT_EQ(error, 0);
+        EXPECT_EQ(item.check, item.from * 31 + item.number);
+        EXPECT(item.from < 2 * SIDES && item.number > last[item.from]); /* in order */
+        last[item.from] = item.number;
+        atom_add_rlx(&market.received, 1);
+        atom_add_rlx(&market.sum_received, item.check);
+    }
+    atom_add_rel(&market.receivers_done, 1);
+}
+
+static atom_u64 senders_done;
+static void sends(void *self) {
+    market_send((uintptr_t)self);
+    atom_add_rel(&senders_done, 1);
+}
+static void receives(void *self) { market_receive((uintptr_t)self); }
+static void *thread_sends(void *self) {
+    sends(self);
+    return NULL;
+}
+static void *thread_receives(void *self) {
+    receives(self);
+    return NULL;
+}
+
+static void market_day(size_t capacity, uint64_t each, bool hurried, unsigned threads) {
+    pthread_t thread[2 * SIDES];
+    memset(&market, 0, sizeof market);
+    market.chan = chan_make(sizeof(struct item), capacity);
+    market.each = each;
+    market.hurried = hurried;
+    market.seed = test_seed(capacity * 7 + 1);
+    atom_store_rlx(&senders_done, 0);
+    for (uintptr_t i = 0; i < SIDES; i++) {
+        crowd_spawn(receives, (void *)i);
+        crowd_spawn(sends, (void *)i);
+    }
+    for (uintptr_t i = 0; i < threads; i++) {
+        thread[2 * i] = crowd_thread(thread_sends, (void *)(SIDES + i));
+        thread[2 * i + 1] = crowd_thread(thread_receives, (void *)(SIDES + i));
+    }
+    rt_wait(&senders_done, SIDES + threads);
+    EXPECT_EQ(weft_chan_close(market.chan), 0);
+    rt_wait(&market.receivers_done, SIDES + threads);
+    for (unsigned i = 0; i < 2 * threads; i++)
+        crowd_gather(thread[i]);
+    EXPECT_EQ(atom_load_rlx(&market.sent), atom_load_rlx(&market.received));
+    EXPECT_EQ(atom_load_rlx(&market.sum_sent), atom_load_rlx(&market.sum_received));
+    if (!hurried) EXPECT_EQ(atom_load_rlx(&market.sent), each * (SIDES + threads));
+    weft_chan_free(market.chan);
+}
+
+static const size_t capacities[] = {0, 1, 7, 64};
+static void conserves(void) {
+    for (unsigned i = 0; i < 4; i++)
+        market_day(capacities[i], 3000 * test_scale() / RT_SLOW, false, 0);
+}
+TEST_WITHIN(channel_conserves, 120) { rt_each(conserves); }
+
+static void conserves_with_threads(void) {
+    for (unsigned i = 0; i < 3; i++)
+        market_day(capacities[i], 800 * test_scale() / RT_SLOW, false, 2);
+}
+TEST_WITHIN(channel_conserves_with_threads, 120) { rt_each(conserves_with_threads); }
+
+static void conserves_in_a_hurry(void) {
+    for (unsigned i = 0; i < 3; i++)
+        market_day(capacities[i], 600 * test_scale() / RT_SLOW, true, i);
+}
+TEST_WITHIN(channel_conserves_with_deadlines, 120) { rt_each(conserves_in_a_hurry); }
+
+/* ---- cancellation, deadlines, closing -------------------------------------------------------------------------------- */
+
+enum { CROWD = 20 };
+static weft_chan *place;
+static atom_u64 canceled, late, closed, happened, unexpected;
+static uint64_t patience;
+
+static void wait_for_senders(size_t count) { crowd_queue(&chan_of(place)->lock, &chan_of(place)->senders, count); }
+static void wait_for_receivers(size_t count) { crowd_queue(&chan_of(place)->lock, &chan_of(place)->receivers, count); }
+
+static void forget(size_t capacity) {
+    place = chan_make(sizeof(uint64_t), capacity);
+    atom_u64 *const all[] = {&canceled, &late, &closed, &happened, &unexpected};
+    for (unsigned i = 0; i < sizeof all / sizeof *all; i++)
+        atom_store_rlx(all[i], 0);
+    patience = WEFT_FOREVER;
+}
+
+static void count_answer(int error) {
+    atom_add_rel(error == 0                ? &happened
+                 : error == WEFT_ECANCELED ? &canceled
+                 : error == WEFT_ETIMEDOUT ? &late
+                 : error == WEFT_ECLOSED   ? &closed
+                                           : &unexpected,
+                 1);
+}
+static void waits_to_send(void *unused) {
+    (void)unused;
+    count_answer(weft_chan_send(place, &(uint64_t){1}, patience));
+}
+static void waits_to_receive(void *unused) {
+    uint64_t got = 77;
+    (void)unused;
+    int error = weft_chan_recv(place, &got, patience);
+    EXPECT(error == 0 || got == 77);
+    count_answer(error);
+}
+
+static void cancels_wake(void) {
+    weft_pid pids[CROWD];
+    for (int side = 0; side < 2; side++) {
+        forget(0);
+        for (unsigned i = 0; i < CROWD; i++)
+            pids[i] = crowd_spawn(side ? waits_to_send : waits_to_receive, NULL);
+        if (side)
+            wait_for_senders(CROWD);
+        else
+            wait_for_receivers(CROWD);
+        for (unsigned i = 0; i < CROWD; i += 2)
+            weft_cancel(pids[i]);
+        rt_wait(&canceled, CROWD / 2);
+        /* The others are still there, and served. */
+        for (unsigned i = 1; i < CROWD; i += 2)
+            EXPECT_EQ(side ? weft_chan_recv(place, NULL, WEFT_FOREVER)
+                           : weft_chan_send(place, &(uint64_t){2}, WEFT_FOREVER),
+                      0);
+        rt_wait(&happened, CROWD / 2);
+        EXPECT_EQ(weft_chan_len(place), 0);
+        rt_wait_for_nobody();
+        weft_chan_free(place);
+    }
+}
+TEST(channel_cancel) { rt_each(cancels_wake); }
+
+static void deadlines_end(void) {
+    for (int side = 0; side < 2; side++) {
+        forget(0);
+        uint64_t before = weft_now();
+        patience = weft_in(5 * WEFT_MILLISECOND);
+        for (unsigned i = 0; i < CROWD; i++)
+            crowd_spawn(side ? waits_to_send : waits_to_receive, NULL);
+        EXPECT_EQ(side ? weft_chan_send(place, &before, patience) : weft_chan_recv(place, &before, patience),
+                  WEFT_ETIMEDOUT);
+        EXPECT(weft_now() >= patience);
+        rt_wait(&late, CROWD);
+        EXPECT_EQ(weft_chan_recv(place, NULL, 0), WEFT_ETIMEDOUT);
+        rt_wait_for_nobody();
+        weft_chan_free(place);
+    }
+}
+TEST(channel_deadlines) { rt_each(deadlines_end); }
+
+static void *thread_waits_to_receive(void *unused) {
+    waits_to_receive(unused);
+    return NULL;
+}
+static void closing_wakes(void) {
+    for (int side = 0; side < 2; side++) {
+        forget(0);
+        for (unsigned i = 0; i < CROWD; i++)
+            crowd_spawn(side ? waits_to_send : waits_to_receive, NULL);
+        pthread_t thread = 0;
+        if (!side) thread = crowd_thread(thread_waits_to_receive, NULL);
+        if (side)
+            wait_for_senders(CROWD);
+        else
+            wait_for_receivers(CROWD + 1);
+        EXPECT_EQ(weft_chan_close(place), 0);
+        rt_wait(&closed, CROWD + !side);
+        if (!side) crowd_gather(thread);
+        rt_wait_for_nobody();
+        weft_chan_free(place);
+    }
+}
+TEST(channel_close) { rt_each(closing_wakes); }
+
+/* ---- first come, first served ---------------------------------------------------------------------------------------- */
+
+static void waits_for_its_number(void *number) {
+    uint64_t got = UINT64_MAX;
+    EXPECT_EQ(weft_chan_recv(place, &got, WEFT_FOREVER), 0);
+    EXPECT_EQ(got, (uintptr_t)number);
+    atom_add_rel(&happened, 1);
+}
+static void serves_in_order(void) {
+    forget(0);
+    for (uintptr_t i = 0; i < CROWD; i++) {
+        crowd_spawn(waits_for_its_number, (void *)i);
+        wait_for_receivers(i + 1);
+    }
+    for (uint64_t i = 0; i < CROWD; i++)
+        EXPECT_EQ(weft_chan_send(place, &i, 0), 0);
+    rt_wait(&happened, CROWD);
+    rt_wait_for_nobody();
+    weft_chan_free(place);
+}
+TEST(channel_serves_in_order) { rt_each(serves_in_order); }
+
+/* ---- between two runtimes -------------------------------------------------------------------------------------------- */
+
+static void spawn_in(weft_runtime *runtime, weft_entry entry, void *arg) {
+    weft_pid pid;
+    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = runtime}), 0);
+}
+static void between_runtimes(void) {
+    weft_runtime *other;
+    EXPECT_EQ(weft_start(&other, &(weft_config){.policy = rt.policy, .workers = 2}), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        memset(&market, 0, sizeof market);
+        market.chan = chan_make(sizeof(struct item), i);
+        market.each = 500 / RT_SLOW;
+        market.seed = 1;
+        atom_store_rlx(&senders_done, 0);
+        for (uintptr_t side = 0; side < 2; side++) {
+            spawn_in(side ? rt.runtime : other, sends, (void *)side);
+            spawn_in(side ? other : rt.runtime, receives, (void *)side);
+        }
+        rt_wait(&senders_done, 2);
+        EXPECT_EQ(weft_chan_close(market.chan), 0);
+        rt_wait(&market.receivers_done, 2);
+        EXPECT_EQ(atom_load_rlx(&market.received), 2 * market.each);
+        EXPECT_EQ(atom_load_rlx(&market.sum_sent), atom_load_rlx(&market.sum_received));
+        rt_wait_for_nobody();
+        weft_stop_report report;
+        if (i == 1) EXPECT_EQ(weft_stop(other, WEFT_FOREVER, &report), 0);
+        weft_chan_free(market.chan);
+    }
+}
+TEST(channel_between_runtimes) { rt_each(between_runtimes); }
+
+/* ---- who receives the last element frees the channel ----------------------------------------------------------------- */
+
+static void replies(void *chan) { EXPECT_EQ(weft_chan_send(chan, &(uint64_t){42}, WEFT_FOREVER), 0); }
+static void asks(void *unused) {
+    (void)unused;
+    for (unsigned i = 0; i < 300 / RT_SLOW; i++) {
+        weft_chan *reply = chan_make(sizeof(uint64_t), i % 2);
+        uint64_t got = 0;
+        EXPECT(weft_spawn(replies, reply) != WEFT_NOBODY);
+        EXPECT_EQ(weft_chan_recv(reply, &got, WEFT_FOREVER), 0);
+        weft_chan_free(reply);
+        EXPECT_EQ(got, 42);
+    }
+    atom_add_rel(&happened, 1);
+}
+static void frees_at_once(void) {
+    forget(0);
+    for (unsigned i = 0; i < 8; i++)
+        crowd_spawn(asks, NULL);
+    rt_wait(&happened, 8);
+    rt_wait_for_nobody();
+    weft_chan_free(place);
+}
+TEST(channel_freed_by_the_receiver) { rt_each(frees_at_once); }
+
+/* ---- step processes, misuse ------------------------------------------------------------------------------------------ */
+
+static bool step_waits;
+static int uses_channel(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count;
+    uint64_t got = 0;
+    EXPECT_EQ(weft_chan_send(place, &(uint64_t){5}, 0), 0);
+    EXPECT_EQ(weft_chan_send(place, &(uint64_t){5}, 0), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_chan_recv(place, &got, 0), 0);
+    EXPECT_EQ(got, 5);
+    EXPECT_EQ(weft_chan_recv(place, &got, 0), WEFT_ETIMEDOUT);
+    if (step_waits) weft_chan_recv(place, &got, WEFT_FOREVER);
+    atom_add_rel(&happened, 1);
+    weft_out_status(out, WEFT_DONE);
+    return 0;
+}
+static const weft_behavior stepper = {.name = "stepper", .step = uses_channel};
+
+static void steps_may_try(void) {
+    forget(1);
+    rt_spawn(&stepper);
+    rt_wait(&happened, 1);
+    rt_wait_for_nobody();
+    weft_chan_free(place);
+}
+TEST(channel_step_processes_may_try) { rt_each(steps_may_try); }
+
+static void step_that_waits(void) {
+    rt_start("ring", 2);
+    forget(1);
+    step_waits = true;
+    rt_spawn(&stepper);
+    rt_wait(&happened, 1);
+}
+TEST(channel_step_processes_must_not_wait) { crowd_expect_abort(step_that_waits, "weft_chan_recv", "stackful"); }
+
+static void free_with_a_waiter(void) {
+    rt_start("ring", 2);
+    forget(0);
+    crowd_spawn(waits_to_receive, NULL);
+    wait_for_receivers(1);
+    weft_chan_free(place);
+}
+TEST(channel_free_with_a_waiter_aborts) {
+    crowd_expect_abort(free_with_a_waiter, "weft_chan_free", "waits at the channel");
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }
