@@ -7,6 +7,8 @@
  * The broken twins use the real parts, put together wrongly. */
 #include "small_runtime.h"
 
+#include "sched/thread.h"
+
 static weft_pid pid;
 SHARED struct message letter;
 static atom_u32 runs;
@@ -126,7 +128,8 @@ static void two_asleep(enum policy_name policy) {
 static void two_asleep_ring(void) { two_asleep(POLICY_RING); }
 static void two_asleep_deque(void) { two_asleep(POLICY_DEQUE); }
 SCENARIO(resize_down, .about = "a worker looks for work and is sent away || another sleeps || a process is woken from outside",
-         .setup = two_asleep_ring, .threads = {to_one, works_1, sends}, .finish = ran_or_told)
+         .setup = two_asleep_ring, .threads = {to_one, works_1, sends}, .finish = ran_or_told, .models = CHK_SC | CHK_TSO)
+/* In C11 that one has millions of executions; this one goes the same ways but for the queue. */
 SCENARIO(resize_down_deque, .about = "the same, policy deque", .setup = two_asleep_deque, .threads = {to_one, works_1, sends},
          .finish = ran_or_told)
 
@@ -194,36 +197,38 @@ SCENARIO(resize_up_down, .about = "a worker is added and sent away || another sl
 
 /* ---- broken twins ------------------------------------------------------------------------------------------------------ */
 
-static void join_1(void) { sys->thread_join(small_worker(1)->thread); }
-
-static void dismisses_without_rouse(void) {
-    worker_dismiss(small, small_worker(1));
-    join_1();
+/* worker_main, but that nobody is told of what it leaves behind. */
+static void work_and_leave_quietly(struct worker *worker) {
+    for (struct proc *proc; (proc = find_work(worker)) != NULL;)
+        step_run(worker, proc);
+    if (!worker->searching) return;
+    worker->searching = false;
+    int next = idle_found(&small->idle);
+    if (next != IDLE_NOBODY) parker_unpark(&small_worker(next)->parker);
 }
+
+static void dismiss_1(void) { worker_dismiss(small, small_worker(1)); }
+static void leaves_quietly_1(void) { work_and_leave_quietly(small_wait_to_begin(1)); }
 SCENARIO(resize_twin_no_rouse, .about = "as resize_down_slot, but nobody is told of what the worker leaves behind", .setup = slot_set_up,
-         .threads = {dismisses_without_rouse, works_1, sleeps_0}, .finish = all_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+         .threads = {dismiss_1, leaves_quietly_1, sleeps_0}, .finish = all_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
-static void rouses_before_it_has_left(void) {
-    worker_dismiss(small, small_worker(1));
-    workers_rouse(small);
-    join_1();
-}
 /* It fills its slot, then looks at its orders. */
-static void fills_its_slot(void) {
+static struct worker *fill_the_slot(void) {
     struct worker *worker = small_wait_to_begin(1);
     worker->tick = GLOBAL_TICK - 1;
     chk_assert(send_message(&worker->actor, worker, pid, &letter) == 0, "it lives");
-    work(worker);
+    return worker;
 }
-static void rouses_afterwards(void) {
+static void fills_its_slot(void) { work(fill_the_slot()); }
+static void fills_its_slot_and_leaves_quietly(void) { work_and_leave_quietly(fill_the_slot()); }
+static void rouses_before_it_has_left(void) {
     worker_dismiss(small, small_worker(1));
-    join_1();
-    workers_rouse(small);
+    ready_wake(small, NULL);
 }
 SCENARIO(resize_twin_rouse, .about = "a worker fills its slot and is sent away || another sleeps", .setup = two_asleep_ring,
-         .threads = {rouses_afterwards, fills_its_slot, sleeps_0}, .finish = all_ran)
+         .threads = {dismiss_1, fills_its_slot, sleeps_0}, .finish = all_ran)
 SCENARIO(resize_twin_early_rouse, .about = "the same, but others are told before the worker has gone", .setup = two_asleep_ring,
-         .threads = {rouses_before_it_has_left, fills_its_slot, sleeps_0}, .finish = all_ran, .flawed_in = CHK_ALL,
+         .threads = {rouses_before_it_has_left, fills_its_slot_and_leaves_quietly, sleeps_0}, .finish = all_ran, .flawed_in = CHK_ALL,
          .flaw = CHK_LOST_WAKEUP)
 
 /* worker_main without its last words. */
@@ -250,7 +255,7 @@ SCENARIO(resize_twin_woken_first, .about = "the same, it is woken before it is t
 
 static void starts_before_it_counts(void) {
     struct worker *worker = worker_new(small, 2);
-    sys->thread_start(&worker->thread, worker_main, worker);
+    thread_give(small, worker);
     idle_resize(&small->idle, 3);
 }
 SCENARIO(resize_twin_late_word, .about = "as resize_up_word, but the new worker may sleep before anybody looks at its word",

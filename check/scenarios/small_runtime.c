@@ -1,5 +1,7 @@
 #include "small_runtime.h"
 
+#include "sched/thread.h"
+
 struct runtime *small;
 
 /* What thread-local storage would hold; the first is setup's and finish's. */
@@ -58,18 +60,15 @@ void foreign_close(unsigned instance) {
 enum { NOT_YET, RUNS, ENDED };
 static atom_u32 threads[WORKERS_MAX];
 
-static int start_thread(sys_thread *thread, void *(*entry)(void *), void *worker) {
-    chk_assert(entry == worker_main, "the only threads are workers'");
-    thread->handle = ((struct worker *)worker)->index;
-    atom_store_rel(&threads[thread->handle], RUNS); /* rel: as creating a thread does */
+int thread_give(struct runtime *runtime, struct worker *worker) {
+    (void)runtime;
+    atom_store_rel(&threads[worker->index], RUNS); /* rel: as creating a thread does, or waking one */
     return 0;
 }
-static int join_thread(sys_thread thread) {
-    struct spin spin = spin_begin();
-    while (atom_load_acq(&threads[thread.handle]) != ENDED) /* acq: as joining does */
-        spin_wait(&spin);
-    atom_store_rlx(&threads[thread.handle], NOT_YET);
-    return 0;
+void threads_init(struct threads *none, unsigned most) { (void)none, (void)most; }
+bool threads_end(struct runtime *runtime) {
+    (void)runtime;
+    return true;
 }
 
 struct worker *small_wait_to_begin(unsigned index) {
@@ -81,24 +80,26 @@ struct worker *small_wait_to_begin(unsigned index) {
 void small_has_ended(struct worker *worker) { atom_store_rel(&threads[worker->index], ENDED); }
 
 void small_has_begun(unsigned index) {
-    sys->thread_start(&small_worker(index)->thread, worker_main, small_worker(index));
-    atom_store_rlx(&small_worker(index)->started, true);
+    thread_give(small, small_worker(index));
+    atom_store_rlx(&small_worker(index)->driven, true);
 }
 
 static void threads_begin(void) {
     static const char *const names[] = {"thread[0]", "thread[1]", "thread[2]", "thread[3]"};
-    static const struct sys *checker;
-    static struct sys with_threads;
-    if (!checker) checker = sys;
-    with_threads = *checker;
-    with_threads.thread_start = start_thread;
-    with_threads.thread_join = join_thread;
-    sys = &with_threads;
     for (unsigned i = 0; i < WORKERS_MAX; i++) {
         atom_store_rlx(&threads[i], NOT_YET);
         chk_name(&threads[i], names[i]);
     }
 }
+
+/* There are no stacks, and no monitor. */
+void ctx_adopt(void) {}
+int monitor_start(struct runtime *runtime) {
+    (void)runtime;
+    return 0;
+}
+void monitor_stop(struct runtime *runtime) { (void)runtime; }
+void monitor_unpark(struct runtime *runtime) { (void)runtime; }
 
 /* ---- the runtime -------------------------------------------------------------------------------------------------- */
 

@@ -50,6 +50,9 @@ WEFT_API int weft_join(weft_pid pid, int *reason, uint64_t deadline);
 /* Lets others have a turn. */
 WEFT_API void weft_yield(void);
 
+/* For long loops: lets others have a turn if this process has had its time. Some nanoseconds. */
+WEFT_API void weft_poll(void);
+
 /* Sends, and runs the receiver at once on this worker, before anybody else, if it can be had; the caller is queued behind the others.
  * Errors as weft_send. */
 WEFT_API int weft_handoff(weft_pid to, uint64_t tag, const void *data, size_t size);

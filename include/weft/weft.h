@@ -2,6 +2,7 @@
 #ifndef WEFT_WEFT_H
 #define WEFT_WEFT_H
 
+#include <weft/blocking.h>
 #include <weft/channel.h>
 #include <weft/command.h>
 #include <weft/errno.h>

@@ -23,6 +23,11 @@ __attribute__((flatten)) void weft_yield(void) {
     weft_yield_home(worker, next);
 }
 
+void weft_poll(void) {
+    struct worker *worker = my_worker;
+    if (__builtin_expect(worker && worker_shall_give_way(worker), 0)) fiber_leave(fiber_worker("weft_poll"), WEFT_CONTINUE);
+}
+
 void fiber_quit(int reason) {
     struct proc *proc = worker_here()->current;
     if (proc->extras & PROC_FAREWELL) cleanup_run(proc, false);

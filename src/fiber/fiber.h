@@ -35,6 +35,10 @@ struct fiber {
     struct cleanup *cleanups; /* newest first; none when it has ended */
     struct region *tasks;     /* the innermost fork/join region; valid with PROC_TASKS */
     struct talk talk;         /* valid with PROC_TALKS */
+    /* In a blocking call: how deep, and which worker it had (sched/call.h). */
+    unsigned calls;
+    uint32_t call_number;
+    struct worker *call_worker;
 };
 
 /* In a stackful process's block. */
@@ -76,6 +80,9 @@ void fiber_main(void *worker);
 struct worker *fiber_leave(struct worker *worker, enum weft_status status);
 /* The same, to `next` in particular, which the caller has claimed. */
 struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, struct proc *next);
+/* Back from a blocking call on a thread that has no worker any more: is queued, and goes on with whichever worker comes to it. */
+struct thread;
+void fiber_come_back(struct thread *thread, struct fiber *fiber);
 /* Ends the process that runs on the worker. */
 void fiber_exit(struct worker *worker, int reason) __attribute__((noreturn));
 

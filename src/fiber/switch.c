@@ -1,5 +1,6 @@
 /* From stack to stack. */
 #include "fiber/marks.h"
+#include "sched/thread.h"
 
 /* ---- the far side ------------------------------------------------------------------------------------------------- */
 
@@ -51,6 +52,16 @@ struct worker *fiber_leave(struct worker *worker, enum weft_status status) {
     return fiber_leave_to(worker, status, fiber_next(worker));
 }
 
+void fiber_come_back(struct thread *thread, struct fiber *fiber) {
+    thread->orphan = fiber->proc; /* the loop's side queues it (F1) */
+    fiber->error_number = *thread->loop.error_number;
+    annotate_before_switch(&fiber->annotate, &thread->loop.annotate, false);
+    struct worker *worker = ctx_switch(&fiber->ctx, &thread->loop.ctx, NULL);
+    annotate_after_switch(&fiber->annotate);
+    fiber_arrived(worker);
+    *worker->loop->error_number = fiber->error_number;
+}
+
 /* ---- the loop's side ---------------------------------------------------------------------------------------------- */
 
 int fiber_step(void *self, const weft_event *events, size_t count_events, weft_out *out) {
@@ -62,6 +73,7 @@ int fiber_step(void *self, const weft_event *events, size_t count_events, weft_o
     annotate_before_switch(&loop->annotate, &fiber->annotate, false);
     worker = ctx_switch(&loop->ctx, &fiber->ctx, worker);
     annotate_after_switch(&loop->annotate);
+    if (__builtin_expect(!worker, 0)) return STEP_GONE;
     fiber_arrived(worker);
     return 0;
 }

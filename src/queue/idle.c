@@ -97,6 +97,10 @@ bool idle_leave(struct idle *idle, unsigned worker, bool searching) {
     return mine;
 }
 
+bool idle_is_asleep(struct idle *idle, unsigned worker) {
+    return (atom_load_rlx(idle_word(idle, worker)) & idle_bit(worker)) != 0;
+}
+
 unsigned idle_sleepers(struct idle *idle) {
     unsigned count = 0;
     uint32_t words = atom_load_rlx(&idle->words);

@@ -85,6 +85,8 @@ void idle_enter(struct idle *idle, unsigned worker, bool searching);
  * already; it must take the token (park without a deadline, it is coming) and is then awake and searching. */
 bool idle_leave(struct idle *idle, unsigned worker, bool searching);
 
+/* Whether the worker sleeps, or is about to; a hint. */
+bool idle_is_asleep(struct idle *idle, unsigned worker);
 /* How many sleep or search at the moment; a hint. */
 unsigned idle_sleepers(struct idle *idle);
 unsigned idle_searchers(struct idle *idle);

@@ -104,21 +104,6 @@ static bool after_send(struct actor *actor, struct worker *self, struct after *a
     return !error;
 }
 
-static void after_ring(struct actor *actor, struct worker *self, struct alarm *alarm) {
-    struct after *after = (struct after *)alarm;
-    lock_take(&after->lock);
-    bool again = !after->cancelled && after_send(actor, self, after) && after->period; /* A2 */
-    struct message *unsent = again ? NULL : after->message;
-    if (again) timers_arm(&self->timers, &alarm->timer, timer_next_period(alarm->timer.when, after->period, sys->now()));
-    else after->serial = 0;
-    lock_drop(&after->lock); /* armed again, it may ring elsewhere by now */
-    if (again) return;
-    if (unsent) message_free(&actor->cache, unsent);
-    after_free(actor->runtime, after);
-}
-
-/* ---- arming -------------------------------------------------------------------------------------------------------- */
-
 /* From outside into the first worker's, which may be asleep and not know. */
 static void after_arm_outside(struct runtime *runtime, struct after *after, uint64_t when) {
     struct worker *first = atom_load_acq(&runtime->made) > 0 ? atom_load_rlx(&runtime->workers[0]) : NULL; /* acq: as in find_steal_pass */
@@ -127,6 +112,23 @@ static void after_arm_outside(struct runtime *runtime, struct after *after, uint
     atom_fence_light(); /* pairs with the fence in idle_enter: it sees the timer, or is seen asleep */
     if (idle_wake_one(&runtime->idle, first->index)) parker_unpark(&first->parker);
 }
+
+static void after_ring(struct actor *actor, struct worker *self, struct alarm *alarm) {
+    struct after *after = (struct after *)alarm;
+    lock_take(&after->lock);
+    bool again = !after->cancelled && after_send(actor, self, after) && after->period; /* A2 */
+    struct message *unsent = again ? NULL : after->message;
+    uint64_t next = again ? timer_next_period(alarm->timer.when, after->period, sys->now()) : 0;
+    if (!again) after->serial = 0;
+    else if (self) timers_arm(&self->timers, &alarm->timer, next);
+    else after_arm_outside(actor->runtime, after, next); /* the monitor has none of its own */
+    lock_drop(&after->lock); /* armed again, it may ring elsewhere by now */
+    if (again) return;
+    if (unsent) message_free(&actor->cache, unsent);
+    after_free(actor->runtime, after);
+}
+
+/* ---- arming -------------------------------------------------------------------------------------------------------- */
 
 static int after_arm(struct reach *reach, struct message *message, weft_pid to, uint64_t when, uint64_t period, weft_timer *timer) {
     struct runtime *runtime = reach->actor->runtime;

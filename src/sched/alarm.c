@@ -3,7 +3,7 @@
 /* Nanoseconds; powers of two times the least. */
 enum { ALARM_REST_LEAST = 16000, ALARM_REST_FEW = 64000, ALARM_REST_MOST = 1024000, ALARM_MANY = 8 };
 
-bool alarms_run(struct worker *self, struct worker *of) {
+bool alarms_run_as(struct actor *actor, struct worker *self, struct worker *of) {
     uint64_t next = timers_next(&of->timers);
     if (next == SYS_FOREVER) return false;
     uint64_t now = sys->now();
@@ -16,12 +16,14 @@ bool alarms_run(struct worker *self, struct worker *of) {
             /* Of the next, only the timer has been touched lately. */
             if (after) __builtin_prefetch((unsigned char *)after + sizeof *after);
             bool disposes = alarm->disposes;
-            alarm->ring(&self->actor, self, alarm);
+            alarm->ring(actor, self, alarm);
             if (!disposes) timer_done(due);
             due = after;
         }
-    self->rung += rung;
-    self->rung_at = now;
+    if (self) {
+        self->rung += rung;
+        self->rung_at = now;
+    }
     return rung > 0;
 }
 

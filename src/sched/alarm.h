@@ -26,7 +26,8 @@ static inline void alarm_arm(struct worker *own, struct alarm *alarm, uint64_t w
 static inline bool alarm_cancel(struct alarm *alarm) { return timers_cancel_wait(&alarm->timer); }
 
 /* Rings all of `of`'s that are due, on `self`. True: there were some. */
-bool alarms_run(struct worker *self, struct worker *of);
+bool alarms_run_as(struct actor *actor, struct worker *self, struct worker *of);
+static inline bool alarms_run(struct worker *self, struct worker *of) { return alarms_run_as(&self->actor, self, of); }
 
 /* Until when the worker, which has nothing to do, may sleep: until its next timer is due. But to sleep and get up costs as much as a
  * hundred timers. While there are so many that several are due each time it gets up, it rests between: 16 us, then longer if that

@@ -130,12 +130,17 @@ static __attribute__((noinline)) bool find_sleep(struct worker *worker) {
         if (idle_leave(idle, worker->index, worker->searching)) return false;
     }
     count(&worker->actor.counters.sleeps);
+    atom_store_rlx(&worker->finished, atom_load_rlx(&worker->actor.counters.steps)); /* rlx: for the monitor, in passing */
     if (parker_park(&worker->parker, alarms_bedtime(worker)) == -ETIMEDOUT) {
         worker->searching = false;
-        if (idle_leave(idle, worker->index, false)) return true; /* up by itself: a timer is due */
+        if (idle_leave(idle, worker->index, false)) { /* up by itself: a timer is due */
+            monitor_wake(worker->runtime);
+            return true;
+        }
         parker_park(&worker->parker, SYS_FOREVER);               /* somebody has chosen this worker, and is about to say so */
     }
     worker->searching = true;
+    monitor_wake(worker->runtime);
     return true;
 }
 

@@ -40,6 +40,8 @@ enum {
     CONTEXT_LOCKS = 16,
     WATCH_LOCKS = 64,
     STACK_DEFAULT = 64 << 10,
+    EXTRA_MAX = 64,      /* workers beside those wanted, for hogs */
+    THREADS_DEFAULT = 1024,
 };
 
 #define GUESTS_CLOSED 0x80000000u
@@ -118,8 +120,37 @@ struct worker {
     struct mpsc inbox; /* pinned processes that are ready; this worker's thread alone takes them out */
     atom_u32 guests;   /* how many processes are pinned here (its own thread), or GUESTS_CLOSED (whoever changes the number of workers) */
     atom_bool leave; /* this worker is not wanted any more */
+    atom_bool driven;   /* some thread has it; written under the runtime's `moving`; rlx: others look at it in passing */
+    atom_bool undriven; /* it should have one, but there was none to be had: call.c */
+    atom_u32 call;      /* odd: its thread is in a call. call.c */
+    atom_u64 finished;  /* steps when it last ran dry */
+    atom_u64 give_way;  /* the step of this number has lasted too long */
+    struct parker departure; /* its thread has left: for whoever waits for that */
+
+    /* The monitor. */
+    struct {
+        uint64_t steps, step_since, call_since;
+        uint32_t call;
+    } seen;
+};
+
+/* OS threads: thread.c. */
+struct threads {
+    struct lock lock;
+    struct thread *resting, *ended; /* without a worker; to be joined */
+    unsigned most;
+    bool over;
+    atom_u32 living;
+    atom_u32 away; /* out in calls, their workers taken */
+};
+
+/* monitor.c */
+struct monitor {
+    struct actor actor;
     sys_thread thread;
-    atom_bool started; /* written under the runtime's `resizing`; rlx: dumps look at it in passing */
+    bool started;
+    struct parker parker;
+    atom_bool asleep, over;
 };
 
 struct command {
@@ -159,7 +190,9 @@ struct runtime {
 
     /* Workers: made once, kept until the end; `wanted` of them have threads. */
     struct lock resizing; /* changing their number; held while threads end, so never taken by a process */
+    struct lock moving;   /* a worker gets a thread, or its thread leaves */
     atom_u32 wanted;
+    atom_u32 extra; /* beside those, while others are held up by hogs */
     atom_u32 made;
     ATOM_PTR(struct worker) workers[WORKERS_MAX];
 
@@ -176,6 +209,8 @@ struct runtime {
 
     atom_bool stopping; /* no new processes */
     struct parker stopper;
+    struct threads threads;
+    struct monitor monitor;
 
     struct actor foreign[FOREIGN]; /* each behind its door: foreign.c */
 };
@@ -198,6 +233,11 @@ static inline weft_pid worker_pid(const struct worker *own) {
     const struct proc *proc = own->current;
     /* rlx: it runs, so its generation is its own. */
     return proc ? pid_make(own->runtime->instance, atom_load_rlx(&proc->generation), proc->slot) : WEFT_NOBODY;
+}
+
+/* Whether what runs on the worker has been at it for too long. rlx: a request. */
+static inline bool worker_shall_give_way(struct worker *own) {
+    return atom_load_rlx(&own->give_way) == atom_load_rlx(&own->actor.counters.steps);
 }
 
 static inline void count(atom_u64 *counter) {

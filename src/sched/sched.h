@@ -54,8 +54,10 @@ unsigned find_global_due(size_t queued, unsigned workers, uint32_t looks);
 
 /* A process that has run goes on as `status` says, WEFT_DONE excepted: commit after the switch, for stackful ones. */
 void step_commit(struct worker *worker, struct proc *proc, enum weft_status status);
-/* Runs a claimed process and then whatever it handed over to. */
-void step_run(struct worker *worker, struct proc *proc);
+/* Runs a claimed process and then whatever it handed over to. False: the thread has lost its worker, and must not touch it. */
+bool step_run(struct worker *worker, struct proc *proc);
+/* What the step of a stackful process answers then. */
+enum { STEP_GONE = 1 };
 
 /* ---- send.c, spawn.c ---------------------------------------------------------------------------------------------- */
 
@@ -132,10 +134,10 @@ int workers_set(struct runtime *runtime, unsigned workers);
 /* A process is pinned to the worker that runs it, or no longer. worker_pin is false when the worker is to leave; by its own thread. */
 bool worker_pin(struct worker *own);
 void worker_unpin(struct worker *own);
+/* So many workers beside those that are wanted; by the monitor. */
+void workers_compensate(struct runtime *runtime, unsigned hogs);
 /* Sends the worker's thread away: it leaves soon, whatever there is to do, and worker_main returns. */
 void worker_dismiss(struct runtime *runtime, struct worker *worker);
-/* Afterwards: what lies in the queue of a worker without a thread must not wait until a thief comes by. */
-void workers_rouse(struct runtime *runtime);
 
 void actor_init(struct actor *actor, struct runtime *runtime);
 /* Everything but the configuration, which is there already, and the workers. */
@@ -148,6 +150,17 @@ void each_process(struct runtime *runtime, each_visit *visit, void *user);
 void cancel_all(struct runtime *runtime, struct weft_context *below);
 /* Refuses new processes, cancels all there are and waits until none is left, or until the deadline. */
 void stop_wait(struct runtime *runtime, uint64_t deadline);
+
+/* ---- monitor.c ---------------------------------------------------------------------------------------------------- */
+
+int monitor_start(struct runtime *runtime);
+void monitor_stop(struct runtime *runtime);
+void monitor_unpark(struct runtime *runtime);
+/* By a worker that has just been woken. */
+static inline void monitor_wake(struct runtime *runtime) {
+    atom_fence_light(); /* pairs with the heavy one in monitor_sleep */
+    if (__builtin_expect(atom_load_rlx(&runtime->monitor.asleep), 0)) monitor_unpark(runtime); /* rlx: the fence */
+}
 
 /* ---- watch.c ------------------------------------------------------------------------------------------------------ */
 

@@ -1,5 +1,5 @@
 /* Starting a runtime, from a configuration and the environment. */
-#include "sched/sched.h"
+#include "sched/thread.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,6 +86,8 @@ int runtime_init(struct runtime *runtime, uint64_t processes) {
     inject_init(&runtime->inject);
     table_init(&runtime->table, (uint32_t)processes);
     idle_init(&runtime->idle, 1);
+    lock_init(&runtime->moving);
+    threads_init(&runtime->threads, THREADS_DEFAULT);
     parker_init(&runtime->stopper);
     for (unsigned i = 0; i < FOREIGN; i++) {
         actor_init(&runtime->foreign[i], runtime);
@@ -106,14 +108,18 @@ int weft_start(weft_runtime **out, const weft_config *config) {
         sys->free(runtime, sizeof *runtime);
         return error;
     }
+    ctx_adopt(); /* processes begin with the floating-point modes of the thread that starts the runtime */
     error = workers_set(runtime, workers);
     unsigned got = atom_load_rlx(&runtime->wanted); /* rlx: written by this thread */
     if (got == 0) {
+        threads_end(runtime);
         runtime_destroy(runtime);
         return error == WEFT_ENOMEM ? WEFT_ENOMEM : WEFT_EAGAIN;
     }
     if (error) fprintf(stderr, "weft: only %u of %u workers could be started: %s\n", got, workers, weft_strerror(error));
     overflow_begin();
+    if (monitor_start(runtime))
+        fprintf(stderr, "weft: no thread for the monitor: processes that block or do not give way hold the others up\n");
     *out = (weft_runtime *)runtime;
     return 0;
 }

@@ -138,6 +138,8 @@ static __attribute__((noinline, cold)) struct proc *step_output(struct worker *w
     return target;
 }
 
+#define PROC_GONE ((struct proc *)-1) /* nobody: the thread has lost its worker */
+
 /* A stackful process takes its messages itself. When its step returns, others may have run after it, each having seen to the one
  * before; one that was claimed meanwhile and could not be switched to is returned. */
 static inline struct proc *step_stackful(struct worker *worker, struct proc *proc) {
@@ -145,6 +147,7 @@ static inline struct proc *step_stackful(struct worker *worker, struct proc *pro
     worker->claimed = NULL;
     count(&worker->actor.counters.steps);
     int error = atom_load_rlx(&proc->behavior)->step(proc->self, NULL, 0, &worker->out);
+    if (__builtin_expect(error == STEP_GONE, 0)) return PROC_GONE;
     worker->current = NULL;
     if (__builtin_expect(error < 0, 0)) proc_end(&worker->actor, proc, error); /* it has no stack */
     return worker->claimed;
@@ -177,11 +180,13 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc, b
     return target;
 }
 
-__attribute__((flatten)) void step_run(struct worker *worker, struct proc *proc) {
+__attribute__((flatten)) bool step_run(struct worker *worker, struct proc *proc) {
     worker->handoffs = 0; /* the budget is for one chain */
     for (unsigned turns = 1; proc; turns++) {
         struct proc *next = step_once(worker, proc, turns < STEPS_MAX);
+        if (__builtin_expect(next == PROC_GONE, 0)) return false;
         if (next != proc) turns = 0;
         proc = next;
     }
+    return true;
 }

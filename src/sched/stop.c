@@ -1,5 +1,7 @@
 /* Stopping: everybody is asked to end, all run on until nobody is left or time is up, then the runtime is taken down. */
-#include "sched/sched.h"
+#include "sched/thread.h"
+
+#include <stdio.h>
 
 void each_process(struct runtime *runtime, each_visit *visit, void *user) {
     for (unsigned c = 0; c < TABLE_CHUNKS; c++) {
@@ -87,11 +89,14 @@ int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report)
     if (my_worker && my_worker->runtime == runtime)
         WEFT_MISUSE("weft_stop", "called from a process of that runtime, which would wait for itself", "call it from another thread");
     stop_wait(runtime, deadline);
+    monitor_stop(runtime);
     workers_set(runtime, 0);
+    bool all = threads_end(runtime);
     foreign_close(runtime->instance);
     each_process(runtime, left_visit, report);
     each_process(runtime, close_visit, NULL);
-    runtime_destroy(runtime);
+    if (all) runtime_destroy(runtime);
+    else fprintf(stderr, "weft: a thread is still in a blocking call: the runtime's memory stays\n");
     overflow_finish();
     return report->left > 0 ? WEFT_ETIMEDOUT : 0;
 }

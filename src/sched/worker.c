@@ -1,7 +1,14 @@
 /* A worker's thread, and changing how many there are. */
-#include "sched/sched.h"
+#include "sched/call.h"
 
 #include <stdio.h>
+
+/* How often (ns) a thread that waits for a worker looks whether it is in a call. */
+#if WEFT_CHECK
+#define WORKER_LOOK SYS_FOREVER
+#else
+#define WORKER_LOOK (sys->now() + UINT64_C(1000000))
+#endif
 
 #if !WEFT_CHECK && defined(__x86_64__)
 _Thread_local struct worker *my_worker __attribute__((tls_model("initial-exec")));
@@ -18,23 +25,45 @@ __attribute__((noinline)) struct worker *worker_here(void) {
     return my_worker;
 }
 
+/* Under `moving`: the first worker takes over the timers of one that has no thread any more. */
+static void worker_leave_timers(struct runtime *runtime, struct worker *gone) {
+    struct worker *heir = atom_load_rlx(&runtime->workers[0]); /* rlx: under the lock */
+    if (gone == heir || !timers_move(&heir->timers, &gone->timers)) return;
+    atom_fence_light(); /* pairs with the fence in idle_enter: it sees the timers, or is seen asleep */
+    if (idle_wake_one(&runtime->idle, heir->index)) parker_unpark(&heir->parker);
+}
+
+/* The worker is not wanted any more. False: it is again, meanwhile. */
+static bool worker_leave(struct worker *worker) {
+    struct runtime *runtime = worker->runtime;
+    lock_take(&runtime->moving);
+    bool leaves = atom_load_rlx(&worker->leave); /* rlx: under the lock */
+    if (leaves) {
+        if (worker->searching) {
+            worker->searching = false;
+            int next = idle_found(&runtime->idle);
+            if (next != IDLE_NOBODY) parker_unpark(&atom_load_rlx(&runtime->workers[next])->parker); /* rlx: it sleeps */
+        }
+        worker_leave_timers(runtime, worker);
+        stack_cache_flush(&worker->actor.stacks);
+        if (worker->index > 0) idle_resize(&runtime->idle, worker->index);
+        my_worker = NULL;
+        atom_store_rlx(&worker->driven, false);
+        parker_unpark(&worker->departure);
+    }
+    lock_drop(&runtime->moving);
+    /* What lies here goes to the others, who are told now that nothing more can be put here. */
+    if (leaves && !policy_is_empty(worker)) ready_wake(runtime, NULL);
+    return leaves;
+}
+
 __attribute__((flatten)) void *worker_main(void *argument) {
     struct worker *worker = argument;
-    struct loop loop = {.error_number = &errno};
-    void *signals = overflow_thread_begin();
-    annotate_thread(&loop.annotate);
-    worker->loop = &loop;
     my_worker = worker;
-    for (struct proc *proc; (proc = find_work(worker)) != NULL;)
-        step_run(worker, proc);
-    /* Not wanted any more: what lies here goes to the others. */
-    if (worker->searching) {
-        worker->searching = false;
-        int next = idle_found(&worker->runtime->idle);
-        if (next != IDLE_NOBODY) parker_unpark(&atom_load_rlx(&worker->runtime->workers[next])->parker); /* rlx: it sleeps */
-    }
-    my_worker = NULL;
-    overflow_thread_end(signals);
+    do {
+        for (struct proc *proc; (proc = find_work(worker)) != NULL;)
+            if (!step_run(worker, proc)) return NULL;
+    } while (!worker_leave(worker));
     return NULL;
 }
 
@@ -56,6 +85,8 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     actor_init(&worker->actor, runtime);
     parker_init(&worker->parker);
     mpsc_init(&worker->inbox);
+    parker_init(&worker->departure);
+    atom_store_rlx(&worker->give_way, UINT64_MAX); /* rlx: nobody else knows it; no step has this number */
     timers_init(&worker->timers, sys->now());
     rng_seed(&worker->rng, runtime->seed, index);
     if (policy_init(worker) != 0 || table_add_section(&runtime->table, &worker->actor.section) != 0) {
@@ -68,16 +99,20 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     return worker;
 }
 
-/* Under the lock. */
+/* Under `resizing`. */
 static int worker_begin(struct runtime *runtime, unsigned index) {
     struct worker *worker = index < atom_load_rlx(&runtime->made) ? atom_load_rlx(&runtime->workers[index]) /* rlx: under the lock */
                                                                    : worker_new(runtime, index);
     if (!worker) return WEFT_ENOMEM;
-    atom_store_rlx(&worker->leave, false); /* rlx: its thread is not there yet */
     atom_store_rlx(&worker->guests, 0);
     idle_resize(&runtime->idle, index + 1);
-    int error = sys->thread_start(&worker->thread, worker_main, worker);
-    atom_store_rlx(&worker->started, error == 0);
+    lock_take(&runtime->moving);
+    bool there = atom_load_rlx(&worker->driven); /* its thread has been sent away and has not left yet: it may stay */
+    atom_store_rlx(&worker->leave, false);
+    atom_store_rlx(&worker->driven, true);
+    lock_drop(&runtime->moving);
+    int error = there ? 0 : thread_give(runtime, worker);
+    if (error) atom_store_rlx(&worker->driven, false);
     return error;
 }
 
@@ -104,44 +139,62 @@ void worker_dismiss(struct runtime *runtime, struct worker *worker) {
     if (idle_wake_one(&runtime->idle, worker->index)) parker_unpark(&worker->parker);
 }
 
-/* Under the lock: the first worker takes over the timers of one that has no thread any more. */
-static void worker_leave_timers(struct runtime *runtime, struct worker *gone) {
-    struct worker *heir = atom_load_rlx(&runtime->workers[0]); /* rlx: under the lock */
-    if (gone == heir || !timers_move(&heir->timers, &gone->timers)) return;
-    atom_fence_light(); /* pairs with the fence in idle_enter: it sees the timers, or is seen asleep */
-    if (idle_wake_one(&runtime->idle, heir->index)) parker_unpark(&heir->parker);
+/* Waits until the worker has no thread, or its thread is in a call and cannot come back to it. */
+static void worker_wait(struct worker *worker) {
+    while (atom_load_rlx(&worker->driven)) {
+        uint32_t number = call_seen(worker);
+        if (number && call_retake(worker, number)) {
+            lock_take(&worker->runtime->moving);
+            atom_store_rlx(&worker->driven, false);
+            lock_drop(&worker->runtime->moving);
+        } else {
+            parker_park(&worker->departure, WORKER_LOOK);
+        }
+    }
 }
 
-/* Under the lock: sends the worker's thread away and waits for it. Its queue stays open to thieves. */
-static void worker_end(struct runtime *runtime, struct worker *worker) {
-    if (!atom_load_rlx(&worker->started)) return;
-    worker_dismiss(runtime, worker);
-    sys->thread_join(worker->thread);
-    worker_leave_timers(runtime, worker);
-    atom_store_rlx(&worker->started, false);
-}
-
-void workers_rouse(struct runtime *runtime) { ready_wake(runtime, my_worker); }
-
-int workers_set(struct runtime *runtime, unsigned workers) {
+/* Under `resizing`: so many workers in all shall be driven; `wait`: until those that are not have left. */
+static int workers_drive(struct runtime *runtime, unsigned now, unsigned then, bool wait, unsigned *got) {
     int error = 0;
-    lock_take(&runtime->resizing);
-    unsigned now = atom_load_rlx(&runtime->wanted); /* rlx: written under the lock */
-    while (now < workers && !(error = worker_begin(runtime, now)))
-        atom_store_rlx(&runtime->wanted, ++now);
-    while (now > workers) {
-        struct worker *last = atom_load_rlx(&runtime->workers[now - 1]); /* rlx: under the lock */
-        if (!worker_close(last, workers == 0)) {
+    while (now < then && !(error = worker_begin(runtime, now)))
+        now++;
+    while (now > then) {
+        struct worker *worker = atom_load_rlx(&runtime->workers[now - 1]); /* rlx: under the lock */
+        if (!worker_close(worker, wait)) {
             error = WEFT_EBUSY;
             break;
         }
-        atom_store_rlx(&runtime->wanted, --now);
-        worker_end(runtime, last);
-        if (now > 0) idle_resize(&runtime->idle, now);
-        workers_rouse(runtime);
+        now--;
+        worker_dismiss(runtime, worker);
+        if (wait) worker_wait(worker);
     }
+    *got = now;
+    return error;
+}
+
+int workers_set(struct runtime *runtime, unsigned workers) {
+    unsigned got;
+    lock_take(&runtime->resizing);
+    unsigned now = atom_load_rlx(&runtime->wanted), extra = atom_load_rlx(&runtime->extra); /* rlx, both: written under the lock */
+    atom_store_rlx(&runtime->wanted, workers < now ? workers : now);
+    if (workers == 0) extra = 0;
+    int error = workers_drive(runtime, now + atom_load_rlx(&runtime->extra), workers + extra, workers == 0, &got);
+    bool stays = error == WEFT_EBUSY; /* one with pinned processes, and those below it */
+    atom_store_rlx(&runtime->wanted, stays || got < workers ? got : workers);
+    atom_store_rlx(&runtime->extra, stays || got < workers ? 0 : got - workers);
     lock_drop(&runtime->resizing);
     return error;
+}
+
+void workers_compensate(struct runtime *runtime, unsigned hogs) {
+    if (hogs == atom_load_rlx(&runtime->extra) || !lock_try(&runtime->resizing)) return; /* rlx: looked at again under the lock */
+    unsigned wanted = atom_load_rlx(&runtime->wanted), extra = atom_load_rlx(&runtime->extra), got;
+    if (hogs > EXTRA_MAX) hogs = EXTRA_MAX;
+    if (wanted > 0 && wanted + hogs <= WORKERS_MAX && hogs != extra) {
+        workers_drive(runtime, wanted + extra, wanted + hogs, false, &got);
+        atom_store_rlx(&runtime->extra, got - wanted);
+    }
+    lock_drop(&runtime->resizing);
 }
 
 unsigned weft_workers(weft_runtime *runtime) { return atom_load_rlx(&((struct runtime *)runtime)->wanted); } /* rlx: a number */

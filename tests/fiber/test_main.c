@@ -161,6 +161,7 @@ TEST(main_is_interrupted) {
     for (unsigned i = 0; i < 10; i++) {
         int status = interrupt(waits_body);
         EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
+        if (ANNOTATE_THREAD) continue; /* that sanitizer holds a handler back until the thread makes a call that it knows */
         status = interrupt(waits_with_handler);
         EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 77);
     }

@@ -36,6 +36,7 @@ static __attribute__((noinline, unused)) uintptr_t victim_thread(void) {
 static inline void victim_until_joined(void) {
     while (!(atom_load_acq(&victim_self()->state.asked) & STATE_WATCHED))
         weft_sleep(20 * WEFT_MICROSECOND);
+    weft_sleep(2 * WEFT_MILLISECOND); /* until whoever joins has seen that it is in time */
 }
 
 static inline weft_pid victim_spawn(weft_entry entry, void *arg, size_t stack_size, const char *name) {

@@ -1,0 +1,45 @@
+#include "sched/call.h"
+
+/* Odd while the thread is in a call. */
+
+uint32_t call_enter(struct worker *own) {
+    uint32_t number = atom_load_rlx(&own->call) + 1; /* rlx: only its own thread makes it odd */
+    /* What lies here was not worth waking anybody for, as long as this worker was about to come to it. */
+    if (!policy_is_empty(own)) ready_wake(own->runtime, own);
+    my_worker = NULL;
+    atom_store_rel(&own->call, number); /* rel: pairs with the acq in call_retake; all that was done with the worker */
+    return number;
+}
+
+bool call_leave(struct worker *worker, uint32_t number) {
+    struct runtime *runtime = worker->runtime;
+    uint32_t expected = number;
+    /* acq: nothing is passed on here, since nobody had it; as in call_retake so that the two are alike. */
+    if (atom_cas_acq_rlx(&worker->call, &expected, number + 1)) {
+        my_worker = worker;
+        return true;
+    }
+    atom_sub_rlx(&runtime->threads.away, 1); /* rlx: a count */
+    return false;
+}
+
+uint32_t call_seen(struct worker *worker) {
+    uint32_t number = atom_load_rlx(&worker->call); /* rlx: the swap in call_retake decides */
+    return number % 2 ? number : 0;
+}
+
+bool call_retake(struct worker *worker, uint32_t number) {
+    struct threads *threads = &worker->runtime->threads;
+    uint32_t expected = number;
+    atom_add_rlx(&threads->away, 1); /* before: the thread may come back at once */
+    if (atom_cas_acq_rlx(&worker->call, &expected, number + 1)) return true; /* acq: pairs with the rel in call_enter */
+    atom_sub_rlx(&threads->away, 1);
+    return false;
+}
+
+bool call_hand_over(struct worker *worker, uint32_t number) {
+    if (!call_retake(worker, number)) return false;
+    if (thread_give(worker->runtime, worker) == 0) return true;
+    atom_store_rel(&worker->undriven, true); /* rel: pairs with the acq in monitor_undriven, which tries again */
+    return false;
+}

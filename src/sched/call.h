@@ -1,0 +1,29 @@
+/* A thread that is about to make a call which may block, and what becomes of its worker.
+ *
+ *     the thread                                   whoever needs the worker (the monitor, or the thread itself)
+ *     1  call_enter: my worker is IN A CALL        1  call_seen: it is in a call, number n
+ *     2  the call                                  2  call_retake(n): mine
+ *     3  call_leave(n): still mine?                3  thread_give
+ *
+ *   E1  Of call_leave(n) and call_retake(n) one succeeds: the number says which call is meant, so a slow retaker cannot take the worker
+ *       out of a later one.
+ *   E2  Between call_enter and a successful call_leave the thread does not touch the worker.
+ *   E3  `away` counts the threads that have lost their workers and do not know it yet. */
+#ifndef WEFT_SCHED_CALL_H
+#define WEFT_SCHED_CALL_H
+
+#include "sched/thread.h"
+
+/* By the thread that drives the worker; the number of the call. */
+uint32_t call_enter(struct worker *own);
+/* True: the worker is still the caller's. False: it drives none. */
+bool call_leave(struct worker *worker, uint32_t number);
+
+/* The number of the call that the worker's thread is in; 0: in none. */
+uint32_t call_seen(struct worker *worker);
+/* True: the worker is the caller's, to be given to a thread. */
+bool call_retake(struct worker *worker, uint32_t number);
+/* The same and gives it away at once, if there is a thread to be had. */
+bool call_hand_over(struct worker *worker, uint32_t number);
+
+#endif

@@ -1,0 +1,155 @@
+#include "sched/thread.h"
+
+_Thread_local struct thread *my_thread __attribute__((tls_model("initial-exec")));
+
+enum { THREAD_REST_SECONDS = 3 }; /* how long a thread without a worker stays */
+
+void threads_init(struct threads *threads, unsigned most) {
+    lock_init(&threads->lock);
+    threads->most = most;
+}
+
+/* ---- resting ------------------------------------------------------------------------------------------------------ */
+
+/* Under the lock. */
+static bool thread_forget(struct threads *threads, struct thread *thread) {
+    for (struct thread **at = &threads->resting; *at; at = &(*at)->next)
+        if (*at == thread) {
+            *at = thread->next;
+            return true;
+        }
+    return false;
+}
+
+/* Under the lock: it ends now; somebody joins it later. */
+static void thread_retire(struct threads *threads, struct thread *thread) {
+    thread->next = threads->ended;
+    threads->ended = thread;
+    atom_store_rlx(&threads->living, atom_load_rlx(&threads->living) - 1); /* rlx: under the lock; others want a number */
+}
+
+/* Waits for a worker; NULL: the thread is to end. */
+static struct worker *thread_rest(struct thread *self) {
+    struct threads *threads = &self->runtime->threads;
+    self->given = NULL;
+    lock_take(&threads->lock);
+    bool over = threads->over;
+    if (over) {
+        thread_retire(threads, self);
+    } else {
+        self->next = threads->resting;
+        threads->resting = self;
+    }
+    lock_drop(&threads->lock);
+    if (over) return NULL;
+    if (parker_park(&self->parker, sys->now() + THREAD_REST_SECONDS * UINT64_C(1000000000)) == 0) return self->given;
+    lock_take(&threads->lock);
+    bool mine = thread_forget(threads, self);
+    if (mine) thread_retire(threads, self);
+    lock_drop(&threads->lock);
+    if (mine) return NULL;
+    parker_park(&self->parker, SYS_FOREVER); /* somebody has just chosen it */
+    return self->given;
+}
+
+/* ---- driving ------------------------------------------------------------------------------------------------------ */
+
+/* The process that was left behind when this thread came back from a call without its worker. */
+static void thread_queue_orphan(struct thread *self) {
+    struct proc *proc = self->orphan;
+    if (!proc) return;
+    self->orphan = NULL;
+    ready(self->runtime, NULL, proc, state_yield(&proc->state), READY_YIELDED);
+}
+
+static void *thread_main(void *argument) {
+    struct thread *self = argument;
+    my_thread = self;
+    self->loop.error_number = &errno;
+    annotate_thread(&self->loop.annotate);
+    void *signals = overflow_thread_begin();
+    for (struct worker *worker = self->given; worker; worker = thread_rest(self)) {
+        worker->loop = &self->loop;
+        worker_main(worker);
+        thread_queue_orphan(self);
+    }
+    overflow_thread_end(signals);
+    return NULL;
+}
+
+/* ---- giving ------------------------------------------------------------------------------------------------------- */
+
+static void thread_join_ended(struct threads *threads) {
+    lock_take(&threads->lock);
+    struct thread *ended = threads->ended;
+    threads->ended = NULL;
+    lock_drop(&threads->lock);
+    while (ended) {
+        struct thread *next = ended->next;
+        sys->thread_join(ended->handle);
+        sys->free(ended, sizeof *ended);
+        ended = next;
+    }
+}
+
+static bool thread_admit(struct threads *threads) {
+    lock_take(&threads->lock);
+    uint32_t living = atom_load_rlx(&threads->living); /* rlx: under the lock */
+    bool admitted = living < threads->most && !threads->over;
+    if (admitted) atom_store_rlx(&threads->living, living + 1);
+    lock_drop(&threads->lock);
+    return admitted;
+}
+
+static int thread_start(struct runtime *runtime, struct worker *worker) {
+    struct threads *threads = &runtime->threads;
+    thread_join_ended(threads);
+    if (!thread_admit(threads)) return WEFT_EAGAIN;
+    struct thread *thread = sys->alloc(sizeof *thread);
+    int error = WEFT_ENOMEM;
+    if (thread) {
+        thread->runtime = runtime;
+        thread->given = worker;
+        parker_init(&thread->parker);
+        error = sys->thread_start(&thread->handle, thread_main, thread);
+    }
+    if (!error) return 0;
+    if (thread) sys->free(thread, sizeof *thread);
+    lock_take(&threads->lock);
+    atom_store_rlx(&threads->living, atom_load_rlx(&threads->living) - 1);
+    lock_drop(&threads->lock);
+    return error == WEFT_ENOMEM ? WEFT_ENOMEM : WEFT_EAGAIN;
+}
+
+int thread_give(struct runtime *runtime, struct worker *worker) {
+    struct threads *threads = &runtime->threads;
+    lock_take(&threads->lock);
+    struct thread *thread = threads->resting;
+    if (thread) threads->resting = thread->next;
+    lock_drop(&threads->lock);
+    if (!thread) return thread_start(runtime, worker);
+    thread->given = worker;
+    parker_unpark(&thread->parker);
+    return 0;
+}
+
+bool threads_end(struct runtime *runtime) {
+    struct threads *threads = &runtime->threads;
+    lock_take(&threads->lock);
+    threads->over = true;
+    struct thread *resting = threads->resting;
+    threads->resting = NULL;
+    for (struct thread *each = resting, *next; each; each = next) {
+        next = each->next;
+        thread_retire(threads, each);
+        each->given = NULL;
+        parker_unpark(&each->parker);
+    }
+    lock_drop(&threads->lock);
+    thread_join_ended(threads);
+    /* Those that are on their way to their rest find that it is over. */
+    for (struct spin spin = spin_begin(); atom_load_rlx(&threads->living) > atom_load_rlx(&threads->away); spin_wait(&spin))
+        thread_join_ended(threads);
+    thread_join_ended(threads);
+    return atom_load_rlx(&threads->living) == 0;
+}
