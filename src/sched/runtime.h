@@ -30,7 +30,7 @@ enum {
 enum {
     WORKERS_MAX = IDLE_MAX,
     GLOBAL_TICK = 61,     /* every so many processes, one from the global queue */
-    GLOBAL_OFTEN = 4,     /* the same while very many wait there and a worker does not run dry */
+    GLOBAL_OFTEN = 16,     /* the same while very many wait there and a worker does not run dry */
     GUEST_TICK = 2,       /* a worker with pinned processes: every so many processes, one of them */
     GLOBAL_PATIENCE = 64, /* times at GLOBAL_TICK before that: meanwhile a full ring has been worked off */
     SLOT_RUNS_MAX = 16,   /* most processes in a row from the one-slot LIFO */

@@ -49,9 +49,10 @@ TEST(find_global_queue_is_due_more_often_when_it_is_long) {
         size_t queued;
         unsigned workers, due;
     } cases[] = {
-        {0, 1, GLOBAL_TICK}, {1, 1, GLOBAL_TICK}, {4, 1, GLOBAL_TICK}, {5, 1, 52},  {16, 1, 17},      {64, 1, 5},
-        {85, 1, 4},          {86, 1, 4},          {256, 1, 4},         {1000000, 1, 4}, {16, 2, 33},  {16, 4, GLOBAL_TICK},
-        {1024, 16, 5},       {4096, 16, 4},       {50, 16, GLOBAL_TICK}, {1000000, 16, 4}, {7, 0, 4}, /* none yet: while starting */
+        {0, 1, GLOBAL_TICK},  {1, 1, GLOBAL_TICK},  {4, 1, GLOBAL_TICK},    {5, 1, 52},       {8, 1, 33},
+        {16, 1, 17},          {17, 1, 16},          {18, 1, 16},            {256, 1, 16},     {1000000, 1, 16},
+        {16, 2, 33},          {16, 4, GLOBAL_TICK}, {256, 16, 17},          {4096, 16, 16},   {50, 16, GLOBAL_TICK},
+        {1000000, 16, 16},    {7, 0, 16}, /* none yet: while starting */
     };
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         EXPECT_EQ(find_global_due(cases[i].queued, cases[i].workers, GLOBAL_PATIENCE + 1), cases[i].due);
