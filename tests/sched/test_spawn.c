@@ -90,6 +90,7 @@ static void failing_inits(void) {
 TEST(spawn_returns_what_init_says) { rt_each(failing_inits); }
 
 /* Init may use the runtime: it sends, spawns and asks, from a foreign thread and inside of a process. */
+static atom_u64 inits; /* done: before that the runtime is not to be stopped */
 static int busy_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
     weft_pid child, to = *(const weft_pid *)input;
     (void)self, (void)context, (void)method, (void)size;
@@ -97,6 +98,7 @@ static int busy_init(void *self, weft_context *context, const char *method, cons
     EXPECT(weft_alive(to));
     EXPECT_EQ(weft_spawn_step(&child, &once, &(weft_spawn_options){.runtime = rt.runtime}), 0);
     EXPECT_EQ(weft_cancel(child), 0);
+    atom_add_rel(&inits, 1);
     return 0;
 }
 static const weft_behavior busy = {.name = "busy", .init = busy_init, .step = idle_step};
@@ -112,10 +114,12 @@ static int spawning_step(void *self, const weft_event *events, size_t count, wef
 static const weft_behavior spawning = {.name = "spawning", .step = spawning_step};
 static void busy_inits(void) {
     atom_store_rlx(&heard, 0);
+    atom_store_rlx(&inits, 0);
     weft_pid to = rt_spawn(&idler), parent = rt_spawn(&spawning);
     rt_spawn_with(&busy, &to, sizeof to);
     EXPECT_EQ(weft_send(parent, 1, &to, sizeof to), 0);
     rt_wait(&heard, 2);
+    rt_wait(&inits, 2);
 }
 TEST(spawn_init_may_use_the_runtime) { rt_each(busy_inits); }
 
