@@ -62,9 +62,10 @@ static void echoes(void *unused) {
     while (weft_chan_recv(there, &element, WEFT_FOREVER) == 0)
         weft_chan_send(back, &element, WEFT_FOREVER);
 }
+static weft_entry who_answers;
 static void asks(void *unused) {
     (void)unused;
-    weft_pid other = trial_spawn_stackful(echoes, NULL);
+    weft_pid other = trial_spawn_stackful(who_answers, NULL);
     trial_begin();
     for (uint64_t i = 0; i < trips; i++) {
         uint64_t element = i;
@@ -75,12 +76,14 @@ static void asks(void *unused) {
     weft_join(other, NULL, WEFT_FOREVER);
     trial_end();
 }
-static void run_pingpong(const struct bench_args *args, struct bench_result *result) {
+static void run_trips(const struct bench_args *args, struct bench_result *result, weft_entry answers) {
     trips = args->n;
+    who_answers = answers;
     chan_open(0);
     trial_run_stackful(args, result, asks, NULL);
     chan_end();
 }
+static void run_pingpong(const struct bench_args *args, struct bench_result *result) { run_trips(args, result, echoes); }
 BENCH(sync_chan_pingpong, .name = "channel.pingpong", .about = "round trip over two unbuffered channels",
       .kind = "stackful", .n = 1000000, .run = run_pingpong)
 
@@ -95,25 +98,7 @@ static void selects(void *unused) {
         if (weft_select(answer, 1, WEFT_FOREVER) != 0) return;
     }
 }
-static void asks_one_who_selects(void *unused) {
-    (void)unused;
-    weft_pid other = trial_spawn_stackful(selects, NULL);
-    trial_begin();
-    for (uint64_t i = 0; i < trips; i++) {
-        uint64_t element = i;
-        weft_chan_send(there, &element, WEFT_FOREVER);
-        weft_chan_recv(back, &element, WEFT_FOREVER);
-    }
-    weft_chan_close(there);
-    weft_join(other, NULL, WEFT_FOREVER);
-    trial_end();
-}
-static void run_select(const struct bench_args *args, struct bench_result *result) {
-    trips = args->n;
-    chan_open(0);
-    trial_run_stackful(args, result, asks_one_who_selects, NULL);
-    chan_end();
-}
+static void run_select(const struct bench_args *args, struct bench_result *result) { run_trips(args, result, selects); }
 BENCH(sync_chan_select, .name = "channel.select", .about = "round trip, one side selects", .kind = "stackful",
       .n = 1000000, .run = run_select)
 

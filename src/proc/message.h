@@ -81,6 +81,17 @@ static inline struct message *message_new(struct pool_cache *cache, size_t size)
     return message;
 }
 
+/* A plain message, its payload copied; NULL when there is no memory. */
+static inline struct message *message_copy(struct pool_cache *cache, weft_pid from, uint64_t tag, const void *data, size_t size) {
+    struct message *message = message_new(cache, size);
+    if (!message) return NULL;
+    message->tag = tag;
+    message->from = from;
+    message->type = WEFT_MESSAGE;
+    if (size > 0) memcpy(message->data, data, size);
+    return message;
+}
+
 static inline void message_free(struct pool_cache *cache, struct message *message) {
     if (__builtin_expect(message->class >= POOL_CLASSES, 0))
         message_free_other(cache, message);

@@ -82,35 +82,21 @@ void after_destroy_all(struct runtime *runtime) {
 
 /* ---- sending ------------------------------------------------------------------------------------------------------- */
 
-static struct message *after_message(struct actor *actor, weft_pid from, uint64_t tag, const void *data, size_t size) {
-    struct message *message = message_new(&actor->cache, size);
-    if (!message) return NULL;
-    message->tag = tag;
-    message->from = from;
-    message->type = WEFT_MESSAGE;
-    if (size > 0) memcpy(message->data, data, size);
-    return message;
-}
-
 /* Under its lock. False: there is nobody to send it to. */
 static bool after_send(struct actor *actor, struct worker *self, struct after *after) {
     struct message *message = after->message;
-    if (after->period) message = after_message(actor, message->from, message->tag, message->data, message->size);
+    if (after->period) message = message_copy(&actor->cache, message->from, message->tag, message->data, message->size);
     else after->message = NULL;
     if (!message) return true; /* no memory: this time it is left out */
-    int error = send_message(actor, self, after->to, message);
-    count(error ? &actor->counters.refused : &actor->counters.sent);
-    if (error) message_free(&actor->cache, message);
-    return !error;
+    return send_count(actor, message, send_message(actor, self, after->to, message)) == 0;
 }
 
 /* From outside into the first worker's, which may be asleep and not know. */
 static void after_arm_outside(struct runtime *runtime, struct after *after, uint64_t when) {
     struct worker *first = atom_load_acq(&runtime->made) > 0 ? atom_load_rlx(&runtime->workers[0]) : NULL; /* acq: as in find_steal_pass */
     WEFT_ENSURE(first, "a runtime without workers");
-    if (!timers_arm(&first->timers, &after->alarm.timer, when)) return;
-    atom_fence_light(); /* pairs with the fence in idle_enter: it sees the timer, or is seen asleep */
-    if (idle_wake_one(&runtime->idle, first->index)) parker_unpark(&first->parker);
+    /* The fence in idle_wake_one pairs with the one in idle_enter: it sees the timer, or is seen asleep. */
+    if (timers_arm(&first->timers, &after->alarm.timer, when)) ready_wake_one(runtime, first);
 }
 
 static void after_ring(struct actor *actor, struct worker *self, struct alarm *alarm) {
@@ -157,7 +143,7 @@ static int after_begin(uint64_t nanoseconds, uint64_t period, weft_pid to, uint6
     uint64_t now = sys->now(), when = nanoseconds < WEFT_FOREVER - now ? now + nanoseconds : WEFT_FOREVER;
     weft_pid from = weft_self();
     if (!reach_begin(&reach, to)) return WEFT_EFOREIGN;
-    struct message *message = after_message(reach.actor, from, tag, data, size);
+    struct message *message = message_copy(&reach.actor->cache, from, tag, data, size);
     int error = message ? after_arm(&reach, message, to, when, period, timer) : WEFT_ENOMEM;
     if (error && message) message_free(&reach.actor->cache, message);
     reach_end(&reach);

@@ -158,8 +158,7 @@ static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *work
     return worker->searching ? find_steal(worker) : NULL;
 }
 
-/* A searching worker has found something: it searches no longer, and the last one sends another. */
-static __attribute__((noinline)) void find_success(struct worker *worker) {
+__attribute__((noinline)) void find_success(struct worker *worker) {
     worker->searching = false;
     int next = idle_found(&worker->runtime->idle);
     if (next == IDLE_NOBODY) return;

@@ -6,8 +6,6 @@
 #include "sched/alarm.h"
 #include "sched/call.h"
 
-#include <stdio.h>
-
 enum {
     MONITOR_SHORTEST = 20000,    /* ns */
     MONITOR_WATCHFUL = 100000,   /* at most, while somebody waits at a busy worker and another sleeps */
@@ -38,7 +36,7 @@ static bool monitor_call(struct worker *worker, uint64_t now) {
 /* A worker that lost its thread when there was no other. */
 static bool monitor_undriven(struct worker *worker) {
     if (!atom_load_acq(&worker->undriven)) return false; /* acq: pairs with the rel in call_hand_over */
-    atom_store_rlx(&worker->undriven, false); /* rlx: the monitor's and the dismisser's, under `moving` */
+    atom_store_rlx(&worker->undriven, false); /* rlx: the worker is this thread's, until it is given away */
     if (thread_give(worker->runtime, worker) == 0) return true;
     atom_store_rlx(&worker->undriven, true);
     return false;

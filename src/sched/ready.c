@@ -11,6 +11,10 @@ void ready_wake(struct runtime *runtime, struct worker *self) {
     if (__builtin_expect(sleeper != IDLE_NOBODY, 0)) ready_unpark(runtime, self, sleeper);
 }
 
+void ready_wake_one(struct runtime *runtime, struct worker *worker) {
+    if (idle_wake_one(&runtime->idle, worker->index)) parker_unpark(&worker->parker);
+}
+
 static __attribute__((noinline)) void ready_inject(struct runtime *runtime, struct proc *proc, uint16_t ticket) {
     /* Cannot fail: room for every process was reserved when it was spawned. */
     int error = inject_push(&runtime->inject, entry_make(proc, ticket));

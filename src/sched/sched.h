@@ -19,6 +19,8 @@ static inline void ready_again(struct runtime *runtime, struct worker *self, str
 }
 /* There is new work in a queue that others may take from: wakes a sleeper if there is one and nobody searches. */
 void ready_wake(struct runtime *runtime, struct worker *self);
+/* There is something for this worker in particular: wakes it if it sleeps. */
+void ready_wake_one(struct runtime *runtime, struct worker *worker);
 
 /* ---- policy.c: three disciplines behind one seam ------------------------------------------------------------------ */
 
@@ -45,6 +47,8 @@ static inline struct proc *find_claim(uint64_t entry) {
     struct proc *proc = entry_ptr(entry);
     return state_claim(&proc->state, entry_ticket(entry)) ? proc : NULL;
 }
+/* A searching worker searches no longer, and the last one sends another. */
+void find_success(struct worker *worker);
 struct proc *find_global_one(struct worker *worker);
 struct proc *find_global_batch(struct worker *worker);
 /* After how many processes a busy worker takes the next one from the global queue: GLOBAL_OFTEN ... GLOBAL_TICK. */
@@ -71,6 +75,16 @@ static inline struct proc *send_find(struct runtime *runtime, weft_pid to) {
 }
 /* Gives a message to a process of the actor's runtime. Takes the message if it returns 0. */
 int send_message(struct actor *actor, struct worker *self, weft_pid to, struct message *message);
+/* Sent, or refused and freed: counted in either case. */
+static inline int send_count(struct actor *actor, struct message *message, int error) {
+    if (__builtin_expect(error, 0)) {
+        message_free(&actor->cache, message);
+        count(&actor->counters.refused);
+        return error;
+    }
+    count(&actor->counters.sent);
+    return 0;
+}
 /* For hand-off in two parts. First, when the step asks for it, so that the order of what it sends is kept: puts the message in the
  * mailbox and wakes nobody. Then, after the step: wakes the receiver; with `to_run` it is returned, claimed, if it could be had. */
 int send_unheard(struct actor *actor, weft_pid to, struct message *message);

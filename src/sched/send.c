@@ -32,31 +32,9 @@ struct proc *send_wake(struct actor *actor, struct worker *self, weft_pid to, bo
     return next.verdict == STATE_RUN ? proc : NULL;
 }
 
-/* A message, copied; NULL when there is no memory. */
-static inline struct message *send_make(struct actor *actor, weft_pid from, uint64_t tag, const void *data, size_t size) {
-    struct message *message = message_new(&actor->cache, size);
-    if (!message) return NULL;
-    message->tag = tag;
-    message->from = from;
-    message->type = WEFT_MESSAGE;
-    if (size > 0) memcpy(message->data, data, size);
-    return message;
-}
-
-/* Sent, or refused and freed: counted in either case. */
-static inline int send_count(struct actor *actor, struct message *message, int error) {
-    if (__builtin_expect(error, 0)) {
-        message_free(&actor->cache, message);
-        count(&actor->counters.refused);
-        return error;
-    }
-    count(&actor->counters.sent);
-    return 0;
-}
-
 static int send_copy(struct actor *actor, struct worker *self, weft_pid from, weft_pid to, uint64_t tag, const void *data,
                      size_t size) {
-    struct message *message = send_make(actor, from, tag, data, size);
+    struct message *message = message_copy(&actor->cache, from, tag, data, size);
     if (!message) return WEFT_ENOMEM;
     return send_count(actor, message, send_message(actor, self, to, message));
 }
@@ -81,7 +59,7 @@ int send_message_handoff(struct worker *self, weft_pid to, struct message *messa
 }
 
 int send_handoff(struct worker *self, weft_pid to, uint64_t tag, const void *data, size_t size, struct proc **target) {
-    struct message *message = send_make(&self->actor, worker_pid(self), tag, data, size);
+    struct message *message = message_copy(&self->actor.cache, worker_pid(self), tag, data, size);
     *target = NULL;
     if (!message) return WEFT_ENOMEM;
     return send_count(&self->actor, message, send_message_handoff(self, to, message, target));

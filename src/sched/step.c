@@ -57,31 +57,14 @@ static inline void step_free(struct worker *worker, struct mpsc_node *node) {
 
 void weft_out_status(weft_out *out, enum weft_status status) { out->status = status; }
 
-static struct message *out_message(weft_out *out, uint64_t tag, const void *data, size_t size) {
-    struct message *message = message_new(&out->worker->actor.cache, size);
-    if (!message) return NULL;
-    message->tag = tag;
-    message->node.next = NULL;
-    if (size > 0) memcpy(message->data, data, size);
-    return message;
-}
-
 int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data, size_t size) {
     struct actor *actor = &out->worker->actor;
     if (out->handoff_to || pid_instance(to) != out->worker->runtime->instance) return weft_send(to, tag, data, size);
-    struct message *message = out_message(out, tag, data, size);
+    struct message *message = message_copy(&actor->cache, worker_pid(out->worker), tag, data, size);
     if (!message) return WEFT_ENOMEM;
-    message->type = WEFT_MESSAGE;
-    message->from = worker_pid(out->worker);
-    int error = send_unheard(actor, to, message);
-    if (error) {
-        message_free(&actor->cache, message);
-        count(&actor->counters.refused);
-        return error;
-    }
-    count(&actor->counters.sent);
-    out->handoff_to = to;
-    return 0;
+    int error = send_count(actor, message, send_unheard(actor, to, message));
+    if (!error) out->handoff_to = to;
+    return error;
 }
 
 /* ---- on to the next state ----------------------------------------------------------------------------------------- */

@@ -28,9 +28,8 @@ __attribute__((noinline)) struct worker *worker_here(void) {
 /* Under `moving`: the first worker takes over the timers of one that has no thread any more. */
 static void worker_leave_timers(struct runtime *runtime, struct worker *gone) {
     struct worker *heir = atom_load_rlx(&runtime->workers[0]); /* rlx: under the lock */
-    if (gone == heir || !timers_move(&heir->timers, &gone->timers)) return;
-    atom_fence_light(); /* pairs with the fence in idle_enter: it sees the timers, or is seen asleep */
-    if (idle_wake_one(&runtime->idle, heir->index)) parker_unpark(&heir->parker);
+    /* The fence in idle_wake_one pairs with the one in idle_enter: it sees the timers, or is seen asleep. */
+    if (gone != heir && timers_move(&heir->timers, &gone->timers)) ready_wake_one(runtime, heir);
 }
 
 /* The worker is not wanted any more. False: it is again, meanwhile. */
@@ -39,11 +38,7 @@ static bool worker_leave(struct worker *worker) {
     lock_take(&runtime->moving);
     bool leaves = atom_load_rlx(&worker->leave); /* rlx: under the lock */
     if (leaves) {
-        if (worker->searching) {
-            worker->searching = false;
-            int next = idle_found(&runtime->idle);
-            if (next != IDLE_NOBODY) parker_unpark(&atom_load_rlx(&runtime->workers[next])->parker); /* rlx: it sleeps */
-        }
+        if (worker->searching) find_success(worker);
         worker_leave_timers(runtime, worker);
         stack_cache_flush(&worker->actor.stacks);
         if (worker->index > 0) idle_resize(&runtime->idle, worker->index);
@@ -136,7 +131,7 @@ static bool worker_close(struct worker *worker, bool with_guests) {
 
 void worker_dismiss(struct runtime *runtime, struct worker *worker) {
     atom_store_rlx(&worker->leave, true); /* rlx: before the fence of idle_wake_one, and that is what find_anything relies on */
-    if (idle_wake_one(&runtime->idle, worker->index)) parker_unpark(&worker->parker);
+    ready_wake_one(runtime, worker);
 }
 
 /* Waits until the worker has no thread, or its thread is in a call and cannot come back to it. */
@@ -177,8 +172,7 @@ int workers_set(struct runtime *runtime, unsigned workers) {
     lock_take(&runtime->resizing);
     unsigned now = atom_load_rlx(&runtime->wanted), extra = atom_load_rlx(&runtime->extra); /* rlx, both: written under the lock */
     atom_store_rlx(&runtime->wanted, workers < now ? workers : now);
-    if (workers == 0) extra = 0;
-    int error = workers_drive(runtime, now + atom_load_rlx(&runtime->extra), workers + extra, workers == 0, &got);
+    int error = workers_drive(runtime, now + extra, workers ? workers + extra : 0, workers == 0, &got);
     bool stays = error == WEFT_EBUSY; /* one with pinned processes, and those below it */
     atom_store_rlx(&runtime->wanted, stays || got < workers ? got : workers);
     atom_store_rlx(&runtime->extra, stays || got < workers ? 0 : got - workers);
