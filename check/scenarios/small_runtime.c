@@ -59,9 +59,15 @@ void foreign_close(unsigned instance) {
 
 enum { NOT_YET, RUNS, ENDED };
 static atom_u32 threads[WORKERS_MAX];
+static unsigned refused; /* how many times no thread is to be had; kept by whoever gives, so not for two at once */
+void small_refuse_threads(unsigned times) { refused = times; }
 
 int thread_give(struct runtime *runtime, struct worker *worker) {
     (void)runtime;
+    if (refused > 0) {
+        refused--;
+        return WEFT_EAGAIN;
+    }
     atom_store_rel(&threads[worker->index], RUNS); /* rel: as creating a thread does, or waking one */
     return 0;
 }
@@ -85,6 +91,7 @@ void small_has_begun(unsigned index) {
 }
 
 static void threads_begin(void) {
+    refused = 0;
     static const char *const names[] = {"thread[0]", "thread[1]", "thread[2]", "thread[3]"};
     for (unsigned i = 0; i < WORKERS_MAX; i++) {
         atom_store_rlx(&threads[i], NOT_YET);

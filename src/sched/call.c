@@ -14,8 +14,7 @@ uint32_t call_enter(struct worker *own) {
 bool call_leave(struct worker *worker, uint32_t number) {
     struct runtime *runtime = worker->runtime;
     uint32_t expected = number;
-    /* acq: nothing is passed on here, since nobody had it; as in call_retake so that the two are alike. */
-    if (atom_cas_acq_rlx(&worker->call, &expected, number + 1)) {
+    if (atom_cas_rlx_rlx(&worker->call, &expected, number + 1)) { /* rlx: nobody else had it */
         my_worker = worker;
         return true;
     }
@@ -40,6 +39,14 @@ bool call_retake(struct worker *worker, uint32_t number) {
 bool call_hand_over(struct worker *worker, uint32_t number) {
     if (!call_retake(worker, number)) return false;
     if (thread_give(worker->runtime, worker) == 0) return true;
-    atom_store_rel(&worker->undriven, true); /* rel: pairs with the acq in monitor_undriven, which tries again */
+    atom_store_rel(&worker->undriven, true); /* rel: pairs with the acq in call_drive_again */
+    return false;
+}
+
+bool call_drive_again(struct worker *worker) {
+    if (!atom_load_acq(&worker->undriven)) return false; /* acq: pairs with the rel in call_hand_over */
+    atom_store_rlx(&worker->undriven, false); /* rlx: the worker is the caller's, until it is given away */
+    if (thread_give(worker->runtime, worker) == 0) return true;
+    atom_store_rlx(&worker->undriven, true);
     return false;
 }

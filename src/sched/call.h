@@ -25,5 +25,7 @@ uint32_t call_seen(struct worker *worker);
 bool call_retake(struct worker *worker, uint32_t number);
 /* The same and gives it away at once, if there is a thread to be had. */
 bool call_hand_over(struct worker *worker, uint32_t number);
+/* By the monitor: a worker that lost its thread when there was no other. True: it has one again. */
+bool call_drive_again(struct worker *worker);
 
 #endif

@@ -33,15 +33,6 @@ static bool monitor_call(struct worker *worker, uint64_t now) {
     return call_hand_over(worker, number);
 }
 
-/* A worker that lost its thread when there was no other. */
-static bool monitor_undriven(struct worker *worker) {
-    if (!atom_load_acq(&worker->undriven)) return false; /* acq: pairs with the rel in call_hand_over */
-    atom_store_rlx(&worker->undriven, false); /* rlx: the worker is this thread's, until it is given away */
-    if (thread_give(worker->runtime, worker) == 0) return true;
-    atom_store_rlx(&worker->undriven, true);
-    return false;
-}
-
 /* Whether the same step has been running for too long. */
 static bool monitor_hog(struct worker *worker, uint64_t now) {
     uint64_t steps = atom_load_rlx(&worker->actor.counters.steps); /* rlx: a number that changes or does not */
@@ -76,7 +67,7 @@ static bool monitor_round(struct runtime *runtime, uint64_t now) {
     bool some = false;
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
-        if (monitor_undriven(worker) || monitor_call(worker, now)) some = true;
+        if (call_drive_again(worker) || monitor_call(worker, now)) some = true;
         hogs += monitor_hog(worker, now);
         if (monitor_stuck(worker, now)) some = true;
     }

@@ -22,6 +22,7 @@ PARTS = {
     "spawn": {"files": ["src/sched/spawn.c"], "scenarios": ["ending", "shutdown", "table", "growth"]},
     "stop": {"files": ["src/sched/stop.c"], "scenarios": ["shutdown", "growth"]},
     "worker": {"files": ["src/sched/worker.c"], "scenarios": ["growth", "resize", "find", "shutdown"]},
+    "call": {"files": ["src/sched/call.h", "src/sched/call.c"], "scenarios": ["call"]},
     "watch": {"files": ["src/sched/watch.h", "src/sched/watch.c"], "scenarios": ["watch"]},
     "timers": {"files": ["src/time/timer.h", "src/time/timers.c"], "scenarios": ["timers"]},
     "fork": {"files": ["src/fork/region.h", "src/fork/region.c"], "scenarios": ["fork"]},
@@ -38,6 +39,7 @@ PLACES = ["src/queue/*.[ch]", "src/proc/*.[ch]", "src/sched/*.[ch]", "src/time/*
 # Except these, which no scenario runs, or runs against anything: real threads test them.
 UNPROVED = {
     "src/sched/after.c": "messages that are sent later: each under its own lock",
+    "src/sched/monitor.c": "a thread that looks after the others: what it does to them is proved in call, timers and worker; its own sleep is tests/sched/test_idle.c",
     "src/sched/context.c": "contexts: a counted reference, and a flag that is asked under locks or behind the fences of spawn.c",
     "src/sched/foreign.c": "doors: locks; the check configuration has its own, in small_runtime.c",
     "src/sched/stats.c": "numbers for people, read in passing",
