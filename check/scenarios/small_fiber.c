@@ -13,6 +13,7 @@ void small_fibers(unsigned count) {
     for (unsigned i = 0; i <= SMALL_FIBERS; i++) {
         players[i].runtime = players[i].actor.runtime = nowhere;
         players[i].current = NULL;
+        atom_store_rlx(&players[i].give_way, UINT64_MAX); /* nobody is told to */
     }
     for (unsigned i = 0; i < count; i++) {
         timers_init(&players[i].timers, 0);
@@ -29,6 +30,8 @@ void small_fibers(unsigned count) {
     }
     my_worker = NULL;
 }
+
+void fiber_give_way(void) {}
 
 void small_process(unsigned index) { my_worker = &players[index]; }
 void small_thread(void) { my_worker = NULL; }

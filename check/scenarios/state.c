@@ -104,6 +104,21 @@ SCENARIO(state_ready_wake, .about = "a Ready process is claimed and parks || a l
 SCENARIO(state_ready_two_wakers, .about = "a Ready process is claimed and parks || two letters, two wakes",
          .setup = setup_ready, .threads = {claimer_two, waker_first, waker_second}, .finish = has_read_two)
 
+/* ---- pin --------------------------------------------------------------------------------------------------------- */
+
+/* A wake that comes meanwhile is not written over. */
+static void pins_and_parks(void) {
+    if (process_step(1)) {
+        state_complete(&state);
+        return;
+    }
+    state_pin(&state, 1);
+    state_unpin(&state);
+    obey(state_park(&state, STATE_IDLE), 1, STATE_IDLE);
+}
+SCENARIO(state_pin_wake, .about = "a process is pinned and unpinned, and parks || a letter and a wake", .setup = setup_running,
+         .threads = {pins_and_parks, waker_one}, .finish = has_read_one)
+
 /* ---- yield ------------------------------------------------------------------------------------------------------- */
 
 /* Drops NOTIFIED, but not what came with it. */

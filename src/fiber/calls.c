@@ -23,9 +23,11 @@ __attribute__((flatten)) void weft_yield(void) {
     weft_yield_home(worker, next);
 }
 
+__attribute__((noinline, cold)) void fiber_give_way(void) { fiber_leave(fiber_worker("weft_poll"), WEFT_CONTINUE); }
+
 void weft_poll(void) {
     struct worker *worker = my_worker;
-    if (__builtin_expect(worker && worker_shall_give_way(worker), 0)) fiber_leave(fiber_worker("weft_poll"), WEFT_CONTINUE);
+    if (__builtin_expect(worker && worker_shall_give_way(worker), 0)) fiber_give_way();
 }
 
 void fiber_quit(int reason) {

@@ -56,6 +56,11 @@ static inline struct fiber *fiber_of(struct proc *proc) { return fiber_start_of(
 /* birth.c: a stack for a process that has none; NULL: there is none to be had. */
 struct fiber *fiber_new(struct worker *worker, struct proc *proc);
 void fiber_free(struct actor *actor, struct fiber *fiber);
+/* At the beginning of a call that may wait: others first, if the process has been at it for too long. A call that never waits must not
+ * do this: the caller may hold a mutex of the operating system. */
+void fiber_give_way(void);
+static inline bool fiber_shall_give_way(struct worker *worker) { return __builtin_expect(worker_shall_give_way(worker), 0); }
+
 /* As weft_spawn_with, on the calling process's worker, but the watcher is told of the end, however soon that is. *ticket is that of the
  * first entry. */
 int fiber_spawn_watched(struct worker *self, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options,

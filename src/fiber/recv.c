@@ -118,8 +118,15 @@ FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct work
     return __builtin_expect(error, 0) ? error : recv_got(message, mpsc_pop(&proc->box), instance);
 }
 
+/* One that never runs out of messages lets others have their turn all the same. */
+static __attribute__((noinline, cold)) int recv_late(weft_msg **message, uint64_t deadline) {
+    fiber_give_way();
+    return weft_recv(message, deadline);
+}
+
 __attribute__((flatten)) int weft_recv(weft_msg **message, uint64_t deadline) {
     struct worker *worker = fiber_worker("weft_recv");
+    if (fiber_shall_give_way(worker)) return recv_late(message, deadline);
     if (__builtin_expect(worker->current->extras & PROC_TALKS, 0)) return recv_carefully(message, deadline, worker);
     struct mpsc_node *node = mpsc_pop(&worker->current->box);
     return node ? recv_got(message, node, worker->runtime->instance) : weft_recv_home(message, deadline, worker);

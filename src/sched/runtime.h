@@ -35,7 +35,8 @@ enum {
     GLOBAL_PATIENCE = 64, /* times at GLOBAL_TICK before that: meanwhile a full ring has been worked off */
     SLOT_RUNS_MAX = 16,   /* most processes in a row from the one-slot LIFO */
     HANDOFFS_MAX = 16,    /* most hand-offs in a row */
-    STEPS_MAX = 16,       /* most steps in a row of a process that has more messages than a step is given */
+    STEPS_MAX = 128,      /* most steps in a row of a process that has more messages than a step is given: where a hundred send
+                           * to one, 16 let it fall behind for good, at three times the time and five times the memory */
     INSTANCES = 256,
     CONTEXT_LOCKS = 16,
     WATCH_LOCKS = 64,

@@ -56,9 +56,16 @@ FIBER_SLOW int chan_recv_slow(struct chan *chan, void *element, uint64_t deadlin
     return chan_wait(chan, &chan->receivers, element, deadline, "weft_chan_recv");
 }
 
+/* One that never has to wait lets others have their turn all the same. */
+static inline void chan_give_way(void) {
+    struct worker *worker = worker_here();
+    if (worker && fiber_shall_give_way(worker) && worker->current->stackful) fiber_give_way();
+}
+
 int weft_chan_send(weft_chan *opaque, const void *element, uint64_t deadline) {
     struct chan *chan = chan_of(opaque);
     struct waiter *other;
+    chan_give_way();
     lock_take(&chan->lock);
     int error = chan_send_now(chan, element, &other);
     if (error == WEFT_EAGAIN && deadline != 0) return chan_send_home(chan, element, deadline);
@@ -70,6 +77,7 @@ int weft_chan_send(weft_chan *opaque, const void *element, uint64_t deadline) {
 int weft_chan_recv(weft_chan *opaque, void *element, uint64_t deadline) {
     struct chan *chan = chan_of(opaque);
     struct waiter *other;
+    chan_give_way();
     lock_take(&chan->lock);
     int error = chan_recv_now(chan, element, &other);
     if (error == WEFT_EAGAIN && deadline != 0) return chan_recv_home(chan, element, deadline);

@@ -13,7 +13,7 @@ PARTS = {
     "idle": {"files": ["src/queue/idle.h", "src/queue/idle.c"], "scenarios": ["idle", "growth_searchers", "find_batch_search*"]},
     "parker": {"files": ["src/queue/parker.h", "src/queue/parker.c"], "scenarios": ["parker", "mpsc", "idle"]},
     "entry": {"files": ["src/queue/entry.h"], "scenarios": ["ring", "deque"]},
-    "state": {"files": ["src/proc/state.h", "src/proc/state.c"], "scenarios": ["state", "claims", "watch"]},
+    "state": {"files": ["src/proc/state.h", "src/proc/state.c"], "scenarios": ["state", "claims", "watch", "pinned"]},
     "section": {"files": ["src/proc/section.h"], "scenarios": ["section", "table", "growth"]},
     "table": {"files": ["src/proc/table.h", "src/proc/table.c"], "scenarios": ["section", "table", "growth"]},
     "policy": {"files": ["src/sched/policy.c", "src/sched/ready.c"], "scenarios": ["wake", "handoff", "find", "growth"]},
