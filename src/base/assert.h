@@ -15,8 +15,8 @@
 #include "base/config.h"
 
 void assert_panic(const char *file, int line, const char *function, const char *condition, const char *format, ...)
-    __attribute__((noreturn, cold, format(printf, 5, 6)));
-void assert_misuse(const char *function, const char *what, const char *remedy) __attribute__((noreturn, cold));
+    __attribute__((noreturn, noinline, cold, format(printf, 5, 6)));
+void assert_misuse(const char *function, const char *what, const char *remedy) __attribute__((noreturn, noinline, cold));
 
 #if WEFT_CHECK
 void chk_fail(const char *what, const char *condition) __attribute__((noreturn));

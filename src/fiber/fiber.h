@@ -94,11 +94,11 @@ void fiber_exit(struct worker *worker, int reason) __attribute__((noreturn));
 /* pin.c: the process is not pinned any more. */
 void pin_drop(struct worker *worker, struct proc *proc);
 /* hold.c: aborts, by name, if the process that leaves holds a mutex and that is looked at. */
-void hold_check(struct worker *worker, struct fiber *fiber, struct proc *proc);
+void hold_check(struct worker *worker, struct fiber *fiber, struct proc *proc) __attribute__((noinline, cold));
 /* bigstack.c: gives back the stacks that the process has besides its own. */
 void second_free_all(struct actor *actor, struct fiber *fiber);
 /* symbol.c: what an address is called. */
-void fiber_symbol(const void *address, char *text, size_t size);
+void fiber_symbol(const void *address, char *text, size_t size) __attribute__((noinline, cold));
 
 /* calls.c: ends the calling process, after what it has deferred. */
 void fiber_quit(int reason) __attribute__((noreturn));

@@ -21,17 +21,20 @@ static inline void fiber_arrived(struct worker *worker) {
 
 /* From `from` to `next`'s stack if it has one, else to the loop, which takes care of it. */
 static inline struct worker *fiber_switch(struct worker *worker, struct fiber *from, struct proc *next, bool ends) {
-    struct fiber *to = next && next->stackful ? fiber_of(next) : NULL;
-    if (__builtin_expect(to != NULL, 1)) {
+    struct fiber *fiber = next && next->stackful ? fiber_of(next) : NULL;
+    struct ctx *to;
+    if (__builtin_expect(fiber != NULL, 1)) {
         worker->current = next;
         count(&worker->actor.counters.steps);
-        annotate_before_switch(&from->annotate, &to->annotate, ends);
-        return ctx_switch(&from->ctx, &to->ctx, worker);
+        annotate_before_switch(&from->annotate, &fiber->annotate, ends);
+        to = &fiber->ctx;
+    } else {
+        worker->claimed = next;
+        if (!ends && __builtin_expect(worker->left->extras & PROC_HOLDS, 0)) hold_check(worker, from, worker->left);
+        annotate_before_switch(&from->annotate, &worker->loop->annotate, ends);
+        to = &worker->loop->ctx;
     }
-    worker->claimed = next;
-    if (!ends && __builtin_expect(worker->left->extras & PROC_HOLDS, 0)) hold_check(worker, from, worker->left);
-    annotate_before_switch(&from->annotate, &worker->loop->annotate, ends);
-    return ctx_switch(&from->ctx, &worker->loop->ctx, worker);
+    return ctx_switch(&from->ctx, to, worker); /* one place: its frame is what every parked process keeps on its stack */
 }
 
 struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, struct proc *next) {
