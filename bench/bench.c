@@ -1,6 +1,7 @@
 /* `weft bench`: picks benchmarks, runs each several times in a process of its own, prints the median. */
 #define _GNU_SOURCE
 #include "bench/bench.h"
+#include "cli/cli.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -200,17 +201,6 @@ static int usage(FILE *to) {
     return to == stderr ? 2 : 0;
 }
 
-/* The option's value, which must be a number in 1..max; 0 with a message if it is not. */
-static uint64_t number(const char *option, const char *text, uint64_t max) {
-    char *end = NULL;
-    errno = 0;
-    uint64_t value = text && text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
-    if (value >= 1 && value <= max && !errno && *end == '\0') return value;
-    fprintf(stderr, "weft bench: %s needs a number from 1 to %llu, not `%s`\n", option, (unsigned long long)max,
-            text ? text : "nothing");
-    return 0;
-}
-
 /* Names are checked before anything runs. */
 static bool known(const struct options *options) {
     for (int i = 0; i < options->count; i++) {
@@ -256,11 +246,11 @@ static int set_option(struct options *options, const char *name, const char *val
     bool good;
     if (strcmp(name, "--runs") == 0) {
         options->runs_given = true;
-        good = (options->runs = (unsigned)number(name, value, BENCH_RUNS_MAX)) != 0;
+        good = (options->runs = (unsigned)cli_number("bench", name, value, BENCH_RUNS_MAX)) != 0;
     } else if (strcmp(name, "--n") == 0) {
-        good = (options->n = number(name, value, UINT64_MAX / 1000)) != 0;
+        good = (options->n = cli_number("bench", name, value, UINT64_MAX / 1000)) != 0;
     } else if (strcmp(name, "--workers") == 0) {
-        good = (options->workers = (unsigned)number(name, value, BENCH_WORKERS_MAX)) != 0;
+        good = (options->workers = (unsigned)cli_number("bench", name, value, BENCH_WORKERS_MAX)) != 0;
     } else if (strcmp(name, "--policy") == 0) {
         good = one_of(name, options->policy = value, policies);
     } else if (strcmp(name, "--kind") == 0) {

@@ -26,7 +26,7 @@ struct bench_args {
     const char *policy; /* --policy; NULL: likewise */
 };
 
-enum { BENCH_EXTRAS = 8 };
+enum { BENCH_EXTRAS = 16 };
 
 struct bench_extra {
     char key[24];

@@ -20,6 +20,9 @@ int demo_processes(const struct demo_options *options);
 /* The story of synch2. */
 int demo_checker(void);
 
+/* The value of an option of `weft COMMAND`, which must be a number in 1..max; 0, with a message, if it is not. */
+uint64_t cli_number(const char *command, const char *option, const char *text, uint64_t max);
+
 /* Writes the model checker's path: beside this command, or where it is installed. -1, with a message, if it is in
  * neither place. */
 int cli_find_checker(char *path, size_t size);

@@ -1,10 +1,8 @@
 /* `weft demo`: which of the two, and how large. */
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { DEMO_PROCESSES = 1000000, DEMO_PROCESSES_MAX = 16000000, DEMO_WORKERS_MAX = 1024 };
@@ -22,17 +20,6 @@ static int usage(FILE *to) {
     return to == stderr ? 2 : 0;
 }
 
-/* The option's value, which must be a number in 1..max; 0 with a message if it is not. */
-static uint64_t number(const char *option, const char *text, uint64_t max) {
-    char *end = NULL;
-    errno = 0;
-    uint64_t value = text && text[0] >= '0' && text[0] <= '9' ? strtoull(text, &end, 10) : 0;
-    if (value >= 1 && value <= max && !errno && *end == '\0') return value;
-    fprintf(stderr, "weft demo: %s needs a number from 1 to %llu, not `%s`\n", option, (unsigned long long)max,
-            text ? text : "nothing");
-    return 0;
-}
-
 static bool is_policy(const char *text) {
     if (text && (strcmp(text, "ring") == 0 || strcmp(text, "deque") == 0 || strcmp(text, "line") == 0)) return true;
     fprintf(stderr, "weft demo: --policy needs one of ring deque line, not `%s`\n", text ? text : "nothing");
@@ -48,9 +35,9 @@ int cli_demo(int argc, char **argv) {
         bool good = true;
         if (strcmp(argument, "--help") == 0) return usage(stdout);
         if (!checker && strcmp(argument, "--n") == 0) {
-            good = (options.n = number(argument, value, DEMO_PROCESSES_MAX)) != 0;
+            good = (options.n = cli_number("demo", argument, value, DEMO_PROCESSES_MAX)) != 0;
         } else if (!checker && strcmp(argument, "--workers") == 0) {
-            good = (options.workers = (unsigned)number(argument, value, DEMO_WORKERS_MAX)) != 0;
+            good = (options.workers = (unsigned)cli_number("demo", argument, value, DEMO_WORKERS_MAX)) != 0;
         } else if (!checker && strcmp(argument, "--policy") == 0) {
             good = is_policy(options.policy = value);
         } else {

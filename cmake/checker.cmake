@@ -7,9 +7,11 @@ file(GLOB scenario_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/check/scenari
      ${PROJECT_SOURCE_DIR}/check/litmus/*.c ${PROJECT_SOURCE_DIR}/check/flaws/*.c)
 file(GLOB proved_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/base/*.c ${PROJECT_SOURCE_DIR}/src/queue/*.c
      ${PROJECT_SOURCE_DIR}/src/time/*.c ${PROJECT_SOURCE_DIR}/src/mem/*.c ${PROJECT_SOURCE_DIR}/src/proc/*.c
-     ${PROJECT_SOURCE_DIR}/src/sched/*.c ${PROJECT_SOURCE_DIR}/src/dispatch/*.c ${PROJECT_SOURCE_DIR}/src/sync/*.c ${PROJECT_SOURCE_DIR}/src/fiber/wait.c ${PROJECT_SOURCE_DIR}/src/fork/region.c)
+     ${PROJECT_SOURCE_DIR}/src/sched/*.c ${PROJECT_SOURCE_DIR}/src/dispatch/*.c ${PROJECT_SOURCE_DIR}/src/sync/*.c ${PROJECT_SOURCE_DIR}/src/fiber/wait.c ${PROJECT_SOURCE_DIR}/src/fork/region.c ${PROJECT_SOURCE_DIR}/src/net/gate.c)
+# Commands that block need stackful processes.
+list(FILTER proved_sources EXCLUDE REGEX "/src/dispatch/(job|file|call)\\.c$")
 # Threads that are not workers, for scenarios: check/scenarios/small_runtime.c. Stacks and switches: check/scenarios/small_fiber.c.
-list(FILTER proved_sources EXCLUDE REGEX "/src/sched/(foreign|thread|monitor)\\.c$")
+list(FILTER proved_sources EXCLUDE REGEX "/src/sched/(poll_kernel|foreign|thread|monitor|deadlock)\\.c$")
 
 if(NOT EXISTS ${PROJECT_SOURCE_DIR}/check/engine/main.c)
     message(STATUS "No check/engine/main.c: the model checker is left out")

@@ -1,8 +1,8 @@
 # One program for every tests/<room>/test_*.c; their names are written to tests.txt for tools/run-tests.
-add_library(weft_test OBJECT ${PROJECT_SOURCE_DIR}/tests/test.c)
+add_library(weft_test OBJECT ${PROJECT_SOURCE_DIR}/tests/test.c ${PROJECT_SOURCE_DIR}/tests/child.c)
 target_link_libraries(weft_test PRIVATE weft_real)
 target_include_directories(weft_test PUBLIC ${PROJECT_SOURCE_DIR}/tests)
-file(GLOB scripted CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/sys/scripted.c)
+file(GLOB scripted CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/sys/scripted*.c)
 if(scripted)
     target_sources(weft_test PRIVATE ${scripted})
 endif()

@@ -176,9 +176,20 @@ static bool failure(char *why, size_t size, int status) {
     return true;
 }
 
+/* Of a test that passed: the lines that begin with "note: ". */
+static void show_notes(void) {
+    for (size_t at = 0; at < output.size;) {
+        const char *line = output.bytes + at, *end = memchr(line, '\n', output.size - at);
+        size_t length = end ? (size_t)(end - line) : output.size - at;
+        if (length > 6 && memcmp(line, "note: ", 6) == 0) printf("    | %.*s\n", (int)(length - 6), line + 6);
+        at += length + 1;
+    }
+}
+
 static void report(struct test *test, const char *why, uint64_t start) {
     if (!why[0]) {
         printf("ok %s (%llu ms)\n", test->name, (unsigned long long)(milliseconds() - start));
+        show_notes();
         return;
     }
     printf("FAIL %s: %s\n", test->name, why);
@@ -247,19 +258,25 @@ static int list(FILE *to) {
     return 0;
 }
 
-/* qemu-user (7.2, on x86-64) runs aarch64's stlr and ldar without a fence between them: two emulated threads on two CPUs see store
- * buffering where seq_cst forbids it, and nothing built on seq_cst can work. On one CPU it cannot happen. The emulator gives
- * itself away by an implementer number that no hardware has. */
-static void stay_on_one_cpu_if_emulated(void) {
+/* The emulator gives itself away by an implementer number that no hardware has. */
+bool test_emulated(void) {
 #if defined(__aarch64__)
     uint64_t id = 1 << 24;
-    cpu_set_t one;
     if (getauxval(AT_HWCAP) & HWCAP_CPUID) __asm__("mrs %0, midr_el1" : "=r"(id));
-    if ((id >> 24 & 0xff) != 0) return;
+    return (id >> 24 & 0xff) == 0;
+#else
+    return false;
+#endif
+}
+
+/* qemu-user (7.2, on x86-64) runs aarch64's stlr and ldar without a fence between them: two emulated threads on two CPUs see store
+ * buffering where seq_cst forbids it, and nothing built on seq_cst can work. On one CPU it cannot happen. */
+static void stay_on_one_cpu_if_emulated(void) {
+    cpu_set_t one;
+    if (!test_emulated()) return;
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
     if (sched_setaffinity(0, sizeof one, &one) != 0) perror("sched_setaffinity");
-#endif
 }
 
 int test_main(int argc, char **argv) {

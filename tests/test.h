@@ -9,6 +9,7 @@
 #define WEFT_TESTS_TEST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct test {
@@ -29,6 +30,9 @@ unsigned test_scale(void);
 /* The seed given by the user, or `fallback`; printed when the test fails, so that it can be replayed. */
 uint64_t test_seed(uint64_t fallback);
 
+/* By an emulator: what memory there is and how fast it goes is not ours to say. */
+bool test_emulated(void);
+
 #define TEST_WITHIN(id, limit)                                                                                         \
     static void test_run_##id(void);                                                                                   \
     static struct test test_##id = {#id, test_run_##id, limit, 0};                                                     \
@@ -46,5 +50,26 @@ uint64_t test_seed(uint64_t fallback);
         if (test_a != test_b)                                                                                          \
             test_fail(__FILE__, __LINE__, "%s is %lld, %s is %lld", #a, test_a, #b, test_b);                           \
     } while (0)
+
+/* ---- children: child.c ----------------------------------------------------------------------------------------------- */
+
+struct child {
+    int status;       /* as waitpid gives it */
+    char said[16384]; /* on standard error */
+};
+
+/* Runs `body` in a process of the operating system, until that has ended. */
+void child_run(struct child *child, void (*body)(void));
+
+#define EXPECT_DIED(child, number) child_expect_died(child, number, __FILE__, __LINE__)
+#define EXPECT_EXIT(child, number) child_expect_exit(child, number, __FILE__, __LINE__)
+#define EXPECT_SAID(child, text) child_expect_said(child, text, __FILE__, __LINE__)
+/* `body`, in a child, aborts, and says all of these. */
+#define EXPECT_ABORT(body, ...) child_expect_abort(body, (const char *const[]){__VA_ARGS__, NULL}, __FILE__, __LINE__)
+
+void child_expect_died(const struct child *child, int number, const char *file, int line);
+void child_expect_exit(const struct child *child, int number, const char *file, int line);
+void child_expect_said(const struct child *child, const char *text, const char *file, int line);
+void child_expect_abort(void (*body)(void), const char *const parts[], const char *file, int line);
 
 #endif

@@ -58,7 +58,7 @@ void foreign_close(unsigned instance) {
 /* ---- threads of workers ------------------------------------------------------------------------------------------- */
 
 enum { NOT_YET, RUNS, ENDED };
-static atom_u32 threads[WORKERS_MAX];
+static atom_u32 threads[WORKERS_MAX], given[WORKERS_MAX];
 static unsigned refused; /* how many times no thread is to be had; kept by whoever gives, so not for two at once */
 void small_refuse_threads(unsigned times) { refused = times; }
 
@@ -69,8 +69,10 @@ int thread_give(struct runtime *runtime, struct worker *worker) {
         return WEFT_EAGAIN;
     }
     atom_store_rel(&threads[worker->index], RUNS); /* rel: as creating a thread does, or waking one */
+    atom_add_rel(&given[worker->index], 1);        /* rel: likewise */
     return 0;
 }
+unsigned small_given(unsigned index) { return atom_load_acq(&given[index]); }
 void threads_init(struct threads *none, unsigned most) { (void)none, (void)most; }
 bool threads_end(struct runtime *runtime) {
     (void)runtime;
@@ -96,6 +98,7 @@ static void threads_begin(void) {
     for (unsigned i = 0; i < WORKERS_MAX; i++) {
         atom_store_rlx(&threads[i], NOT_YET);
         chk_name(&threads[i], names[i]);
+        atom_store_rlx(&given[i], 0);
     }
 }
 

@@ -38,6 +38,8 @@ void small_has_begun(unsigned index);
 /* Waits until the runtime has started a thread for this worker, and is that thread until small_has_ended. */
 struct worker *small_wait_to_begin(unsigned index);
 void small_has_ended(struct worker *worker);
+/* How often it has: to be waited for by a thread that is to be the next one. */
+unsigned small_given(unsigned index);
 /* In setup: so many times in a row no thread can be started. By one thread at a time. */
 void small_refuse_threads(unsigned times);
 /* Runs what is in the worker's own queue, until it is empty. */

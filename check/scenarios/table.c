@@ -34,6 +34,13 @@ static int spawn(weft_pid *pid, unsigned number) {
     return weft_spawn_step(pid, &tenant, &(weft_spawn_options){.input = &number, .input_size = sizeof number});
 }
 
+static int gone_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count;
+    weft_out_status(out, WEFT_DONE);
+    return 0;
+}
+static const weft_behavior tenant_gone = {.name = "gone", .step = gone_step};
+
 static void set_up(void) {
     small_begin(POLICY_RING, 3, 1);
     small_play(0);
@@ -104,6 +111,64 @@ static void spawns(void) {
 }
 SCENARIO(table_reuse_elsewhere, .about = "a send that wakes its receiver, runs it to its end and flushes || a send || a spawn",
          .setup = set_up_asleep, .threads = {sends_ends_flushes, sender_two, spawns}, .finish = all_accounted_for)
+
+/* ---- a PID that nobody was told ----------------------------------------------------------------------------------------- */
+
+/* Somebody has guessed the PID of a process that is being born. It is refused, or what it did is seen. */
+SHARED bool was_told;
+SHARED int cancelled;
+static int born_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)out;
+    for (size_t i = 0; i < count; i++)
+        was_told |= events[i].type == WEFT_CANCEL;
+    return 0;
+}
+static const weft_behavior born = {.name = "born", .step = born_step};
+static void set_up_unborn(void) {
+    small_begin(POLICY_RING, 3, 1);
+    small_play(0);
+    first = small_spawn(&tenant_gone);
+    small_run_own(small_worker(0));
+    second = pid_make(pid_instance(first), pid_generation(first) + 2, pid_slot(first));
+    was_told = false;
+    cancelled = WEFT_ENOPROC;
+}
+static void is_born(void) {
+    struct worker *worker = small_play(0);
+    weft_pid pid;
+    chk_assume(weft_spawn_step(&pid, &born, NULL) == 0);
+    chk_assert(pid == second, "as guessed");
+    small_run_own(worker);
+}
+static void guesses_and_sends(void) { send(0, second, 2); }
+static void guesses_and_cancels(void) {
+    small_play(1);
+    cancelled = weft_cancel(second);
+    small_run_own(small_worker(1));
+}
+static void seen_or_refused(void) {
+    chk_assert(was_told == (cancelled == 0), "a cancellation is told, or refused");
+    all_accounted_for();
+}
+SCENARIO(table_guess_send, .about = "a birth || a send to a PID that nobody was told", .setup = set_up_unborn,
+         .threads = {is_born, guesses_and_sends}, .finish = seen_or_refused)
+SCENARIO(table_guess_cancel, .about = "a birth || a cancel of a PID that nobody was told", .setup = set_up_unborn,
+         .threads = {is_born, guesses_and_cancels}, .finish = seen_or_refused)
+
+/* Looks at the word, and leaves it alone when nobody seems to live there. */
+static void guesses_and_only_looks(void) {
+    struct worker *worker = small_play(1);
+    section_enter(&worker->actor.section);
+    struct proc *proc = send_find(small, second);
+    accepted[0] = proc && mpsc_push(&proc->box, &small_message(&letters[0], 2)->node) != MPSC_CLOSED;
+    struct state_next next = {.verdict = STATE_NOTHING};
+    if (accepted[0] && state_of(atom_load_rlx(&proc->state.word)) != STATE_COMPLETE) next = state_wake(&proc->state);
+    section_leave(&worker->actor.section);
+    if (next.verdict == STATE_ENQUEUE) ready_again(small, worker, proc, next, READY_WOKEN);
+    small_run_own(worker);
+}
+SCENARIO(table_twin_guess_looks, .about = "as table_guess_send, but whoever finds COMPLETE does not write it", .setup = set_up_unborn,
+         .threads = {is_born, guesses_and_only_looks}, .finish = seen_or_refused, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 
 /* ---- broken twins: the sender's side done wrongly, the rest real ---------------------------------------------------------- */
 

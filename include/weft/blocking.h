@@ -6,15 +6,27 @@
 #define WEFT_BLOCKING_H
 
 #include <weft/api.h>
+#include <weft/errors.h>
+
+#include <stdint.h>
 
 WEFT_BEGIN
 
-/* Calls fn(arg). */
-WEFT_API void weft_blocking(void (*fn)(void *arg), void *arg);
+/* Calls fn(arg), and answers 0. Nothing can stop fn: a process that is cancelled meanwhile, or was before, is told when fn has returned,
+ * by WEFT_ECANCELED instead of 0. When there are as many threads as there may be (weft_config.max_threads), none is left to go on with the
+ * other processes if the call lasts, so they wait until one is back; or, with at_max_threads "error", fn is not called and the answer is
+ * WEFT_EAGAIN. */
+WEFT_API int weft_blocking(void (*fn)(void *arg), void *arg);
 /* The same for what is known to take long (100 microseconds and more): the worker is given away at once. */
-WEFT_API void weft_blocking_long(void (*fn)(void *arg), void *arg);
+WEFT_API int weft_blocking_long(void (*fn)(void *arg), void *arg);
 
-/* The same around code of one's own: everything between the two blocks. They nest. */
+/* The same for what can be left to itself: fn(arg) is called on another thread, and the process waits like in any other call, until the deadline and
+ * unless it is cancelled. 0: fn has returned, and arg is the caller's as before. Anything else comes at once: WEFT_ETIMEDOUT, WEFT_ECANCELED,
+ * WEFT_EAGAIN as above, WEFT_ENOMEM, WEFT_ENOSTACK...; then abandoned(arg) is called, once, to free what is there: on fn's thread when that
+ * returns, or in here if it has not been begun. A runtime that stops waits for fn. */
+WEFT_API int weft_blocking_until(void (*fn)(void *arg), void *arg, void (*abandoned)(void *arg), uint64_t deadline);
+
+/* The same around code of one's own: everything between the two blocks. They nest. At the limit of threads others wait. */
 WEFT_API void weft_blocking_enter(void);
 WEFT_API void weft_blocking_enter_long(void);
 WEFT_API void weft_blocking_leave(void);

@@ -5,6 +5,8 @@
 
 #include <weft/process.h>
 
+#include <sys/types.h>
+
 WEFT_BEGIN
 
 /* Who gets the result: this incarnation of the process and no other. */
@@ -18,8 +20,55 @@ typedef struct weft_completion {
  * weft_complete. An error: the command is completed with that error, and the handler must not complete it. */
 typedef int (*weft_handler)(void *user, weft_completion completion, const void *data, size_t size);
 
-/* A command that every runtime knows: its data is a number of nanoseconds, as a uint64_t; it is completed when they have passed. */
-#define WEFT_COMMAND_SLEEP UINT32_C(0xffff0001)
+/* Commands that every runtime knows; below are calls that yield them. What is given is copied, and what comes back is the event's: no
+ * memory of the process's is touched meanwhile, and it may end at any time. A command is carried out all the same then, and whatever it
+ * brought is given back; but waiting for a pipe, a terminal or a socket is given up, and so it is when the runtime stops (the completion
+ * says WEFT_ECANCELED). Any number of them may be under way at once; each has a stackful process of its own meanwhile, which blocks as
+ * weft/file.h and weft/blocking.h say. Where that cannot be had the completion says so (WEFT_ENOMEM, WEFT_ENOSTACK, WEFT_ENOBUFS). */
+#define WEFT_COMMAND_SLEEP UINT32_C(0xffff0001) /* a uint64_t: completed when so many nanoseconds have passed */
+#define WEFT_COMMAND_READ UINT32_C(0xffff0002)  /* weft_command_read. Result: what was read; nothing at the end */
+#define WEFT_COMMAND_WRITE UINT32_C(0xffff0003) /* weft_command_write, and behind it the bytes. All are written. Result: a size_t, how many */
+#define WEFT_COMMAND_OPEN UINT32_C(0xffff0004)  /* weft_command_open, and behind it the path. Result: an int, the descriptor */
+#define WEFT_COMMAND_CLOSE UINT32_C(0xffff0005) /* an int, the descriptor */
+#define WEFT_COMMAND_SYNC UINT32_C(0xffff0006)  /* likewise: to the disk */
+#define WEFT_COMMAND_CALL UINT32_C(0xffff0007)  /* weft_command_call, and behind it the data */
+
+typedef struct weft_command_read {
+    int descriptor;
+    size_t size;       /* at most */
+    int64_t offset;    /* below 0: at the descriptor's own position */
+    uint64_t deadline; /* for what can be waited for; WEFT_FOREVER */
+} weft_command_read;
+
+typedef struct weft_command_write {
+    int descriptor;
+    int64_t offset; /* likewise */
+    uint64_t deadline;
+} weft_command_write;
+
+typedef struct weft_command_open {
+    int flags;
+    mode_t mode;
+} weft_command_open;
+
+/* A function that may block: weft/blocking.h. It is given a copy of the data, to read and to change; the result is that copy, and the
+ * completion's error is what the function returns. */
+typedef struct weft_command_call {
+    int (*run)(void *data, size_t size);
+    /* Called instead of the completion's being seen, when the process has ended or there was no way to call the function: for what the
+     * data points to. On any thread, must not block. May be NULL. */
+    void (*drop)(void *data, size_t size);
+    bool is_long; /* it is known to take long */
+} weft_command_call;
+
+/* As weft_out_yield. */
+WEFT_API int weft_out_sleep(weft_out *out, uint64_t tag, uint64_t nanoseconds);
+WEFT_API int weft_out_read(weft_out *out, uint64_t tag, int descriptor, size_t size, int64_t offset, uint64_t deadline);
+WEFT_API int weft_out_write(weft_out *out, uint64_t tag, int descriptor, const void *data, size_t size, int64_t offset, uint64_t deadline);
+WEFT_API int weft_out_open(weft_out *out, uint64_t tag, const char *path, int flags, mode_t mode);
+WEFT_API int weft_out_close(weft_out *out, uint64_t tag, int descriptor);
+WEFT_API int weft_out_sync(weft_out *out, uint64_t tag, int descriptor);
+WEFT_API int weft_out_call(weft_out *out, uint64_t tag, const weft_command_call *call, const void *data, size_t size);
 
 /* 0, or WEFT_EEXIST, WEFT_EINVAL (command 0), WEFT_ENOMEM. Before the first process that yields it. */
 WEFT_API int weft_register_command(weft_runtime *runtime, uint32_t command, weft_handler handler, void *user);

@@ -34,6 +34,7 @@
     X(WEFT_EADDRNOTAVAIL, -EADDRNOTAVAIL, "address not available")                                  \
     X(WEFT_EAFNOSUPPORT,  -EAFNOSUPPORT,  "address family not supported")                           \
     X(WEFT_EBADF,         -EBADF,         "bad descriptor")                                         \
+    X(WEFT_ECHILD,        -ECHILD,        "no such child")                                          \
     X(WEFT_ECONNABORTED,  -ECONNABORTED,  "connection aborted")                                     \
     X(WEFT_ECONNREFUSED,  -ECONNREFUSED,  "connection refused")                                     \
     X(WEFT_ECONNRESET,    -ECONNRESET,    "connection reset by peer")                               \
@@ -42,27 +43,33 @@
     X(WEFT_EFAULT,        -EFAULT,        "bad address")                                            \
     X(WEFT_EFBIG,         -EFBIG,         "file too large")                                         \
     X(WEFT_EHOSTUNREACH,  -EHOSTUNREACH,  "host unreachable")                                       \
+    X(WEFT_EILSEQ,        -EILSEQ,        "not a character")                                        \
     X(WEFT_EINTR,         -EINTR,         "interrupted by a signal")                                \
     X(WEFT_EIO,           -EIO,           "input or output error")                                  \
     X(WEFT_EISCONN,       -EISCONN,       "already connected")                                      \
     X(WEFT_EISDIR,        -EISDIR,        "is a directory")                                         \
     X(WEFT_ELOOP,         -ELOOP,         "too many symbolic links")                                \
     X(WEFT_EMFILE,        -EMFILE,        "too many open descriptors in this program")              \
+    X(WEFT_EMLINK,        -EMLINK,        "too many links")                                         \
     X(WEFT_ENAMETOOLONG,  -ENAMETOOLONG,  "name too long")                                          \
     X(WEFT_ENETDOWN,      -ENETDOWN,      "network down")                                           \
     X(WEFT_ENETUNREACH,   -ENETUNREACH,   "network unreachable")                                    \
     X(WEFT_ENFILE,        -ENFILE,        "too many open descriptors in the system")                \
     X(WEFT_ENODEV,        -ENODEV,        "no such device")                                         \
+    X(WEFT_ENOLCK,        -ENOLCK,        "no locks left")                                          \
     X(WEFT_ENOSPC,        -ENOSPC,        "no space left on device")                                \
     X(WEFT_ENOTCONN,      -ENOTCONN,      "not connected")                                          \
     X(WEFT_ENOTDIR,       -ENOTDIR,       "not a directory")                                        \
     X(WEFT_ENOTEMPTY,     -ENOTEMPTY,     "directory not empty")                                    \
     X(WEFT_ENOTSOCK,      -ENOTSOCK,      "not a socket")                                           \
     X(WEFT_ENOTSUP,       -ENOTSUP,       "operation not supported")                                \
+    X(WEFT_ENOTTY,        -ENOTTY,        "not a terminal")                                         \
+    X(WEFT_ENXIO,         -ENXIO,         "no such device or address")                              \
     X(WEFT_EPIPE,         -EPIPE,         "the other end is closed")                                \
     X(WEFT_EPROTO,        -EPROTO,        "protocol error")                                         \
     X(WEFT_EROFS,         -EROFS,         "read-only file system")                                  \
     X(WEFT_ESPIPE,        -ESPIPE,        "cannot seek")                                            \
+    X(WEFT_ESTALE,        -ESTALE,        "the file has gone from its server")                      \
     X(WEFT_ETXTBSY,       -ETXTBSY,       "program file in use")                                    \
     X(WEFT_EXDEV,         -EXDEV,         "on another file system")                                 \
     /* what only weft knows */                                                                      \
@@ -84,7 +91,8 @@ enum weft_error {
 
 WEFT_BEGIN
 
-/* What a code means, in a few words. Never NULL, never to be freed; an unknown code says so. */
+/* What a code means, in a few words. Never NULL, never to be freed; an unknown code says so. The system has more codes than are listed
+ * here; calls pass them on as they are, negated, and their texts and names ("ENOTUNIQ") are the C library's. */
 WEFT_API const char *weft_strerror(int code);
 /* The code's name, "WEFT_ETIMEDOUT". Likewise. */
 WEFT_API const char *weft_errname(int code);

@@ -67,7 +67,14 @@ typedef struct weft_spawn_options {
     const void *input;     /* given to init */
     size_t input_size;
     weft_context *context; /* NULL: the spawner's own, or none */
+    unsigned flags;        /* WEFT_JOINABLE */
 } weft_spawn_options;
+
+enum {
+    /* The reason of its end is kept for weft_join, which may come later than that; until it is joined, detached, or the process that
+     * spawned it ends. Spawned by a thread of one's own: until the runtime ends. A few hundred bytes. */
+    WEFT_JOINABLE = 2,
+};
 
 /* 0 and *pid, or what init said, or WEFT_ENOENT for an unknown method (a line on standard error names the known ones),
  * WEFT_ENOMEM, WEFT_ENOBUFS at the limit of processes, WEFT_ESTOPPING, WEFT_ENOTINSIDE without a runtime outside of a process. */

@@ -34,6 +34,12 @@ typedef struct weft_config {
     size_t max_processes;   /* 16,777,215 */
     size_t stack_size;      /* [WEFT_STACK_SIZE] bytes of a stackful process; 64 KiB; at most 8 MiB */
     bool check_mutexes;     /* [WEFT_CHECK_MUTEXES=1] abort when a process waits with a mutex: weft/stack.h; always in debug builds */
+    bool preempt;           /* [WEFT_PREEMPT=1] every stackful process is interrupted when it has had its time: weft/preempt.h */
+    unsigned preempt_us;    /* [WEFT_PREEMPT_US] which is so many microseconds: 50 to 10,000, the default */
+    unsigned max_threads;   /* [WEFT_MAX_THREADS] threads of the runtime, those in blocking calls included; 1024. More workers than that: as many */
+    const char *at_max_threads; /* [WEFT_AT_MAX_THREADS] weft_blocking then: "wait" (default) or "error"; weft/blocking.h */
+    unsigned max_extra;     /* [WEFT_MAX_EXTRA] extra workers beside processes that do not give way; 64, and not more */
+    unsigned max_displaced; /* [WEFT_MAX_DISPLACED] so many at most are interrupted at a time, each keeping a thread; 64, and not more */
 } weft_config;
 
 /* NULL: all defaults. 0 and *runtime, or an error: WEFT_EINVAL for a value that makes no sense (a line on standard error says
@@ -64,6 +70,7 @@ typedef struct weft_stats {
     uint64_t steals, stolen, injected, handoffs;
     uint64_t sleeps, wakeups;
     uint64_t late_completions;
+    uint64_t preemptions, displaced; /* times that a process was interrupted; how many are so now */
 } weft_stats;
 WEFT_API void weft_get_stats(weft_runtime *runtime, weft_stats *stats);
 

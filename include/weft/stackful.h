@@ -21,15 +21,18 @@ typedef struct weft_stackful_options {
     size_t stack_size;     /* bytes; 0: the runtime's default */
     weft_context *context; /* NULL: the spawner's own, or none */
     const char *name;      /* for dumps and reports; kept, not copied; NULL: "process" */
-    unsigned flags;        /* WEFT_STACK_NOW */
+    unsigned flags;        /* WEFT_STACK_NOW, WEFT_PREEMPT, WEFT_JOINABLE */
 } weft_stackful_options;
 
 enum {
     WEFT_STACK_NOW = 1, /* spawn fails with WEFT_ENOSTACK at once rather than the process when it first runs */
+    WEFT_PREEMPT = 4,   /* it is interrupted when it has had its time: weft/preempt.h */
 };
 
 /* A new process that calls entry(arg) and ends when it returns. WEFT_NOBODY when there is no memory or the runtime is stopping. */
 WEFT_API weft_pid weft_spawn(weft_entry entry, void *arg);
+/* The same with WEFT_JOINABLE: spawn, do other things, and weft_join it, whether it has ended meanwhile or not. */
+WEFT_API weft_pid weft_spawn_joinable(weft_entry entry, void *arg);
 /* 0 and *pid, or why not: as weft_spawn_step, and WEFT_ENOSTACK. `options` may be NULL. */
 WEFT_API int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options);
 
@@ -43,9 +46,13 @@ WEFT_API int weft_defer(void (*run)(void *arg), void *arg);
 WEFT_API void weft_undefer(bool run);
 
 /* Waits for the end of a process, stackful or not; from a stackful process or from a thread that is not a worker. 0 and *reason (may
- * be NULL): 0 when it ended by itself, what it gave to weft_exit, the error of its step, WEFT_ENOSTACK... Or WEFT_ENOPROC when it had
- * ended before, WEFT_ETIMEDOUT, WEFT_ECANCELED, WEFT_ENOMEM. */
+ * be NULL): 0 when it ended by itself, what it gave to weft_exit, the error of its step, WEFT_ENOSTACK... Or WEFT_ETIMEDOUT,
+ * WEFT_ECANCELED, WEFT_ENOMEM; or WEFT_ENOPROC when it had ended before and its result was not kept (WEFT_JOINABLE), or was taken by
+ * an earlier join. */
 WEFT_API int weft_join(weft_pid pid, int *reason, uint64_t deadline);
+/* Nobody will join it: its result need not be kept. From anywhere. 0, or WEFT_ENOPROC when it is not one whose result is kept, or not
+ * any more. */
+WEFT_API int weft_detach(weft_pid pid);
 
 /* Lets others have a turn. */
 WEFT_API void weft_yield(void);
@@ -67,6 +74,20 @@ WEFT_API void weft_shield_end(void);
  * cancels the others, waits for them a little, and returns what app returned, or gave to weft_exit. 1 when it ended with an error (a
  * line on standard error says which), or could not begin. */
 WEFT_API int weft_main(int argc, char **argv, int (*app)(int argc, char **argv));
+
+/* A deadlock under weft_main: every process waits without a deadline, for others of them, and nothing is pending that could wake one: no timer, no
+ * call in weft_blocking, no command, no descriptor or child that is waited for, no thread of the program's own. Every process is then
+ * named on standard error with the call that it waits in and since when, some 30 ms after the last of them went to sleep. What follows is
+ * chosen by the environment variable WEFT_DEADLOCK (stop, abort, report, ignore) or in the program, and then that counts: */
+enum weft_deadlock {
+    WEFT_DEADLOCK_STOP = 1, /* the default: all are cancelled, so that they clean up, and weft_main returns WEFT_EXIT_DEADLOCK */
+    WEFT_DEADLOCK_ABORT,    /* abort(), for a core dump */
+    WEFT_DEADLOCK_REPORT,   /* nothing more; for programs that are woken by something weft does not know of, a signal handler say */
+    WEFT_DEADLOCK_IGNORE,   /* not even the report */
+};
+enum { WEFT_EXIT_DEADLOCK = 70 };
+/* From a process of a program under weft_main; elsewhere deadlocks are not looked for, and this does nothing. */
+WEFT_API void weft_on_deadlock(enum weft_deadlock action);
 
 WEFT_END
 

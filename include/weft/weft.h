@@ -4,11 +4,15 @@
 
 #include <weft/blocking.h>
 #include <weft/channel.h>
+#include <weft/child.h>
 #include <weft/command.h>
 #include <weft/errno.h>
 #include <weft/errors.h>
+#include <weft/file.h>
 #include <weft/fork.h>
 #include <weft/message.h>
+#include <weft/net.h>
+#include <weft/preempt.h>
 #include <weft/process.h>
 #include <weft/runtime.h>
 #include <weft/stack.h>

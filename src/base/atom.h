@@ -104,10 +104,10 @@ void chk_fence_light(void);
 static inline void atom_fence_light(void) { chk_fence_light(); }
 #else
 /* True until the kernel has granted membarrier, and for good if it refuses: then the light side has to be a full fence
- * too. Set once, before any thread is started, by sys_fence_setup(). */
+ * too. Set by sys/fence.c, which says how it may change while threads run; read relaxed. */
 extern bool atom_fence_light_is_full;
 static inline void atom_fence_light(void) {
-    if (__builtin_expect(atom_fence_light_is_full, 0))
+    if (__builtin_expect(__atomic_load_n(&atom_fence_light_is_full, __ATOMIC_RELAXED), 0))
         atomic_thread_fence(memory_order_seq_cst);
     else
         atomic_signal_fence(memory_order_seq_cst);

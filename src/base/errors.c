@@ -1,6 +1,20 @@
 #include <weft/errors.h>
 
+#include <stdbool.h>
+#include <string.h>
+
 /* 0 is not an error, hence not in the list; everybody prints it nevertheless. */
+
+/* Codes that only the system knows: below this there are none. */
+enum { ERRORS_SYSTEM_LAST = -4095 };
+
+static const char *errors_of_system(int code, bool name) {
+#if defined(__GLIBC__)
+    if (code < 0 && code >= ERRORS_SYSTEM_LAST) return name ? strerrorname_np(-code) : strerrordesc_np(-code);
+#endif
+    (void)code, (void)name;
+    return NULL;
+}
 
 const char *weft_strerror(int code) {
     switch (code) {
@@ -9,8 +23,10 @@ const char *weft_strerror(int code) {
     case name: return text;
         WEFT_ERRORS(ERRORS_TEXT)
 #undef ERRORS_TEXT
-    default: return "unknown error";
+    default: break;
     }
+    const char *text = errors_of_system(code, false);
+    return text ? text : "unknown error";
 }
 
 const char *weft_errname(int code) {
@@ -20,6 +36,8 @@ const char *weft_errname(int code) {
     case name: return #name;
         WEFT_ERRORS(ERRORS_NAME)
 #undef ERRORS_NAME
-    default: return "WEFT_E?";
+    default: break;
     }
+    const char *name = errors_of_system(code, true);
+    return name ? name : "WEFT_E?";
 }

@@ -1,6 +1,9 @@
 /* From a yield to its handler and back. The room for the completion is made when the command is yielded, so that a result can
  * always be delivered; the process's PID is taken then too, so that it can never reach the slot's next tenant. */
+#include "dispatch/job.h"
+#include "dispatch/yield.h"
 #include "sched/alarm.h"
+#include "sched/outside.h"
 
 /* A yielded command: in the list of its step's output, as a message whose data begins with this. */
 struct yielded {
@@ -12,9 +15,11 @@ struct yielded {
 /* Bytes to be there besides for whoever completes it. */
 static size_t command_room(uint32_t command) { return command == WEFT_COMMAND_SLEEP ? sizeof(struct alarm) : 0; }
 
-int weft_out_yield(weft_out *out, uint32_t command, uint64_t tag, const void *data, size_t size) {
+int yield_two(weft_out *out, uint32_t command, uint64_t tag, const void *head, size_t head_size, const void *data, size_t size) {
     struct pool_cache *cache = &out->worker->actor.cache;
-    struct message *yield = message_new(cache, sizeof(struct yielded) + size), *room = message_new(cache, command_room(command));
+    bool fits = size <= UINT32_MAX / 2; /* the size of a message has 32 bits */
+    struct message *yield = fits ? message_new(cache, sizeof(struct yielded) + head_size + size) : NULL;
+    struct message *room = message_new(cache, command_room(command));
     if (!yield || !room) {
         if (yield) message_free(cache, yield);
         if (room) message_free(cache, room);
@@ -25,18 +30,31 @@ int weft_out_yield(weft_out *out, uint32_t command, uint64_t tag, const void *da
     yield->tag = tag;
     yielded->command = command;
     yielded->room = room;
-    if (size > 0) memcpy(yielded->data, data, size);
+    if (head_size > 0) memcpy(yielded->data, head, head_size);
+    if (size > 0) memcpy(yielded->data + head_size, data, size);
     *out->yields_end = yield;
     out->yields_end = (struct message **)&yield->node.next;
     return 0;
 }
 
+int weft_out_yield(weft_out *out, uint32_t command, uint64_t tag, const void *data, size_t size) {
+    return yield_two(out, command, tag, NULL, 0, data, size);
+}
+
 /* ---- the registry: only grows while the runtime lives ---------------------------------------------------------------- */
 
-static const struct command command_built_in = {.number = WEFT_COMMAND_SLEEP, .handler = command_sleep};
+static const struct command command_built_in[] = {
+    {.number = WEFT_COMMAND_SLEEP, .handler = command_sleep},
+#if !WEFT_CHECK /* there are no processes that could block */
+    {.number = WEFT_COMMAND_READ, .handler = command_read},   {.number = WEFT_COMMAND_WRITE, .handler = command_write},
+    {.number = WEFT_COMMAND_OPEN, .handler = command_open},   {.number = WEFT_COMMAND_CLOSE, .handler = command_close},
+    {.number = WEFT_COMMAND_SYNC, .handler = command_sync},   {.number = WEFT_COMMAND_CALL, .handler = command_call},
+#endif
+};
 
 static const struct command *command_find(struct runtime *runtime, uint32_t number) {
-    if (number == WEFT_COMMAND_SLEEP) return &command_built_in;
+    uint32_t own = number - WEFT_COMMAND_SLEEP; /* their numbers follow each other */
+    if (own < sizeof command_built_in / sizeof command_built_in[0]) return &command_built_in[own];
     const struct command *found = atom_load_acq(&runtime->commands); /* acq: pairs with the rel in weft_register_command */
     while (found && found->number != number)
         found = found->next;
@@ -91,6 +109,7 @@ static struct message *completion_message(struct actor *actor, weft_completion c
 static int complete_with(struct actor *actor, struct worker *self, weft_completion completion, int error, const void *data,
                          size_t size) {
     struct message *message = completion_message(actor, completion, error, data, size);
+    outside_end(actor);
     int late = send_message(actor, self, completion.pid, message);
     if (!late) return 0;
     message_free(&actor->cache, message);
@@ -109,6 +128,19 @@ int weft_complete(weft_completion completion, int error, const void *data, size_
     return late;
 }
 
+void command_complete(struct worker *own, weft_completion completion, int error, const struct message_result *result) {
+    struct message *message = completion.reserved;
+    message->class = MESSAGE_SHELL;
+    message->type = MESSAGE_RESULT;
+    message->tag = completion.tag;
+    message->error = error;
+    *message_result(message) = *result;
+    outside_end(&own->actor);
+    if (send_message(&own->actor, own, completion.pid, message) == 0) return;
+    message_free(&own->actor.cache, message);
+    count(&own->actor.counters.late);
+}
+
 __attribute__((noinline, cold)) void command_dispatch(struct worker *worker, struct proc *proc, struct message *yield) {
     struct yielded *yielded = (struct yielded *)yield->data;
     weft_completion completion = {
@@ -118,6 +150,7 @@ __attribute__((noinline, cold)) void command_dispatch(struct worker *worker, str
     };
     const struct command *command = command_find(worker->runtime, yielded->command);
     int error = WEFT_ENOENT;
+    outside_begin(&worker->actor); /* until it is completed */
     if (command) error = command->handler(command->user, completion, yielded->data, yield->size - sizeof *yielded);
     if (error) complete_with(&worker->actor, worker, completion, error, NULL, 0);
     message_free(&worker->actor.cache, yield);

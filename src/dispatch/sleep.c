@@ -1,5 +1,7 @@
 /* The command that is completed by a timer. The timer lies in the room that was made for the completion: command_room. */
+#include "dispatch/built_in.h"
 #include "sched/alarm.h"
+#include "sched/outside.h"
 
 static struct message *sleeping_message(struct alarm *alarm) {
     return (struct message *)((unsigned char *)alarm - offsetof(struct message, data));
@@ -19,6 +21,7 @@ static void sleeping_prefetch(struct runtime *runtime, struct timer *next) {
 static void sleeping_ring(struct actor *actor, struct worker *self, struct alarm *alarm) {
     struct message *message = sleeping_message(alarm);
     weft_pid pid = message->from;
+    outside_end(actor);
     sleeping_prefetch(actor->runtime, alarm->timer.next);
     message->type = WEFT_COMPLETION;
     message->error = 0;

@@ -1,4 +1,5 @@
 /* A call on a bigger stack. */
+#include "fiber/callout.h"
 #include "fiber/second.h"
 
 #include <weft/stack.h>
@@ -64,12 +65,13 @@ struct big_call {
     void (*fn)(void *arg);
     void *arg;
     struct second *second;
+    struct fiber *fiber;
 };
 
 static void big_main(void *arg) {
     struct big_call *call = arg;
     second_gone(NULL);
-    call->fn(call->arg);
+    callout(call->fiber, call->fn, call->arg);
     second_going(NULL, &call->second->before);
 }
 
@@ -81,7 +83,7 @@ int weft_call_big(void (*fn)(void *arg), void *arg, size_t stack_size) {
     struct stack *stack = stack_take(&worker->actor.stacks, class);
     if (!stack) return WEFT_ENOSTACK;
     struct fiber *fiber = fiber_of(worker->current);
-    struct big_call call = {fn, arg, second_push(fiber, stack)};
+    struct big_call call = {fn, arg, second_push(fiber, stack), fiber};
     second_going(&call.second->before, &fiber->annotate);
     bigstack_call(big_main, &call, call.second);
     second_gone(&call.second->before);

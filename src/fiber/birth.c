@@ -1,13 +1,20 @@
 /* Stackful processes are born as any other, without a stack; they get one when they first run. */
 #include "fiber/marks.h"
 #include "fiber/overflow.h"
+#include "fiber/preempt.h"
+#include "sched/preempt.h"
 
 static struct fiber *fiber_on(struct proc *proc, struct stack *stack) {
     struct fiber *fiber = (struct fiber *)(((uintptr_t)stack_top(stack) - sizeof *fiber) & ~(uintptr_t)63);
     fiber->proc = proc;
     fiber->stack = stack;
-    fiber->shields = 0;
+    fiber->shields = fiber->gates = 0;
     fiber->pins = fiber->holds = 0;
+    fiber->calls = 0;
+    atom_store_rlx(&fiber->waits_in, NULL); /* rlx, both: as in fiber.h */
+    atom_store_rlx(&fiber->waits_about, NULL);
+    fiber->nopreempt = 0;
+    fiber->floor = NULL;
     fiber->second = NULL;
     fiber->cleanups = NULL;
     talk_init(&fiber->talk);
@@ -40,6 +47,7 @@ void fiber_free(struct actor *actor, struct fiber *fiber) {
 struct fiber_input {
     struct fiber_start start;
     uint8_t stack_class;
+    bool preempt;
     struct runtime *stack_now; /* where to take a stack from at once; NULL: when it first runs */
 };
 
@@ -61,6 +69,7 @@ static int fiber_init(void *self, weft_context *context, const char *method, con
     memcpy(self, &given->start, sizeof given->start);
     proc->stackful = true;
     proc->stack_class = given->stack_class;
+    if (__builtin_expect(given->preempt, 0)) proc->extras |= PROC_PREEMPT;
     if (!given->stack_now) return 0;
     struct stack *stack = stack_now(given->stack_now, proc->stack_class);
     if (!stack) return WEFT_ENOSTACK;
@@ -93,6 +102,8 @@ static inline int fiber_input(struct fiber_input *input, struct runtime *runtime
         .start = {.entry = entry, .arg = arg, .name = options->name},
         .stack_now = options->flags & WEFT_STACK_NOW ? runtime : NULL,
     };
+    if (__builtin_expect(options->flags & WEFT_PREEMPT, 0))
+        input->preempt = preempt_is_on(runtime) || preempt_begin(runtime, false) == 0; /* if not, it says so, and runs as others do */
     size_t size = options->stack_size ? options->stack_size : runtime->stack_size;
     input->stack_class = (uint8_t)stack_class_of(size);
     return __builtin_expect(input->stack_class == STACK_CLASSES, 0) ? WEFT_EINVAL : 0;
@@ -112,6 +123,7 @@ int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const weft_stack
         .input = &input,
         .input_size = sizeof input,
         .context = options->context,
+        .flags = options->flags,
     };
     return weft_spawn_step(pid, &fiber_behavior, &step);
 }
@@ -129,4 +141,10 @@ int fiber_spawn_watched(struct worker *self, weft_pid *pid, weft_entry entry, vo
 weft_pid weft_spawn(weft_entry entry, void *arg) {
     weft_pid pid;
     return weft_spawn_with(&pid, entry, arg, NULL) == 0 ? pid : WEFT_NOBODY;
+}
+
+weft_pid weft_spawn_joinable(weft_entry entry, void *arg) {
+    static const weft_stackful_options joinable = {.flags = WEFT_JOINABLE};
+    weft_pid pid;
+    return weft_spawn_with(&pid, entry, arg, &joinable) == 0 ? pid : WEFT_NOBODY;
 }

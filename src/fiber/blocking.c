@@ -1,5 +1,5 @@
 /* Blocking calls of stackful processes: fiber/switch.c knows how one goes on that has lost its worker meanwhile. */
-#include "fiber/fiber.h"
+#include "fiber/wait.h"
 #include "sched/call.h"
 
 #include <weft/blocking.h>
@@ -40,14 +40,92 @@ void weft_blocking_leave(void) {
     if (fiber->call_worker && !call_leave(fiber->call_worker, fiber->call_number)) fiber_come_back(thread, fiber);
 }
 
-void weft_blocking(void (*fn)(void *arg), void *arg) {
-    weft_blocking_enter();
-    fn(arg);
-    weft_blocking_leave();
+/* ---- a function ---------------------------------------------------------------------------------------------------- */
+
+/* Whether there is no thread that could take over if the call lasts, and the program wants to hear of that. rlx, both: numbers of a moment. */
+static bool blocking_is_full(struct worker *worker) {
+    if (__builtin_expect(!worker || !worker->runtime->blocking_fails, 1)) return false;
+    struct threads *threads = &worker->runtime->threads;
+    return atom_load_rlx(&threads->living) >= threads->most && atom_load_rlx(&threads->at_rest) == 0;
 }
 
-void weft_blocking_long(void (*fn)(void *arg), void *arg) {
-    weft_blocking_enter_long();
+static int blocking_call(void (*fn)(void *arg), void *arg, bool is_long) {
+    if (blocking_is_full(my_worker)) return WEFT_EAGAIN;
+    blocking_enter(is_long);
     fn(arg);
     weft_blocking_leave();
+    struct worker *worker = worker_here(); /* another, perhaps; none in a thread of the program's own, or in a call around this one */
+    return worker && worker->current && fiber_is_cancelled(worker->current) ? WEFT_ECANCELED : 0;
+}
+
+int weft_blocking(void (*fn)(void *arg), void *arg) { return blocking_call(fn, arg, false); }
+int weft_blocking_long(void (*fn)(void *arg), void *arg) { return blocking_call(fn, arg, true); }
+
+/* ---- one that may be abandoned -------------------------------------------------------------------------------------- */
+
+/* Made by the one who waits; freed by whoever of the two is the last to need it. */
+struct errand {
+    void (*fn)(void *arg), (*abandoned)(void *arg);
+    void *arg;
+    struct lock lock;
+    struct wait *wait; /* NULL: nobody waits any more */
+    bool done;
+};
+
+/* The process that runs it, for the one who waits. Cancelled or not: the function is not to be stopped by that. */
+static void errand_main(void *argument) {
+    struct errand *errand = argument;
+    struct wake wake;
+    weft_blocking_long(errand->fn, errand->arg);
+    lock_take(&errand->lock);
+    bool waits = errand->wait != NULL, told = waits && wait_claim(errand->wait, 1, &wake);
+    errand->done = true;
+    lock_drop(&errand->lock);
+    if (told) wait_wake(&wake);
+    if (waits) return; /* who waits, or is just about to give up and sees that it is done, frees it */
+    errand->abandoned(errand->arg);
+    sys->free(errand, sizeof *errand);
+}
+
+static int errand_wait(struct errand *errand, struct wait *wait, uint64_t deadline) {
+    int why = wait_for(wait, deadline, "weft_blocking_until");
+    lock_take(&errand->lock);
+    bool done = errand->done;
+    errand->wait = NULL;
+    lock_drop(&errand->lock);
+    if (!done) return why;
+    sys->free(errand, sizeof *errand);
+    return 0;
+}
+
+/* 0: it is under way. */
+static int errand_begin(struct worker *worker, struct errand *errand, uint64_t deadline) {
+    if (fiber_is_cancelled(worker->current)) return WEFT_ECANCELED;
+    if (deadline != WEFT_FOREVER && deadline <= sys->now()) return WEFT_ETIMEDOUT;
+    if (blocking_is_full(worker)) return WEFT_EAGAIN;
+    weft_pid pid;
+    return weft_spawn_with(&pid, errand_main, errand, &(weft_stackful_options){.name = "weft_blocking_until", .flags = WEFT_STACK_NOW});
+}
+
+int weft_blocking_until(void (*fn)(void *arg), void *arg, void (*abandoned)(void *arg), uint64_t deadline) {
+    if (!abandoned) WEFT_MISUSE("weft_blocking_until", "nothing to call when it is abandoned", "use weft_blocking, or give a function");
+    if (!worker_here()) { /* a thread of the program's own */
+        fn(arg);
+        return 0;
+    }
+    struct worker *worker = fiber_worker("weft_blocking_until");
+    fiber_may_wait(worker->current, "weft_blocking_until");
+    struct errand *errand = sys->alloc(sizeof *errand);
+    int error = WEFT_ENOMEM;
+    if (errand) {
+        struct wait wait;
+        wait_begin(&wait);
+        *errand = (struct errand){.fn = fn, .abandoned = abandoned, .arg = arg, .wait = &wait};
+        lock_init(&errand->lock);
+        error = errand_begin(worker, errand, deadline);
+        if (!error) return errand_wait(errand, &wait, deadline);
+        sys->free(errand, sizeof *errand);
+    }
+    abandoned(arg);
+    return error;
 }

@@ -127,6 +127,7 @@ static int ask_wait(struct worker *worker, struct ask *ask, struct proc *target,
     struct wait wait;
     bool armed = false;
     int error = 0;
+    fiber_waits(proc, "weft_call", (const void *)(uintptr_t)ask->to);
     for (;;) {
         bool gone = atom_load_acq(&ask->gone); /* acq: pairs with the rel in ask_tell. Before looking for the answer */
         if (!target && ask_answered(worker, proc, ask)) break;

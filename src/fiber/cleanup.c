@@ -1,6 +1,6 @@
 #include "fiber/cleanup.h"
 
-#include "fiber/fiber.h"
+#include "fiber/callout.h"
 
 void cleanup_push(struct proc *proc, struct cleanup *cleanup) {
     struct fiber *fiber = fiber_of(proc);
@@ -39,7 +39,7 @@ static void deferred_free(struct deferred *deferred) { pool_give(&worker_here()-
 static void deferred_run(void *arg) {
     struct deferred deferred = *(struct deferred *)arg;
     deferred_free(arg);
-    deferred.run(deferred.arg);
+    callout(fiber_of(worker_here()->current), deferred.run, deferred.arg);
 }
 
 int weft_defer(void (*run)(void *arg), void *arg) {

@@ -28,13 +28,19 @@ struct fiber {
     struct stack *stack;
     struct annotate annotate;
     int error_number; /* errno, while it does not run */
-    unsigned shields;
+    unsigned shields, gates;   /* gates.h */
+    const void *gate;          /* the last one that it entered */
     uint16_t pins, holds;      /* pin.c, hold.c; 0 when it has ended */
     const void *held, *held_by; /* the last mutex, and who locked it */
+    unsigned nopreempt;        /* weft_nopreempt_begin */
+    void *floor;               /* of the last callout: callout.h */
     struct second *second;     /* the stack that it runs on, if that is not its own: second.h */
     struct cleanup *cleanups; /* newest first; none when it has ended */
     struct region *tasks;     /* the innermost fork/join region; valid with PROC_TASKS */
     struct talk talk;         /* valid with PROC_TALKS */
+    /* The call that it waits in, and which object or process that is about (NULL: none); left as they were when it runs again. */
+    ATOM_PTR(const char) waits_in; /* both: its own thread's, rlx; dumps look at them in passing */
+    ATOM_PTR(const void) waits_about;
     /* In a blocking call: how deep, and which worker it had (sched/call.h). */
     unsigned calls;
     uint32_t call_number;
@@ -69,7 +75,7 @@ int fiber_spawn_watched(struct worker *self, weft_pid *pid, weft_entry entry, vo
 /* Who runs next on this worker, claimed; NULL: the loop has to look. It looks round every so often, so that no source is forgotten
  * while processes change over among themselves. */
 static inline struct proc *fiber_next(struct worker *worker) {
-    if (__builtin_expect(worker->tick + 1 >= GLOBAL_TICK, 0)) return NULL;
+    if (__builtin_expect(worker->tick + 1 >= atom_load_rlx(&worker->due), 0)) return NULL; /* rlx: a request */
     struct proc *next = policy_pop(worker);
     if (next) worker->tick++;
     return next;
@@ -97,8 +103,6 @@ void pin_drop(struct worker *worker, struct proc *proc);
 void hold_check(struct worker *worker, struct fiber *fiber, struct proc *proc) __attribute__((noinline, cold));
 /* bigstack.c: gives back the stacks that the process has besides its own. */
 void second_free_all(struct actor *actor, struct fiber *fiber);
-/* symbol.c: what an address is called. */
-void fiber_symbol(const void *address, char *text, size_t size) __attribute__((noinline, cold));
 
 /* calls.c: ends the calling process, after what it has deferred. */
 void fiber_quit(int reason) __attribute__((noreturn));
@@ -107,6 +111,17 @@ struct worker *fiber_worker(const char *call);
 
 /* fork/tasks.c: aborts, naming `call`, unless the process's tasks may wait. */
 void tasks_may_wait(struct proc *proc, const char *call);
+/* Before a process waits, for dumps and reports: two stores. */
+static inline void fiber_waits(struct proc *proc, const char *call, const void *about) {
+    struct fiber *fiber = fiber_of(proc);
+#if !WEFT_CHECK
+    atom_store_rlx(&fiber->waits_in, call);
+    atom_store_rlx(&fiber->waits_about, about);
+#else
+    (void)fiber, (void)call, (void)about;
+#endif
+}
+
 /* Before a process waits. */
 static inline void fiber_may_wait(struct proc *proc, const char *call) {
 #if !WEFT_CHECK

@@ -1,7 +1,7 @@
 /* Waiting for the end of a process, by a process or by a thread of one's own. */
 #include "fiber/wait.h"
+#include "sched/keep.h"
 #include "sched/reach.h"
-#include "sched/watch.h"
 
 struct join {
     struct watcher watcher;
@@ -20,7 +20,7 @@ static void join_tell(struct actor *actor, struct worker *self, struct watcher *
 static int join_add(weft_pid pid, struct join *join) {
     struct reach reach;
     if (!reach_begin(&reach, pid)) return WEFT_ENOPROC;
-    int error = watch_add(reach.actor, pid, &join->watcher);
+    int error = watch_join(reach.actor, pid, &join->watcher, &join->reason);
     reach_end(&reach);
     return error;
 }
@@ -40,9 +40,18 @@ int weft_join(weft_pid pid, int *reason, uint64_t deadline) {
     if (join.wait.proc && weft_self() == pid)
         WEFT_MISUSE("weft_join", "a process waits for its own end", "join another, or return");
     int error = join_add(pid, &join);
-    if (error) return error;
-    int why = wait_for(&join.wait, deadline, "weft_join");
+    if (error < 0) return error;
+    join.wait.about = (const void *)(uintptr_t)pid;
+    int why = error == WATCH_ENDED ? 0 : wait_for(&join.wait, deadline, "weft_join");
     if (why < 0 && join_take_back(pid, &join)) return why;
     if (reason) *reason = join.reason;
     return 0;
+}
+
+int weft_detach(weft_pid pid) {
+    struct reach reach;
+    if (!reach_begin(&reach, pid)) return WEFT_ENOPROC;
+    int error = keep_forget(reach.actor, pid);
+    reach_end(&reach);
+    return error;
 }

@@ -1,5 +1,5 @@
 /* weft_main: a whole program in a process. */
-#include "fiber/fiber.h"
+#include "fiber/callout.h"
 
 #include <stdio.h>
 
@@ -15,12 +15,37 @@ struct main_call {
 
 static void main_process(void *arg) {
     struct main_call *call = arg;
-    /* Until weft_main waits for it: then its reason cannot be missed. */
-    while (!(atom_load_rlx(&worker_here()->current->state.asked) & STATE_WATCHED)) /* rlx: nothing is read on the strength of it */
-        weft_yield();
-    call->result = call->app(call->argc, call->argv);
+    call->result = (int)callout_here((uintptr_t)call->app, (uintptr_t)call->argc, (uintptr_t)call->argv);
     call->returned = true;
 }
+
+/* ---- deadlock ---------------------------------------------------------------------------------------------------- */
+
+void weft_on_deadlock(enum weft_deadlock action) {
+    struct worker *self = worker_here();
+    /* rlx: a choice; only under weft_main is it looked at. */
+    if (self && atom_load_rlx(&self->runtime->deadlock.action) != DEADLOCK_UNWATCHED)
+        atom_store_rlx(&self->runtime->deadlock.action, action);
+}
+
+static int main_watch_deadlock(struct runtime *runtime) {
+    static const char *const names[] = {
+        [WEFT_DEADLOCK_STOP] = "stop", [WEFT_DEADLOCK_ABORT] = "abort", [WEFT_DEADLOCK_REPORT] = "report", [WEFT_DEADLOCK_IGNORE] = "ignore"};
+    const char *wanted = sys->setting("WEFT_DEADLOCK");
+    unsigned action = WEFT_DEADLOCK_STOP;
+    if (wanted && *wanted)
+        while (strcmp(names[action], wanted) != 0)
+            if (++action > WEFT_DEADLOCK_IGNORE) {
+                fprintf(stderr, "weft: WEFT_DEADLOCK is '%s'; it must be stop, abort, report or ignore\n", wanted);
+                return WEFT_EINVAL;
+            }
+    unsigned own = atom_load_rlx(&runtime->threads.living) + 2 + runtime->preempt.nurse.started; /* as in deadlock_is */
+    if (ANNOTATE_THREAD) runtime->deadlock.strangers = sys->thread_count() - own;
+    atom_store_rel(&runtime->deadlock.action, action); /* rel: pairs with the acq in deadlock_check; `strangers` */
+    return 0;
+}
+
+/* ---- the program -------------------------------------------------------------------------------------------------- */
 
 static int main_failed(const char *what, int error) {
     fprintf(stderr, "weft: %s: %s\n", what, weft_strerror(error));
@@ -33,12 +58,14 @@ int weft_main(int argc, char **argv, int (*app)(int argc, char **argv)) {
     weft_pid pid;
     int error = weft_start(&runtime, NULL), reason = 0;
     if (error) return main_failed("cannot start", error);
-    weft_stackful_options options = {.runtime = runtime, .name = "main", .flags = WEFT_STACK_NOW};
-    error = weft_spawn_with(&pid, main_process, &call, &options);
+    weft_stackful_options options = {.runtime = runtime, .name = "main", .flags = WEFT_STACK_NOW | WEFT_JOINABLE};
+    error = main_watch_deadlock((struct runtime *)runtime);
+    if (!error) error = weft_spawn_with(&pid, main_process, &call, &options);
     if (error) main_failed("cannot begin the first process", error);
     else if ((error = weft_join(pid, &reason, WEFT_FOREVER)) != 0) main_failed("cannot wait for the first process", error);
     else if (reason < 0) call.result = main_failed("the first process ended", reason);
     else if (!call.returned) call.result = reason;
+    if (atom_load_rlx(&((struct runtime *)runtime)->deadlock.found)) call.result = WEFT_EXIT_DEADLOCK; /* rlx: it ended because of that */
     weft_stop_report report;
     if (weft_stop(runtime, weft_now() + MAIN_PATIENCE_SECONDS * UINT64_C(1000000000), &report))
         fprintf(stderr, "weft: %zu processes would not end and were left behind\n", report.left);

@@ -100,7 +100,12 @@ const char *overflow_why_not(struct worker *worker, const struct fault *fault, e
                              size_t size) {
     if (kind == OVERFLOW_BEYOND) return "the step was so large that the stacks of others may be damaged";
     struct proc *proc = worker->current;
-    if (fiber_of(proc)->holds) return "it holds a mutex";
+    struct fiber *fiber = fiber_of(proc);
+    if (fiber->holds) return "it holds a mutex";
+    if (fiber->gates) {
+        snprintf(text, size, "it holds %u of weft's locks, the one it took last is %p", fiber->gates, fiber->gate);
+        return text;
+    }
     if (proc->extras & PROC_TASKS) return "it is in a fork/join region, whose tasks others may be running";
     return overflow_not_own(fault->pc, (uintptr_t)fiber_start_of(proc)->entry, text, size);
 }

@@ -17,8 +17,9 @@ static __attribute__((noinline)) int recv_until(struct worker *worker, struct pr
 }
 
 /* 0: there is a message. */
-static __attribute__((noinline)) int recv_wait(struct worker *worker, struct proc *proc, uint64_t deadline) {
-    fiber_may_wait(proc, "weft_recv");
+static __attribute__((noinline)) int recv_wait(struct worker *worker, struct proc *proc, uint64_t deadline, const char *call) {
+    fiber_may_wait(proc, call);
+    fiber_waits(proc, call, NULL);
     if (deadline != WEFT_FOREVER && !fiber_is_cancelled(proc))
         return deadline <= sys->now() ? WEFT_ETIMEDOUT : recv_until(worker, proc, deadline);
     do {
@@ -79,7 +80,7 @@ static int recv_selected(weft_msg **message, const struct match *match, uint64_t
     talk_begin(worker->runtime, proc, talk);
     struct mpsc_node *node = recv_saved(talk, match);
     while (!node && !(node = recv_fresh(worker, proc, talk, match))) {
-        int error = recv_wait(worker, proc, deadline);
+        int error = recv_wait(worker, proc, deadline, call);
         if (error) return error;
         worker = worker_here();
     }
@@ -100,7 +101,7 @@ static __attribute__((noinline)) int recv_carefully(weft_msg **message, uint64_t
     unsigned instance = worker->runtime->instance;
     struct mpsc_node *node;
     while (!(node = talk_pop(&worker->actor, proc, talk))) {
-        int error = recv_wait(worker, proc, deadline);
+        int error = recv_wait(worker, proc, deadline, "weft_recv");
         if (error) return error;
         worker = worker_here();
     }
@@ -116,10 +117,11 @@ FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct work
     struct proc *proc = worker->current;
     unsigned instance = worker->runtime->instance;
     if (__builtin_expect(deadline != WEFT_FOREVER, 0)) {
-        int error = recv_wait(worker, proc, deadline);
+        int error = recv_wait(worker, proc, deadline, "weft_recv");
         return __builtin_expect(error, 0) ? error : recv_got(message, mpsc_pop(&proc->box), instance);
     }
     fiber_may_wait(proc, "weft_recv");
+    fiber_waits(proc, "weft_recv", NULL);
     struct mpsc_node *node;
     do {
         if (fiber_is_cancelled(proc)) return WEFT_ECANCELED;

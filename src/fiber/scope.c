@@ -53,7 +53,9 @@ static void scope_unlink(struct scope *scope, struct scope_child *child) {
 
 static void scope_cancel_child(struct scope *scope, struct worker *self, struct scope_child *child) {
     struct proc *proc = entry_ptr(child->entry); /* O3 */
-    if (state_cancel(&proc->state)) send_awake(scope->runtime, self, proc);
+    if (!state_cancel(&proc->state)) return;
+    interrupt_cancelled(scope->runtime, proc);
+    send_awake(scope->runtime, self, proc);
 }
 
 /* O4 */
@@ -137,6 +139,8 @@ int weft_scope_spawn_with(weft_scope *opaque, weft_pid *pid, weft_entry entry, v
     if (!pid) pid = &unwanted;
     if (worker->runtime != scope->runtime || (options && options->runtime && (struct runtime *)options->runtime != scope->runtime))
         WEFT_MISUSE("weft_scope_spawn", "a scope's children live in its owner's runtime", "begin a scope there");
+    if (options && options->flags & WEFT_JOINABLE)
+        WEFT_MISUSE("weft_scope_spawn", "a scope's child cannot be spawned WEFT_JOINABLE", "leave it out: the scope waits for it");
     if (!scope_admit(scope)) return WEFT_ECANCELED;
     struct scope_child *child = pool_take(&worker->actor.cache, 0);
     int error = WEFT_ENOMEM;
@@ -185,6 +189,8 @@ static bool scope_wait_once(struct scope *scope, int *error) {
     struct worker *worker = fiber_worker("weft_scope_end");
     struct wait wait;
     wait_begin(&wait);
+    wait.about = scope;
+    fiber_waits(worker->current, "weft_scope_end", scope); /* it may leave for a child before wait_for */
     lock_take(&scope->lock);
     bool some = scope->living > 0;
     struct proc *child = some ? scope_claim(scope, worker) : NULL;

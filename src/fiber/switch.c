@@ -1,5 +1,7 @@
 /* From stack to stack. */
+#include "fiber/callout.h"
 #include "fiber/marks.h"
+#include "fiber/preempt.h"
 #include "sched/thread.h"
 
 /* ---- the far side ------------------------------------------------------------------------------------------------- */
@@ -67,16 +69,29 @@ void fiber_come_back(struct thread *thread, struct fiber *fiber) {
 
 /* ---- the loop's side ---------------------------------------------------------------------------------------------- */
 
+/* Back on the loop, but not with the worker that it went out with. NULL: with none. Else the process that ran here was stopped, and brought
+ * another one when it went on: the thread drives that from now on. */
+static __attribute__((noinline, cold)) int fiber_elsewhere(struct worker *worker) {
+    if (!worker) return STEP_GONE;
+    fiber_arrived(worker);
+    worker->current = NULL;
+    my_thread->moved = worker;
+    return STEP_GONE;
+}
+
 int fiber_step(void *self, const weft_event *events, size_t count_events, weft_out *out) {
     (void)self, (void)events, (void)count_events;
     struct worker *worker = out->worker;
     struct fiber *fiber = fiber_of(worker->current);
-    if (!fiber && !(fiber = fiber_new(worker, worker->current))) return WEFT_ENOSTACK;
+    if (!fiber) {
+        if (__builtin_expect(worker->current->stack_class & PROC_DISPLACED, 0)) return preempt_resume(worker, worker->current);
+        if (!(fiber = fiber_new(worker, worker->current))) return WEFT_ENOSTACK;
+    }
     struct loop *loop = worker->loop;
     annotate_before_switch(&loop->annotate, &fiber->annotate, false);
     worker = ctx_switch(&loop->ctx, &fiber->ctx, worker);
     annotate_after_switch(&loop->annotate);
-    if (__builtin_expect(!worker, 0)) return STEP_GONE;
+    if (__builtin_expect(worker != out->worker, 0)) return fiber_elsewhere(worker);
     fiber_arrived(worker);
     return 0;
 }
@@ -127,14 +142,15 @@ void fiber_main(void *gift) {
     for (;;) {
         struct fiber_start *start = fiber_start_of(fiber->proc);
         *worker->loop->error_number = 0;
-        start->entry(start->arg);
+        callout(fiber, start->entry, start->arg);
         if (__builtin_expect(fiber->proc->extras & PROC_FAREWELL, 0)) cleanup_run(fiber->proc, true);
         worker = worker_here();
         fiber_end(worker, fiber, 0);
         struct proc *next = fiber_next(worker);
         if (!fiber_suits(fiber, next)) fiber_go(worker, fiber, next);
         fiber->proc = next;
-        fiber->shields = 0;
+        fiber->shields = fiber->gates = 0;
+        fiber->nopreempt = 0;
         fiber_start_of(next)->fiber = fiber;
         worker->current = next;
         count(&worker->actor.counters.steps);

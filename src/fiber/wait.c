@@ -15,6 +15,7 @@ void wait_begin(struct wait *wait) {
     atom_store_rlx(&wait->claimed, WAIT_PENDING); /* rlx: nobody else knows it yet */
     wait->runtime = self ? self->runtime : NULL;
     wait->proc = self ? self->current : NULL;
+    wait->about = NULL;
     if (!wait->proc) parker_init(&wait->parker);
     alarm_init(&wait->alarm, wait_alarm);
 }
@@ -80,6 +81,7 @@ int wait_for(struct wait *wait, uint64_t deadline, const char *call) {
     struct proc *proc = wait->proc;
     uint32_t claimed = wait_over(wait);
     bool armed = false;
+    fiber_waits(proc, call, wait->about);
     if (claimed == WAIT_PENDING && deadline != WEFT_FOREVER) {
         if (deadline <= sys->now())
             claimed = wait_give_up(wait, WAIT_LATE);

@@ -36,6 +36,7 @@ struct wait {
     atom_u32 claimed;
     struct runtime *runtime;
     struct proc *proc;    /* NULL: a thread that is not a worker */
+    const void *about;    /* what it waits for, to be shown in dumps; NULL: nothing to be shown. For whoever calls wait_for to say */
     struct parker parker; /* such a thread's */
     struct alarm alarm;
 };

@@ -1,4 +1,5 @@
 /* Workers that have nothing to do run others' tasks, in a process for the purpose. */
+#include "fiber/callout.h"
 #include "fiber/wait.h"
 #include "fork/regions.h"
 
@@ -56,7 +57,7 @@ static void thief_main(void *unused) {
         region_begin(region);
         tasks_enter(proc, region, region_of(task)->root,
                     region_of(task)->name); /* its owner does not end before this */
-        run(task, region_task(region, REGION_FIRST));
+        callout_here((uintptr_t)run, (uintptr_t)task, (uintptr_t)region_task(region, REGION_FIRST));
         tasks_leave(proc, region);
         thief_complete(task);
         worker = worker_here();

@@ -30,6 +30,7 @@ __attribute__((noinline, cold)) void message_free_other(struct pool_cache *cache
 
 __attribute__((noinline)) struct message_payload message_payload_other(struct message *message) {
     switch (message->type) {
+    case MESSAGE_RESULT:
     case MESSAGE_MOVED: return (struct message_payload){message_moved(message)->buffer, message_moved(message)->size};
     case WEFT_REQUEST:
     case MESSAGE_REPLY:

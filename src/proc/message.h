@@ -30,6 +30,7 @@ _Static_assert(sizeof(struct message) == 32, "small messages fit the smallest bl
 enum message_type {
     MESSAGE_REPLY = 0x10, /* as a WEFT_REQUEST: begins with a struct message_head */
     MESSAGE_MOVED = 0x11, /* data is a struct message_moved */
+    MESSAGE_RESULT = 0x12, /* a completion; data is a struct message_result */
 };
 enum message_class {
     MESSAGE_LARGE = POOL_CLASSES, /* from sys->alloc */
@@ -47,11 +48,17 @@ struct message_moved {
     size_t size;
     void (*release)(void *buffer); /* NULL: not to be released */
 };
-_Static_assert(sizeof(struct message) + sizeof(struct message_moved) <= POOL_LEAST, "a shell is the smallest block");
+/* A result that is not copied. */
+struct message_result {
+    struct message_moved moved;  /* first; released so if the process ends without having seen it */
+    void (*seen)(void *buffer); /* released so otherwise */
+};
+_Static_assert(sizeof(struct message) + sizeof(struct message_result) <= POOL_LEAST, "a shell is the smallest block");
 
 static inline struct message *message_of(struct mpsc_node *node) { return (struct message *)node; }
 static inline struct message_head *message_head(struct message *message) { return (struct message_head *)message->data; }
 static inline struct message_moved *message_moved(struct message *message) { return (struct message_moved *)message->data; }
+static inline struct message_result *message_result(struct message *message) { return (struct message_result *)message->data; }
 
 struct message *message_new_large(size_t size);
 /* Of those that are not of the pool as they are. */

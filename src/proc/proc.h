@@ -21,7 +21,11 @@ enum {
     PROC_PINNED = 8,   /* to its worker: fiber/pin.c */
     PROC_MEASURED = 16, /* how deep it uses its stack is asked at its end: fiber/marks.h */
     PROC_HOLDS = 32,   /* a mutex of the C library: fiber/hold.c */
+    PROC_PREEMPT = 64, /* it may be interrupted anywhere: fiber/preempt.h */
 };
+/* Beside the class of its stack: it was interrupted and keeps its thread (fiber/preempt.c). It has no `fiber` meanwhile, so whoever would run it
+ * takes the way of a newborn one, and its stack fits none. */
+enum { PROC_DISPLACED = 0x80 };
 
 struct proc {
     /* Anyone. */
@@ -47,6 +51,7 @@ struct proc {
     bool stackful;        /* fiber/ */
     uint8_t stack_class;
     uint8_t extras; /* PROC_TALKS, PROC_FAREWELL; none when it is born */
+    unsigned since : 24; /* when it began to wait: the runtime's `coarse`, for dumps */
 
     _Alignas(8) unsigned char inline_state[PROC_INLINE_STATE];
 };

@@ -19,7 +19,7 @@
  *   COMPLETE   has ended                       the slot's keeper, which may reuse or free them
  *
  *   operation                                            who may call
- *   state_init, state_revive                             the slot's keeper
+ *   state_init, state_forget, state_revive               the slot's keeper
  *   state_pin, state_unpin                               the process itself, while it runs
  *   state_requeue (state_yield), _park, _complete        the thread that runs the process, once its registers are saved
  *                                                        and its stack is no longer in use ("commit after the switch")
@@ -34,8 +34,9 @@
  *     whose ticket is not the word's is stale. One step to READY, one entry, at most one claim of it.
  * S3  No wake-up is lost: after a wake, either the process is READY or RUNNING and will run again after that wake,
  *     seeing all that the waker did before it, or it was COMPLETE. Therefore a wake always *writes* the word, even
- *     where it changes nothing (READY, or NOTIFIED already): a waker that only read READY would not be ordered before
- *     the claim that follows, and the process could look into its mailbox too early and then park beside the message.
+ *     where it changes nothing (READY, NOTIFIED already, COMPLETE): a waker that only read READY would not be ordered before
+ *     the claim that follows, and the process could look into its mailbox too early and then park beside the message. COMPLETE
+ *     may be that of a process which is being born; its PID has been guessed then (scenario table_guess_send).
  *     For the same reason no transition of a living process is a plain store, which would cut the chain of
  *     read-modify-writes through which the claim sees the wakers; state_yield_tso says where it may be.
  * S4  NOTIFIED exists only beside RUNNING.
@@ -62,10 +63,10 @@ enum state_name { STATE_READY = 1, STATE_RUNNING, STATE_BLOCKED, STATE_IDLE, STA
 
 struct state {
     atom_u64 word;
-    atom_u32 asked; /* STATE_CANCEL, STATE_PREEMPT, STATE_WATCHED */
+    atom_u32 asked; /* STATE_CANCEL ... */
 };
 
-enum { STATE_CANCEL = 1, STATE_PREEMPT = 2, STATE_WATCHED = 4 };
+enum { STATE_CANCEL = 1, STATE_PREEMPT = 2, STATE_WATCHED = 4, STATE_OWNS = 8, STATE_INTERRUPTIBLE = 16 };
 
 /* What the caller has to do now. */
 enum state_verdict {
@@ -141,21 +142,36 @@ static inline void state_init_complete(struct state *state) {
     atom_store_rlx(&state->word, STATE_FIRST_TICKET << STATE_TICKET_SHIFT | STATE_COMPLETE);
 }
 
+/* Nothing has been asked of the next tenant. Before its PID can mean anybody: what is asked by one who has guessed it stays. */
+static inline void state_forget(struct state *state) { atom_store_rlx(&state->asked, 0); } /* rlx: published with the PID */
+
 /* The block of a process that has ended serves the next one. Stale entries and late wakers of the former tenant may
- * still look at it: the ticket goes on where it was. */
-static inline uint16_t state_revive_asked(struct state *state, uint32_t asked) {
+ * still look at it: the ticket goes on where it was. For every machine: */
+static inline uint16_t state_revive_any(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: nobody but the keeper moves it on from COMPLETE */
     state_expect(state, "state_revive", word, STATE_COMPLETE);
     word = state_made_ready(word);
-    atom_store_rlx(&state->asked, asked); /* rlx: published with the word */
     /* rel: pairs with the acq of a claim; a stale entry whose ticket has come round may claim before the new entry is
-     * pushed, and must find the block ready made. A plain store because no waker writes a COMPLETE word (S3's chain
-     * starts afresh). */
-    atom_store_rel(&state->word, word);
+     * pushed, and must find the block ready made. A swap and not a store: somebody who has guessed the PID may have woken the
+     * process before it was born (S3). */
+    atom_swap_rel(&state->word, word);
     return state_ticket(word);
 }
-
-static inline uint16_t state_revive(struct state *state) { return state_revive_asked(state, 0); }
+/* The same by a plain store, where state_requeue_tso may be. */
+static inline uint16_t state_revive_tso(struct state *state) {
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: as above */
+    state_expect(state, "state_revive", word, STATE_COMPLETE);
+    word = state_made_ready(word);
+    atom_store_rel(&state->word, word); /* rel: as above */
+    return state_ticket(word);
+}
+static inline uint16_t state_revive(struct state *state) {
+#if defined(__x86_64__) && !WEFT_CHECK
+    return state_revive_tso(state);
+#else
+    return state_revive_any(state);
+#endif
+}
 
 /* ---- The thread that runs the process ------------------------------------------------------------------------ */
 
@@ -208,13 +224,13 @@ static inline struct state_next state_park(struct state *state, enum state_name 
     return state_enqueue(word);
 }
 
-/* RUNNING -> COMPLETE. True: somebody watches, and is to be told. */
-static inline bool state_complete(struct state *state) {
+/* RUNNING -> COMPLETE. What remains to be done: STATE_WATCHED, somebody is to be told; STATE_OWNS, it has something to give up. */
+static inline uint32_t state_complete(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_yield */
     state_expect(state, "state_complete", word, STATE_RUNNING);
     /* acq: pairs with the rel of state_wake (S5). sc, with the load after it: of this and state_watch one sees the other. */
     atom_swap_sc(&state->word, state_with(word, STATE_COMPLETE));
-    return (atom_load_sc(&state->asked) & STATE_WATCHED) != 0;
+    return atom_load_sc(&state->asked) & (STATE_WATCHED | STATE_OWNS);
 }
 
 /* ---- A worker with a queue entry, or one that wants this very process ---------------------------------------- */
@@ -247,15 +263,15 @@ static inline bool state_claim_any(struct state *state) {
 /* The process has something new to look at. IDLE, BLOCKED -> READY: STATE_ENQUEUE. RUNNING gets NOTIFIED, READY stays:
  * STATE_NOTHING. COMPLETE: STATE_DEAD. */
 static inline struct state_next state_wake(struct state *state) {
-    uint64_t word = atom_load_rlx(&state->word); /* rlx: the compare-and-swap decides; COMPLETE is final */
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: the compare-and-swap decides */
     for (;;) {
         enum state_name name = state_of(word);
-        if (name == STATE_COMPLETE) return (struct state_next){.verdict = STATE_DEAD};
         bool asleep = name == STATE_IDLE || name == STATE_BLOCKED;
         uint64_t next = asleep ? state_made_ready(word) : name == STATE_RUNNING ? word | STATE_NOTIFIED : word;
         /* rel: pairs with the acq of the claim that follows (S3) and of state_complete (S5). */
         if (!atom_cas_rel_rlx(&state->word, &word, next)) continue;
-        return asleep ? state_enqueue(next) : (struct state_next){.verdict = STATE_NOTHING};
+        if (asleep) return state_enqueue(next);
+        return (struct state_next){.verdict = name == STATE_COMPLETE ? STATE_DEAD : STATE_NOTHING};
     }
 }
 
@@ -266,8 +282,7 @@ static inline struct state_next state_wake_to_run(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_wake */
     for (;;) {
         enum state_name name = state_of(word);
-        if (name == STATE_COMPLETE) return (struct state_next){.verdict = STATE_DEAD};
-        if (__builtin_expect(word & STATE_HOME, 0)) return state_wake(state);
+        if (__builtin_expect(name == STATE_COMPLETE || word & STATE_HOME, 0)) return state_wake(state);
         if (name == STATE_RUNNING) {
             /* rel: as in state_wake. */
             if (atom_cas_rel_rlx(&state->word, &word, word | STATE_NOTIFIED))
@@ -309,6 +324,28 @@ static inline bool state_is_cancelled(struct state *state) {
 static inline bool state_watch(struct state *state) {
     atom_or_sc(&state->asked, STATE_WATCHED); /* sc, with the load: pairs with state_complete */
     return state_of(atom_load_sc(&state->word)) != STATE_COMPLETE;
+}
+
+/* Likewise, for one that is not born yet: by its spawner, before anybody else could be told of it. rlx: published with the word. */
+static inline void state_watch_newborn(struct state *state) { atom_or_rlx(&state->asked, STATE_WATCHED); }
+
+/* By the process itself: when it ends, something is to be given up (sched/keep.h). rlx: its own. */
+static inline void state_owns(struct state *state) { atom_or_rlx(&state->asked, STATE_OWNS); }
+
+/* The process is about to wait where a cancellation has to be brought to it (sched/interrupt.h), or no longer. False: it has been
+ * cancelled already. */
+static inline bool state_interruptible(struct state *state) {
+    /* acq: pairs with state_cancel, as in state_is_cancelled. */
+    return !(atom_or_acq(&state->asked, STATE_INTERRUPTIBLE) & STATE_CANCEL);
+}
+static inline void state_uninterruptible(struct state *state) {
+    atom_and_rlx(&state->asked, ~(uint32_t)STATE_INTERRUPTIBLE); /* rlx: saves others the trouble of looking, no more */
+}
+/* By whoever has just cancelled it. */
+static inline bool state_is_interruptible(struct state *state) {
+    /* rlx: where to bring it is asked under a lock. Should the process take that lock later, it comes to state_interruptible later
+     * too, and sees the cancellation there. */
+    return (atom_load_rlx(&state->asked) & STATE_INTERRUPTIBLE) != 0;
 }
 
 /* Asks the process to yield soon. rlx, all three: a hint that carries no data; late is as good as never. */

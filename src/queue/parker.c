@@ -8,6 +8,7 @@
 #define PARKER_EMPTY UINT32_C(0)
 #define PARKER_TOKEN UINT32_C(1)
 #define PARKER_ASLEEP UINT32_MAX
+#define PARKER_AWAY (UINT32_MAX - 1)
 
 void parker_init(struct parker *parker) { atom_store_rlx(&parker->word, PARKER_EMPTY); } /* not shared yet */
 
@@ -25,7 +26,19 @@ int parker_park(struct parker *parker, uint64_t deadline) {
     }
 }
 
-void parker_unpark(struct parker *parker) {
-    /* rel: pairs with the three acq in parker_park (P2). */
-    if (atom_swap_rel(&parker->word, PARKER_TOKEN) == PARKER_ASLEEP) sys->futex_wake(&parker->word, 1);
+bool parker_away(struct parker *parker) {
+    uint32_t found = PARKER_EMPTY;
+    if (atom_cas_rlx_rlx(&parker->word, &found, PARKER_AWAY)) return true; /* rlx: an announcement; nothing goes with it */
+    return !parker_back(parker);
+}
+
+bool parker_back(struct parker *parker) {
+    return atom_swap_acq(&parker->word, PARKER_EMPTY) == PARKER_TOKEN; /* acq: as in parker_park (P2) */
+}
+
+bool parker_unpark(struct parker *parker) {
+    /* rel: pairs with the acq in parker_park and parker_back (P2). */
+    uint32_t before = atom_swap_rel(&parker->word, PARKER_TOKEN);
+    if (before == PARKER_ASLEEP) sys->futex_wake(&parker->word, 1);
+    return before == PARKER_AWAY;
 }

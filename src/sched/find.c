@@ -1,5 +1,8 @@
 /* Where a worker looks for work, one small function a source, and how it goes to sleep when there is none. */
 #include "sched/alarm.h"
+#include "sched/poll.h"
+#include "sched/preempt.h"
+#include "sched/poll.h"
 
 /* ---- the global queue --------------------------------------------------------------------------------------------- */
 
@@ -114,12 +117,31 @@ static inline bool find_has_guests(struct worker *worker) {
 /* Is there anything anywhere that this worker could run? Looked at after the fence of idle_enter. */
 static bool find_anything(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
-    if (inject_size(&runtime->inject) > 0 || !mpsc_is_empty(&worker->inbox)) return true;
+    if (inject_size(&runtime->inject) > 0 || !mpsc_is_empty(&worker->inbox) || preempt_waiting(runtime)) return true;
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++)
         if (!policy_is_empty(atom_load_rlx(&runtime->workers[i]))) return true;
     if (atom_load_rlx(&runtime->forks) != 0 && fork_anything(worker)) return true; /* rlx: behind the fence */
     return atom_load_rlx(&worker->leave); /* rlx: behind the fence; pairs with the one in worker_dismiss */
+}
+
+/* Up by itself: a timer is due, or a descriptor is ready. */
+static void find_get_up(struct worker *worker) {
+    worker->searching = !idle_leave(&worker->runtime->idle, worker->index, false);
+    if (worker->searching) parker_park(&worker->parker, SYS_FOREVER); /* somebody has chosen this worker, and is about to say so */
+    monitor_wake(worker->runtime);
+}
+
+/* In the poll, which it holds. */
+static __attribute__((noinline)) void find_sleep_in_poll(struct worker *worker, uint64_t deadline) {
+    struct poll_catch catch;
+    if (poll_sleep(worker, deadline, &catch) == 0) {
+        worker->searching = true;
+        monitor_wake(worker->runtime);
+    } else {
+        find_get_up(worker);
+    }
+    poll_deliver(worker->runtime, &catch);
 }
 
 /* False: it did not, because there is something somewhere. */
@@ -131,13 +153,14 @@ static __attribute__((noinline)) bool find_sleep(struct worker *worker) {
     }
     count(&worker->actor.counters.sleeps);
     atom_store_rlx(&worker->finished, atom_load_rlx(&worker->actor.counters.steps)); /* rlx: for the monitor, in passing */
-    if (parker_park(&worker->parker, alarms_bedtime(worker)) == -ETIMEDOUT) {
-        worker->searching = false;
-        if (idle_leave(idle, worker->index, false)) { /* up by itself: a timer is due */
-            monitor_wake(worker->runtime);
-            return true;
-        }
-        parker_park(&worker->parker, SYS_FOREVER);               /* somebody has chosen this worker, and is about to say so */
+    uint64_t deadline = alarms_bedtime(worker);
+    if (poll_is_used(worker->runtime) && poll_take(worker->runtime)) { /* recheck */
+        find_sleep_in_poll(worker, deadline);
+        return true;
+    }
+    if (parker_park(&worker->parker, deadline) == -ETIMEDOUT) {
+        find_get_up(worker);
+        return true;
     }
     worker->searching = true;
     monitor_wake(worker->runtime);
@@ -146,23 +169,41 @@ static __attribute__((noinline)) bool find_sleep(struct worker *worker) {
 
 /* ---- all sources in order ----------------------------------------------------------------------------------------- */
 
+/* Where processes are interrupted workers do not search often enough, so they also look after those that are held up by a process which cannot
+ * be interrupted. */
+static __attribute__((noinline)) struct proc *find_held_up(struct worker *worker) {
+    struct runtime *runtime = worker->runtime;
+    struct proc *proc = NULL;
+    bool busy = false;
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    for (unsigned i = 0; i < made && !proc; i++) {
+        struct worker *other = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
+        if (other != worker && worker_shall_give_way(other)) proc = policy_steal(worker, other, true, &busy);
+    }
+    return proc;
+}
+
 /* Nothing in the worker's own queue. */
 static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *worker) {
     struct proc *proc = NULL;
     worker->looks = 0;
     if (alarms_run(worker, worker)) proc = policy_pop(worker);
     if (!proc && find_has_guests(worker)) proc = find_guest(worker);
+    if (!proc && preempt_is_on(worker->runtime)) proc = find_held_up(worker);
     if (!proc) proc = find_global_batch(worker);
+    if (!proc && poll_is_used(worker->runtime) && poll_now(worker->runtime, worker) && !(proc = policy_pop(worker)))
+        proc = find_global_batch(worker);
     if (proc) return proc;
     if (!worker->searching) worker->searching = idle_search(&worker->runtime->idle);
-    return worker->searching ? find_steal(worker) : NULL;
+    if (worker->searching) proc = find_steal(worker);
+    return proc ? proc : preempt_take(worker); /* last: they have had their time */
 }
 
 __attribute__((noinline)) void find_success(struct worker *worker) {
     worker->searching = false;
     int next = idle_found(&worker->runtime->idle);
     if (next == IDLE_NOBODY) return;
-    parker_unpark(&atom_load_rlx(&worker->runtime->workers[next])->parker); /* rlx: it sleeps, so it is known */
+    poll_unpark(atom_load_rlx(&worker->runtime->workers[next])); /* rlx: it sleeps, so it is known */
 }
 
 /* After how many processes a worker that always has its own comes to the global queue again; `looks` is how often it has come there
@@ -186,12 +227,14 @@ static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *w
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     bool busy = false;
     alarms_run(worker, worker);
+    if (poll_is_used(runtime)) poll_now(runtime, worker);
     for (unsigned i = atom_load_rlx(&runtime->wanted); i < made; i++) { /* rlx: any recent value will do */
         struct worker *gone = atom_load_rlx(&runtime->workers[i]);         /* rlx: published by `made` */
         struct proc *proc = gone != worker ? policy_steal(worker, gone, true, &busy) : NULL;
         if (proc) return proc;
     }
-    return find_global_one(worker);
+    struct proc *stopped = worker->looks % 2 ? preempt_take(worker) : NULL;
+    return stopped ? stopped : find_global_one(worker);
 }
 
 /* When the tick is up. A worker with guests gives every second turn to one of them, and looks round as often as any other. Nobody
@@ -212,8 +255,9 @@ struct proc *find_work(struct worker *worker) {
     struct spin spin = spin_begin();
     for (;;) {
         struct proc *proc = NULL;
-        if (__builtin_expect(++worker->tick == GLOBAL_TICK, 0)) {
+        if (__builtin_expect(++worker->tick >= atom_load_rlx(&worker->due), 0)) { /* rlx: a request */
             worker->tick = 0;
+            atom_store_rlx(&worker->due, GLOBAL_TICK);
             if (atom_load_rlx(&worker->leave)) return NULL; /* rlx: a request, nothing is read on the strength of it */
             proc = find_round(worker);
         }

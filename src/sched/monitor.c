@@ -5,6 +5,9 @@
  * the runtime has been idle for a second: then the first worker to wake up wakes it too. */
 #include "sched/alarm.h"
 #include "sched/call.h"
+#include "sched/poll.h"
+#include "sched/preempt.h"
+#include "sched/report.h"
 
 enum {
     MONITOR_SHORTEST = 20000,    /* ns */
@@ -14,7 +17,13 @@ enum {
     MONITOR_HOG = 10000000,      /* a step that lasts so long is a hog's */
     MONITOR_TRIM = 1000000000,   /* how often stacks that nobody needs are given back */
     MONITOR_LINGER = 800000000,  /* of idleness, before it sleeps */
+    MONITOR_PACE = 1000000,      /* how often it looks whether a worker is so slow that it should look round sooner */
+    MONITOR_COMPLAINT = 500000000, /* how long there are too many hogs, before they are named */
+    MONITOR_CALM = 100000000,    /* how long without extra workers, before fences are light again */
+    MONITOR_DEADLOCK = 30000000, /* of idleness, before it asks whether that is a deadlock */
 };
+
+enum { MONITOR_SILENCE_SECONDS = 10 }; /* between two complaints */
 
 /* ---- one worker --------------------------------------------------------------------------------------------------- */
 
@@ -28,7 +37,8 @@ static bool monitor_call(struct worker *worker, uint64_t now) {
         return false;
     }
     bool idle = idle_sleepers(&runtime->idle) > 0 || idle_searchers(&runtime->idle) > 0;
-    bool needed = !policy_is_empty(worker) || inject_size(&runtime->inject) > 0 || timers_next(&worker->timers) <= now;
+    bool needed = !policy_is_empty(worker) || inject_size(&runtime->inject) > 0 || timers_next(&worker->timers) <= now ||
+                  preempt_waiting(runtime);
     if (!needed && (idle || now - worker->seen.call_since < MONITOR_HOG)) return false;
     return call_hand_over(worker, number);
 }
@@ -43,7 +53,10 @@ static bool monitor_hog(struct worker *worker, uint64_t now) {
         worker->seen.step_since = now;
         return false;
     }
+    enum preempt_view view = preempt_look(worker, now);
+    if (view == PREEMPT_STUCK) return true;
     if (now - worker->seen.step_since < MONITOR_HOG) return false;
+    if (view == PREEMPT_ASKED) return false;
     atom_store_rlx(&worker->give_way, steps); /* rlx: a request; the step that is meant sees it or not */
     return true;
 }
@@ -59,7 +72,50 @@ static bool monitor_stuck(struct worker *worker, uint64_t now) {
     return true;
 }
 
+/* A worker comes to its timers and to the global queue with every 61st process. That is soon, unless each takes milliseconds and then gives
+ * way, so that none is a hog. One that is so slow is told to look round with the next process. */
+static void monitor_pace(struct worker *worker, uint64_t now) {
+    if (now - worker->seen.paced < MONITOR_PACE) return;
+    uint64_t steps = atom_load_rlx(&worker->actor.counters.steps); /* rlx, both: a number; a request */
+    if (steps - worker->seen.paced_steps < GLOBAL_TICK) atom_store_rlx(&worker->due, 0);
+    worker->seen.paced = now;
+    worker->seen.paced_steps = steps;
+}
+
 /* ---- all of them -------------------------------------------------------------------------------------------------- */
+
+static bool monitor_somebody_waits(struct runtime *runtime, uint64_t now) {
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    bool some = inject_size(&runtime->inject) > 0;
+    for (unsigned i = 0; i < made && !some; i++) {
+        struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
+        some = !policy_is_empty(worker) || timers_next(&worker->timers) <= now;
+    }
+    return some;
+}
+
+/* All workers have hogs, the extra ones too, and somebody waits: said when it lasts, and not again for a while. */
+static void monitor_complain(struct runtime *runtime, unsigned hogs, uint64_t now) {
+    struct monitor *monitor = &runtime->monitor;
+    unsigned workers = atom_load_rlx(&runtime->wanted) + atom_load_rlx(&runtime->extra); /* rlx, both: numbers */
+    if (hogs < workers || !monitor_somebody_waits(runtime, now)) monitor->crowded_since = 0;
+    else if (monitor->crowded_since == 0) monitor->crowded_since = now;
+    else if (now - monitor->crowded_since > MONITOR_COMPLAINT && now >= monitor->complain_at) {
+        report_hogs(runtime, now);
+        monitor->complain_at = now + MONITOR_SILENCE_SECONDS * UINT64_C(1000000000);
+    }
+}
+
+/* While there are hogs, the others get up and go to sleep all the time: without a system call that disturbs all CPUs. What a thread that wakes
+ * up on time has used of its slice before decides whether the kernel lets it run at once beside busy ones. */
+static void monitor_fences(struct runtime *runtime, uint64_t now) {
+    struct monitor *monitor = &runtime->monitor;
+    if (atom_load_rlx(&runtime->extra) > 0) monitor->full_until = now + MONITOR_CALM; /* rlx: a number */
+    bool full = now < monitor->full_until;
+    if (full == monitor->full_fences) return;
+    sys_fence_wish_full(full);
+    monitor->full_fences = full;
+}
 
 /* True: there was something to do. */
 static bool monitor_round(struct runtime *runtime, uint64_t now) {
@@ -69,13 +125,17 @@ static bool monitor_round(struct runtime *runtime, uint64_t now) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
         if (call_drive_again(worker) || monitor_call(worker, now)) some = true;
         hogs += monitor_hog(worker, now);
+        monitor_pace(worker, now);
         if (monitor_stuck(worker, now)) some = true;
     }
     workers_compensate(runtime, hogs);
+    if (poll_watch(runtime, now)) some = true;
+    monitor_complain(runtime, hogs, now);
+    monitor_fences(runtime, now);
     return some;
 }
 
-static bool monitor_all_asleep(struct runtime *runtime) {
+bool monitor_all_asleep(struct runtime *runtime) {
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
@@ -97,7 +157,15 @@ static void monitor_sleep(struct runtime *runtime) {
     parker_park(&monitor->parker, SYS_FOREVER);
 }
 
+/* Workers note by this when somebody began to wait. Written when it changes only, so that their reading costs nothing. */
+static void monitor_tell_time(struct runtime *runtime, uint64_t now) {
+    uint32_t coarse = (uint32_t)(now >> COARSE_SHIFT);
+    if (coarse == 0) coarse = 1; /* 0: there is no monitor */
+    if (atom_load_rlx(&runtime->coarse) != coarse) atom_store_rlx(&runtime->coarse, coarse); /* rlx, both: a moment, more or less */
+}
+
 void monitor_unpark(struct runtime *runtime) {
+    monitor_tell_time(runtime, sys->now()); /* it has stood still while the monitor slept */
     if (atom_swap_rlx(&runtime->monitor.asleep, false)) parker_unpark(&runtime->monitor.parker); /* rlx: the parker orders */
 }
 
@@ -106,9 +174,12 @@ static void *monitor_main(void *argument) {
     struct monitor *monitor = &runtime->monitor;
     uint64_t period = MONITOR_SHORTEST, idle_since = 0, trimmed = sys->now();
     unsigned quiet = 0;
+    thread_is_careful = true;
+    bool asked = false; /* whether it is a deadlock, since they all fell asleep */
     while (!atom_load_acq(&monitor->over)) { /* acq: pairs with the rel in monitor_stop */
-        parker_park(&monitor->parker, sys->now() + period);
+        parker_park(&monitor->parker, sys->now() + preempt_period(runtime, period));
         uint64_t now = sys->now();
+        monitor_tell_time(runtime, now);
         if (monitor_round(runtime, now)) {
             quiet = 0;
             period = MONITOR_SHORTEST;
@@ -119,9 +190,17 @@ static void *monitor_main(void *argument) {
             stacks_trim(&runtime->stacks, false);
             trimmed = now;
         }
-        if (!monitor_all_asleep(runtime)) idle_since = 0;
-        else if (idle_since == 0) idle_since = now;
-        else if (now - idle_since > MONITOR_LINGER) {
+        deadlock_hurry(runtime, now);
+        if (!monitor_all_asleep(runtime)) {
+            idle_since = 0;
+        } else if (idle_since == 0) {
+            idle_since = now;
+            asked = false;
+        } else if (now - idle_since > MONITOR_DEADLOCK && !asked) {
+            deadlock_check(runtime, now);
+            asked = true;
+        } else if (now - idle_since > MONITOR_LINGER && !atom_load_rlx(&runtime->deadlock.found)) { /* rlx: this thread's */
+            deadlock_check(runtime, now); /* a thread of the program's own may have ended meanwhile */
             monitor_sleep(runtime);
             quiet = 0;
             period = MONITOR_SHORTEST;
@@ -138,6 +217,7 @@ int monitor_start(struct runtime *runtime) {
     int error = table_add_section(&runtime->table, &monitor->actor.section);
     if (!error) error = sys->thread_start(&monitor->thread, monitor_main, runtime);
     monitor->started = error == 0;
+    if (!error) monitor_tell_time(runtime, sys->now());
     return error;
 }
 
@@ -147,5 +227,6 @@ void monitor_stop(struct runtime *runtime) {
     atom_store_rel(&monitor->over, true); /* rel: pairs with the acq in monitor_main */
     parker_unpark(&monitor->parker);
     sys->thread_join(monitor->thread);
-    monitor->started = false;
+    if (monitor->full_fences) sys_fence_wish_full(false);
+    monitor->full_fences = monitor->started = false;
 }

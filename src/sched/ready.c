@@ -1,8 +1,8 @@
 /* The one door into the run queues: every waker comes through here (message, completion, cancellation, spawn, yield). */
-#include "sched/sched.h"
+#include "sched/poll.h"
 
 static __attribute__((noinline)) void ready_unpark(struct runtime *runtime, struct worker *self, int sleeper) {
-    parker_unpark(&atom_load_rlx(&runtime->workers[sleeper])->parker); /* rlx: a worker that sleeps was published long ago */
+    poll_unpark(atom_load_rlx(&runtime->workers[sleeper])); /* rlx: a worker that sleeps was published long ago */
     if (self) count(&self->actor.counters.wakeups);
 }
 
@@ -12,7 +12,7 @@ void ready_wake(struct runtime *runtime, struct worker *self) {
 }
 
 void ready_wake_one(struct runtime *runtime, struct worker *worker) {
-    if (idle_wake_one(&runtime->idle, worker->index)) parker_unpark(&worker->parker);
+    if (idle_wake_one(&runtime->idle, worker->index)) poll_unpark(worker);
 }
 
 static __attribute__((noinline)) void ready_inject(struct runtime *runtime, struct proc *proc, uint16_t ticket) {

@@ -41,8 +41,9 @@ enum {
     CONTEXT_LOCKS = 16,
     WATCH_LOCKS = 64,
     STACK_DEFAULT = 64 << 10,
-    EXTRA_MAX = 64,      /* workers beside those wanted, for hogs */
+    EXTRA_MAX = 64,      /* workers beside those wanted, for hogs: at most, and by default */
     THREADS_DEFAULT = 1024,
+    COARSE_SHIFT = 26, /* 67 ms: a process's 24 bits of it last 13 days */
 };
 
 #define GUESTS_CLOSED 0x80000000u
@@ -52,6 +53,7 @@ enum policy_name { POLICY_RING, POLICY_DEQUE, POLICY_LINE };
 /* Written by one thread, read by whoever asks for statistics. */
 struct counters {
     atom_u64 spawned, ended, steps, sent, refused, steals, stolen, injected, handoffs, sleeps, wakeups, late;
+    atom_u64 outside_begun, outside_ended; /* outside.h */
 };
 
 /* Somebody who spawns, sends and frees: a worker, or a foreign thread holding a door. */
@@ -126,12 +128,21 @@ struct worker {
     atom_u32 call;      /* odd: its thread is in a call. call.c */
     atom_u64 finished;  /* steps when it last ran dry */
     atom_u64 give_way;  /* the step of this number has lasted too long */
+    atom_u32 due;       /* with which tick it looks round: GLOBAL_TICK, or less when the monitor thinks that it should */
+    /* Preemption (preempt.h): the number of its thread, 0 while that wakes up; the step that is to be interrupted; the step that cannot be. */
+    atom_u32 driver;
+    atom_u64 asked, refused;
+    atom_u64 again; /* the step of this number is that of one who was stopped before */
+    struct proc *displaced; /* stopped here and not queued yet: whoever drives the worker next does that */
     struct parker departure; /* its thread has left: for whoever waits for that */
 
     /* The monitor. */
     struct {
-        uint64_t steps, step_since, call_since;
+        uint64_t steps, step_since, call_since, paced, paced_steps;
         uint32_t call;
+        uint64_t cpu, cpu_at, cpu_step; /* preempt.c */
+        uint64_t signalled, signalled_step, signalled_cpu;
+        uint64_t asleep_at; /* when it was last found so */
     } seen;
 };
 
@@ -142,7 +153,30 @@ struct threads {
     unsigned most;
     bool over;
     atom_u32 living;
-    atom_u32 away; /* out in calls, their workers taken */
+    atom_u32 at_rest; /* how many; written under the lock */
+    atom_u32 coming;  /* on their way there, having just been started */
+    atom_bool told;   /* that there are no more to be had */
+    atom_u32 away; /* out in calls, their workers taken; or stopped by a signal (preempt.h) */
+};
+
+/* preempt.c */
+struct nurse {
+    sys_thread thread;
+    bool started;
+    struct parker parker;
+    atom_bool over, refused; /* there was no thread to be had, the last time */
+};
+struct preempt {
+    atom_bool on;  /* somebody may be interrupted */
+    bool all;      /* every stackful process may */
+    uint32_t most; /* stopped at a time */
+    uint64_t slice;
+    struct lock lock;
+    struct thread *first, *last; /* stopped; the longest first */
+    atom_u32 displaced;          /* how many; written under the lock */
+    atom_u32 waiting;            /* how many of them could be resumed now; likewise */
+    atom_u64 times;              /* so often in all */
+    struct nurse nurse;
 };
 
 /* monitor.c */
@@ -152,6 +186,32 @@ struct monitor {
     bool started;
     struct parker parker;
     atom_bool asleep, over;
+    bool full_fences; /* its own: whether it has wished for them, and until when */
+    uint64_t full_until;
+    uint64_t crowded_since, complain_at; /* its own: every worker has a hog */
+};
+
+/* deadlock.c */
+struct deadlock {
+    atom_u32 action; /* enum weft_deadlock; DEADLOCK_UNWATCHED */
+    atom_bool found; /* and the processes have been asked to end */
+    /* The monitor's. */
+    uint64_t until;         /* then the program ends */
+    uint64_t steps;         /* how many there had been when it was last reported */
+    unsigned strangers;     /* set once: threads that cannot wake anybody, the race detector's own */
+};
+#define DEADLOCK_UNWATCHED 0u
+
+/* Who asks the kernel which descriptors are ready: poll.h. */
+struct poll {
+    atom_u32 used;   /* descriptors that are known to it; 0: nobody polls */
+    atom_u32 held;   /* 1: somebody does */
+    atom_u64 rounds; /* so many times somebody has begun to; written by the holder */
+    int set, bell;   /* the kernel's; written before `used` is first above 0 */
+    bool made;       /* under the runtime's lock */
+    struct {         /* the monitor's */
+        uint64_t rounds, since;
+    } seen;
 };
 
 struct command {
@@ -179,6 +239,10 @@ struct runtime {
     size_t stack_size; /* default, bytes */
     bool check_mutexes; /* fiber/hold.c */
     uint64_t most; /* processes; 0: as many as there are slots */
+    unsigned extra_most; /* extra workers */
+    bool blocking_fails; /* weft_blocking, when there are as many threads as there may be */
+
+    atom_u32 coarse; /* the monitor's clock, in units of 2^COARSE_SHIFT ns; 0: it has none. Seldom written */
 
     atom_u64 living; /* counted only if there is a `most` */
     struct table table;
@@ -198,7 +262,9 @@ struct runtime {
     ATOM_PTR(struct worker) workers[WORKERS_MAX];
 
     struct lock context_locks[CONTEXT_LOCKS];
-    struct lock watch_locks[WATCH_LOCKS];
+    struct lock watch_locks[WATCH_LOCKS], keep_locks[WATCH_LOCKS];
+    struct lock interrupts_lock;
+    struct interrupt *interrupts; /* interrupt.c */
     ATOM_PTR(struct watch_chunk) watched[TABLE_CHUNKS]; /* watch.c */
     ATOM_PTR(struct command) commands; /* newest first */
     struct afters afters;
@@ -212,8 +278,11 @@ struct runtime {
     struct parker stopper;
     struct threads threads;
     struct monitor monitor;
+    struct preempt preempt;
+    struct deadlock deadlock;
+    _Alignas(64) struct poll poll;
 
-    struct actor foreign[FOREIGN]; /* each behind its door: foreign.c */
+    _Alignas(64) struct actor foreign[FOREIGN]; /* each behind its door: foreign.c */
 };
 
 /* The worker whose thread this is, or NULL. */

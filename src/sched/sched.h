@@ -47,6 +47,10 @@ static inline struct proc *find_claim(uint64_t entry) {
     struct proc *proc = entry_ptr(entry);
     return state_claim(&proc->state, entry_ticket(entry)) ? proc : NULL;
 }
+/* A process runs that was not found here, but handed over to: it counts all the same, so that the worker looks round in time. */
+static inline void find_charge(struct worker *worker) {
+    if (worker->tick + 1 < GLOBAL_TICK) worker->tick++;
+}
 /* A searching worker searches no longer, and the last one sends another. */
 void find_success(struct worker *worker);
 struct proc *find_global_one(struct worker *worker);
@@ -68,7 +72,7 @@ enum { STEP_GONE = 1 };
 /* Within a section: the living process of a PID, or NULL. Without a section it may have another tenant the next moment. */
 static inline struct proc *send_find(struct runtime *runtime, weft_pid to) {
     struct proc *proc = table_at(&runtime->table, pid_slot(to));
-    /* acq: pairs with the rel in proc_end, so that a sender who sees the end sees what led to it. */
+    /* acq: pairs with the rel in proc_end, so that a sender who sees the end sees what led to it, and with that in shelf_take. */
     bool lives = proc && atom_load_acq(&proc->generation) == pid_generation(to);
     /* No living tenant has an even generation, but a block that was never used has 0, and an open mailbox. */
     return __builtin_expect(lives && pid_generation(to) % 2 == 1, 1) ? proc : NULL;
@@ -98,6 +102,9 @@ int send_message_handoff(struct worker *self, weft_pid to, struct message *messa
 struct watcher;
 int spawn_watched(struct worker *self, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
                   struct watcher *watcher, uint16_t *ticket);
+/* One of the flags of weft_spawn_options that is not for users: born even while the runtime stops. The process that it is born for lives
+ * still, so those who stop the runtime wait for it. */
+enum { SPAWN_LATE = 1 << 30 };
 /* What weft_send does with a PID of no runtime in this program. */
 int send_by_router(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size);
 /* Somebody has something for a process to look at. Whoever calls knows that the block is one, if not whose. */
@@ -170,6 +177,8 @@ void stop_wait(struct runtime *runtime, uint64_t deadline);
 int monitor_start(struct runtime *runtime);
 void monitor_stop(struct runtime *runtime);
 void monitor_unpark(struct runtime *runtime);
+/* Whether every worker that has a thread sleeps; a look in passing. */
+bool monitor_all_asleep(struct runtime *runtime);
 /* By a worker that has just been woken. */
 static inline void monitor_wake(struct runtime *runtime) {
     atom_fence_light(); /* pairs with the heavy one in monitor_sleep */
@@ -179,16 +188,41 @@ static inline void monitor_wake(struct runtime *runtime) {
 /* ---- watch.c ------------------------------------------------------------------------------------------------------ */
 
 /* A process that nobody knows yet is watched; its state says so when it is made ready. 0 or WEFT_ENOMEM. */
-int watch_newborn(struct actor *actor, uint32_t slot, struct watcher *watcher);
-/* The process in this slot has ended and somebody watches. */
-void watch_tell(struct actor *actor, struct worker *self, uint32_t slot, int reason);
+int watch_newborn(struct actor *actor, weft_pid pid, struct watcher *watcher);
+/* The process in this slot has ended and somebody watches. True: its result is kept, and its block with it (keep.h). */
+bool watch_tell(struct actor *actor, struct worker *self, uint32_t slot, int reason);
 void watch_destroy_all(struct runtime *runtime);
+
+/* ---- interrupt.c -------------------------------------------------------------------------------------------------- */
+
+void interrupt_poke(struct runtime *runtime, struct proc *proc);
+/* By whoever has just cancelled the process: one that waits in a call is told to give it up. */
+static inline void interrupt_cancelled(struct runtime *runtime, struct proc *proc) {
+    if (__builtin_expect(state_is_interruptible(&proc->state), 0)) interrupt_poke(runtime, proc);
+}
 
 /* ---- after.c ------------------------------------------------------------------------------------------------------- */
 
 void after_destroy_all(struct runtime *runtime);
-/* dispatch/sleep.c: the handler of WEFT_COMMAND_SLEEP. */
-int command_sleep(void *user, weft_completion completion, const void *data, size_t size);
+
+/* ---- fiber/look.c, fiber/symbol.c ---------------------------------------------------------------------------------- */
+
+/* What can be seen of a stackful process from outside, while it may be changing. */
+struct look {
+    const void *entry; /* NULL: not a stackful process, or another by now */
+    const char *name;  /* NULL: none was given */
+    const char *call;  /* the one that it waits in, or has last waited in; NULL: none yet */
+    const void *about;
+    bool in_call; /* weft_blocking */
+};
+#if WEFT_CHECK
+static inline void fiber_look(struct proc *proc, struct look *look) { (void)proc, *look = (struct look){.entry = NULL}; }
+static inline void fiber_symbol(const void *address, char *text, size_t size) { (void)address, (void)size, *text = '\0'; }
+#else
+void fiber_look(struct proc *proc, struct look *look);
+/* What an address is called. */
+void fiber_symbol(const void *address, char *text, size_t size) __attribute__((noinline, cold));
+#endif
 
 /* ---- fiber/overflow.c, fiber/marks.c ------------------------------------------------------------------------------ */
 
@@ -206,6 +240,18 @@ void overflow_finish(void);
 void *overflow_thread_begin(void);
 void overflow_thread_end(void *memory);
 void marks_destroy(struct runtime *runtime);
+#endif
+
+/* ---- fiber/preempt.c ---------------------------------------------------------------------------------------------- */
+
+#if WEFT_CHECK
+static inline int preempt_begin(struct runtime *runtime, bool all) { return (void)runtime, (void)all, 0; }
+static inline void preempt_finish(struct runtime *runtime) { (void)runtime; }
+#else
+/* As in fiber/preempt.h. */
+int preempt_begin(struct runtime *runtime, bool all);
+/* The runtime has stopped. */
+void preempt_finish(struct runtime *runtime);
 #endif
 
 /* ---- context.c ---------------------------------------------------------------------------------------------------- */

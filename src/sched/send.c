@@ -53,6 +53,7 @@ int send_message_handoff(struct worker *self, weft_pid to, struct message *messa
     self->handoffs = next.verdict == STATE_RUN ? self->handoffs + 1 : 0;
     if (next.verdict == STATE_RUN) {
         count(&actor->counters.handoffs);
+        find_charge(self);
         *target = proc;
     }
     return pushed == MPSC_CLOSED ? WEFT_ENOPROC : 0;
@@ -127,8 +128,10 @@ static int cancel_with(struct actor *actor, struct worker *self, weft_pid pid) {
     section_enter(&actor->section);
     struct proc *proc = send_find(runtime, pid);
     struct state_next next = {.verdict = STATE_DEAD};
-    if (proc) next = state_cancel(&proc->state) ? state_wake(&proc->state) : (struct state_next){.verdict = STATE_NOTHING};
+    bool first = proc && state_cancel(&proc->state);
+    if (proc) next = first ? state_wake(&proc->state) : (struct state_next){.verdict = STATE_NOTHING};
     section_leave(&actor->section);
+    if (first) interrupt_cancelled(runtime, proc); /* without the section: the block stays one */
     if (next.verdict == STATE_ENQUEUE) ready_again(runtime, self, proc, next, READY_WOKEN);
     return proc ? 0 : WEFT_ENOPROC;
 }

@@ -1,5 +1,5 @@
 /* Birth and death of processes. */
-#include "sched/watch.h"
+#include "sched/keep.h"
 
 #include <stdio.h>
 
@@ -82,12 +82,16 @@ static void spawn_dismiss(struct runtime *runtime) {
     if (__builtin_expect(runtime->most != 0, 0)) atom_sub_rlx(&runtime->living, 1);
 }
 
+static inline weft_pid spawn_pid(struct runtime *runtime, struct proc *proc) {
+    return pid_make(runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: the spawner's own, still */
+}
+
 static int spawn_with(struct actor *actor, struct worker *self, weft_pid *pid, const weft_behavior *behavior,
                       const weft_spawn_options *options, const char *method, struct watcher *watcher, uint16_t *first_ticket) {
     struct runtime *runtime = actor->runtime;
     int error = 0;
     /* rlx: saves the trouble; the look that counts is behind the fence. */
-    if (atom_load_rlx(&runtime->stopping)) return WEFT_ESTOPPING;
+    if (atom_load_rlx(&runtime->stopping) && !(options->flags & SPAWN_LATE)) return WEFT_ESTOPPING;
     if ((error = spawn_admit(runtime)) != 0) return error;
     struct proc *proc = shelf_take(&actor->shelf, &error);
     if (!proc) {
@@ -98,17 +102,18 @@ static int spawn_with(struct actor *actor, struct worker *self, weft_pid *pid, c
     proc->cancel_told = false;
     proc->stackful = false;
     proc->waits = WEFT_CONTINUE;
-    error = watcher ? watch_newborn(actor, proc->slot, watcher) : 0; /* shelf_take may have tried several ways */
+    error = watcher ? watch_newborn(actor, spawn_pid(runtime, proc), watcher) : 0; /* shelf_take may have tried several ways */
     if (!error && (error = spawn_prepare(actor, proc, options, method)) != 0 && watcher) watch_remove(actor, proc->slot, watcher);
     if (error) {
         shelf_return(&actor->shelf, proc);
         spawn_dismiss(runtime);
         return error;
     }
-    *pid = pid_make(runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: the spawner's own, still */
+    *pid = spawn_pid(runtime, proc);
     mpsc_init(&proc->box);
     count(&actor->counters.spawned);
-    uint16_t ticket = state_revive_asked(&proc->state, watcher ? STATE_WATCHED : 0);
+    if (watcher) state_watch_newborn(&proc->state);
+    uint16_t ticket = state_revive(&proc->state);
     if (first_ticket) *first_ticket = ticket;
     atom_fence_light(); /* pairs with the heavy ones in stop_wait and weft_context_cancel: they see this process, or are seen here */
     bool over = atom_load_rlx(&runtime->stopping) || (proc->context && weft_context_cancelled(proc->context)); /* rlx: the fence */
@@ -117,14 +122,27 @@ static int spawn_with(struct actor *actor, struct worker *self, weft_pid *pid, c
     return 0;
 }
 
-/* From a thread that is not a worker of that runtime. */
-static __attribute__((noinline)) int spawn_foreign(weft_pid *pid, struct runtime *runtime, const weft_behavior *behavior,
-                                                   const weft_spawn_options *options, const char *method) {
+/* One whose result may have to be kept. Its owner is the process that runs on `self`, if any. */
+static int spawn_maybe_kept(struct actor *actor, struct worker *self, weft_pid *pid, const weft_behavior *behavior,
+                            const weft_spawn_options *options, const char *method) {
+    if (!(options->flags & WEFT_JOINABLE)) return spawn_with(actor, self, pid, behavior, options, method, NULL, NULL);
+    struct kept *kept = keep_new(actor, self ? self->current : NULL);
+    if (!kept) return WEFT_ENOMEM;
+    int error = spawn_with(actor, self, pid, behavior, options, method, &kept->watcher, NULL);
+    if (error) keep_undo(actor, kept);
+    return error;
+}
+
+/* From a thread that is not a worker of that runtime, or with a result that is kept. */
+static __attribute__((noinline)) int spawn_otherwise(weft_pid *pid, struct runtime *runtime, const weft_behavior *behavior,
+                                                     const weft_spawn_options *options, const char *method) {
+    struct worker *self = my_worker;
+    if (self && (!runtime || runtime == self->runtime)) return spawn_maybe_kept(&self->actor, self, pid, behavior, options, method);
     if (!runtime) return WEFT_ENOTINSIDE;
     unsigned door;
     struct actor *actor = foreign_enter(runtime->instance, &door);
     if (!actor) return WEFT_ESTOPPING;
-    int error = spawn_with(actor, NULL, pid, behavior, options, method, NULL, NULL);
+    int error = spawn_maybe_kept(actor, NULL, pid, behavior, options, method);
     foreign_leave(runtime->instance, door);
     return error;
 }
@@ -137,8 +155,9 @@ __attribute__((flatten)) int weft_spawn_step(weft_pid *pid, const weft_behavior 
     const char *method = spawn_method(behavior, options->method);
     if (!method) return WEFT_ENOENT;
     struct runtime *runtime = (struct runtime *)options->runtime;
-    if (self && (!runtime || runtime == self->runtime)) return spawn_with(&self->actor, self, pid, behavior, options, method, NULL, NULL);
-    return spawn_foreign(pid, runtime, behavior, options, method);
+    if (__builtin_expect(self && (!runtime || runtime == self->runtime) && !(options->flags & WEFT_JOINABLE), 1))
+        return spawn_with(&self->actor, self, pid, behavior, options, method, NULL, NULL);
+    return spawn_otherwise(pid, runtime, behavior, options, method);
 }
 
 int spawn_watched(struct worker *self, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
@@ -147,6 +166,12 @@ int spawn_watched(struct worker *self, weft_pid *pid, const weft_behavior *behav
 }
 
 /* ---- death -------------------------------------------------------------------------------------------------------- */
+
+/* What is left to do for a process that others know, or that has others: it is COMPLETE. */
+static __attribute__((noinline)) void proc_leave(struct actor *actor, struct proc *proc, uint32_t left, int reason) {
+    if (left & STATE_OWNS) keep_forget_all(actor, proc->slot);
+    if (!(left & STATE_WATCHED) || !watch_tell(actor, my_worker, proc->slot, reason)) shelf_retire(&actor->shelf, proc);
+}
 
 void proc_end(struct actor *actor, struct proc *proc, int reason) {
     struct runtime *runtime = actor->runtime;
@@ -161,9 +186,9 @@ void proc_end(struct actor *actor, struct proc *proc, int reason) {
         next = node->next;
         message_free(&actor->cache, message_of(node));
     }
-    bool watched = state_complete(&proc->state);
-    if (__builtin_expect(watched, 0)) watch_tell(actor, my_worker, proc->slot, reason);
-    shelf_retire(&actor->shelf, proc);
+    uint32_t left = state_complete(&proc->state);
+    if (__builtin_expect(left == 0, 1)) shelf_retire(&actor->shelf, proc);
+    else proc_leave(actor, proc, left, reason);
     /* rel: pairs with the acq in living: who sees the end sees the birth. One writer. */
     atom_store_rel(&actor->counters.ended, atom_load_rlx(&actor->counters.ended) + 1);
     atom_fence_light(); /* pairs with the heavy one in weft_stop */

@@ -1,4 +1,5 @@
 /* Starting a runtime, from a configuration and the environment. */
+#include "sched/preempt.h"
 #include "sched/thread.h"
 
 #include <stdio.h>
@@ -49,6 +50,32 @@ static int config_deque_wake(const char *where, bool *local) {
     return config_refuse("the place of woken processes", where, "global or local");
 }
 
+static int config_preempt(struct runtime *runtime, const weft_config *config) {
+    uint64_t all = config->preempt, slice = config->preempt_us, most = config->max_displaced;
+    int error = config_given("preempt_us", PREEMPT_SLICE_US, slice);
+    if (!error) error = config_given("max_displaced", PREEMPT_MOST, most);
+    if (!error) error = config_number("WEFT_PREEMPT", 0, 1, &all);
+    if (!error) error = config_number("WEFT_PREEMPT_US", PREEMPT_SLICE_LEAST_US, PREEMPT_SLICE_US, &slice);
+    if (!error) error = config_number("WEFT_MAX_DISPLACED", 1, PREEMPT_MOST, &most);
+    runtime->preempt.all = all;
+    runtime->preempt.slice = (slice ? slice : PREEMPT_SLICE_US) * 1000;
+    runtime->preempt.most = most ? (uint32_t)most : PREEMPT_MOST;
+    return error;
+}
+
+static int config_threads(struct runtime *runtime, const weft_config *config) {
+    uint64_t threads = config->max_threads, extra = config->max_extra;
+    const char *then = config->at_max_threads ? config->at_max_threads : sys->setting("WEFT_AT_MAX_THREADS");
+    int error = config_given("the number of extra workers", EXTRA_MAX, extra);
+    if (!error) error = config_number("WEFT_MAX_THREADS", 1, UINT32_MAX, &threads);
+    if (!error) error = config_number("WEFT_MAX_EXTRA", 1, EXTRA_MAX, &extra);
+    runtime->threads.most = (unsigned)threads;
+    runtime->extra_most = (unsigned)extra;
+    runtime->blocking_fails = then && strcmp(then, "error") == 0;
+    if (error || runtime->blocking_fails || !then || !*then || strcmp(then, "wait") == 0) return error;
+    return config_refuse("what happens at the limit of threads", then, "wait or error");
+}
+
 static int runtime_configure(struct runtime *runtime, const weft_config *config, unsigned *workers) {
     uint64_t count = config->workers, seed = config->seed, stack_size = config->stack_size;
     runtime->most = config->max_processes;
@@ -60,8 +87,10 @@ static int runtime_configure(struct runtime *runtime, const weft_config *config,
     if (!error) error = config_number("WEFT_STACK_SIZE", STACK_LEAST, stack_class_size(STACK_CLASSES - 1), &stack_size);
     if (!error) error = config_policy(config->policy, &runtime->policy);
     if (!error) error = config_deque_wake(config->deque_wake, &runtime->deque_local);
+    if (!error) error = config_threads(runtime, config);
     uint64_t check = config->check_mutexes || WEFT_DEBUG;
     if (!error) error = config_number("WEFT_CHECK_MUTEXES", 0, 1, &check);
+    if (!error) error = config_preempt(runtime, config);
     if (error) return error;
     runtime->check_mutexes = check;
     if (count == 0) count = sys->cpus();
@@ -77,17 +106,19 @@ int runtime_init(struct runtime *runtime, uint64_t processes) {
     lock_init(&runtime->lock);
     lock_init(&runtime->resizing);
     lock_init(&runtime->afters.lock);
+    lock_init(&runtime->interrupts_lock);
     for (unsigned i = 0; i < CONTEXT_LOCKS; i++)
         lock_init(&runtime->context_locks[i]);
     pool_init(&runtime->pool);
     stacks_init(&runtime->stacks);
     for (unsigned i = 0; i < WATCH_LOCKS; i++)
-        lock_init(&runtime->watch_locks[i]);
+        lock_init(&runtime->watch_locks[i]), lock_init(&runtime->keep_locks[i]);
     inject_init(&runtime->inject);
     table_init(&runtime->table, (uint32_t)processes);
     idle_init(&runtime->idle, 1);
     lock_init(&runtime->moving);
-    threads_init(&runtime->threads, THREADS_DEFAULT);
+    threads_init(&runtime->threads, runtime->threads.most ? runtime->threads.most : THREADS_DEFAULT);
+    if (!runtime->extra_most) runtime->extra_most = EXTRA_MAX;
     parker_init(&runtime->stopper);
     for (unsigned i = 0; i < FOREIGN; i++) {
         actor_init(&runtime->foreign[i], runtime);
@@ -120,6 +151,7 @@ int weft_start(weft_runtime **out, const weft_config *config) {
     overflow_begin();
     if (monitor_start(runtime))
         fprintf(stderr, "weft: no thread for the monitor: processes that block or do not give way hold the others up\n");
+    if (runtime->preempt.all) preempt_begin(runtime, true); /* if it cannot be done, that has been said, and they run as ever */
     *out = (weft_runtime *)runtime;
     return 0;
 }

@@ -1,8 +1,6 @@
 /* What the runtime tells about itself: counters, and a picture for a person. */
-#include "sched/sched.h"
+#include "sched/report.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <unistd.h>
 
 static void add_counters(weft_stats *stats, struct counters *counters) {
@@ -29,25 +27,12 @@ void weft_get_stats(weft_runtime *opaque, weft_stats *stats) {
         add_counters(stats, &atom_load_rlx(&runtime->workers[i])->actor.counters); /* rlx: published by `made` */
     for (unsigned i = 0; i < FOREIGN; i++)
         add_counters(stats, &runtime->foreign[i].counters);
+    stats->preemptions = atom_load_rlx(&runtime->preempt.times); /* rlx, both: numbers */
+    stats->displaced = atom_load_rlx(&runtime->preempt.displaced);
     stats->processes = stats->spawned > stats->ended ? stats->spawned - stats->ended : 0;
 }
 
 /* ---- dump --------------------------------------------------------------------------------------------------------- */
-
-/* A line in one write. Not dprintf, which allocates memory: a dump may be made from a signal handler, in the middle of malloc. */
-static __attribute__((format(printf, 2, 3))) void dump_line(int descriptor, const char *format, ...) {
-    char line[512];
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    if (length > (int)sizeof line - 1) length = sizeof line - 1;
-    for (int done = 0; done < length;) {
-        ssize_t n = write(descriptor, line + done, (size_t)(length - done));
-        if (n <= 0) return; /* nobody listens */
-        done += (int)n;
-    }
-}
 
 enum { DUMP_PROCESSES = 200 };
 
@@ -58,7 +43,6 @@ struct dump {
 
 static void dump_process(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
     struct dump *dump = user;
-    (void)runtime;
     if (dump->shown == DUMP_PROCESSES) {
         dump->more++;
         return;
@@ -66,15 +50,17 @@ static void dump_process(struct runtime *runtime, struct proc *proc, weft_pid pi
     dump->shown++;
     uint64_t word = atom_load_rlx(&proc->state.word); /* rlx: a look in passing */
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
+    char wait[128];
+    report_wait(runtime, proc, wait, sizeof wait);
     bool waiting = atom_load_rlx(&proc->box.head) != NULL; /* what has been taken out of the box already is its owner's */
-    dump_line(dump->descriptor, "  process %016lx %-10s %s%s%s%s\n", (unsigned long)pid, state_text(state_of(word)),
+    report_line(dump->descriptor, "  process %016lx %-10s %s%s%s%s%s\n", (unsigned long)pid, state_text(state_of(word)),
             behavior && behavior->name ? behavior->name : "?", word & STATE_NOTIFIED ? ", notified" : "",
-            state_is_cancelled(&proc->state) ? ", cancelled" : "", waiting ? ", has messages" : "");
+            state_is_cancelled(&proc->state) ? ", cancelled" : "", waiting ? ", has messages" : "", wait);
 }
 
 static void dump_worker(struct worker *worker, int descriptor) {
     struct ring *ring = &worker->ring;
-    dump_line(descriptor, "  worker %u: %s, queue %s (ring %u, deque %lu), %lu steps, %lu steals, %lu sleeps\n",
+    report_line(descriptor, "  worker %u: %s, queue %s (ring %u, deque %lu), %lu steps, %lu steals, %lu sleeps\n",
             worker->index, atom_load_rlx(&worker->driven) ? "has a thread" : "no thread",
             policy_is_empty(worker) ? "empty" : "not empty", ring_size(ring),
             worker->runtime->policy == POLICY_DEQUE ? (unsigned long)deque_size(&worker->deque) : 0,
@@ -88,7 +74,7 @@ void weft_dump(weft_runtime *opaque, int descriptor) {
     struct dump dump = {.descriptor = descriptor};
     weft_stats stats;
     weft_get_stats(opaque, &stats);
-    dump_line(descriptor, "weft runtime %u: %lu processes (%lu spawned, %lu ended), %u workers, %u asleep, %u searching, %zu in the "
+    report_line(descriptor, "weft runtime %u: %lu processes (%lu spawned, %lu ended), %u workers, %u asleep, %u searching, %zu in the "
                         "global queue\n",
             runtime->instance, (unsigned long)stats.processes, (unsigned long)stats.spawned, (unsigned long)stats.ended,
             atom_load_rlx(&runtime->wanted), idle_sleepers(&runtime->idle), idle_searchers(&runtime->idle),
@@ -97,5 +83,5 @@ void weft_dump(weft_runtime *opaque, int descriptor) {
     for (unsigned i = 0; i < made; i++)
         dump_worker(atom_load_rlx(&runtime->workers[i]), descriptor);
     each_process(runtime, dump_process, &dump);
-    if (dump.more) dump_line(descriptor, "  and %u more processes\n", dump.more);
+    if (dump.more) report_line(descriptor, "  and %u more processes\n", dump.more);
 }

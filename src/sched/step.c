@@ -9,7 +9,8 @@ static __attribute__((noinline)) void event_other(weft_event *event, struct mess
     event->data = payload.data;
     event->size = payload.size;
     if (message->type == WEFT_REQUEST) event->type = WEFT_REQUEST;
-    if (message->type != WEFT_COMPLETION) return;
+    if (message->type == MESSAGE_RESULT) message_moved(message)->release = message_result(message)->seen;
+    else if (message->type != WEFT_COMPLETION) return;
     event->type = WEFT_COMPLETION;
     event->error = (int32_t)message->error;
     event->from = WEFT_NOBODY;
@@ -70,6 +71,9 @@ int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data,
 /* ---- on to the next state ----------------------------------------------------------------------------------------- */
 
 static void step_park(struct worker *worker, struct proc *proc, enum state_name name) {
+#if !WEFT_CHECK
+    proc->since = atom_load_rlx(&worker->runtime->coarse); /* rlx: a moment, more or less */
+#endif
     struct state_next next = state_park(&proc->state, name);
     if (next.verdict == STATE_ENQUEUE) ready_again(worker->runtime, worker, proc, next, READY_YIELDED);
 }
@@ -150,9 +154,9 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc, b
     out->proc = proc;
     out->status = WEFT_IDLE;
     worker->current = proc;
+    count(&worker->actor.counters.steps); /* before: by this the monitor knows that the worker is at it */
     int error = atom_load_rlx(&proc->behavior)->step(proc->self, worker->events, count_events, out);
     worker->current = NULL;
-    count(&worker->actor.counters.steps);
     step_free(worker, messages);
     struct proc *target = NULL;
     if (__builtin_expect(out->yields || out->handoff_to, 0)) target = step_output(worker, proc);
@@ -168,7 +172,10 @@ __attribute__((flatten)) bool step_run(struct worker *worker, struct proc *proc)
     for (unsigned turns = 1; proc; turns++) {
         struct proc *next = step_once(worker, proc, turns < STEPS_MAX);
         if (__builtin_expect(next == PROC_GONE, 0)) return false;
-        if (next != proc) turns = 0;
+        if (next != proc) {
+            turns = 0;
+            if (next) find_charge(worker);
+        }
         proc = next;
     }
     return true;

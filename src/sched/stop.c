@@ -1,4 +1,5 @@
 /* Stopping: everybody is asked to end, all run on until nobody is left or time is up, then the runtime is taken down. */
+#include "sched/poll.h"
 #include "sched/thread.h"
 
 #include <stdio.h>
@@ -51,6 +52,7 @@ static void close_visit(struct runtime *runtime, struct proc *proc, weft_pid pid
 }
 
 void runtime_destroy(struct runtime *runtime) {
+    poll_destroy(runtime);
     unsigned made = atom_load_rlx(&runtime->made); /* rlx, here and below: nobody else is left */
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]);
@@ -91,12 +93,14 @@ int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report)
     stop_wait(runtime, deadline);
     monitor_stop(runtime);
     workers_set(runtime, 0);
+    preempt_finish(runtime);
     bool all = threads_end(runtime);
     foreign_close(runtime->instance);
+    net_destroy(runtime); /* while those who wait still have their stacks */
     each_process(runtime, left_visit, report);
     each_process(runtime, close_visit, NULL);
     if (all) runtime_destroy(runtime);
-    else fprintf(stderr, "weft: a thread is still in a blocking call: the runtime's memory stays\n");
+    else fprintf(stderr, "weft: a thread is still in a blocking call, or in a process that does not end: the runtime's memory stays\n");
     overflow_finish();
     return report->left > 0 ? WEFT_ETIMEDOUT : 0;
 }

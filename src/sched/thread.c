@@ -1,6 +1,11 @@
+#include "sched/preempt.h"
+#include "sched/report.h"
 #include "sched/thread.h"
 
+#include <unistd.h>
+
 _Thread_local struct thread *my_thread __attribute__((tls_model("initial-exec")));
+_Thread_local bool thread_is_careful __attribute__((tls_model("initial-exec")));
 
 enum { THREAD_REST_SECONDS = 3 }; /* how long a thread without a worker stays */
 
@@ -16,6 +21,7 @@ static bool thread_forget(struct threads *threads, struct thread *thread) {
     for (struct thread **at = &threads->resting; *at; at = &(*at)->next)
         if (*at == thread) {
             *at = thread->next;
+            atom_store_rlx(&threads->at_rest, atom_load_rlx(&threads->at_rest) - 1); /* rlx, all: under the lock */
             return true;
         }
     return false;
@@ -28,8 +34,8 @@ static void thread_retire(struct threads *threads, struct thread *thread) {
     atom_store_rlx(&threads->living, atom_load_rlx(&threads->living) - 1); /* rlx: under the lock; others want a number */
 }
 
-/* Waits for a worker; NULL: the thread is to end. */
-static struct worker *thread_rest(struct thread *self) {
+/* Waits for a worker; NULL: the thread is to end. `came`: it has just been started for that. */
+static struct worker *thread_rest(struct thread *self, bool came) {
     struct threads *threads = &self->runtime->threads;
     self->given = NULL;
     lock_take(&threads->lock);
@@ -39,7 +45,9 @@ static struct worker *thread_rest(struct thread *self) {
     } else {
         self->next = threads->resting;
         threads->resting = self;
+        atom_store_rlx(&threads->at_rest, atom_load_rlx(&threads->at_rest) + 1);
     }
+    if (came) atom_sub_rlx(&threads->coming, 1); /* rlx: a count */
     lock_drop(&threads->lock);
     if (over) return NULL;
     if (parker_park(&self->parker, sys->now() + THREAD_REST_SECONDS * UINT64_C(1000000000)) == 0) return self->given;
@@ -62,17 +70,31 @@ static void thread_queue_orphan(struct thread *self) {
     ready(self->runtime, NULL, proc, state_yield(&proc->state), READY_YIELDED);
 }
 
+static void thread_drive(struct thread *self, struct worker *worker) {
+    worker->loop = &self->loop;
+    preempt_took(worker, self->number);
+    struct proc *first = NULL;
+    while (worker) {
+        my_worker = worker;
+        if (!first || step_run(worker, first)) worker_main(worker);
+        worker = self->moved;
+        self->moved = NULL;
+        first = worker ? worker->claimed : NULL;
+    }
+    thread_queue_orphan(self);
+}
+
 static void *thread_main(void *argument) {
     struct thread *self = argument;
     my_thread = self;
+    self->number = sys->thread_id();
     self->loop.error_number = &errno;
     annotate_thread(&self->loop.annotate);
     void *signals = overflow_thread_begin();
-    for (struct worker *worker = self->given; worker; worker = thread_rest(self)) {
-        worker->loop = &self->loop;
-        worker_main(worker);
-        thread_queue_orphan(self);
-    }
+    struct worker *worker = self->given;
+    if (!worker) worker = thread_rest(self, true);
+    for (; worker; worker = thread_rest(self, false))
+        thread_drive(self, worker);
     overflow_thread_end(signals);
     return NULL;
 }
@@ -101,10 +123,21 @@ static bool thread_admit(struct threads *threads) {
     return admitted;
 }
 
+/* Once: then the runtime carries on with the threads that it has. While it starts, whoever starts it says so. */
+static void thread_say_refused(struct runtime *runtime, const char *why) {
+    struct threads *threads = &runtime->threads;
+    if (atom_load_rlx(&runtime->coarse) == 0 || threads->over || atom_swap_rlx(&threads->told, true)) return; /* rlx: who is first */
+    report_line(STDERR_FILENO, "weft: no more threads than %u (%s): processes wait while these are in blocking calls\n",
+                atom_load_rlx(&threads->living), why); /* rlx: a number */
+}
+
 static int thread_start(struct runtime *runtime, struct worker *worker) {
     struct threads *threads = &runtime->threads;
     thread_join_ended(threads);
-    if (!thread_admit(threads)) return WEFT_EAGAIN;
+    if (!thread_admit(threads)) {
+        thread_say_refused(runtime, "the limit, WEFT_MAX_THREADS");
+        return WEFT_EAGAIN;
+    }
     struct thread *thread = sys->alloc(sizeof *thread);
     int error = WEFT_ENOMEM;
     if (thread) {
@@ -118,19 +151,45 @@ static int thread_start(struct runtime *runtime, struct worker *worker) {
     lock_take(&threads->lock);
     atom_store_rlx(&threads->living, atom_load_rlx(&threads->living) - 1);
     lock_drop(&threads->lock);
+    thread_say_refused(runtime, error == WEFT_ENOMEM ? "no memory" : "the system refuses");
     return error == WEFT_ENOMEM ? WEFT_ENOMEM : WEFT_EAGAIN;
 }
 
-int thread_give(struct runtime *runtime, struct worker *worker) {
+int thread_prepare(struct runtime *runtime) {
+    atom_add_rlx(&runtime->threads.coming, 1); /* rlx: a count */
+    int error = thread_start(runtime, NULL);
+    if (error) atom_sub_rlx(&runtime->threads.coming, 1);
+    return error;
+}
+
+struct thread *thread_take(struct runtime *runtime) {
     struct threads *threads = &runtime->threads;
     lock_take(&threads->lock);
     struct thread *thread = threads->resting;
-    if (thread) threads->resting = thread->next;
+    if (thread) {
+        threads->resting = thread->next;
+        atom_store_rlx(&threads->at_rest, atom_load_rlx(&threads->at_rest) - 1);
+    }
     lock_drop(&threads->lock);
-    if (!thread) return thread_start(runtime, worker);
+    return thread;
+}
+
+void thread_wake(struct thread *thread, struct worker *worker) {
+    atom_store_rlx(&worker->driver, 0); /* rlx: a number; nobody's, until the thread is up */
     thread->given = worker;
     parker_unpark(&thread->parker);
-    return 0;
+}
+
+int thread_give(struct runtime *runtime, struct worker *worker) {
+    struct thread *thread = preempt_heir(worker);
+    if (!thread) thread = thread_take(runtime);
+    if (thread) {
+        thread_wake(thread, worker);
+        return 0;
+    }
+    if (!preempt_is_on(runtime) || !(my_thread || thread_is_careful)) return thread_start(runtime, worker);
+    preempt_nurse_call(runtime);
+    return WEFT_EAGAIN;
 }
 
 bool threads_end(struct runtime *runtime) {
@@ -139,6 +198,7 @@ bool threads_end(struct runtime *runtime) {
     threads->over = true;
     struct thread *resting = threads->resting;
     threads->resting = NULL;
+    atom_store_rlx(&threads->at_rest, 0);
     for (struct thread *each = resting, *next; each; each = next) {
         next = each->next;
         thread_retire(threads, each);

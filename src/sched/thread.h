@@ -22,15 +22,31 @@ struct thread {
     struct proc *orphan;  /* a process that came back from a call and had lost its worker: to be queued once its stack is left */
     struct fiber *caller; /* whose blocking call it is in */
     sys_thread handle;
+    uint32_t number; /* the kernel's */
+    /* While it sleeps in a signal handler, with a process that was interrupted (preempt.h): whose, and its place among those. */
+    struct proc *stopped;
+    struct thread *sooner, *later;
+    bool waits; /* and it can be resumed; under preempt's lock */
+    struct worker *moved; /* what it drives now, when it lost one and came back with another */
 };
 
 #if WEFT_CHECK
 #define my_thread ((struct thread *)NULL)
+#define thread_is_careful false
 #else
 extern _Thread_local struct thread *my_thread __attribute__((tls_model("initial-exec")));
+/* This thread must not wait for locks of the C library while somebody may be stopped who has them (preempt.h, A4): the monitor. */
+extern _Thread_local bool thread_is_careful __attribute__((tls_model("initial-exec")));
 #endif
 
 void threads_init(struct threads *threads, unsigned most);
+/* One more thread at rest. Not from a worker's thread or the monitor while processes may be interrupted: it may wait for locks of the C
+ * library (preempt.h, A4). 0, or as thread_give. */
+int thread_prepare(struct runtime *runtime);
+/* A thread at rest; NULL: there is none. It is to be given a worker at once, by thread_wake. */
+struct thread *thread_take(struct runtime *runtime);
+/* Gives the worker to a thread that waits for one. */
+void thread_wake(struct thread *thread, struct worker *worker);
 /* 0: some thread drives the worker from now on. WEFT_EAGAIN: there is none to be had, and the worker is still the caller's. */
 int thread_give(struct runtime *runtime, struct worker *worker);
 /* Joins all threads. False: some are out in calls that do not end, and will look at the runtime should they ever come back. */

@@ -19,13 +19,25 @@
 struct watcher {
     struct watcher *next, *prev;
     bool told;
+    bool joins; /* it takes the result: nothing need be kept */
+    bool keeps; /* a struct kept's, which has no `tell`: first in its list, and stays there if nobody takes the result (keep.h) */
     /* Under the slot's lock: short. `self` is the worker whose thread this is, if any. */
     void (*tell)(struct actor *actor, struct worker *self, struct watcher *watcher, int reason);
 };
 
 /* 0, or WEFT_ENOPROC (it has ended), WEFT_ENOMEM. The actor is one of the process's own runtime. */
 int watch_add(struct actor *actor, weft_pid pid, struct watcher *watcher);
+/* The same for one that takes the result, which may have been kept: then WATCH_ENDED and *reason. */
+enum { WATCH_ENDED = 1 };
+int watch_join(struct actor *actor, weft_pid pid, struct watcher *watcher, int *reason);
 /* True: it was not told and will not be. */
 bool watch_remove(struct actor *actor, weft_pid pid, struct watcher *watcher);
+
+/* For keep.c: the list of a slot, the records that its tenant owns (NULL: there is no memory for them), the slot's lock. */
+struct kept;
+struct watcher **watch_list(struct runtime *runtime, uint32_t slot, bool make);
+struct kept **watch_owned(struct runtime *runtime, uint32_t slot);
+struct lock *watch_lock(struct runtime *runtime, uint32_t slot);
+void watch_unlink(struct watcher **first, struct watcher *watcher);
 
 #endif

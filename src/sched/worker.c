@@ -1,5 +1,7 @@
 /* A worker's thread, and changing how many there are. */
 #include "sched/call.h"
+#include "sched/poll.h"
+#include "sched/preempt.h"
 
 #include <stdio.h>
 
@@ -49,6 +51,7 @@ static bool worker_leave(struct worker *worker) {
     lock_drop(&runtime->moving);
     /* What lies here goes to the others, who are told now that nothing more can be put here. */
     if (leaves && !policy_is_empty(worker)) ready_wake(runtime, NULL);
+    if (leaves) poll_unattended(runtime);
     return leaves;
 }
 
@@ -81,7 +84,11 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     parker_init(&worker->parker);
     mpsc_init(&worker->inbox);
     parker_init(&worker->departure);
+    atom_store_rlx(&worker->due, GLOBAL_TICK);
     atom_store_rlx(&worker->give_way, UINT64_MAX); /* rlx: nobody else knows it; no step has this number */
+    atom_store_rlx(&worker->asked, UINT64_MAX);
+    atom_store_rlx(&worker->refused, UINT64_MAX);
+    atom_store_rlx(&worker->again, UINT64_MAX);
     timers_init(&worker->timers, sys->now());
     rng_seed(&worker->rng, runtime->seed, index);
     if (policy_init(worker) != 0 || table_add_section(&runtime->table, &worker->actor.section) != 0) {
@@ -138,11 +145,13 @@ void worker_dismiss(struct runtime *runtime, struct worker *worker) {
 static void worker_wait(struct worker *worker) {
     while (atom_load_rlx(&worker->driven)) {
         uint32_t number = call_seen(worker);
-        if (number && call_retake(worker, number)) {
+        /* rlx: the worker is not touched before its last thread has been joined. Nobody will drive it: the monitor has been stopped. */
+        if (atom_load_rlx(&worker->undriven) || (number && call_retake(worker, number))) {
             lock_take(&worker->runtime->moving);
             atom_store_rlx(&worker->driven, false);
             lock_drop(&worker->runtime->moving);
         } else {
+            preempt_evict(worker);
             parker_park(&worker->departure, WORKER_LOOK);
         }
     }
@@ -181,9 +190,9 @@ int workers_set(struct runtime *runtime, unsigned workers) {
 }
 
 void workers_compensate(struct runtime *runtime, unsigned hogs) {
+    if (hogs > runtime->extra_most) hogs = runtime->extra_most;
     if (hogs == atom_load_rlx(&runtime->extra) || !lock_try(&runtime->resizing)) return; /* rlx: looked at again under the lock */
     unsigned wanted = atom_load_rlx(&runtime->wanted), extra = atom_load_rlx(&runtime->extra), got;
-    if (hogs > EXTRA_MAX) hogs = EXTRA_MAX;
     if (wanted > 0 && wanted + hogs <= WORKERS_MAX && hogs != extra) {
         workers_drive(runtime, wanted + extra, wanted + hogs, false, &got);
         atom_store_rlx(&runtime->extra, got - wanted);

@@ -36,6 +36,7 @@ static inline int chan_wait(struct chan *chan, struct waiters *list, void *eleme
     struct wait wait;
     struct waiter waiter;
     wait_begin(&wait);
+    wait.about = chan;
     waiter_init(&waiter, &wait, chan_why(0));
     waiter.item = element;
     int why = waiters_wait(list, &waiter, &chan->lock, deadline, call);

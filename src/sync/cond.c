@@ -19,6 +19,7 @@ int weft_cond_wait(weft_cond *opaque, weft_mutex *mutex, uint64_t deadline) {
     struct waiter waiter;
     if (deadline == 0) return WEFT_ETIMEDOUT; /* a signal that was given before is not kept */
     wait_begin(&wait);
+    wait.about = cond;
     waiter_init(&waiter, &wait, 1);
     lock_take(&cond->lock);
     waiters_add(&cond->waiting, &waiter);

@@ -1,5 +1,6 @@
 #include "sync/mutex.h"
 
+#include "fiber/gates.h"
 #include "fiber/home.h"
 
 /* ---- who has it, in debug builds ------------------------------------------------------------------------------------- */
@@ -61,17 +62,21 @@ FIBER_SLOW int mutex_lock_slow(struct mutex *mutex, uint64_t deadline, const cha
     struct wait wait;
     struct waiter waiter;
     wait_begin(&wait);
+    wait.about = mutex;
     waiter_init(&waiter, &wait, 1);
     waiter.item = (void *)(uintptr_t)mutex_me();
     int why = waiters_wait(&mutex->waiting, &waiter, &mutex->lock, deadline, call);
-    if (__builtin_expect(why > 0, 1)) return 0;
+    if (__builtin_expect(why > 0, 1)) {
+        gate_entered(worker_here(), mutex);
+        return 0;
+    }
     mutex_unqueue(mutex);
     lock_drop(&mutex->lock);
     return why;
 }
 
-static int mutex_lock(struct mutex *mutex, uint64_t deadline, const char *call) {
-    if (__builtin_expect(mutex_try(mutex), 1)) return 0;
+/* It could not be had by the short way. */
+static int mutex_lock_other(struct mutex *mutex, uint64_t deadline, const char *call) {
 #if MUTEX_OWNERS
     if (mutex_is_mine(mutex) && atom_load_rlx(&mutex->word) & MUTEX_HELD)
         WEFT_MISUSE(call, "the caller has locked the mutex already", "lock it once");
@@ -80,6 +85,7 @@ static int mutex_lock(struct mutex *mutex, uint64_t deadline, const char *call) 
     if (mutex_take(mutex, deadline != 0)) {
         mutex_owned(mutex, mutex_me());
         lock_drop(&mutex->lock);
+        gate_entered(worker_here(), mutex);
         return 0;
     }
     if (deadline != 0) return mutex_lock_home(mutex, deadline, call);
@@ -87,15 +93,20 @@ static int mutex_lock(struct mutex *mutex, uint64_t deadline, const char *call) 
     return WEFT_ETIMEDOUT;
 }
 
-int weft_mutex_lock(weft_mutex *mutex, uint64_t deadline) {
-    return mutex_lock(mutex_of(mutex), deadline, "weft_mutex_lock");
+int weft_mutex_lock(weft_mutex *opaque, uint64_t deadline) {
+    struct mutex *mutex = mutex_of(opaque);
+    if (__builtin_expect(!mutex_try(mutex), 0)) return mutex_lock_other(mutex, deadline, "weft_mutex_lock");
+    gate_entered(my_worker, mutex);
+    return 0;
 }
 
 void mutex_lock_anyway(struct mutex *mutex, const char *call) {
     struct worker *self = worker_here();
     struct fiber *fiber = self && self->current && self->current->stackful ? fiber_of(self->current) : NULL;
     if (fiber) fiber->shields++;
-    int error = mutex_lock(mutex, WEFT_FOREVER, call);
+    int error = 0;
+    if (mutex_try(mutex)) gate_entered(self, mutex);
+    else error = mutex_lock_other(mutex, WEFT_FOREVER, call);
     if (fiber) fiber->shields--;
     WEFT_ENSURE(error == 0, "a wait without a deadline, shielded, was ended: %d", error);
 }
@@ -118,7 +129,7 @@ static __attribute__((noinline)) void mutex_unlock_slow(struct mutex *mutex, con
     if (next) waiter_wake(next);
 }
 
-void mutex_unlock(struct mutex *mutex, const char *call) {
+static inline void mutex_release(struct mutex *mutex, const char *call) {
 #if MUTEX_OWNERS
     if (!mutex_is_mine(mutex)) mutex_misuse(mutex, call);
     mutex_owned(mutex, NULL);
@@ -129,4 +140,12 @@ void mutex_unlock(struct mutex *mutex, const char *call) {
     mutex_unlock_slow(mutex, call);
 }
 
-void weft_mutex_unlock(weft_mutex *mutex) { mutex_unlock(mutex_of(mutex), "weft_mutex_unlock"); }
+void mutex_unlock(struct mutex *mutex, const char *call) {
+    gate_left(worker_here());
+    mutex_release(mutex, call);
+}
+
+void weft_mutex_unlock(weft_mutex *mutex) {
+    gate_left(my_worker);
+    mutex_release(mutex_of(mutex), "weft_mutex_unlock");
+}

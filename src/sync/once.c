@@ -9,6 +9,8 @@
  *   O1  Without QUEUE the word changes in one step. With it, under the lock only.
  *   O2  Who waits is in the list before the lock is dropped under which it set QUEUE, so the runner finds it there.
  *   O3  A runner that fails makes the first one who waits the runner; if nobody does, the word is FRESH. */
+#include "fiber/callout.h"
+#include "fiber/gates.h"
 #include "sync/waiters.h"
 
 #include <weft/sync.h>
@@ -48,7 +50,9 @@ static void once_pass_on(struct once *once) {
 }
 
 static int once_run(struct once *once, int (*function)(void *), void *arg) {
-    int error = function(arg);
+    gate_entered(worker_here(), once);
+    int error = (int)callout_here((uintptr_t)function, (uintptr_t)arg, 0);
+    gate_left(worker_here());
     uint32_t found = ONCE_RUNNING;
     /* rel: pairs with the acq in weft_once_do and once_enter, of those who find it done and of the next runner. */
     if (atom_cas_rel_rlx(&once->word, &found, error ? ONCE_FRESH : ONCE_DONE)) return error;
@@ -75,6 +79,7 @@ static int once_wait(struct once *once, uint64_t deadline) {
     struct wait wait;
     struct waiter waiter;
     wait_begin(&wait);
+    wait.about = once;
     waiter_init(&waiter, &wait, ONCE_WOKEN_DONE);
     int why = waiters_wait(&once->waiting, &waiter, &once->lock, deadline, "weft_once_do");
     if (why <= 0) lock_drop(&once->lock); /* QUEUE may stay: the runner then finds nobody */

@@ -6,6 +6,7 @@
  *   R2  Who waits is in the list before the lock is dropped under which it set QUEUE; while it is there, QUEUE is set. So nobody overtakes it.
  *   R3  An end that lets nobody in leaves QUEUE to whoever comes next. So it does not touch the lock after another may have come and gone,
  *       and freed the memory. */
+#include "fiber/gates.h"
 #include "fiber/home.h"
 #include "sync/waiters.h"
 
@@ -70,10 +71,14 @@ FIBER_SLOW int rwlock_slow(struct rwlock *rwlock, uint32_t amount, uint64_t dead
     struct waiter waiter;
     struct wakes wakes = {NULL, NULL};
     wait_begin(&wait);
+    wait.about = rwlock;
     waiter_init(&waiter, &wait, 1);
     waiter.amount = amount;
     int why = waiters_wait(&rwlock->waiting, &waiter, &rwlock->lock, deadline, "weft_rwlock");
-    if (__builtin_expect(why > 0, 1)) return 0;
+    if (__builtin_expect(why > 0, 1)) {
+        gate_entered(worker_here(), rwlock);
+        return 0;
+    }
     /* Readers behind a writer that has given up may come in now. rlx: with QUEUE only the lock's holder writes it; without it there
      * is nobody. */
     uint32_t found = atom_load_rlx(&rwlock->word);
@@ -84,11 +89,14 @@ FIBER_SLOW int rwlock_slow(struct rwlock *rwlock, uint32_t amount, uint64_t dead
 }
 
 static int rwlock_lock(struct rwlock *rwlock, uint32_t amount, uint64_t deadline) {
-    if (__builtin_expect(rwlock_try(rwlock, amount), 1)) return 0;
-    lock_take(&rwlock->lock);
-    bool in = rwlock_take(rwlock, amount, deadline != 0);
-    if (!in && deadline != 0) return rwlock_home(rwlock, amount, deadline);
-    lock_drop(&rwlock->lock);
+    bool in = rwlock_try(rwlock, amount);
+    if (__builtin_expect(!in, 0)) {
+        lock_take(&rwlock->lock);
+        in = rwlock_take(rwlock, amount, deadline != 0);
+        if (!in && deadline != 0) return rwlock_home(rwlock, amount, deadline);
+        lock_drop(&rwlock->lock);
+    }
+    if (in) gate_entered(my_worker, rwlock);
     return in ? 0 : WEFT_ETIMEDOUT;
 }
 
@@ -106,6 +114,7 @@ static __attribute__((noinline)) bool rwlock_end_slow(struct rwlock *rwlock, uin
 }
 
 static inline void rwlock_end(struct rwlock *rwlock, uint32_t amount, const char *call) {
+    gate_left(my_worker);
     for (struct spin spin = spin_begin();; spin_retry(&spin)) {
         uint32_t found = atom_load_rlx(&rwlock->word); /* rlx: the exchange decides */
         if (__builtin_expect(amount == RW_WRITER ? !(found & RW_WRITER) : found < RW_READER, 0))

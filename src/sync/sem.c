@@ -79,6 +79,7 @@ FIBER_SLOW int sem_acquire_slow(struct sem *sem, uint64_t permits, uint64_t dead
     struct waiter waiter;
     struct wakes wakes = {NULL, NULL};
     wait_begin(&wait);
+    wait.about = sem;
     waiter_init(&waiter, &wait, 1);
     waiter.amount = permits;
     int why = waiters_wait(&sem->waiting, &waiter, &sem->lock, deadline, "weft_sem_acquire");

@@ -74,6 +74,7 @@ FIBER_SLOW int group_wait_slow(struct group *group, uint64_t deadline) {
     struct wait wait;
     struct waiter waiter;
     wait_begin(&wait);
+    wait.about = group;
     waiter_init(&waiter, &wait, 1);
     int why = waiters_wait(&group->waiting, &waiter, &group->lock, deadline, "weft_waitgroup_wait");
     if (__builtin_expect(why > 0, 1)) return 0;

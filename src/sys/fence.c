@@ -1,8 +1,46 @@
+#include "base/assert.h"
 #include "sys/sys.h"
 
 /* True until the kernel has agreed: two full fences are always right, only slower. */
 bool atom_fence_light_is_full = true;
 
-void sys_fence_setup(void) { atom_fence_light_is_full = sys->fence_register() != 0; }
+static bool fence_granted;
+static unsigned fence_wishes; /* for full ones; whoever changes it holds the lock */
+static atom_u32 fence_lock;
+static atom_bool fence_heavy_is_full;
+
+static void fence_set_light(bool full) { __atomic_store_n(&atom_fence_light_is_full, full, __ATOMIC_RELAXED); }
+
+void sys_fence_setup(void) {
+    fence_granted = sys->fence_register() == 0;
+    atom_store_rlx(&fence_heavy_is_full, false); /* rlx: there is one thread */
+    fence_set_light(!fence_granted);
+}
 
 __attribute__((constructor)) static void sys_fence_setup_at_load(void) { sys_fence_setup(); }
+
+/* While threads run. A heavy fence may be a full one of its own thread's alone (3) when no light one is light any more: whoever has seen the old
+ * flag has passed the membarrier (2) since, and with it all that it had stored before its light fence; so a heavy fence that begins after
+ * (3) sees that. The way back is the same in a mirror: a heavy fence that has seen the old flag (4) has passed the membarrier (5) since, and
+ * what it had stored is seen by light ones that begin after (6). */
+static void fence_make_full(void) {
+    fence_set_light(true);                       /* 1 */
+    sys->fence_heavy();                          /* 2 */
+    atom_store_rel(&fence_heavy_is_full, true);  /* 3, rel: pairs with the acq in sys_fence_is_full */
+}
+static void fence_make_light(void) {
+    atom_store_rlx(&fence_heavy_is_full, false); /* 4, rlx: the membarrier */
+    sys->fence_heavy();                          /* 5 */
+    fence_set_light(false);                      /* 6 */
+}
+
+bool sys_fence_is_full(void) { return !fence_granted || atom_load_acq(&fence_heavy_is_full); } /* acq: pairs with (3) */
+
+void sys_fence_wish_full(bool full) {
+    if (!fence_granted) return;
+    while (atom_swap_acq(&fence_lock, 1)) /* acq: pairs with the rel below */
+        sys->yield();
+    if (full && fence_wishes++ == 0) fence_make_full();
+    if (!full && --fence_wishes == 0) fence_make_light();
+    atom_store_rel(&fence_lock, 0); /* rel: pairs with the acq above */
+}

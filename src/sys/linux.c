@@ -1,14 +1,19 @@
 /* The real table: Linux system calls, and the C library for memory and threads. What a process may come by leaves errno as it was. */
 #include "base/assert.h"
+#include "sys/file.h"
+#include "sys/heap.h"
+#include "sys/net.h"
 #include "sys/sys.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -71,6 +76,7 @@ static void *linux_map(size_t size, int flags) {
 static void *linux_alloc(size_t size) {
     if (size > PTRDIFF_MAX) return NULL;
     if (size >= LINUX_MAP_FROM) return linux_map(size, 0);
+    if (heap_is_on()) return heap_take(size);
     int before = errno;
     size = (size + LINUX_ALIGN - 1) & ~(size_t)(LINUX_ALIGN - 1);
     void *memory = aligned_alloc(LINUX_ALIGN, size ? size : LINUX_ALIGN);
@@ -79,8 +85,11 @@ static void *linux_alloc(size_t size) {
 }
 
 static void linux_free(void *memory, size_t size) {
-    if (size < LINUX_MAP_FROM) {
-        free(memory);
+    if (size < LINUX_MAP_FROM && heap_has(memory)) {
+        heap_give(memory, size);
+    } else if (size < LINUX_MAP_FROM) {
+        if (heap_is_on()) heap_keep(memory);
+        else free(memory);
     } else if (memory) {
         int r = munmap(memory, size);
         WEFT_ENSURE(r == 0, "free of %p, %zu bytes: errno %d", memory, size, errno);
@@ -101,12 +110,28 @@ static void linux_vm_unmap(void *memory, size_t size) {
 /* Linux 6.13; not in the C library's headers yet. */
 enum { LINUX_GUARD_INSTALL = 102 };
 
+/* An emulator (qemu-user) takes advice that it does not know for a hint and answers 0. So the first guard is tried: the kernel, asked to
+ * write a byte there, must refuse. */
+static int linux_guard(void *memory, size_t size) {
+    static atom_u32 works; /* 0: not tried yet, 1: yes, 2: no; rlx: whoever tries comes to the same answer */
+    if (atom_load_rlx(&works) == 2) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (madvise(memory, size, LINUX_GUARD_INSTALL) != 0) return -1;
+    if (atom_load_rlx(&works) == 1) return 0;
+    bool writable = getrandom(memory, 1, GRND_NONBLOCK) == 1;
+    atom_store_rlx(&works, writable ? 2 : 1);
+    errno = EINVAL;
+    return writable ? -1 : 0;
+}
+
 static int linux_vm_advise(void *memory, size_t size, enum sys_vm what) {
     int r = -1, before = errno;
     switch (what) {
     case SYS_VM_SMALL: r = madvise(memory, size, MADV_NOHUGEPAGE); break;
     case SYS_VM_DROP: r = madvise(memory, size, MADV_DONTNEED); break;
-    case SYS_VM_GUARD: r = madvise(memory, size, LINUX_GUARD_INSTALL); break;
+    case SYS_VM_GUARD: r = linux_guard(memory, size); break;
     case SYS_VM_DENY: r = mprotect(memory, size, PROT_NONE); break;
     }
     int error = r == 0 ? 0 : -errno;
@@ -135,6 +160,30 @@ static int linux_vm_resident(void *memory, size_t size, unsigned char *pages) {
     return error;
 }
 
+/* struct sched_attr, which the C library does not know: only what it had when the time slice got its meaning (Linux 6.12). */
+struct linux_sched {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+};
+/* Threads of the runtime that wait for their moment beside busy ones: a thread of the usual slice (1.4 ms with two CPUs) is woken on time or not,
+ * as the one that runs has had its own slice or has not, and in that case comes a clock tick or several later: 1 in 100 by 1 ms or more, with 4 busy
+ * threads on 2 CPUs; with this slice for all of them, 1 in 1000. Their share of the CPU is the same. */
+enum { LINUX_SLICE = 100000 };
+
+/* The calling thread's slice; what it was before, or 0: it is not changed, because the kernel cannot or somebody has chosen another policy. */
+static uint64_t linux_set_slice(uint64_t slice) {
+    struct linux_sched sched = {.size = 0};
+    if (syscall(SYS_sched_getattr, 0, &sched, sizeof sched, 0) != 0 || sched.policy != SCHED_OTHER || sched.runtime == 0) return 0;
+    uint64_t before = sched.runtime;
+    if (before == slice) return 0;
+    sched.size = sizeof sched;
+    sched.runtime = slice;
+    return syscall(SYS_sched_setattr, 0, &sched, 0) == 0 ? before : 0;
+}
+
 static int linux_thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
     _Static_assert(sizeof(pthread_t) <= sizeof thread->handle, "a thread handle fits");
     pthread_t handle;
@@ -142,7 +191,9 @@ static int linux_thread_start(sys_thread *thread, void *(*entry)(void *), void *
      * creator has. A kernel that refuses is as it was. */
     int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
     prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+    uint64_t slice = linux_set_slice(LINUX_SLICE); /* likewise */
     int error = pthread_create(&handle, NULL, entry, arg);
+    if (slice > 0) linux_set_slice(slice);
     if (slack > 0) prctl(PR_SET_TIMERSLACK, slack, 0, 0, 0);
     if (error == 0) thread->handle = (uint64_t)handle;
     return -error;
@@ -151,6 +202,69 @@ static int linux_thread_start(sys_thread *thread, void *(*entry)(void *), void *
 static int linux_thread_join(sys_thread thread) { return -pthread_join((pthread_t)thread.handle, NULL); }
 
 static void linux_yield(void) { sched_yield(); }
+
+static uint32_t linux_thread_id(void) { return (uint32_t)syscall(SYS_gettid); }
+
+static int linux_thread_time(uint32_t id, uint64_t *time) {
+    struct timespec t;
+    int before = errno;
+    /* The clock of one thread, as pthread_getcpuclockid makes its number. */
+    clockid_t clock = (clockid_t)(~(unsigned)id << 3 | 6);
+    int error = clock_gettime(clock, &t) == 0 ? 0 : -errno;
+    errno = before;
+    if (!error) *time = (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+    return error;
+}
+
+static bool linux_thread_asleep(uint32_t id) {
+    char text[256];
+    int before = errno;
+    snprintf(text, sizeof text, "/proc/self/task/%u/stat", id);
+    int file = open(text, O_RDONLY | O_CLOEXEC);
+    ssize_t n = file >= 0 ? read(file, text, sizeof text - 1) : -1;
+    if (file >= 0) close(file);
+    errno = before;
+    text[n > 0 ? n : 0] = '\0';
+    const char *at = strrchr(text, ')'); /* after the name, which may hold anything: the state */
+    return at && at[1] == ' ' && (at[2] == 'S' || at[2] == 'D');
+}
+
+static int linux_thread_signal(uint32_t id, int number) {
+    int before = errno;
+    int error = syscall(SYS_tgkill, getpid(), (pid_t)id, number) == 0 ? 0 : -errno;
+    errno = before;
+    return error;
+}
+
+/* A small file of the kernel's; "" when it cannot be read. */
+static void linux_read_text(const char *path, char *text, size_t size) {
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = file >= 0 ? read(file, text, size - 1) : -1;
+    if (file >= 0) close(file);
+    text[n > 0 ? n : 0] = '\0';
+}
+
+static int linux_thread_where(uint32_t number, int *call, uintptr_t *address) {
+    char text[256];
+    snprintf(text, sizeof text, "/proc/self/task/%u/syscall", number);
+    linux_read_text(text, text, sizeof text);
+    if (strncmp(text, "running", 7) == 0) return -EBUSY;
+    const char *last = strrchr(text, ' '); /* number, six arguments, stack pointer, program counter */
+    if (!last || text[0] == '-') return -ENOENT;
+    *call = atoi(text);
+    *address = strtoul(last, NULL, 16);
+    return 0;
+}
+
+static unsigned linux_thread_count(void) {
+    char text[1024];
+    linux_read_text("/proc/self/stat", text, sizeof text);
+    /* After the name, which may hold anything, and its closing bracket: the 18th field. */
+    const char *at = strrchr(text, ')');
+    for (unsigned field = 2; at && field < 20; field++)
+        at = strchr(at + 1, ' ');
+    return at ? (unsigned)strtoul(at, NULL, 10) : 0;
+}
 
 static int linux_signal_stack(const void *stack, void *before) { return sigaltstack(stack, before) == 0 ? 0 : -errno; }
 
@@ -164,8 +278,8 @@ static int linux_fence_register(void) {
 }
 
 static void linux_fence_heavy(void) {
-    if (atom_fence_light_is_full) {
-        atom_fence_light();
+    if (sys_fence_is_full()) {
+        atom_fence_light(); /* full; or just made light again, and then a membarrier has been passed since (sys/fence.c) */
         return;
     }
     long r = syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
@@ -204,6 +318,7 @@ const struct sys sys_linux = {
     .futex_wake = linux_futex_wake,
     .alloc = linux_alloc,
     .free = linux_free,
+    .alloc_apart = heap_begin,
     .vm_page = linux_vm_page,
     .vm_map = linux_vm_map,
     .vm_unmap = linux_vm_unmap,
@@ -213,6 +328,12 @@ const struct sys sys_linux = {
     .thread_start = linux_thread_start,
     .thread_join = linux_thread_join,
     .yield = linux_yield,
+    .thread_id = linux_thread_id,
+    .thread_time = linux_thread_time,
+    .thread_signal = linux_thread_signal,
+    .thread_asleep = linux_thread_asleep,
+    .thread_count = linux_thread_count,
+    .thread_where = linux_thread_where,
     .signal_stack = linux_signal_stack,
     .signal_action = linux_signal_action,
     .fence_heavy = linux_fence_heavy,
@@ -220,6 +341,8 @@ const struct sys sys_linux = {
     .random = linux_random,
     .cpus = linux_cpus,
     .setting = linux_setting,
+    .file = &sys_linux_file,
+    .net = &sys_linux_net,
 };
 
 const struct sys *sys = &sys_linux;

@@ -120,6 +120,15 @@ SCRIPTED static void scripted_yield(void) {
     scripted_count(&sys_script.counts.yield);
     sys_linux.yield();
 }
+SCRIPTED static uint32_t scripted_thread_id(void) { return sys_linux.thread_id(); }
+SCRIPTED static int scripted_thread_time(uint32_t id, uint64_t *time) { return sys_linux.thread_time(id, time); }
+SCRIPTED static int scripted_thread_signal(uint32_t id, int number) { return sys_linux.thread_signal(id, number); }
+SCRIPTED static bool scripted_thread_asleep(uint32_t id) { return sys_linux.thread_asleep(id); }
+SCRIPTED static int scripted_alloc_apart(void) { return sys_linux.alloc_apart(); }
+SCRIPTED static unsigned scripted_thread_count(void) { return sys_linux.thread_count(); }
+SCRIPTED static int scripted_thread_where(uint32_t number, int *call, uintptr_t *address) {
+    return sys_linux.thread_where(number, call, address);
+}
 
 SCRIPTED static int scripted_fence_register(void) { return sys_script.fence_refused ? -ENOSYS : sys_linux.fence_register(); }
 
@@ -165,6 +174,13 @@ static const struct sys scripted_table = {
     .thread_start = scripted_thread_start,
     .thread_join = scripted_thread_join,
     .yield = scripted_yield,
+    .thread_id = scripted_thread_id,
+    .thread_time = scripted_thread_time,
+    .thread_signal = scripted_thread_signal,
+    .thread_asleep = scripted_thread_asleep,
+    .alloc_apart = scripted_alloc_apart,
+    .thread_count = scripted_thread_count,
+    .thread_where = scripted_thread_where,
     .signal_stack = scripted_signal_stack,
     .signal_action = scripted_signal_action,
     .fence_heavy = scripted_fence_heavy,
@@ -172,6 +188,8 @@ static const struct sys scripted_table = {
     .random = scripted_random,
     .cpus = scripted_cpus,
     .setting = scripted_setting,
+    .file = &scripted_file_table,
+    .net = &sys_scripted_net,
 };
 
 SCRIPTED static void scripted_forget(void) {
@@ -194,6 +212,8 @@ void sys_scripted_recount(void) {
     atom_store_rlx(&sys_script.counts.alloc, 0);
     atom_store_rlx(&sys_script.counts.alloc_failed, 0);
     atom_store_rlx(&sys_script.counts.thread_start, 0);
+    for (unsigned i = 0; i < SYS_FILE_CALLS; i++)
+        atom_store_rlx(&sys_script.counts.file[i], 0);
 }
 
 uint64_t sys_scripted_live(void) { return atom_load_rlx(&scripted.live); }

@@ -12,13 +12,48 @@
 #ifndef WEFT_SYS_SCRIPTED_H
 #define WEFT_SYS_SCRIPTED_H
 
+#include "sys/file.h"
+#include "sys/net.h"
 #include "sys/sys.h"
+
+/* The calls of struct sys_file that may fail. */
+enum sys_file_call {
+    SYS_FILE_OPEN,
+    SYS_FILE_CLOSE,
+    SYS_FILE_READ,
+    SYS_FILE_WRITE,
+    SYS_FILE_SYNC,
+    SYS_FILE_TRUNCATE,
+    SYS_FILE_STAT_PATH,
+    SYS_FILE_STAT,
+    SYS_FILE_UNLINK,
+    SYS_FILE_RENAME,
+    SYS_FILE_MKDIR,
+    SYS_FILE_LIST,
+    SYS_FILE_POLL,
+    SYS_FILE_EVENT_OPEN,
+    SYS_FILE_CHILD_OPEN,
+    SYS_FILE_CHILD_REAP,
+    SYS_FILE_CALLS,
+};
+extern const struct sys_file scripted_file_table;
+
+/* The calls of struct sys_net that may fail. */
+enum sys_net_call {
+    SYS_NET_POLL_OPEN, SYS_NET_POLL_CHANGE, SYS_NET_POLL_WAIT, SYS_NET_BELL_OPEN, SYS_NET_READY, SYS_NET_SOCKET, SYS_NET_SOCKET_PAIR,
+    SYS_NET_BIND, SYS_NET_LISTEN, SYS_NET_ACCEPT, SYS_NET_CONNECT, SYS_NET_SHUTDOWN, SYS_NET_NAME, SYS_NET_OPTION_SET,
+    SYS_NET_OPTION_GET, SYS_NET_RECV, SYS_NET_SEND, SYS_NET_RECVMSG, SYS_NET_SENDMSG, SYS_NET_PIPE, SYS_NET_READV, SYS_NET_WRITEV,
+    SYS_NET_SENDFILE, SYS_NET_NONBLOCKING, SYS_NET_CLOSE,
+    SYS_NET_CALLS,
+};
 
 /* Counted calls. */
 struct sys_counts {
     atom_u64 now, futex_wait, futex_wake, alloc, free, thread_start, thread_join, yield, fence_heavy, random, cpus;
     atom_u64 alloc_failed; /* allocations that returned NULL */
     atom_u64 vm_map, vm_advise[SYS_VM_DENY + 1], vm_guards;
+    atom_u64 file[SYS_FILE_CALLS];
+    atom_u64 net[SYS_NET_CALLS];
 };
 
 struct sys_script {
@@ -50,17 +85,40 @@ struct sys_script {
     uint64_t random_seed;
     int random_error;
 
+    /* Descriptors: a call fails with this negative code, after so many that did not, so many times (0: from then on); counted from
+     * install. Every Nth call that a signal could interrupt is interrupted: connect and close have done their part by then. Reads and
+     * writes are of so many bytes at most. 0 is "never" and "any". */
+    struct {
+        int error;
+        uint64_t after, times;
+    } net[SYS_NET_CALLS];
+    uint64_t net_eintr_every;
+    size_t net_most;
+
     /* Not 0: that many CPUs. */
     unsigned cpus;
+
+    /* Files: a call of this kind fails with this negative code, each (0) or the Nth only. Reads and writes move at most so many bytes;
+     * every Nth call that can be interrupted is; what must not block is not to be had; 0 is "never". */
+    struct {
+        int error;
+        uint64_t at;
+    } file[SYS_FILE_CALLS];
+    size_t file_most;
+    uint64_t file_eintr_every;
+    bool nowait_refused;
 
     struct sys_counts counts;
 };
 
 extern struct sys_script sys_script;
 
+/* Part of the table: scripted_net.c. */
+extern const struct sys_net sys_scripted_net;
+
 void sys_scripted_install(void);
 void sys_scripted_reset(void);
-/* The counters of allocations and starts begin again at 0; the rest of the script stays. */
+/* The counters of allocations, starts and file calls begin again at 0; the rest of the script stays. */
 void sys_scripted_recount(void);
 
 /* Blocks that were allocated since install and not yet freed. */

@@ -27,6 +27,8 @@ enum sys_vm {
 };
 
 struct sigaction; /* <signal.h> */
+struct sys_file;  /* sys/file.h */
+struct sys_net;   /* sys/net.h */
 
 struct sys {
     /* The monotonic clock. */
@@ -41,6 +43,8 @@ struct sys {
     /* Zeroed memory, aligned for any cell (64 bytes); NULL when there is none. */
     void *(*alloc)(size_t size);
     void (*free)(void *memory, size_t size);
+    /* From now on neither of the two uses the C library: sys/heap.h. 0 or -ENOMEM. */
+    int (*alloc_apart)(void);
 
     /* Address space, zeroed, page by page; costs nothing until touched. map: NULL when there is none. resident: one
      * byte a page, not 0 for one that has memory; touches nothing. Addresses and sizes are multiples of the page
@@ -57,6 +61,19 @@ struct sys {
     int (*thread_start)(sys_thread *thread, void *(*entry)(void *), void *arg);
     int (*thread_join)(sys_thread thread);
     void (*yield)(void);
+
+    /* Threads by number: the calling one's; the CPU time (ns) that one has had so far; sends one a signal. Not 0: there is no such
+     * thread. A number may come to mean another thread when that one has ended. */
+    uint32_t (*thread_id)(void);
+    int (*thread_time)(uint32_t id, uint64_t *time);
+    int (*thread_signal)(uint32_t id, int number);
+    /* Whether it sleeps, as opposed to running or waiting for a CPU; some microseconds. False if nobody can tell. */
+    bool (*thread_asleep)(uint32_t id);
+    /* How many this program has, whoever started them; 0 when that cannot be known. */
+    unsigned (*thread_count)(void);
+    /* Where another thread of this program, by its number, sits in a system call: 0, the call's number and the address that it returns to.
+     * -EBUSY: it is running. Anything else: that cannot be known. */
+    int (*thread_where)(uint32_t number, int *call, uintptr_t *address);
 
     /* The calling thread's stack for signal handlers, and the handler of a signal: as sigaltstack (with its stack_t) and sigaction. */
     int (*signal_stack)(const void *stack, void *before);
@@ -75,6 +92,11 @@ struct sys {
 
     /* A setting of the program's environment, or NULL. */
     const char *(*setting)(const char *name);
+
+    /* Files, descriptors, children; NULL in the check configuration. */
+    const struct sys_file *file;
+    /* Descriptors that can be waited for. */
+    const struct sys_net *net;
 };
 
 extern const struct sys *sys;
@@ -87,6 +109,13 @@ static inline void sys_fence_heavy(void) { sys->fence_heavy(); }
 /* Decides, for the whole program, whether the light fence can be light. Runs by itself when the library is loaded; a
  * test that changes the table calls it again while there is one thread only. */
 void sys_fence_setup(void);
+
+/* The heavy fence is a system call of some 10 us that disturbs all other CPUs. Between a true and its false light fences are full ones and
+ * the heavy one costs no more than they: for times in which somebody sleeps and gets up all the time beside threads that do nothing but
+ * compute. From any thread; counted. */
+void sys_fence_wish_full(bool full);
+/* For the table's fence_heavy: whether a full fence of the calling thread's will do. */
+bool sys_fence_is_full(void);
 
 /* CPUs that the cgroup quotas of this program allow, rounded up; UINT_MAX when there is no quota. `root` is put before
  * every path that is read: "" for the real files, a directory in tests. */

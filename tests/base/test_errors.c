@@ -40,6 +40,18 @@ TEST(errors_of_the_system_keep_their_number) {
     EXPECT(WEFT_ECLOSED < -4095); /* beyond every number the kernel uses */
 }
 
+/* Codes that are not in the list: nothing is lost, the C library knows them. */
+TEST(errors_of_the_system_that_are_not_listed) {
+#if defined(__GLIBC__)
+    EXPECT(strcmp(weft_errname(-ENOTUNIQ), "ENOTUNIQ") == 0);
+    EXPECT(strcmp(weft_strerror(-ENOTUNIQ), "Name not unique on network") == 0);
+    for (int code = -133; code < 0; code++) /* all that Linux has, but for two numbers it never used */
+        EXPECT((strcmp(weft_errname(code), "WEFT_E?") == 0) == (code == -41 || code == -58));
+#endif
+    EXPECT(strcmp(weft_strerror(-4000), "unknown error") == 0);
+    EXPECT(strcmp(weft_errname(-4000), "WEFT_E?") == 0);
+}
+
 TEST(errors_unknown_and_zero_are_said_so) {
     EXPECT(strcmp(weft_strerror(0), "no error") == 0);
     EXPECT(strcmp(weft_errname(0), "WEFT_OK") == 0);

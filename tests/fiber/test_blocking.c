@@ -158,6 +158,235 @@ static void pinned(void) {
 }
 TEST(blocking_pinned_keeps_its_thread) { rt_each(pinned); }
 
+/* ---- cancelled, late, abandoned ---------------------------------------------------------------------------------------------- */
+
+static atom_u64 abandoned, called;
+static void forgets(void *arg) {
+    (void)arg;
+    atom_add_rel(&abandoned, 1);
+}
+static void reads_one(void *arg) {
+    char got;
+    (void)arg;
+    atom_add_rel(&called, 1);
+    EXPECT_EQ(read(ends[0], &got, 1), 1);
+}
+/* It is told when the call returns, and the call has been made all the same. */
+static void is_cancelled_in_a_call(void *arg) {
+    (void)arg;
+    EXPECT_EQ(weft_blocking(reads_one, NULL), WEFT_ECANCELED);
+    EXPECT_EQ(weft_blocking(naps, NULL), WEFT_ECANCELED); /* now and again */
+    weft_shield_begin();
+    EXPECT_EQ(weft_blocking_long(naps, NULL), 0);
+    weft_shield_end();
+    atom_add_rel(&done, 1);
+}
+/* At once. */
+static void is_cancelled_and_abandons(void *arg) {
+    (void)arg;
+    EXPECT_EQ(weft_blocking_until(reads_one, NULL, forgets, WEFT_FOREVER), WEFT_ECANCELED);
+    EXPECT_EQ(weft_blocking_until(reads_one, NULL, forgets, WEFT_FOREVER), WEFT_ECANCELED); /* not begun at all */
+    atom_add_rel(&done, 1);
+}
+static void is_late_and_abandons(void *arg) {
+    (void)arg;
+    EXPECT_EQ(weft_blocking_until(reads_one, NULL, forgets, weft_in(5 * WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_blocking_until(reads_one, NULL, forgets, 0), WEFT_ETIMEDOUT); /* not begun at all */
+    EXPECT_EQ(weft_blocking_until(naps, NULL, forgets, WEFT_FOREVER), 0);
+    atom_add_rel(&done, 1);
+}
+static void begin_calls(void) {
+    atom_store_rlx(&done, 0);
+    atom_store_rlx(&called, 0);
+    atom_store_rlx(&abandoned, 0);
+    EXPECT_EQ(pipe(ends), 0);
+}
+static void cancelled(void) {
+    begin_calls();
+    weft_pid pid = victim_spawn(is_cancelled_in_a_call, NULL, 0, NULL);
+    rt_wait(&called, 1);
+    EXPECT_EQ(weft_cancel(pid), 0);
+    rt_pause(5 * RT_MS);
+    EXPECT_EQ(atom_load_acq(&done), 0); /* there is nothing that could stop a read */
+    EXPECT_EQ(write(ends[1], "x", 1), 1);
+    rt_wait(&done, 1);
+    close(ends[0]);
+    close(ends[1]);
+}
+TEST(blocking_tells_of_a_cancellation_afterwards) { rt_each(cancelled); }
+
+static void abandons(void) {
+    begin_calls();
+    weft_pid pid = victim_spawn(is_cancelled_and_abandons, NULL, 0, NULL);
+    rt_wait(&called, 1);
+    EXPECT_EQ(weft_cancel(pid), 0);
+    rt_wait(&done, 1); /* while nobody has written anything */
+    EXPECT_EQ(atom_load_acq(&abandoned), 1);
+    victim_spawn(is_late_and_abandons, NULL, 0, NULL);
+    rt_wait(&done, 2);
+    EXPECT_EQ(atom_load_acq(&called), 2);
+    EXPECT_EQ(atom_load_acq(&abandoned), 2);
+    EXPECT_EQ(write(ends[1], "xx", 2), 2);
+    rt_wait(&abandoned, 4);
+    close(ends[0]);
+    close(ends[1]);
+}
+TEST(blocking_until_is_abandoned) { rt_each(abandons); }
+
+/* Its deadline and its end come at the same time: one of the two is told, and the memory is freed by one. */
+static void races_with_its_end(void *arg) {
+    (void)arg;
+    for (unsigned i = 0; i < 20; i++) {
+        int error = weft_blocking_until(naps, NULL, forgets, weft_in((1400 + i * 10) * WEFT_MICROSECOND));
+        EXPECT(error == 0 || error == WEFT_ETIMEDOUT);
+        atom_add_rel(&called, error == 0);
+    }
+    atom_add_rel(&done, 1);
+}
+static void races(void) {
+    atom_store_rlx(&done, 0);
+    atom_store_rlx(&called, 0);
+    atom_store_rlx(&abandoned, 0);
+    for (unsigned i = 0; i < 4; i++)
+        victim_spawn(races_with_its_end, NULL, 0, NULL);
+    rt_wait(&done, 4);
+    rt_wait(&abandoned, 80 - atom_load_acq(&called));
+    EXPECT_EQ(atom_load_acq(&called) + atom_load_acq(&abandoned), 80);
+}
+TEST(blocking_until_or_its_end) { rt_each(races); }
+
+/* ---- threads ------------------------------------------------------------------------------------------------------------------ */
+
+static unsigned threads_living(void) { return atom_load_rlx(&((struct runtime *)rt.runtime)->threads.living); }
+
+/* Back to the resting number some seconds after the last call. */
+TEST(blocking_threads_end_when_they_rest) {
+    rt_start("ring", 2);
+    atom_store_rlx(&is_long, true);
+    many();
+    EXPECT(threads_living() > 2);
+    for (unsigned i = 0; i < 80 && threads_living() > 2; i++)
+        rt_pause(100 * RT_MS);
+    EXPECT_EQ(threads_living(), 2);
+    EXPECT_EQ(sys->thread_count() <= 2u + 3 + ANNOTATE_THREAD * 2, true); /* the monitor, the watchdog, this one */
+    rt_stop();
+}
+
+/* A limit: those that are in calls are waited for; nothing hangs, all calls are made, and it is said once. */
+static void at_the_limit(const char *policy) {
+    printf("policy %s\n", policy);
+    rt_start_with(&(weft_config){.policy = policy, .workers = 2, .max_threads = 4, .seed = 1});
+    rt_stderr_begin();
+    atom_store_rlx(&is_long, true);
+    many();
+    EXPECT(threads_living() <= 4);
+    const char *said = rt_stderr_end(), *first = strstr(said, "weft: no more threads than 4 (the limit, WEFT_MAX_THREADS)");
+    EXPECT(first && !strstr(first + 1, "weft: no more threads"));
+    rt_stop();
+}
+TEST(blocking_waits_at_the_limit_of_threads) {
+    at_the_limit("ring");
+    at_the_limit("deque");
+    at_the_limit("line");
+}
+
+/* The same with an error. */
+static atom_u64 refused;
+static void is_refused_perhaps(void *arg) {
+    char got;
+    (void)arg;
+    int error = weft_blocking(reads, &got);
+    EXPECT(error == 0 || error == WEFT_EAGAIN);
+    if (error) {
+        EXPECT_EQ(weft_blocking_until(reads, &got, forgets, WEFT_FOREVER), WEFT_EAGAIN);
+        atom_add_rel(&refused, 1);
+    }
+    atom_add_rel(&done, 1);
+}
+TEST(blocking_answers_at_the_limit_of_threads) {
+    rt_start_with(&(weft_config){.workers = 2, .max_threads = 6, .at_max_threads = "error", .seed = 1});
+    begin_calls();
+    atom_store_rlx(&refused, 0);
+    for (unsigned i = 0; i < 20; i++)
+        victim_spawn(is_refused_perhaps, NULL, 0, NULL);
+    rt_wait(&refused, 20 - 6);
+    EXPECT_EQ(atom_load_acq(&abandoned), atom_load_acq(&refused));
+    uint64_t waiting = 20 - atom_load_acq(&done);
+    for (uint64_t i = 0; i < waiting; i++)
+        EXPECT_EQ(write(ends[1], "x", 1), 1);
+    rt_wait(&done, 20);
+    close(ends[0]);
+    close(ends[1]);
+    rt_stop();
+}
+TEST(blocking_config_is_looked_at) {
+    weft_runtime *runtime;
+    EXPECT_EQ(weft_start(&runtime, &(weft_config){.at_max_threads = "perhaps"}), WEFT_EINVAL);
+    EXPECT_EQ(weft_start(&runtime, &(weft_config){.max_extra = 65}), WEFT_EINVAL);
+    setenv("WEFT_MAX_THREADS", "0", 1);
+    EXPECT_EQ(weft_start(&runtime, NULL), WEFT_EINVAL);
+}
+
+/* The system refuses threads: as at the limit. Both workers and the monitor have one. */
+static void without_threads(const char *policy, unsigned more) {
+    printf("policy %s, %u more\n", policy, more);
+    sys_scripted_install();
+    sys_script.threads_limited = true;
+    sys_script.threads_allowed = 3 + more;
+    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.policy = policy, .workers = 2, .seed = 1}), 0);
+    rt.workers = 2;
+    rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
+    rt_stderr_begin();
+    atom_store_rlx(&is_long, true);
+    many();
+    const char *said = rt_stderr_end(), *first = strstr(said, "(the system refuses)");
+    EXPECT(first && !strstr(first + 1, "weft: no more threads"));
+    rt_stop();
+}
+TEST(blocking_with_threads_refused) {
+    static const char *const policies[] = {"ring", "deque", "line"};
+    for (unsigned p = 0; p < 3; p++)
+        for (unsigned more = 0; more < 3; more++)
+            without_threads(policies[p], more);
+}
+
+/* The Nth allocation fails, for every N until there are no more: whatever is refused is said, nothing hangs, nothing is lost. */
+static void calls_somehow(void *arg) {
+    (void)arg;
+    EXPECT_EQ(weft_blocking_long(naps, NULL), 0);
+    int error = weft_blocking_until(naps, NULL, forgets, WEFT_FOREVER);
+    EXPECT(error == 0 || error == WEFT_ENOMEM || error == WEFT_ENOSTACK);
+    atom_add_rel(&called, error == 0);
+    atom_add_rel(&done, 1);
+}
+TEST(blocking_with_the_nth_allocation_refused) {
+    bool failed = true;
+    for (unsigned n = 1; failed; n++) {
+        sys_scripted_install();
+        sys_script.alloc_fail_at = n;
+        atom_store_rlx(&done, 0);
+        atom_store_rlx(&called, 0);
+        atom_store_rlx(&abandoned, 0);
+        unsigned begun = 0;
+        if (weft_start(&rt.runtime, &(weft_config){.workers = 2, .seed = 1}) == 0) {
+            rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
+            weft_pid pid;
+            for (unsigned i = 0; i < 8; i++)
+                begun += weft_spawn_with(&pid, calls_somehow, NULL, &(weft_stackful_options){.runtime = rt.runtime}) == 0;
+            /* One that gets no stack when it first runs does not call either. */
+            while (rt_stats().processes > 0)
+                usleep(100);
+            EXPECT_EQ(atom_load_acq(&called) + atom_load_acq(&abandoned), atom_load_acq(&done));
+            EXPECT(atom_load_acq(&done) + 1 >= begun);
+            EXPECT_EQ(weft_stop(rt.runtime, WEFT_FOREVER, NULL), 0);
+            rt_watch_end();
+        }
+        EXPECT_EQ(sys_scripted_live(), 0);
+        failed = atom_load_rlx(&sys_script.counts.alloc_failed) > 0;
+        sys_scripted_reset();
+    }
+}
+
 /* ---- hogs ------------------------------------------------------------------------------------------------------------------- */
 
 static atom_bool free_them;

@@ -257,6 +257,93 @@ TEST(overflow_with_a_mutex_aborts) {
     }
 }
 
+/* Locks of weft's own: others would wait for them for ever. */
+static weft_mutex own_mutex = WEFT_MUTEX_INIT, other_mutex = WEFT_MUTEX_INIT;
+static weft_rwlock own_rwlock = WEFT_RWLOCK_INIT;
+static weft_once own_once = WEFT_ONCE_INIT;
+static weft_cond own_cond = WEFT_COND_INIT;
+static void with_weft_mutex(void *arg) {
+    (void)arg;
+    weft_mutex_lock(&own_mutex, WEFT_FOREVER);
+    weft_mutex_lock(&other_mutex, 0);
+    weft_mutex_unlock(&other_mutex);
+    dig_calls(0);
+}
+/* Not by the short way: it was waited for, or handed over. */
+static void holds_it_a_while(void *arg) {
+    (void)arg;
+    weft_mutex_lock(&own_mutex, WEFT_FOREVER);
+    weft_sleep(5 * WEFT_MILLISECOND);
+    weft_mutex_unlock(&own_mutex);
+}
+static void with_handed_over_mutex(void *arg) {
+    weft_spawn(holds_it_a_while, arg);
+    weft_sleep(WEFT_MILLISECOND);
+    weft_mutex_lock(&own_mutex, WEFT_FOREVER);
+    dig_calls(0);
+}
+static void with_mutex_of_condition(void *arg) {
+    (void)arg;
+    weft_mutex_lock(&own_mutex, WEFT_FOREVER);
+    weft_cond_wait(&own_cond, &own_mutex, weft_in(WEFT_MILLISECOND));
+    dig_calls(0);
+}
+static void with_reader(void *arg) {
+    (void)arg;
+    weft_rwlock_read(&own_rwlock, WEFT_FOREVER);
+    dig_calls(0);
+}
+static void with_writer(void *arg) {
+    (void)arg;
+    weft_rwlock_write(&own_rwlock, WEFT_FOREVER);
+    dig_calls(0);
+}
+static int digs_once(void *arg) {
+    (void)arg;
+    return dig_calls(0);
+}
+static void in_once(void *arg) { weft_once_do(&own_once, digs_once, arg, WEFT_FOREVER); }
+TEST(overflow_with_a_lock_of_weft_aborts) {
+    static const struct {
+        weft_entry entry;
+        const void *lock;
+    } cases[] = {{with_weft_mutex, &own_mutex}, {with_handed_over_mutex, &own_mutex}, {with_mutex_of_condition, &own_mutex},
+                 {with_reader, &own_rwlock},    {with_writer, &own_rwlock},           {in_once, &own_once}};
+    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct child child;
+        char name[128];
+        child_of(&child, cases[i].entry);
+        EXPECT_DIED(&child, SIGABRT);
+        /* The last one taken may have been given back since. */
+        snprintf(name, sizeof name, "because it holds 1 of weft's locks, the one it took last is %p",
+                 cases[i].entry == with_weft_mutex ? (const void *)&other_mutex : cases[i].lock);
+        EXPECT_SAID(&child, name);
+        EXPECT_SAID(&child, "weft runtime"); /* the dump */
+    }
+}
+
+/* Given back, they are nobody's business. */
+static void after_all_of_them(void *arg) {
+    (void)arg;
+    weft_mutex_lock(&own_mutex, WEFT_FOREVER);
+    weft_cond_wait(&own_cond, &own_mutex, weft_in(WEFT_MILLISECOND));
+    weft_mutex_unlock(&own_mutex);
+    weft_rwlock_read(&own_rwlock, WEFT_FOREVER);
+    weft_rwlock_read_end(&own_rwlock);
+    weft_rwlock_write(&own_rwlock, WEFT_FOREVER);
+    weft_rwlock_write_end(&own_rwlock);
+    EXPECT_EQ(weft_mutex_lock(&other_mutex, 0), WEFT_ETIMEDOUT); /* the test has it */
+    dig_calls(0);
+}
+static void given_back(void) {
+    EXPECT_EQ(weft_mutex_lock(&other_mutex, 0), 0);
+    weft_pid pid;
+    EXPECT_EQ(weft_spawn_with(&pid, after_all_of_them, NULL, &(weft_stackful_options){.runtime = rt.runtime, .flags = WEFT_JOINABLE}), 0);
+    EXPECT_EQ(victim_reason(pid), WEFT_ESTACK);
+    weft_mutex_unlock(&other_mutex);
+}
+TEST(overflow_after_locks_were_given_back) { rt_each(given_back); }
+
 /* Down into the next stack's guard, over the own one and that one's usable part. */
 static __attribute__((noinline)) void jump(void) {
     unsigned char here;
@@ -320,7 +407,7 @@ TEST(overflow_other_faults_end_the_program) {
     for (unsigned i = 0; i < 3; i++) {
         child_of(&child, faults[i]);
         EXPECT_DIED(&child, SIGSEGV);
-        if (child.said[0]) child_show(&child);
+        if (child.said[0]) puts(child.said);
         EXPECT(!child.said[0]);
     }
 }

@@ -73,6 +73,7 @@ static void measures(void *unused) {
     }
     qsort(late, N, sizeof late[0], by_value);
     printf("late by %.1f us (median), %.1f us (90 of 100)\n", (double)late[N / 2] / 1e3, (double)late[N * 9 / 10] / 1e3);
+    EXPECT(late[0] < 200 * WEFT_MICROSECOND); /* the best of them, since others use this machine too: no tick that times are rounded to */
 }
 TEST(sleep_lateness) {
     weft_runtime *runtime;

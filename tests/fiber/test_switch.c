@@ -95,6 +95,59 @@ static void modes(void) {
 }
 TEST(switch_keeps_modes_apart) { rt_each(modes); }
 
+/* ---- from one to the other ------------------------------------------------------------------------------------------------ */
+
+/* Those that make room for each other switch directly: the worker's loop, which could not be gone back to meanwhile, is not needed. */
+static struct ctx loop_before;
+static unsigned direct_turns;
+static void takes_turns(void *arg) {
+    (void)arg;
+    for (unsigned i = 0; i < 20; i++) {
+        direct_turns++;
+        weft_yield();
+    }
+}
+static void waits_for_a_word(void *arg) {
+    weft_msg *message;
+    (void)arg;
+    for (unsigned i = 0; i < 10; i++) {
+        EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), 0);
+        weft_msg_free(message);
+        direct_turns++;
+    }
+}
+static void cuts_off_the_loop(void *arg) {
+    struct worker *worker = worker_here();
+    (void)arg;
+    weft_pid listener = weft_spawn(waits_for_a_word, NULL);
+    weft_spawn(takes_turns, NULL);
+    weft_yield(); /* both have their stacks now */
+    worker->tick = 0;
+    unsigned before = direct_turns;
+    loop_before = worker->loop->ctx;
+    worker->loop->ctx = (struct ctx){NULL}; /* a switch there aborts */
+    for (unsigned i = 0; i < 10; i++) {
+        EXPECT_EQ(weft_send(listener, 0, NULL, 0), 0);
+        weft_yield();
+        EXPECT(worker_here() == worker);
+    }
+    EXPECT(direct_turns >= before + 18);
+    worker->loop->ctx = loop_before;
+    atom_add_rel(&done, 1);
+}
+static void direct(const char *policy) {
+    rt_start(policy, 1);
+    atom_store_rlx(&done, 0);
+    direct_turns = 0;
+    victim_spawn(cuts_off_the_loop, NULL, 0, NULL);
+    rt_wait(&done, 1);
+    rt_stop();
+}
+TEST(switch_directly) {
+    direct("ring");
+    direct("line"); /* with `deque` whoever merely goes on is in the global queue, and found by the loop */
+}
+
 /* ---- stacks are passed on --------------------------------------------------------------------------------------------------- */
 
 static uintptr_t stack_of[3];

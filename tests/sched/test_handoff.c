@@ -172,6 +172,25 @@ TEST(handoff_chain_is_cut) {
     }
 }
 
+/* Every step of a chain counts: what is in the global queue, or due, does not wait sixteen times as long for those who hand over. */
+TEST(handoff_chain_is_charged) {
+    stage_for_each_policy(policy) {
+        stage_begin(policy, 1);
+        weft_pid a = stage_spawn_idle(0, 1, plays_on, WEFT_NOBODY), b = stage_spawn_idle(0, 2, plays_on, a);
+        stage_part(a)->other = b;
+        stage_play(0);
+        EXPECT_EQ(weft_send(a, 1, "ball", 5), 0);
+        stage_play(-1);
+        stage_spawn(3, goes_on, WEFT_NOBODY); /* in the global queue */
+        stage_worker(0)->tick = 0;
+        trace.count = 0;
+        while (trace.count == 0 || trace.who[trace.count - 1] != 3)
+            EXPECT(stage_step(0));
+        EXPECT(trace.count <= GLOBAL_TICK + HANDOFFS_MAX + 1);
+        stage_end();
+    }
+}
+
 /* The budget is for a chain: one that has ended by itself leaves nothing behind. */
 static enum weft_status passes_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     if (count == 0 || events[0].tag == 0) return WEFT_IDLE;

@@ -61,29 +61,4 @@ static inline void crowd_queue(struct lock *lock, const struct waiters *list, si
     }
 }
 
-/* Runs `body` in a child, which must abort with a line that contains both. */
-static inline void crowd_expect_abort(void (*body)(void), const char *function, const char *what) {
-    int ends[2];
-    EXPECT_EQ(pipe(ends), 0);
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-        signal(SIGABRT, SIG_DFL);
-        dup2(ends[1], STDERR_FILENO);
-        body();
-        _exit(0);
-    }
-    close(ends[1]);
-    char text[1024];
-    size_t size = 0;
-    for (ssize_t got; size < sizeof text - 1 && (got = read(ends[0], text + size, sizeof text - 1 - size)) > 0;)
-        size += (size_t)got;
-    text[size] = '\0';
-    close(ends[0]);
-    int status;
-    EXPECT_EQ(waitpid(child, &status, 0), child);
-    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT || !strstr(text, function) || !strstr(text, what))
-        test_fail(__FILE__, __LINE__, "did not abort by name: status %d, said \"%s\"", status, text);
-}
-
 #endif

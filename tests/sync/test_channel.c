@@ -414,7 +414,7 @@ static void step_that_waits(void) {
     rt_spawn(&stepper);
     rt_wait(&happened, 1);
 }
-TEST(channel_step_processes_must_not_wait) { crowd_expect_abort(step_that_waits, "weft_chan_recv", "stackful"); }
+TEST(channel_step_processes_must_not_wait) { EXPECT_ABORT(step_that_waits, "weft_chan_recv", "stackful"); }
 
 static void free_with_a_waiter(void) {
     rt_start("ring", 2);
@@ -424,7 +424,7 @@ static void free_with_a_waiter(void) {
     weft_chan_free(place);
 }
 TEST(channel_free_with_a_waiter_aborts) {
-    crowd_expect_abort(free_with_a_waiter, "weft_chan_free", "waits at the channel");
+    EXPECT_ABORT(free_with_a_waiter, "weft_chan_free", "waits at the channel");
 }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -163,4 +163,36 @@ static void signals(void) {
 }
 TEST(cond_signals) { rt_each(signals); }
 
+/* Who has waited longest is woken first. */
+static uint64_t turn; /* under the mutex */
+static void waits_its_turn(void *number) {
+    lock();
+    waiting++;
+    EXPECT_EQ(weft_cond_wait(&changed, &mutex, WEFT_FOREVER), 0);
+    EXPECT_EQ(turn, (uintptr_t)number);
+    turn++;
+    unlock();
+    atom_add_rel(&woken, 1);
+}
+static void in_order(void) {
+    forget();
+    turn = 0;
+    for (uintptr_t i = 0; i < CROWD; i++) {
+        crowd_spawn(waits_its_turn, (void *)i);
+        wait_until_waiting(i + 1);
+    }
+    for (unsigned i = 0; i < CROWD / 2; i++) {
+        weft_cond_signal(&changed);
+        rt_wait(&woken, i + 1);
+    }
+    for (unsigned i = CROWD / 2; i < CROWD; i++) { /* the mutex hands over in order too */
+        lock();
+        weft_cond_signal(&changed);
+        unlock();
+        rt_wait(&woken, i + 1);
+    }
+    rt_wait_for_nobody();
+}
+TEST(cond_signals_in_order) { rt_each(in_order); }
+
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -210,7 +210,7 @@ static void unlocks_what_is_free(void) {
     forget();
     weft_mutex_unlock(&mutex);
 }
-TEST(mutex_unlock_of_a_free_one_aborts) { crowd_expect_abort(unlocks_what_is_free, "weft_mutex_unlock", "not locked"); }
+TEST(mutex_unlock_of_a_free_one_aborts) { EXPECT_ABORT(unlocks_what_is_free, "weft_mutex_unlock", "not locked"); }
 
 /* On a worker's thread, but in no process: nobody could be parked, and the thread must not sleep. */
 static int ends(void *self, const weft_event *events, size_t count, weft_out *out) {
@@ -230,7 +230,7 @@ static void waits_in_close(void) {
     rt_spawn(&closer);
     rt_wait(&done, 1);
 }
-TEST(mutex_close_must_not_wait) { crowd_expect_abort(waits_in_close, "weft_mutex_lock", "stackful"); }
+TEST(mutex_close_must_not_wait) { EXPECT_ABORT(waits_in_close, "weft_mutex_lock", "stackful"); }
 
 #if WEFT_DEBUG
 static void unlocks(void *unused) {
@@ -243,14 +243,14 @@ static void unlocks_anothers(void) {
     EXPECT_EQ(weft_mutex_lock(&mutex, 0), 0);
     crowd_run(unlocks, NULL);
 }
-TEST(mutex_unlock_by_another_aborts) { crowd_expect_abort(unlocks_anothers, "weft_mutex_unlock", "somebody else"); }
+TEST(mutex_unlock_by_another_aborts) { EXPECT_ABORT(unlocks_anothers, "weft_mutex_unlock", "somebody else"); }
 
 static void locks_twice(void) {
     forget();
     EXPECT_EQ(weft_mutex_lock(&mutex, 0), 0);
     weft_mutex_lock(&mutex, WEFT_FOREVER);
 }
-TEST(mutex_lock_twice_aborts) { crowd_expect_abort(locks_twice, "weft_mutex_lock", "already"); }
+TEST(mutex_lock_twice_aborts) { EXPECT_ABORT(locks_twice, "weft_mutex_lock", "already"); }
 #endif
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

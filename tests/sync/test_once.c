@@ -59,6 +59,36 @@ static void happens_once(void) {
 }
 TEST_WITHIN(once_happens_once, 60) { rt_each(happens_once); }
 
+/* A failure is passed on to the one who has waited longest. */
+struct once_inside {
+    atom_u32 word;
+    struct lock lock;
+    struct waiters waiting;
+};
+static int fails_in_turn(void *number) {
+    EXPECT_EQ(atom_add_rlx(&runs, 1), (uintptr_t)number);
+    while (!atom_load_acq(&gate))
+        weft_yield();
+    return FAILED;
+}
+static void runs_in_turn(void *number) {
+    EXPECT_EQ(weft_once_do(&once, fails_in_turn, number, WEFT_FOREVER), FAILED);
+    atom_add_rel(&over, 1);
+}
+static void in_order(void) {
+    struct once_inside *inner = (struct once_inside *)(void *)&once;
+    forget();
+    for (uintptr_t i = 0; i < CROWD; i++) {
+        crowd_spawn(runs_in_turn, (void *)i);
+        if (i == 0) rt_wait(&runs, 1);
+        else crowd_queue(&inner->lock, &inner->waiting, i);
+    }
+    atom_store_rel(&gate, 1);
+    rt_wait(&over, CROWD);
+    rt_wait_for_nobody();
+}
+TEST(once_passes_failures_on_in_order) { rt_each(in_order); }
+
 /* ---- giving up; a function that is cancelled ------------------------------------------------------------------------- */
 
 static int waits_inside(void *unused) {

@@ -205,8 +205,8 @@ static void ends_the_other_half(void) {
     weft_rwlock_write_end(&rwlock);
 }
 TEST(rwlock_misuse_aborts) {
-    crowd_expect_abort(ends_nothing, "weft_rwlock_read_end", "not locked in this way");
-    crowd_expect_abort(ends_the_other_half, "weft_rwlock_write_end", "not locked in this way");
+    EXPECT_ABORT(ends_nothing, "weft_rwlock_read_end", "not locked in this way");
+    EXPECT_ABORT(ends_the_other_half, "weft_rwlock_write_end", "not locked in this way");
 }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

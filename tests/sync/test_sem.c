@@ -136,6 +136,29 @@ static void many_before_few(void) {
 }
 TEST(sem_many_before_few) { rt_each(many_before_few); }
 
+/* Who has waited longest is served first. */
+static atom_u64 served;
+static void waits_its_turn(void *number) {
+    EXPECT_EQ(weft_sem_acquire(&sem, 1, WEFT_FOREVER), 0);
+    EXPECT_EQ(atom_add_rlx(&served, 1), (uintptr_t)number);
+    atom_add_rel(&got, 1);
+}
+static void in_order(void) {
+    enum { N = 12 };
+    forget(0);
+    atom_store_rlx(&served, 0);
+    for (uintptr_t i = 0; i < N; i++) {
+        crowd_spawn(waits_its_turn, (void *)i);
+        queue(i + 1);
+    }
+    for (unsigned i = 0; i < N; i++) {
+        weft_sem_release(&sem, 1);
+        rt_wait(&got, i + 1);
+    }
+    rt_wait_for_nobody();
+}
+TEST(sem_serves_in_order) { rt_each(in_order); }
+
 /* ---- a completion on the waiter's stack ------------------------------------------------------------------------------ */
 
 static void completes(void *on) { weft_sem_release(on, 1); }
@@ -165,6 +188,6 @@ static void overflows(void) {
     forget(WEFT_SEM_MAX);
     weft_sem_release(&sem, 1);
 }
-TEST(sem_overflow_aborts) { crowd_expect_abort(overflows, "weft_sem_release", "WEFT_SEM_MAX"); }
+TEST(sem_overflow_aborts) { EXPECT_ABORT(overflows, "weft_sem_release", "WEFT_SEM_MAX"); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

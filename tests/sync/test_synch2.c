@@ -77,33 +77,6 @@ TEST(synch2_deadline_is_kept) {
 
 /* ---- Misuse aborts by name --------------------------------------------------------------------------------------- */
 
-/* Runs `body` in a child, which must abort with a line that contains all of `parts`. */
-static void expect_abort(void (*body)(void), const char *const parts[]) {
-    int ends[2];
-    EXPECT_EQ(pipe(ends), 0);
-    pid_t child = fork();
-    EXPECT(child >= 0);
-    if (child == 0) {
-        dup2(ends[1], STDERR_FILENO);
-        body();
-        _exit(0);
-    }
-    close(ends[1]);
-    char line[2048];
-    size_t size = 0;
-    for (ssize_t n; size < sizeof line - 1 && (n = read(ends[0], line + size, sizeof line - 1 - size)) > 0;)
-        size += (size_t)n;
-    line[size] = 0;
-    close(ends[0]);
-    int status;
-    EXPECT_EQ(waitpid(child, &status, 0), child);
-    if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)
-        test_fail(__FILE__, __LINE__, "did not abort: status %d, said \"%s\"", status, line);
-    for (; *parts; parts++)
-        if (!strstr(line, *parts)) test_fail(__FILE__, __LINE__, "no \"%s\" in \"%s\"", *parts, line);
-}
-#define EXPECT_ABORT(body, ...) expect_abort(body, (const char *const[]){__VA_ARGS__, NULL})
-
 static weft_synch2 misused;
 
 static void enter_twice(void) {

@@ -127,8 +127,8 @@ static void adds_too_many(void) {
     weft_waitgroup_add(&group, 1);
 }
 TEST(waitgroup_misuse_aborts) {
-    crowd_expect_abort(done_too_often, "weft_waitgroup_done", "the count is 0");
-    crowd_expect_abort(adds_too_many, "weft_waitgroup_add", "WEFT_WAITGROUP_MAX");
+    EXPECT_ABORT(done_too_often, "weft_waitgroup_done", "the count is 0");
+    EXPECT_ABORT(adds_too_many, "weft_waitgroup_add", "WEFT_WAITGROUP_MAX");
 }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -164,8 +164,13 @@ static void run_dekker(void) {
 TEST(linux_fences_light_and_heavy_make_dekker_right) { run_dekker(); }
 
 TEST(linux_fences_both_full_make_dekker_right) {
-    atom_fence_light_is_full = true; /* as when the kernel refuses membarrier */
+    sys_fence_wish_full(true); /* as when the kernel refuses membarrier */
+    EXPECT(atom_fence_light_is_full && sys_fence_is_full());
     run_dekker();
+    sys_fence_wish_full(true);
+    sys_fence_wish_full(false);
+    EXPECT(sys_fence_is_full()); /* somebody still wishes it */
+    sys_fence_wish_full(false);
 }
 
 TEST(linux_random_fills_and_differs) {

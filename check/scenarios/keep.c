@@ -1,0 +1,170 @@
+/* A process whose result is kept ends while it is joined, detached, and while its owner ends: real watch, keep, spawn, end of a process.
+ *
+ * Whoever joins gets the reason, at least one of them unless somebody detached it; the record is freed once, and the block comes to one
+ * shelf, once. What a record is made of is plain memory: taking it out without the lock, or reading it afterwards, is a race. */
+#include "small_runtime.h"
+
+#include "sched/keep.h"
+
+enum { JOINERS = 2, REASON = -5, NOT_ASKED = 77 };
+
+struct joiner {
+    struct watcher watcher; /* first */
+    int result, reason;
+    unsigned told;
+};
+SHARED struct joiner joiners[JOINERS];
+SHARED int detached;
+static weft_pid owner, child;
+static struct proc *owner_proc, *child_proc;
+
+static void hear(struct actor *actor, struct worker *self, struct watcher *watcher, int reason) {
+    struct joiner *joiner = (struct joiner *)watcher;
+    (void)actor, (void)self;
+    joiner->told++;
+    joiner->reason = reason;
+}
+
+static int mortal_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count, (void)out;
+    return REASON;
+}
+static const weft_behavior mortal = {.name = "mortal", .step = mortal_step};
+
+/* ---- setup ------------------------------------------------------------------------------------------------------------------- */
+
+/* The owner is worker 2's, the child worker 0's; both run. */
+static void set_up(void) {
+    small_begin(POLICY_RING, 3, 4);
+    for (unsigned i = 0; i < JOINERS; i++)
+        joiners[i] = (struct joiner){.watcher = {.tell = hear}, .result = NOT_ASKED};
+    detached = NOT_ASKED;
+    owner = small_spawn(&mortal);
+    owner_proc = policy_pop(small_worker(0));
+    struct worker *worker = small_play(2);
+    worker->current = owner_proc;
+    int error = weft_spawn_step(&child, &mortal, &(weft_spawn_options){.flags = WEFT_JOINABLE});
+    chk_assert(error == 0, "spawned in setup");
+    child_proc = policy_pop(worker);
+    chk_assert(child_proc == small_proc(child), "it can be claimed");
+    worker->current = NULL;
+    chk_name(&small->watch_locks[pid_slot(child) % WATCH_LOCKS], "watch.lock");
+    chk_name(&small->keep_locks[pid_slot(owner) % WATCH_LOCKS], "keep.lock");
+}
+static void set_up_ended(void) {
+    set_up();
+    step_run(small_play(0), child_proc);
+}
+
+/* ---- threads ------------------------------------------------------------------------------------------------------------------ */
+
+static void ends(void) { step_run(small_play(0), child_proc); }
+static void owner_ends(void) { step_run(small_play(2), owner_proc); }
+static void join(unsigned worker, unsigned i) {
+    struct joiner *joiner = &joiners[i];
+    int reason = 0;
+    joiner->result = watch_join(&small_play(worker)->actor, child, &joiner->watcher, &reason);
+    if (joiner->result == WATCH_ENDED) chk_assert(reason == REASON, "the reason, later");
+}
+static void joins_0(void) { join(1, 0); }
+static void joins_1(void) { join(2, 1); }
+static void detaches(void) { detached = keep_forget(&small_play(2)->actor, child); }
+
+/* ---- finish ------------------------------------------------------------------------------------------------------------------- */
+
+static unsigned in_list(struct proc *list, struct proc *wanted) {
+    unsigned found = 0;
+    for (struct line_node *node = list ? &list->node : NULL; node; node = node->next)
+        found += node == &wanted->node;
+    return found;
+}
+static unsigned on_shelves(struct proc *wanted) {
+    unsigned found = in_list(small->table.depot, wanted);
+    for (unsigned w = 0; w < 3; w++) {
+        struct shelf *shelf = &small_worker(w)->actor.shelf;
+        found += in_list(shelf->free, wanted) + in_list(shelf->ready, wanted);
+        found += in_list(shelf->filling, wanted) + in_list(shelf->waiting, wanted);
+    }
+    return found;
+}
+
+/* How many got the result; each either waits to be told, and is, or has it, or was too late. */
+static unsigned successes(void) {
+    unsigned found = 0;
+    for (unsigned i = 0; i < JOINERS; i++) {
+        struct joiner *joiner = &joiners[i];
+        if (joiner->result == NOT_ASKED) continue;
+        chk_assert(joiner->told == (joiner->result == 0), "told once if it was to wait, else not");
+        chk_assert(joiner->result != 0 || joiner->reason == REASON, "with the reason");
+        found += joiner->result >= 0;
+    }
+    return found;
+}
+static void joined(void) {
+    chk_assert(successes() >= 1, "somebody gets the result");
+    chk_assert(on_shelves(child_proc) == 1, "the block is given back once");
+    chk_assert(*watch_owned(small, pid_slot(owner)) == NULL, "the owner has no record left");
+    small_end();
+}
+static void joined_or_detached(void) {
+    chk_assert(successes() >= 1 || detached == 0, "somebody gets the result, or it was given up");
+    chk_assert(on_shelves(child_proc) == 1, "the block is given back once");
+    chk_assert(*watch_owned(small, pid_slot(owner)) == NULL, "the owner has no record left");
+    small_end();
+}
+static void given_up(void) {
+    successes();
+    chk_assert(on_shelves(child_proc) == 1 && on_shelves(owner_proc) == 1, "both blocks are given back once");
+    chk_assert(*watch_owned(small, pid_slot(owner)) == NULL, "no record is left");
+    small_end();
+}
+
+SCENARIO(keep_join, .about = "a process ends || is joined", .setup = set_up, .threads = {ends, joins_0}, .finish = joined)
+SCENARIO(keep_join_two, .about = "a process ends || is joined || is joined", .setup = set_up, .threads = {ends, joins_0, joins_1},
+         .finish = joined)
+SCENARIO(keep_join_after, .about = "a process has ended: is joined || is joined", .setup = set_up_ended, .threads = {joins_0, joins_1},
+         .finish = joined)
+SCENARIO(keep_detach, .about = "a process ends || is joined || is detached", .setup = set_up, .threads = {ends, joins_0, detaches},
+         .finish = joined_or_detached)
+SCENARIO(keep_owner, .about = "a process ends || its owner ends", .setup = set_up, .threads = {ends, owner_ends}, .finish = given_up)
+SCENARIO(keep_owner_join, .about = "a process ends || is joined || its owner ends", .setup = set_up,
+         .threads = {ends, joins_0, owner_ends}, .finish = given_up)
+SCENARIO(keep_owner_after, .about = "a process has ended: is joined || its owner ends", .setup = set_up_ended,
+         .threads = {joins_0, owner_ends}, .finish = given_up)
+
+/* ---- twins that are wrong ------------------------------------------------------------------------------------------------------ */
+
+/* Trusts the word: whoever has ended is not to be had, whoever lives is waited for. Both are true too early or too late. */
+static void joins_by_the_word(void) {
+    struct worker *worker = small_play(1);
+    struct joiner *joiner = &joiners[0];
+    struct watcher **list = watch_list(small, pid_slot(child), true);
+    struct lock *lock = watch_lock(small, pid_slot(child));
+    (void)worker;
+    lock_take(lock);
+    if (state_of(atom_load_acq(&child_proc->state.word)) != STATE_COMPLETE) {
+        joiner->result = 0;
+        joiner->watcher.joins = true;
+        joiner->watcher.prev = *list;
+        joiner->watcher.next = NULL;
+        (*list)->next = &joiner->watcher;
+    } else {
+        struct kept *kept = keep_find(*list, child);
+        chk_assert(kept && kept->watcher.told, "who has ended has left its reason");
+        joiner->result = WATCH_ENDED;
+        keep_drop(&worker->actor, list, kept);
+    }
+    lock_drop(lock);
+}
+static void ends_well(void) { small_end(); }
+SCENARIO(keep_twin_by_the_word, .about = "broken: COMPLETE is taken for the reason being there", .setup = set_up,
+         .threads = {ends, joins_by_the_word}, .finish = ends_well, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+
+/* The owner goes through its list without asking whether a record is still there. */
+static void owner_ends_unlocked(void) {
+    struct worker *worker = small_play(2);
+    struct kept *kept = *watch_owned(small, pid_slot(owner));
+    if (kept) keep_undo(&worker->actor, kept);
+}
+SCENARIO(keep_twin_owner_unlocked, .about = "broken: an owner takes its records without the slot's lock", .setup = set_up_ended,
+         .threads = {joins_0, owner_ends_unlocked}, .finish = ends_well, .flawed_in = CHK_ALL, .flaw = CHK_RACE)

@@ -1,0 +1,141 @@
+/* Who polls: while there is a descriptor and all workers sleep, one of them sleeps in the poll; and it is woken there like any other.
+ *
+ * The workers are real (find_work). As in find.c a worker takes one process and is busy with it for ever, and there are as many processes as
+ * workers: one that is not found means a worker asleep for ever. Process 0 waits for a descriptor, process 1 for a message. */
+#include "small_poll.h"
+
+static weft_pid pid[2];
+SHARED struct message letters[2];
+SHARED unsigned runs[2];
+
+static int count_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)events, (void)count, (void)out;
+    runs[*(unsigned *)self]++;
+    return 0;
+}
+static int count_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
+    (void)context, (void)method, (void)size;
+    *(unsigned *)self = *(const unsigned *)input;
+    return 0;
+}
+static const weft_behavior counts = {.name = "counts", .state_size = sizeof(unsigned), .init = count_init, .step = count_step};
+
+/* Whoever polls wakes the process that waits. (With a message, so that it has something to run for.) */
+static void wake_0(void) {
+    struct worker *self = my_worker;
+    chk_assert(send_message(self ? &self->actor : &small->foreign[0], self, pid[0], &letters[0]) == 0, "it lives");
+}
+
+static void set_up(unsigned workers, unsigned processes, bool used) {
+    small_begin(POLICY_RING, workers, 4);
+    small_poll(wake_0);
+    small_play(0);
+    for (unsigned i = 0; i < processes; i++) {
+        chk_assert(weft_spawn_step(&pid[i], &counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i}) == 0, "spawned");
+        small_name(pid[i]);
+        struct proc *proc = policy_pop(small_worker(0));
+        chk_assert(proc == small_proc(pid[i]), "claimed");
+        state_park(&proc->state, STATE_IDLE);
+        small_message(&letters[i], 0);
+    }
+    if (used) chk_assert(poll_join(small, small_worker(0)) == 0, "a descriptor");
+}
+static void one(void) { set_up(1, 1, true); }
+static void one_unused(void) { set_up(1, 1, false); }
+static void two(void) { set_up(2, 2, true); }
+static void two_for_one(void) { set_up(2, 1, true); }
+
+/* ---- threads ---------------------------------------------------------------------------------------------------------------- */
+
+static void works_once(void) {
+    struct worker *worker = small_play(chk_self());
+    step_run(worker, find_work(worker));
+}
+static void something_comes(void) { small_poll_event(); }
+static void sends(unsigned i) {
+    unsigned door;
+    struct actor *actor = foreign_enter(small->instance, &door);
+    chk_assert(send_message(actor, NULL, pid[i], &letters[i]) == 0, "it lives");
+    foreign_leave(small->instance, door);
+}
+static void sends_0(void) { sends(0); }
+static void sends_1(void) { sends(1); }
+
+static void ran(unsigned processes) {
+    for (unsigned i = 0; i < processes; i++)
+        chk_assert(runs[i] == 1, "each has run once");
+    chk_assert(atom_load_rlx(&small->poll.held) == 0, "nobody holds the poll");
+    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "nobody is counted who is not there");
+    small_end();
+}
+static void one_ran(void) { ran(1); }
+static void both_ran(void) { ran(2); }
+
+SCENARIO(poller_event, .about = "a worker goes to sleep in the poll || a descriptor becomes ready", .setup = one,
+         .threads = {works_once, something_comes}, .finish = one_ran)
+SCENARIO(poller_bell, .about = "a worker goes to sleep in the poll || a send from outside: the bell (B2)", .setup = one,
+         .threads = {works_once, sends_0}, .finish = one_ran)
+SCENARIO(poller_event_send, .about = "two workers go to sleep, one of them in the poll || a descriptor || a send (random: in full it is too large)",
+         .setup = two, .threads = {works_once, works_once, something_comes, sends_1}, .finish = both_ran, .random_runs = 5000)
+
+/* A descriptor comes from a thread that is not a worker. */
+static void registers_outside(void) {
+    chk_assert(poll_join(small, NULL) == 0, "a descriptor");
+    small_poll_event();
+}
+SCENARIO(poller_join, .about = "a worker goes to sleep || another thread registers the first descriptor, which becomes ready",
+         .setup = one_unused, .threads = {works_once, registers_outside}, .finish = one_ran)
+
+/* The monitor polls; meanwhile a worker goes to sleep and finds the poll held. */
+static void monitor_polls(void) {
+    chk_assert(small->poll.seen.rounds == 0, "as in setup");
+    poll_watch(small, UINT64_C(1) << 40);
+}
+SCENARIO(poller_monitor, .about = "a worker goes to sleep || the monitor polls || a descriptor becomes ready (B3)", .setup = one,
+         .threads = {works_once, monitor_polls, something_comes}, .finish = one_ran)
+
+/* A worker polls, finds nothing and leaves for good. */
+static void polls_and_leaves(void) {
+    struct worker *worker = small_play(1);
+    poll_now(small, worker);
+    poll_unattended(small);
+}
+SCENARIO(poller_leave, .about = "a worker goes to sleep || another polls and leaves || a descriptor becomes ready", .setup = two_for_one,
+         .threads = {works_once, polls_and_leaves, something_comes}, .finish = one_ran)
+
+/* ---- twins that are wrong --------------------------------------------------------------------------------------------------- */
+
+static void monitor_says_nothing(void) { poll_now(small, NULL); }
+SCENARIO(poller_twin_monitor, .about = "the monitor polls, and does not look whether somebody went to sleep meanwhile", .setup = one,
+         .threads = {works_once, monitor_says_nothing, something_comes}, .finish = one_ran, .flawed_in = CHK_ALL,
+         .flaw = CHK_LOST_WAKEUP)
+
+static void registers_silently(void) {
+    atom_add_rel(&small->poll.used, 1);
+    small_poll_event();
+}
+SCENARIO(poller_twin_join, .about = "a descriptor is registered, and nobody is told", .setup = one_unused,
+         .threads = {works_once, registers_silently}, .finish = one_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+/* Wakes a worker as if it slept on its parker. */
+static void sends_without_bell(void) {
+    unsigned door;
+    struct actor *actor = foreign_enter(small->instance, &door);
+    struct proc *proc = small_proc(pid[0]);
+    chk_assert(send_unheard(actor, pid[0], &letters[0]) == 0, "it lives");
+    struct state_next next = state_wake(&proc->state);
+    if (next.verdict == STATE_ENQUEUE) inject_push(&small->inject, entry_make(proc, next.ticket));
+    foreign_leave(small->instance, door);
+    int sleeper = idle_wake(&small->idle);
+    if (sleeper != IDLE_NOBODY) parker_unpark(&small_worker((unsigned)sleeper)->parker);
+}
+SCENARIO(poller_twin_bell, .about = "a worker in the poll is given a token, and the bell is not rung", .setup = one,
+         .threads = {works_once, sends_without_bell}, .finish = one_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+/* Asks without holding the poll: takes away the bell. */
+static void polls_without_holding(void) {
+    struct poll_catch catch;
+    if (poll_wait(&small->poll, &catch, 0) > 0) poll_deliver(small, &catch);
+}
+SCENARIO(poller_twin_two, .about = "two poll at once, and one takes away the ring that was meant for the other (B1)", .setup = one,
+         .threads = {works_once, polls_without_holding, sends_0}, .finish = one_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)

@@ -1,0 +1,274 @@
+/* Readiness: a process that found nothing waits, and is told of what comes; against a close, a deadline, a cancellation, another reader.
+ *
+ * The kernel's part is a cell that says how much there is to read. Whoever polls first lets something arrive and then tells the gate, which
+ * is the order the kernel keeps. */
+#include "net/gate.h"
+#include "small_fiber.h"
+
+enum { GENERATION = 1, NEXT = 2, END = 256 };
+
+static struct gate gate;
+static atom_u32 there; /* to be read; and END: the other side has ended, which a read says once there is nothing more */
+SHARED int answer[2];   /* of each reader: what it read, or an error */
+SHARED unsigned reads[2];
+
+static void set_up(void) {
+    small_fibers(3);
+    lock_init(&gate.lock);
+    gate.cells[GATE_IN].waiters = gate.cells[GATE_OUT].waiters = (struct waiters){NULL, NULL};
+    atom_store_rlx(&gate.cells[GATE_IN].edges, 0);
+    atom_store_rlx(&gate.cells[GATE_OUT].edges, 0);
+    gate_open(&gate, GENERATION);
+    atom_store_rlx(&there, 0);
+    chk_name(&gate.lock.word, "gate.lock");
+    chk_name(&gate.cells[GATE_IN].edges, "edges");
+    chk_name(&gate.drained, "drained");
+    chk_name(&gate.ended, "ended");
+    chk_name(&there, "there");
+}
+
+/* ---- the kernel ---------------------------------------------------------------------------------------------------------- */
+
+/* Takes up to `most`: how many, or -1 for EAGAIN; 0 is the end. */
+static int take(unsigned most) {
+    uint32_t some = atom_load_acq(&there);
+    while (some % END > 0) {
+        uint32_t part = some % END < most ? some % END : most;
+        if (atom_cas_acqrel_acq(&there, &some, some - part)) return (int)part;
+    }
+    return some & END ? 0 : -1;
+}
+static void arrive(unsigned n) { atom_add_acqrel(&there, n); }
+static void tell(void) { gate_edge(&gate, GENERATION, 1 << GATE_IN, false, false); }
+
+/* ---- readers -------------------------------------------------------------------------------------------------------------- */
+
+/* As net/op.h does it. */
+static int read_until(unsigned most, uint64_t deadline) {
+    for (bool more = false;;) {
+        uint64_t seen = gate_seen(&gate, GATE_IN);
+        int got = take(most);
+        if (got >= 0) {
+            if (more) gate_pass(&gate, GATE_IN);
+            return got;
+        }
+        int why = gate_wait(&gate, GATE_IN, seen, deadline, "read_until");
+        if (why < 0) return why;
+        more = why == GATE_MORE;
+    }
+}
+static void read_one(unsigned process, uint64_t deadline) {
+    small_process(process);
+    answer[process] = read_until(1, deadline);
+}
+static void reader_0(void) { read_one(0, WEFT_FOREVER); }
+static void reader_1(void) { read_one(1, WEFT_FOREVER); }
+static void reader_0_soon(void) { read_one(0, SMALL_SOON); }
+static void reader_twice(void) {
+    reader_0();
+    chk_assert(answer[0] == 1, "the first");
+    reader_0();
+}
+static void thread_reads(void) {
+    small_thread();
+    answer[0] = read_until(1, WEFT_FOREVER);
+}
+
+/* ---- the others ----------------------------------------------------------------------------------------------------------- */
+
+static void polls_one(void) {
+    small_process(2);
+    arrive(1);
+    tell();
+}
+static void monitor_polls_one(void) {
+    small_thread();
+    arrive(1);
+    tell();
+}
+static void polls_one_and_one(void) {
+    small_process(2);
+    arrive(1);
+    tell();
+    arrive(1);
+    tell();
+}
+static void polls_two_at_once(void) {
+    small_process(2);
+    arrive(2);
+    tell();
+}
+static void closes(void) {
+    small_thread();
+    gate_shut(&gate);
+}
+static void cancels(void) {
+    small_thread();
+    small_cancel(0);
+}
+static void clock_comes_by(void) { small_clock(0); }
+
+static void nobody_waits(void) {
+    chk_assert(!gate.cells[GATE_IN].waiters.first && !gate.cells[GATE_OUT].waiters.first, "nobody is left in a list");
+}
+static void got_it(void) {
+    nobody_waits();
+    chk_assert(answer[0] == 1, "it was read");
+}
+static void got_it_or_not(void) {
+    nobody_waits();
+    chk_assert(answer[0] == 1 ? atom_load_rlx(&there) == 0 : answer[0] < 0 && atom_load_rlx(&there) == 1, "read, or still there");
+}
+static void both_got_one(void) {
+    nobody_waits();
+    chk_assert(answer[0] == 1 && answer[1] == 1, "both have read");
+}
+
+SCENARIO(poller_gate, .about = "a process finds nothing and waits || something comes", .setup = set_up, .threads = {reader_0, polls_one},
+         .finish = got_it)
+SCENARIO(poller_gate_monitor, .about = "the same, told by a thread that is not a worker", .setup = set_up,
+         .threads = {reader_0, monitor_polls_one}, .finish = got_it)
+SCENARIO(poller_gate_thread, .about = "a thread that is not a worker waits || something comes", .setup = set_up,
+         .threads = {thread_reads, polls_one}, .finish = got_it)
+SCENARIO(poller_gate_twice, .about = "a process reads twice || something comes twice", .setup = set_up,
+         .threads = {reader_twice, polls_one_and_one}, .finish = got_it)
+SCENARIO(poller_gate_close, .about = "a process waits || something comes || a close", .setup = set_up,
+         .threads = {reader_0, polls_one, closes}, .finish = got_it_or_not)
+SCENARIO(poller_gate_deadline, .about = "a process waits || something comes || its deadline", .setup = set_up,
+         .threads = {reader_0_soon, polls_one, clock_comes_by}, .finish = got_it_or_not)
+SCENARIO(poller_gate_cancel, .about = "a process waits || something comes || a cancellation", .setup = set_up,
+         .threads = {reader_0, polls_one, cancels}, .finish = got_it_or_not)
+SCENARIO(poller_gate_close_deadline, .about = "a process waits || a close || its deadline", .setup = set_up,
+         .threads = {reader_0_soon, closes, clock_comes_by}, .finish = nobody_waits)
+SCENARIO(poller_gate_two, .about = "two processes read one each || two come at once: one edge (N2)", .setup = set_up,
+         .threads = {reader_0, reader_1, polls_two_at_once}, .finish = both_got_one)
+
+/* ---- a descriptor's next tenant (N5) --------------------------------------------------------------------------------------- */
+
+static void closes_and_opens(void) {
+    small_thread();
+    gate_shut(&gate);
+    gate_open(&gate, NEXT);
+}
+static void tells_of_the_end(void) {
+    small_process(2);
+    gate_edge(&gate, GENERATION, 0, true, false);
+}
+static void next_is_untouched(void) { chk_assert(!atom_load_rlx(&gate.ended), "what the kernel said of the former is not the next one's"); }
+SCENARIO(poller_gate_reuse, .about = "closed and opened again || an event of the former", .setup = set_up,
+         .threads = {closes_and_opens, tells_of_the_end}, .finish = next_is_untouched)
+
+/* ---- drained (N6) ------------------------------------------------------------------------------------------------------------ */
+
+/* Asks for two at a time, and does not ask again while it knows better. */
+static int read_knowing(void) {
+    for (bool more = false;;) {
+        uint64_t seen = gate_seen(&gate, GATE_IN);
+        int got = gate_is_drained(&gate, seen) ? -1 : take(2);
+        if (got >= 0) {
+            if (got == 1) gate_drain(&gate, seen);
+            if (more) gate_pass(&gate, GATE_IN);
+            return got;
+        }
+        int why = gate_wait(&gate, GATE_IN, seen, WEFT_FOREVER, "read_knowing");
+        if (why < 0) return why;
+        more = why == GATE_MORE;
+    }
+}
+static void reads_to_the_end(void) {
+    small_process(0);
+    for (int got; (got = read_knowing()) > 0;)
+        reads[0] += (unsigned)got;
+}
+static void polls_and_ends(void) {
+    small_process(2);
+    arrive(1);
+    tell();
+    arrive(1 + END); /* the end with the last of it */
+    gate_edge(&gate, GENERATION, 1 << GATE_IN, true, false);
+}
+static void read_all(void) {
+    nobody_waits();
+    chk_assert(reads[0] == 2, "all of it");
+}
+SCENARIO(poller_gate_drained, .about = "a process reads to the end and skips needless reads || something comes, then more with the end",
+         .setup = set_up, .threads = {reads_to_the_end, polls_and_ends}, .finish = read_all)
+
+/* ---- twins that are wrong --------------------------------------------------------------------------------------------------- */
+
+/* Waits without looking at the edges again. */
+static void wait_blindly(bool looks_at_edges, uint64_t seen) {
+    struct wait wait;
+    struct waiter waiter;
+    wait_begin(&wait);
+    waiter_init(&waiter, &wait, 1);
+    lock_take(&gate.lock);
+    if (looks_at_edges && atom_load_rlx(&gate.cells[GATE_IN].edges) != seen) {
+        lock_drop(&gate.lock);
+        return;
+    }
+    if (waiters_wait(&gate.cells[GATE_IN].waiters, &waiter, &gate.lock, WEFT_FOREVER, "twin") < 0) lock_drop(&gate.lock);
+    if (!gate.open) answer[0] = WEFT_ECLOSED;
+}
+static void twin_blind(void) {
+    small_process(0);
+    while ((answer[0] = take(1)) < 0)
+        wait_blindly(false, 0);
+}
+SCENARIO(poller_twin_blind, .about = "waits without looking whether an edge came since it tried", .setup = set_up,
+         .threads = {twin_blind, polls_one}, .finish = got_it, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+/* Looks at the number of edges after it has tried. */
+static void twin_late(void) {
+    small_process(0);
+    while ((answer[0] = take(1)) < 0)
+        wait_blindly(true, gate_seen(&gate, GATE_IN));
+}
+SCENARIO(poller_twin_late, .about = "counts the edges after the system call instead of before", .setup = set_up,
+         .threads = {twin_late, polls_one}, .finish = got_it, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+/* Does not look whether it was closed. */
+static void twin_careless(void) {
+    small_process(0);
+    uint64_t seen = gate_seen(&gate, GATE_IN);
+    if ((answer[0] = take(1)) < 0) wait_blindly(true, seen);
+}
+SCENARIO(poller_twin_closed, .about = "waits without looking whether it was closed", .setup = set_up, .threads = {twin_careless, closes},
+         .finish = nobody_waits, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+/* Keeps the rest of an edge for itself. */
+static void twin_selfish(void) {
+    unsigned process = chk_self();
+    small_process(process);
+    for (;;) {
+        uint64_t seen = gate_seen(&gate, GATE_IN);
+        if ((answer[process] = take(1)) >= 0) return;
+        if (gate_wait(&gate, GATE_IN, seen, WEFT_FOREVER, "twin") < 0) return;
+    }
+}
+SCENARIO(poller_twin_selfish, .about = "one edge for two, and the one who is woken tells nobody", .setup = set_up,
+         .threads = {twin_selfish, twin_selfish, polls_two_at_once}, .finish = both_got_one, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+/* Says that it was drained although the other side has ended. */
+static void twin_believes(void) {
+    small_process(0);
+    for (int got; reads[1]++ < 8;) {
+        uint64_t seen = gate_seen(&gate, GATE_IN);
+        got = atom_load_rlx(&gate.drained) == seen + 1 ? -1 : take(2);
+        if (got == 0) return;
+        if (got == 1) gate_drain(&gate, seen);
+        if (got < 0 && gate_wait(&gate, GATE_IN, seen, WEFT_FOREVER, "twin") < 0) return;
+    }
+}
+SCENARIO(poller_twin_drained, .about = "takes a short read for the last one although the end came with it", .setup = set_up,
+         .threads = {twin_believes, polls_and_ends}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+/* Takes an event for the present tenant's. */
+static void tells_anybody(void) {
+    small_process(2);
+    lock_take(&gate.lock);
+    if (gate.open) atom_store_rlx(&gate.ended, true);
+    lock_drop(&gate.lock);
+}
+SCENARIO(poller_twin_reuse, .about = "an event without a generation", .setup = set_up, .threads = {closes_and_opens, tells_anybody},
+         .finish = next_is_untouched, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)

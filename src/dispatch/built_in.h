@@ -1,0 +1,15 @@
+/* The handlers of the commands that every runtime knows. What they mean is said in weft/command.h. */
+#ifndef WEFT_DISPATCH_BUILT_IN_H
+#define WEFT_DISPATCH_BUILT_IN_H
+
+#include <weft/command.h>
+
+int command_sleep(void *user, weft_completion completion, const void *data, size_t size);
+int command_read(void *user, weft_completion completion, const void *data, size_t size);
+int command_write(void *user, weft_completion completion, const void *data, size_t size);
+int command_open(void *user, weft_completion completion, const void *data, size_t size);
+int command_close(void *user, weft_completion completion, const void *data, size_t size);
+int command_sync(void *user, weft_completion completion, const void *data, size_t size);
+int command_call(void *user, weft_completion completion, const void *data, size_t size);
+
+#endif

@@ -1,0 +1,35 @@
+/* Calls from weft back into the program, in a process: its entry function, what it deferred, a function of weft_once_do...
+ *
+ * Whoever calls out this way knows that the function may wait, so that the process may have moved to another worker when it returns: it looks
+ * for the worker anew, and holds nothing. So the process may also be stopped in there (fiber/preempt.h). For that the call leaves a mark,
+ * fiber->floor: above it are frames of weft's, which are ready for anything; below it there are none, unless the program has
+ * called weft again.
+ *
+ * Functions that must not wait (the predicate of weft_recv_match, `release` of a moved payload) are called plainly, and not stopped. */
+#ifndef WEFT_FIBER_CALLOUT_H
+#define WEFT_FIBER_CALLOUT_H
+
+#include "fiber/fiber.h"
+
+/* Calls function(a, b) of whatever type (words and pointers), having written to *floor where its own frame is, and returns what that
+ * returned. callout_back is where it goes on afterwards. There is nothing of weft's between it and the function. */
+uintptr_t callout_call(uintptr_t function, void **floor, uintptr_t a, uintptr_t b) __attribute__((visibility("hidden")));
+extern const char callout_back[] __attribute__((visibility("hidden")));
+
+/* By the thread that runs the process. */
+static inline void callout(struct fiber *fiber, void (*fn)(void *arg), void *arg) {
+    void *outer = fiber->floor;
+    callout_call((uintptr_t)fn, &fiber->floor, (uintptr_t)arg, 0);
+    fiber->floor = outer; /* NULL: only weft is here now */
+}
+
+/* The same for functions of other types, in whatever process this is; where there is none, or it is a step process, a plain call. */
+#if WEFT_CHECK
+static inline uintptr_t callout_here(uintptr_t function, uintptr_t a, uintptr_t b) {
+    return ((uintptr_t(*)(uintptr_t, uintptr_t))function)(a, b);
+}
+#else
+uintptr_t callout_here(uintptr_t function, uintptr_t a, uintptr_t b);
+#endif
+
+#endif

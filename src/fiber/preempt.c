@@ -1,0 +1,355 @@
+#include "fiber/preempt.h"
+
+#include "fiber/callout.h"
+#include "fiber/second.h"
+#include "sched/preempt.h"
+#include "sched/thread.h"
+
+#include <weft/preempt.h>
+
+#include <dlfcn.h>
+#include <link.h>
+#include <signal.h>
+#include <stdio.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include <unwind.h>
+
+enum {
+    PREEMPT_FRAMES = 2000, /* looked at by X2, and not more */
+};
+
+atom_u64 preempt_verdicts[PREEMPT_VERDICTS];
+atom_u64 preempt_walked;
+
+/* Where weft's code is; set before the handler is installed. */
+static struct {
+    uintptr_t low, size;
+} weft_code;
+
+static inline bool preempt_is_weft(uintptr_t address) { return address - weft_code.low < weft_code.size; }
+
+/* ---- the machine -------------------------------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+#define PREEMPT_ADDRESS UINTPTR_MAX
+static uintptr_t preempt_pc(const ucontext_t *context) { return (uintptr_t)context->uc_mcontext.gregs[REG_RIP]; }
+static uintptr_t preempt_sp(const ucontext_t *context) { return (uintptr_t)context->uc_mcontext.gregs[REG_RSP]; }
+static bool preempt_in_registers(const ucontext_t *context) { return (void)context, false; }
+#elif defined(__aarch64__)
+#define PREEMPT_ADDRESS ((UINT64_C(1) << 48) - 1) /* a return address may be signed, in the bits above */
+static uintptr_t preempt_pc(const ucontext_t *context) { return (uintptr_t)context->uc_mcontext.pc; }
+static uintptr_t preempt_sp(const ucontext_t *context) { return (uintptr_t)context->uc_mcontext.sp; }
+static bool preempt_in_registers(const ucontext_t *context) {
+    for (unsigned i = 0; i < 31; i++) {
+        uintptr_t word = context->uc_mcontext.regs[i] & PREEMPT_ADDRESS;
+        if (preempt_is_weft(word) && word != (uintptr_t)callout_back) return true;
+    }
+    return false;
+}
+#endif
+
+/* ---- X5: system calls ------------------------------------------------------------------------------------------------------ */
+
+#if defined(__x86_64__)
+/* Those that SA_RESTART does not restart, and that have done nothing when they were interrupted. For those that take a time to wait from
+ * their beginning: only if it was us, since then that was just now. */
+static const struct {
+    uint16_t number;
+    bool from_beginning;
+} preempt_calls[] = {
+    {0, false},   {7, true},    {23, false},  {34, false}, {35, true},   {43, false},  {45, false}, {47, false},  {65, false},
+    {69, false},  {70, false},  {128, true},  {130, false}, {202, true}, {208, true},  {220, true}, {230, true},  {232, true},
+    {270, false}, {271, false}, {281, true},  {288, false}, {299, true}, {333, true},  {441, true},
+}; /* read (inotify), poll, select, pause, nanosleep, accept, recvfrom, recvmsg, semop, msgsnd, msgrcv, rt_sigtimedwait, rt_sigsuspend, futex,
+    * io_getevents, semtimedop, clock_nanosleep, epoll_wait, pselect6, ppoll, epoll_pwait, accept4, recvmmsg, io_pgetevents, epoll_pwait2 */
+
+/* The context is just behind a system call that says "interrupted". Its number is not there any more; but it was loaded right before. */
+static __attribute__((no_sanitize("address"))) void preempt_restart(ucontext_t *context, bool ours) {
+    greg_t *registers = context->uc_mcontext.gregs;
+    const unsigned char *pc = (const unsigned char *)preempt_pc(context);
+    if (registers[REG_RAX] != -EINTR || ((uintptr_t)pc & 4095) < 16) return;
+    if (pc[-2] != 0x0f || pc[-1] != 0x05) return; /* syscall */
+    for (unsigned back = 7; back <= 15; back++) { /* mov $number, %eax; and one or two instructions that load arguments */
+        if (pc[-(int)back] != 0xb8 || pc[-(int)back + 3] != 0 || pc[-(int)back + 4] != 0) continue;
+        unsigned number = pc[-(int)back + 1] | (unsigned)pc[-(int)back + 2] << 8;
+        for (unsigned i = 0; i < sizeof preempt_calls / sizeof preempt_calls[0]; i++)
+            if (preempt_calls[i].number == number && (ours || !preempt_calls[i].from_beginning)) {
+                registers[REG_RAX] = number;
+                registers[REG_RIP] -= 2;
+                return;
+            }
+    }
+}
+#else
+/* The first argument is lost with the result. */
+static void preempt_restart(ucontext_t *context, bool ours) { (void)context, (void)ours; }
+#endif
+
+/* ---- X1, X2: whose code? --------------------------------------------------------------------------------------------------- */
+
+/* Whether a word in there may be a return address into weft. */
+static __attribute__((no_sanitize("address"), noinline)) bool preempt_on_stack(const uintptr_t *at, const uintptr_t *end) {
+    for (; at < end; at++) {
+        uintptr_t word = *at & PREEMPT_ADDRESS;
+        if (__builtin_expect(preempt_is_weft(word), 0) && word != (uintptr_t)callout_back) return true;
+    }
+    return false;
+}
+
+struct walk {
+    uintptr_t pc, sp, floor;
+    unsigned frames;
+    bool begun, arrived;
+};
+
+static _Unwind_Reason_Code walk_frame(struct _Unwind_Context *context, void *argument) {
+    struct walk *walk = argument;
+    uintptr_t pc = _Unwind_GetIP(context), sp = _Unwind_GetCFA(context);
+    if (++walk->frames > PREEMPT_FRAMES) return _URC_END_OF_STACK;
+    if (!walk->begun) { /* the handler's own frames */
+        walk->begun = pc == walk->pc;
+        return _URC_NO_REASON;
+    }
+    if (sp < walk->sp || sp > walk->floor) return _URC_END_OF_STACK;
+    walk->sp = sp;
+    walk->arrived = pc == (uintptr_t)callout_back;
+    return walk->arrived || preempt_is_weft(pc) ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+static __attribute__((noinline)) bool preempt_walk(const ucontext_t *context, uintptr_t floor) {
+    struct walk walk = {.pc = preempt_pc(context), .sp = preempt_sp(context), .floor = floor};
+    _Unwind_Backtrace(walk_frame, &walk);
+    if (walk.arrived) atom_add_rlx(&preempt_walked, 1); /* rlx: a count */
+    return walk.arrived;
+}
+
+/* ---- the verdict ------------------------------------------------------------------------------------------------------------ */
+
+static bool preempt_is_marked(struct worker *worker, struct proc *proc) {
+    return proc && proc->stackful && (worker->runtime->preempt.all || (proc->extras & PROC_PREEMPT));
+}
+
+/* X1, X2, X3. */
+static enum preempt_verdict preempt_place(const struct fiber *fiber, const ucontext_t *context) {
+    struct stack *stack = second_stack(fiber);
+    uintptr_t sp = preempt_sp(context), low = (uintptr_t)stack->low, top = (uintptr_t)stack_top(stack),
+              floor = (uintptr_t)fiber->floor;
+    if (sp < low || sp >= top) return PREEMPT_ELSEWHERE;
+    if (floor <= sp || floor > top) return PREEMPT_IN_WEFT;
+    if (preempt_in_registers(context)) return PREEMPT_IN_WEFT;
+    sp = (sp + 7) & ~(uintptr_t)7;
+    if (!preempt_on_stack((const uintptr_t *)sp, (const uintptr_t *)floor)) return PREEMPT_DONE;
+    return preempt_walk(context, floor) ? PREEMPT_DONE : PREEMPT_IN_WEFT;
+}
+
+static enum preempt_verdict preempt_judge(struct worker *worker, const ucontext_t *context) {
+    if (preempt_is_weft(preempt_pc(context))) return PREEMPT_IN_WEFT;
+    struct proc *proc = worker->current;
+    struct fiber *fiber = proc && proc->stackful ? fiber_of(proc) : NULL;
+    if (!proc || (proc->stackful && !fiber)) return PREEMPT_IN_WEFT; /* between two, or about to begin */
+    if (!preempt_is_marked(worker, proc)) return PREEMPT_NOT_MARKED;
+    uint32_t guests = atom_load_rlx(&worker->guests) & ~GUESTS_CLOSED; /* rlx: they come and go on this very thread */
+    if (guests != 0 || my_thread->caller) return PREEMPT_WITH_GUESTS;
+    if (fiber->nopreempt) return PREEMPT_FORBIDDEN;
+    return preempt_place(fiber, context);
+}
+
+/* ---- stopping and going on ----------------------------------------------------------------------------------------------------- */
+
+/* Among those who are stopped, and who takes the worker: a thread at rest, or, where there is none, the one that was stopped first, which then
+ * goes on (A5). */
+static enum preempt_verdict preempt_give_up(struct worker *worker, struct thread *self, struct thread **heir) {
+    struct proc *proc = worker->current;
+    self->stopped = proc;
+    if (!preempt_list(self)) return PREEMPT_TOO_MANY;
+    if ((*heir = thread_take(worker->runtime)) != NULL) return PREEMPT_DONE;
+    preempt_unlist(self); /* or it would find itself */
+    *heir = preempt_next(worker);
+    worker->current = proc;
+    if (!*heir) return PREEMPT_NO_THREAD;
+    if (preempt_list(self)) return PREEMPT_DONE;
+    WEFT_PANIC("one was taken from the list, and there is no room for another");
+}
+
+/* The thread sleeps here, with the process that it has interrupted. */
+static enum preempt_verdict preempt_stop(struct worker *worker, struct thread *self) {
+    struct thread *heir;
+    enum preempt_verdict verdict = preempt_give_up(worker, self, &heir);
+    if (verdict != PREEMPT_DONE) return verdict;
+    struct proc *proc = worker->current;
+    struct fiber_start *start = fiber_start_of(proc);
+    struct fiber *fiber = start->fiber;
+    void *arg = start->arg;
+    start->fiber = NULL; /* PROC_DISPLACED */
+    start->arg = self;
+    proc->stack_class |= PROC_DISPLACED;
+    atom_add_rlx(&worker->runtime->preempt.times, 1); /* rlx: a count */
+    worker->displaced = proc;
+    my_worker = NULL;
+    thread_wake(heir, worker); /* D1: nothing of the worker's is touched from here on */
+    parker_park(&self->parker, SYS_FOREVER);
+    worker = self->given;
+    start->fiber = fiber;
+    start->arg = arg;
+    proc->stack_class &= (uint8_t)~PROC_DISPLACED;
+    worker->loop = &self->loop;
+    my_worker = worker;
+    preempt_took(worker, self->number);
+    worker->current = proc;
+    return PREEMPT_DONE;
+}
+
+static enum preempt_verdict preempt_try(struct worker *worker, const ucontext_t *context) {
+    uint64_t steps = atom_load_rlx(&worker->actor.counters.steps); /* rlx, both: this thread's; a request */
+    if (atom_load_rlx(&worker->asked) != steps) return PREEMPT_NOT_ASKED;
+    enum preempt_verdict verdict = preempt_judge(worker, context);
+    if (verdict == PREEMPT_DONE) {
+        verdict = preempt_stop(worker, my_thread);
+        if (verdict == PREEMPT_DONE) return verdict; /* with another worker */
+    }
+    if (verdict == PREEMPT_NOT_MARKED || verdict == PREEMPT_WITH_GUESTS)
+        atom_store_rlx(&worker->refused, steps); /* rlx: for the monitor, who need not try again */
+    return verdict;
+}
+
+struct thread *preempt_thread_of(struct proc *proc) { return fiber_start_of(proc)->arg; }
+
+int preempt_resume(struct worker *worker, struct proc *proc) {
+    struct thread *thread = preempt_thread_of(proc);
+    preempt_unlist(thread);
+    preempt_goes_on(worker);
+    my_worker = NULL;
+    thread_wake(thread, worker);
+    return STEP_GONE;
+}
+
+/* ---- the signal ---------------------------------------------------------------------------------------------------------------- */
+
+static struct {
+    struct lock lock;
+    unsigned runtimes;
+    struct sigaction before;
+} urgent;
+
+/* Not ours: goes where it would have gone. By default nothing comes of it. */
+static void preempt_pass_on(int number, siginfo_t *info, void *context) {
+    const struct sigaction *before = &urgent.before;
+    if (before->sa_flags & SA_SIGINFO) {
+        if (before->sa_sigaction) before->sa_sigaction(number, info, context);
+    } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
+        before->sa_handler(number);
+    } else {
+        preempt_restart(context, false);
+    }
+}
+
+static void preempt_signal(int number, siginfo_t *info, void *context) {
+    int error = errno;
+    struct worker *worker = my_worker;
+    if (info->si_code == SI_TKILL && info->si_pid == getpid()) {
+        preempt_restart(context, true);
+        enum preempt_verdict verdict = worker ? preempt_try(worker, context) : PREEMPT_NOT_ASKED;
+        atom_add_rlx(&preempt_verdicts[verdict], 1); /* rlx: a count */
+    } else {
+        preempt_pass_on(number, info, context);
+    }
+    errno = error;
+}
+
+/* ---- beginning and end --------------------------------------------------------------------------------------------------------- */
+
+/* Where weft is linked into a program, the linker says from where to where: fiber/overflow.c. */
+extern const char __start_weft_text[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_weft_text[] __attribute__((weak, visibility("hidden")));
+
+/* In a shared library of its own: its code is weft's, all of it. */
+static int preempt_find_object(struct dl_phdr_info *info, size_t size, void *argument) {
+    uintptr_t here = (uintptr_t)preempt_signal, low = UINTPTR_MAX, high = 0;
+    bool mine = false;
+    (void)size, (void)argument;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + part->p_vaddr, to = from + part->p_memsz;
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
+        if (here >= from && here < to) mine = true;
+        if (from < low) low = from;
+        if (to > high) high = to;
+    }
+    if (!mine) return 0;
+    bool program = !info->dlpi_name || !info->dlpi_name[0];
+    if (!program) weft_code.low = low, weft_code.size = high - low;
+    return 1;
+}
+
+static _Unwind_Reason_Code walk_nowhere(struct _Unwind_Context *context, void *argument) {
+    (void)context, (void)argument;
+    return _URC_NO_REASON;
+}
+
+static const char *preempt_install(void) {
+    if (ANNOTATE_THREAD) return "the thread sanitizer delays signals";
+    if (__start_weft_text) {
+        weft_code.low = (uintptr_t)__start_weft_text;
+        weft_code.size = (uintptr_t)__stop_weft_text - weft_code.low;
+    } else {
+        dl_iterate_phdr(preempt_find_object, NULL);
+    }
+    if (weft_code.size == 0 || !preempt_is_weft((uintptr_t)preempt_signal) || !preempt_is_weft((uintptr_t)callout_back))
+        return "weft is linked into the program without telling where it is";
+    _Unwind_Backtrace(walk_nowhere, NULL); /* what it does the first time only, it does now */
+    struct sigaction action = {.sa_sigaction = preempt_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    if (sys->signal_action(SIGURG, NULL, &urgent.before) != 0 || sys->signal_action(SIGURG, &action, NULL) != 0)
+        return "the signal cannot be had";
+    return NULL;
+}
+
+static const char *preempt_begin_locked(struct runtime *runtime) {
+    if (runtime->preempt.nurse.started) return NULL;
+    if (sys->alloc_apart() != 0) return "there is no memory";
+    const char *why_not = urgent.runtimes == 0 ? preempt_install() : NULL;
+    if (why_not) return why_not;
+    if (preempt_nurse_start(runtime) != 0) return "there is no thread";
+    urgent.runtimes++;
+    return NULL;
+}
+
+int preempt_begin(struct runtime *runtime, bool all) {
+    lock_take(&urgent.lock);
+    const char *why_not = preempt_begin_locked(runtime);
+    if (!why_not && all) runtime->preempt.all = true;
+    if (!why_not) atom_store_rlx(&runtime->preempt.on, true); /* rlx: a hint; the signal comes later */
+    lock_drop(&urgent.lock);
+    if (why_not) fprintf(stderr, "weft: processes cannot be interrupted: %s\n", why_not);
+    return why_not ? WEFT_EAGAIN : 0;
+}
+
+void preempt_finish(struct runtime *runtime) {
+    struct sigaction now;
+    if (!runtime->preempt.nurse.started) return;
+    preempt_nurse_stop(runtime);
+    lock_take(&urgent.lock);
+    if (--urgent.runtimes == 0 && sys->signal_action(SIGURG, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+        now.sa_sigaction == preempt_signal)
+        sys->signal_action(SIGURG, &urgent.before, NULL);
+    lock_drop(&urgent.lock);
+}
+
+/* ---- not now ------------------------------------------------------------------------------------------------------------------- */
+
+static struct fiber *preempt_fiber(void) {
+    struct worker *worker = worker_here();
+    return worker && worker->current && worker->current->stackful ? fiber_of(worker->current) : NULL;
+}
+
+void weft_nopreempt_begin(void) {
+    struct fiber *fiber = preempt_fiber();
+    if (fiber) fiber->nopreempt++;
+}
+
+void weft_nopreempt_end(void) {
+    struct fiber *fiber = preempt_fiber();
+    if (!fiber) return;
+    if (fiber->nopreempt == 0) WEFT_MISUSE("weft_nopreempt_end", "there was no weft_nopreempt_begin", "pair them");
+    fiber->nopreempt--;
+}

@@ -1,0 +1,48 @@
+/* Processes that are interrupted: what happens on their thread. The scheduler's side is in sched/preempt.h.
+ *
+ * SIGURG comes to preempt_signal, on the thread's stack for signals. If the process may be stopped where it is, the thread gives its worker
+ * away and sleeps right there, in the handler, until somebody brings another worker. Then the handler returns, and the kernel restores
+ * every register. No stack is switched, so it does not matter what the process was at: a lock that it holds, in malloc or anywhere, is held by
+ * a thread that is not running, as threads are all the time.
+ *
+ *   X1  Where weft is at work on this thread nothing is stopped, because it knows its worker by heart and holds locks. That is so if the
+ *       program counter is in weft's code, or a return address on the stack is, below the mark of the last callout (callout.h). A call
+ *       always leaves its return address there (or in a register, on ARM: those are looked at too), whatever was called: memcpy, a
+ *       system call, malloc, a signal handler of the program's that interrupted weft. No call of weft is marked, so none costs more.
+ *   X2  What lies on the stack may also be left over from calls that have returned. So if such a word is found, the frames are counted one by
+ *       one, by the tables that debuggers use. If these say that weft is not there, and lead to the callout, it is not.
+ *   X3  A process that runs on a stack of its own making, or on that of another signal handler, is not stopped: the stack pointer tells.
+ *   X4  Nothing in the handler allocates, or takes a lock that a stopped thread may hold.
+ *   X5  A call of the operating system that was interrupted by our signal and would tell so (poll, nanosleep: SA_RESTART does not help
+ *       them) is begun again. It cannot have waited for long, because threads that sleep are not signalled (A2). */
+#ifndef WEFT_FIBER_PREEMPT_H
+#define WEFT_FIBER_PREEMPT_H
+
+#include "fiber/fiber.h"
+
+/* From now on processes of the runtime may be interrupted, all of them or those that say so. 0, or why not; then a line has been written
+ * to standard error. Any number of times. */
+int preempt_begin(struct runtime *runtime, bool all);
+
+/* The step of a process that was stopped: hands the worker over to its thread. */
+int preempt_resume(struct worker *worker, struct proc *proc);
+
+/* What the handler found, for tests. */
+enum preempt_verdict {
+    PREEMPT_DONE,
+    PREEMPT_NOT_ASKED,    /* or too late */
+    PREEMPT_NOT_MARKED,   /* not a process that may be interrupted */
+    PREEMPT_IN_WEFT,      /* X1 */
+    PREEMPT_ELSEWHERE,    /* X3 */
+    PREEMPT_FORBIDDEN,    /* weft_nopreempt_begin */
+    PREEMPT_WITH_GUESTS,  /* pinned processes need this thread */
+    PREEMPT_NO_THREAD,    /* nobody to take the worker */
+    PREEMPT_TOO_MANY,
+    PREEMPT_VERDICTS,
+};
+/* So often each, since the program began. */
+extern atom_u64 preempt_verdicts[PREEMPT_VERDICTS];
+/* So often X2 helped. */
+extern atom_u64 preempt_walked;
+
+#endif

@@ -1,0 +1,80 @@
+#include "io/call.h"
+
+#include "sched/interrupt.h"
+#include "sched/thread.h"
+
+#include <poll.h>
+
+struct proc *io_caller(const char *call) {
+    struct worker *worker = worker_here();
+    if (worker) {
+        if (worker->current && worker->current->stackful) return worker->current;
+        WEFT_MISUSE(call, "called from a step process, which must not block", "yield a command");
+    }
+    struct thread *thread = my_thread; /* perhaps in a blocking call of a process's own */
+    return thread && thread->caller ? thread->caller->proc : NULL;
+}
+
+int io_enter(const char *call, bool is_long) {
+    struct proc *proc = io_caller(call);
+    if (proc && fiber_is_cancelled(proc)) return WEFT_ECANCELED;
+    if (is_long) weft_blocking_enter_long();
+    else weft_blocking_enter();
+    return 0;
+}
+
+/* ---- waiting ---------------------------------------------------------------------------------------------------------- */
+
+/* How often a process looks whether it was cancelled, where it cannot be told because no descriptors are left. */
+enum { IO_LOOK = 10 * 1000 * 1000 };
+
+struct io_interrupt {
+    struct interrupt interrupt; /* first */
+    int event;                  /* below 0: there is none */
+};
+
+static void io_poke(struct interrupt *interrupt) {
+    struct io_interrupt *own = (struct io_interrupt *)interrupt;
+    if (own->event >= 0) sys->file->event_signal(own->event);
+}
+
+/* The waiting itself. `proc` is who can be cancelled, or NULL. */
+static int io_poll(int descriptor, short events, uint64_t deadline, struct proc *proc, int event) {
+    struct pollfd watched[2] = {{.fd = descriptor, .events = events}, {.fd = event, .events = POLLIN}};
+    for (;;) {
+        uint64_t until = deadline;
+        if (proc && event < 0 && sys->now() + IO_LOOK < deadline) until = sys->now() + IO_LOOK;
+        int ready = sys->file->poll(watched, event < 0 ? 1 : 2, until);
+        if (ready == -EINTR) continue;
+        if (ready < 0) return ready;
+        if (ready > 0 && watched[0].revents) return 0;
+        if (proc && state_is_cancelled(&proc->state)) return WEFT_ECANCELED;
+        if (deadline != WEFT_FOREVER && sys->now() >= deadline) return WEFT_ETIMEDOUT;
+    }
+}
+
+/* The worker is given away at once: somebody else has to do something first. */
+static int io_wait_long(int descriptor, short events, uint64_t deadline, struct proc *proc, int event) {
+    weft_blocking_enter_long();
+    int error = io_poll(descriptor, events, deadline, proc, event);
+    weft_blocking_leave();
+    return error;
+}
+
+int io_wait(int descriptor, short events, uint64_t deadline, const char *call) {
+    struct proc *proc = io_caller(call);
+    int error = IO_CALL(call, io_poll(descriptor, events, 0, NULL, -1));
+    if (error != WEFT_ETIMEDOUT || deadline <= sys->now()) return error;
+    if (proc) fiber_may_wait(proc, call);
+    if (proc && fiber_of(proc)->shields > 0) proc = NULL;
+    if (!proc) return io_wait_long(descriptor, events, deadline, NULL, -1);
+    struct runtime *runtime = my_thread->runtime;
+    struct io_interrupt own = {.interrupt.poke = io_poke, .event = sys->file->event_open()};
+    error = WEFT_ECANCELED;
+    if (interrupt_begin(runtime, proc, &own.interrupt)) {
+        error = io_wait_long(descriptor, events, deadline, proc, own.event);
+        interrupt_end(runtime, &own.interrupt);
+    }
+    if (own.event >= 0) sys->file->close(own.event);
+    return error;
+}

@@ -1,0 +1,42 @@
+/* Waiting for a child: the kernel gives a descriptor that becomes ready when it ends, so this is waiting for a descriptor. */
+#include "io/call.h"
+
+#include <weft/child.h>
+#include <weft/time.h>
+
+#include <poll.h>
+
+enum { CHILD_LOOK_FIRST = 100 * 1000, CHILD_LOOK_LAST = 10 * 1000 * 1000 };
+
+/* 0 when it has ended, WEFT_EAGAIN when it has not. */
+static int child_look(pid_t child, int *status) {
+    int ended = (int)IO_CALL("weft_waitpid", sys->file->child_reap(child, status));
+    return ended > 0 ? 0 : ended == 0 ? WEFT_EAGAIN : ended;
+}
+
+/* Without such a descriptor: looks now and then. The process sleeps in between, and no thread waits. */
+static int child_look_again(pid_t child, int *status, uint64_t deadline) {
+    for (uint64_t pause = CHILD_LOOK_FIRST;; pause = pause * 2 < CHILD_LOOK_LAST ? pause * 2 : CHILD_LOOK_LAST) {
+        int error = child_look(child, status);
+        if (error != WEFT_EAGAIN) return error;
+        if (deadline <= sys->now()) return WEFT_ETIMEDOUT;
+        uint64_t until = weft_in(pause);
+        error = weft_sleep_until(until < deadline ? until : deadline);
+        if (error) return error;
+    }
+}
+
+int weft_waitpid(pid_t child, int *status, uint64_t deadline) {
+    int unwanted;
+    if (!status) status = &unwanted;
+    if (child <= 0) return WEFT_EINVAL;
+    int error = child_look(child, status);
+    if (error != WEFT_EAGAIN) return error;
+    if (deadline <= sys->now()) return WEFT_ETIMEDOUT;
+    int descriptor = sys->file->child_open(child);
+    if (descriptor < 0) return child_look_again(child, status, deadline);
+    error = io_wait(descriptor, POLLIN, deadline, "weft_waitpid");
+    sys->file->close(descriptor);
+    if (error) return error;
+    return child_look_again(child, status, deadline); /* at once, unless somebody else waits for it too */
+}

@@ -1,0 +1,51 @@
+/* Directories: entries come from the kernel many at a time. */
+#include "io/call.h"
+
+#include <weft/file.h>
+
+#include <string.h>
+
+struct weft_dir {
+    int descriptor;
+    size_t at, filled;
+    _Alignas(8) unsigned char entries[16 << 10];
+};
+
+int weft_dir_open(weft_dir **dir, const char *path) {
+    *dir = NULL;
+    int descriptor = weft_file_open(path, O_RDONLY | O_DIRECTORY, 0);
+    if (descriptor < 0) return descriptor;
+    struct weft_dir *opened = sys->alloc(sizeof *opened);
+    if (!opened) {
+        weft_file_close(descriptor);
+        return WEFT_ENOMEM;
+    }
+    opened->descriptor = descriptor;
+    *dir = opened;
+    return 0;
+}
+
+static bool dir_is_dots(const char *name) { return strcmp(name, ".") == 0 || strcmp(name, "..") == 0; }
+
+int weft_dir_next(weft_dir *dir, weft_dir_entry *entry) {
+    for (;;) {
+        if (dir->at == dir->filled) {
+            int64_t filled = IO_CALL("weft_dir_next", sys->file->list(dir->descriptor, dir->entries, sizeof dir->entries));
+            if (filled <= 0) return (int)filled;
+            dir->at = 0;
+            dir->filled = (size_t)filled;
+        }
+        const struct sys_entry *next = (const struct sys_entry *)(dir->entries + dir->at);
+        dir->at += next->size;
+        if (dir_is_dots(next->name)) continue;
+        *entry = (weft_dir_entry){next->name, next->inode, next->type};
+        return 1;
+    }
+}
+
+int weft_dir_close(weft_dir *dir) {
+    if (!dir) return 0;
+    int error = weft_file_close(dir->descriptor);
+    sys->free(dir, sizeof *dir);
+    return error;
+}

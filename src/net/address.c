@@ -1,0 +1,91 @@
+/* Addresses as text. */
+#include <weft/net.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+static int address_unix(weft_addr *address, const char *path) {
+    struct sockaddr_un *place = (struct sockaddr_un *)&address->place;
+    size_t length = strlen(path);
+    if (length == 0 || length >= sizeof place->sun_path) return WEFT_EINVAL;
+    place->sun_family = AF_UNIX;
+    memcpy(place->sun_path, path, length + 1);
+    address->size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + 1);
+    if (path[0] == '@') { /* a name of which the length is part, not the end */
+        place->sun_path[0] = '\0';
+        address->size--;
+    }
+    return 0;
+}
+
+static int address_port(const char *text, in_port_t *port) {
+    char *end;
+    if (*text < '0' || *text > '9') return WEFT_EINVAL;
+    unsigned long number = strtoul(text, &end, 10);
+    if (*end || number > 65535) return WEFT_EINVAL;
+    *port = htons((uint16_t)number);
+    return 0;
+}
+
+/* "HOST:PORT", the host without brackets in `host`. */
+static int address_split(const char *text, char *host, size_t size, const char **port) {
+    const char *colon = strrchr(text, ':'), *end = colon;
+    bool brackets = text[0] == '[';
+    if (!colon) return WEFT_EINVAL;
+    if (brackets && (colon == text || colon[-1] != ']')) return WEFT_EINVAL;
+    if (brackets) text++, end--;
+    size_t length = (size_t)(end - text);
+    if (length >= size || (!brackets && memchr(text, ':', length))) return WEFT_EINVAL;
+    memcpy(host, text, length);
+    host[length] = '\0';
+    *port = colon + 1;
+    return 0;
+}
+
+int weft_addr_parse(weft_addr *address, const char *text) {
+    char host[INET6_ADDRSTRLEN];
+    const char *port;
+    memset(address, 0, sizeof *address);
+    if (!text) return WEFT_EINVAL;
+    if (strncmp(text, "unix:", 5) == 0) return address_unix(address, text + 5);
+    if (address_split(text, host, sizeof host, &port)) return WEFT_EINVAL;
+    if (text[0] == '[') {
+        struct sockaddr_in6 *place = (struct sockaddr_in6 *)&address->place;
+        place->sin6_family = AF_INET6;
+        address->size = sizeof *place;
+        return inet_pton(AF_INET6, host, &place->sin6_addr) == 1 ? address_port(port, &place->sin6_port) : WEFT_EINVAL;
+    }
+    struct sockaddr_in *place = (struct sockaddr_in *)&address->place;
+    place->sin_family = AF_INET;
+    address->size = sizeof *place;
+    return inet_pton(AF_INET, host, &place->sin_addr) == 1 ? address_port(port, &place->sin_port) : WEFT_EINVAL;
+}
+
+static void address_unix_text(const weft_addr *address, char *text, size_t size) {
+    const struct sockaddr_un *place = (const struct sockaddr_un *)&address->place;
+    size_t start = offsetof(struct sockaddr_un, sun_path), length = address->size > start ? address->size - start : 0;
+    bool abstract = length > 0 && place->sun_path[0] == '\0';
+    if (abstract) snprintf(text, size, "unix:@%.*s", (int)length - 1, place->sun_path + 1);
+    else snprintf(text, size, "unix:%.*s", (int)length, place->sun_path);
+}
+
+const char *weft_addr_text(const weft_addr *address, char *text, size_t size) {
+    char host[INET6_ADDRSTRLEN];
+    if (size == 0) return "";
+    text[0] = '\0';
+    if (address->size == 0) return text;
+    if (address->place.ss_family == AF_INET) {
+        const struct sockaddr_in *place = (const struct sockaddr_in *)&address->place;
+        snprintf(text, size, "%s:%u", inet_ntop(AF_INET, &place->sin_addr, host, sizeof host), ntohs(place->sin_port));
+    } else if (address->place.ss_family == AF_INET6) {
+        const struct sockaddr_in6 *place = (const struct sockaddr_in6 *)&address->place;
+        snprintf(text, size, "[%s]:%u", inet_ntop(AF_INET6, &place->sin6_addr, host, sizeof host), ntohs(place->sin6_port));
+    } else if (address->place.ss_family == AF_UNIX) {
+        address_unix_text(address, text, size);
+    }
+    return text;
+}

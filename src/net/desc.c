@@ -1,0 +1,173 @@
+#include "net/desc.h"
+
+static ATOM_PTR(struct desc) desc_chunks[DESC_CHUNKS];
+static atom_u32 desc_highest; /* chunks above have never been made */
+
+/* ---- places ---------------------------------------------------------------------------------------------------------------- */
+
+static struct desc *desc_at(int number) {
+    if (number < 0 || number >> DESC_NUMBER_BITS) return NULL;
+    struct desc *chunk = atom_load_acq(&desc_chunks[number / DESC_CHUNK]); /* acq: pairs with the rel in desc_make */
+    return chunk ? &chunk[number % DESC_CHUNK] : NULL;
+}
+
+/* Zeroed pages are places that nobody has. */
+static struct desc *desc_make(int number) {
+    unsigned at = (unsigned)number / DESC_CHUNK;
+    size_t size = sizeof(struct desc) * DESC_CHUNK;
+    struct desc *none = NULL, *chunk = sys->vm_map(size);
+    if (!chunk) return NULL;
+    if (!atom_cas_rel_rlx(&desc_chunks[at], &none, chunk)) sys->vm_unmap(chunk, size); /* rel: pairs with the acq in desc_at */
+    uint32_t highest = atom_load_rlx(&desc_highest);
+    /* rlx: whoever closes a runtime's descriptors comes after those who opened them. */
+    while (highest <= at && !atom_cas_rlx_rlx(&desc_highest, &highest, at + 1)) {
+    }
+    return desc_at(number);
+}
+
+static inline uint64_t desc_word(uint64_t generation, uint64_t users) { return generation << DESC_GENERATION | users; }
+/* Of a word, as in handles: 1 and up. */
+static inline uint64_t desc_of_word(uint64_t word) { return (word >> DESC_GENERATION) % DESC_GENERATIONS + 1; }
+static inline weft_fd desc_handle(uint64_t word, int number) {
+    return (weft_fd)(desc_of_word(word) << DESC_NUMBER_BITS | (uint64_t)number);
+}
+
+/* ---- using ------------------------------------------------------------------------------------------------------------------ */
+
+struct desc *desc_use(weft_fd handle) {
+    struct desc *desc = handle > 0 ? desc_at(desc_number(handle)) : NULL;
+    if (!desc) return NULL;
+    uint64_t word = atom_load_rlx(&desc->word); /* rlx: the swap decides */
+    do {
+        if ((word & DESC_USERS) == 0 || (word & DESC_CLOSING) || desc_of_word(word) != desc_generation(handle)) return NULL;
+    } while (!atom_cas_acq_rlx(&desc->word, &word, word + 1)); /* acq: pairs with the rel in desc_open */
+    return desc;
+}
+
+/* The last user has gone: the place gets its next generation, and then the number goes back. */
+static void desc_end(struct desc *desc, uint64_t word, int number) {
+    unsigned flags = desc->flags;
+    bool keep = desc->keep;
+    lock_take(&desc->gate.lock);
+    struct runtime *runtime = desc->runtime; /* NULL: it has gone, and its poll with it */
+    if (runtime) {
+        sys->net->poll_change(runtime->poll.set, EPOLL_CTL_DEL, number, 0, 0); /* whoever has a copy of it would still be told */
+        poll_left(runtime);
+        desc->runtime = NULL;
+    }
+    lock_drop(&desc->gate.lock);
+    if (flags & DESC_BLOCKING) sys->net->nonblocking(number, false);
+    /* rel: pairs with the acq of the next desc_open, and of desc_of. */
+    atom_store_rel(&desc->word, desc_word((word >> DESC_GENERATION) + 1, 0));
+    if (!keep) sys->net->close(number); /* whatever it says, it is closed */
+}
+
+void desc_done(struct desc *desc, int number) {
+    uint64_t word = atom_sub_acqrel(&desc->word, 1); /* acqrel: the last one ends what the others used */
+    if (__builtin_expect((word & DESC_USERS) == 1, 0)) desc_end(desc, word, number);
+}
+
+/* ---- opening and closing ---------------------------------------------------------------------------------------------------- */
+
+weft_fd desc_open(int number, unsigned flags, const char *call) {
+    struct worker *self = worker_here();
+    if (!self || !self->current) return WEFT_ENOTINSIDE;
+    if (number >> DESC_NUMBER_BITS) return WEFT_EMFILE;
+    struct desc *desc = desc_at(number);
+    if (!desc && !(desc = desc_make(number))) return WEFT_ENOMEM;
+    uint64_t word = atom_load_rlx(&desc->word); /* rlx: the swap decides; acq: pairs with the rel in desc_end */
+    if ((word & (DESC_USERS | DESC_CLOSING)) || !atom_cas_acq_rlx(&desc->word, &word, word | DESC_CLOSING)) {
+        if (flags & (DESC_ADOPTED | DESC_BORROWED)) return WEFT_EEXIST;
+        WEFT_MISUSE(call, "a descriptor was closed behind weft's back, and its number has come again", "close it with weft_fd_close");
+    }
+    int error = poll_join(self->runtime, self);
+    if (error) {
+        atom_store_rel(&desc->word, word); /* rel: as in desc_end */
+        return error;
+    }
+    weft_fd handle = desc_handle(word, number);
+    lock_take(&desc->gate.lock); /* whoever ends a runtime looks at all */
+    desc->runtime = self->runtime;
+    desc->flags = flags;
+    lock_drop(&desc->gate.lock);
+    gate_open(&desc->gate, desc_generation(handle));
+    atom_store_rel(&desc->word, word + 1); /* rel: pairs with the acq in desc_use */
+    error = sys->net->poll_change(self->runtime->poll.set, EPOLL_CTL_ADD, number,
+                                  EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, (uint64_t)handle);
+    if (!error) return handle;
+    desc_close(handle, true);
+    return error;
+}
+
+weft_fd desc_open_or_close(int number, unsigned flags, const char *call) {
+    if (number < 0) return number;
+    weft_fd handle = desc_open(number, flags, call);
+    if (handle < 0) sys->net->close(number);
+    return handle;
+}
+
+int desc_close(weft_fd handle, bool keep) {
+    struct desc *desc = desc_use(handle);
+    if (!desc) return WEFT_EBADF;
+    uint64_t word = atom_or_rlx(&desc->word, DESC_CLOSING); /* rlx: decides who closes; the rest is under the gate's lock */
+    if (word & DESC_CLOSING) {
+        desc_done(desc, desc_number(handle));
+        return WEFT_EBADF;
+    }
+    desc->keep = keep;                      /* for the last user, which comes after this one's desc_done */
+    gate_shut(&desc->gate);                 /* D3 */
+    atom_sub_rlx(&desc->word, 1);           /* the descriptor's own; this one is still there */
+    desc_done(desc, desc_number(handle));
+    return 0;
+}
+
+weft_fd desc_of(int number) {
+    struct desc *desc = desc_at(number);
+    uint64_t word = desc ? atom_load_acq(&desc->word) : 0; /* acq: pairs with the rel in desc_end, for who waits until it has ended */
+    return word & (DESC_USERS | DESC_CLOSING) ? desc_handle(word, number) : WEFT_EBADF;
+}
+
+/* ---- what the kernel says ---------------------------------------------------------------------------------------------------- */
+
+void net_deliver(const struct epoll_event *event) {
+    weft_fd handle = (weft_fd)event->data.u64;
+    struct desc *desc = desc_at(desc_number(handle));
+    uint32_t said = event->events;
+    unsigned sides = (said & (EPOLLIN | EPOLLPRI) ? 1u << GATE_IN : 0) | (said & EPOLLOUT ? 1u << GATE_OUT : 0);
+    if (desc) gate_edge(&desc->gate, desc_generation(handle), sides, said & (EPOLLHUP | EPOLLERR | EPOLLRDHUP), said & EPOLLPRI);
+}
+
+/* ---- the end of a runtime ----------------------------------------------------------------------------------------------------- */
+
+enum { DESC_PATIENCE = 100000000 }; /* ns, for threads and other runtimes' processes to let go of what is closed */
+
+/* Whether somebody still uses it, who was not ended by force, after a while: then the number is not given back before that one has gone. */
+static void desc_forsake(struct desc *desc, struct runtime *runtime, uint64_t until) {
+    struct spin spin = spin_begin();
+    while (sys->now() < until && (atom_load_acq(&desc->word) & DESC_CLOSING)) /* acq: pairs with the rel in desc_end */
+        spin_wait(&spin);
+    lock_take(&desc->gate.lock);
+    if (desc->runtime == runtime) desc->runtime = NULL;
+    lock_drop(&desc->gate.lock);
+}
+
+static void desc_close_of(struct desc *desc, int number, struct runtime *runtime, uint64_t until) {
+    weft_fd handle = desc_of(number);
+    if (handle < 0 || !desc_use(handle)) return;
+    lock_take(&desc->gate.lock);
+    bool mine = desc->runtime == runtime, adopted = desc->flags & DESC_ADOPTED;
+    lock_drop(&desc->gate.lock);
+    desc_done(desc, number);
+    if (mine && desc_close(handle, adopted) == 0) desc_forsake(desc, runtime, until);
+}
+
+void net_destroy(struct runtime *runtime) {
+    if (!runtime->poll.made) return;
+    uint64_t until = sys->now() + DESC_PATIENCE;
+    uint32_t highest = atom_load_rlx(&desc_highest); /* rlx: see desc_make */
+    for (uint32_t c = 0; c < highest; c++) {
+        struct desc *chunk = atom_load_acq(&desc_chunks[c]); /* acq: as in desc_at */
+        for (unsigned i = 0; chunk && i < DESC_CHUNK; i++)
+            desc_close_of(&chunk[i], (int)(c * DESC_CHUNK + i), runtime, until);
+    }
+}

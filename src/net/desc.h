@@ -1,0 +1,72 @@
+/* Descriptors: what weft knows of the operating system's, one place for each number, for the whole program.
+ *
+ * A handle is a number and a generation. Places are made when they are first needed and stay until the program ends, so any handle,
+ * however old, can be looked up.
+ *
+ *   operation       who may call
+ *   desc_open       whoever has just got a descriptor from the kernel
+ *   desc_use        anyone with a handle; NULL: it is closed. Then desc_done, once
+ *   desc_close      anyone with a handle; one of them succeeds
+ *   net_deliver     whoever polls (sched/poll.h)
+ *
+ *   D1  One word says it all: generation, CLOSING, how many use it. Open is one user for itself.
+ *   D2  The number goes back to the kernel when the last user has gone, by whoever that is: nobody makes a system call with a number that
+ *       may mean something else by then. Before that the place has its next generation, since the number may come back at once.
+ *   D3  Whoever closes wakes those who wait (gate_shut), so the last user is gone soon. */
+#ifndef WEFT_NET_DESC_H
+#define WEFT_NET_DESC_H
+
+#include "net/gate.h"
+#include "sched/poll.h"
+#include "sys/net.h"
+
+#include <weft/net.h>
+
+enum {
+    DESC_NUMBER_BITS = 24, /* numbers below 16 million; the rest of a handle is the generation */
+    DESC_CHUNK = 1024,
+    DESC_CHUNKS = (1 << DESC_NUMBER_BITS) / DESC_CHUNK,
+};
+#define DESC_GENERATIONS ((UINT64_C(1) << (63 - DESC_NUMBER_BITS)) - 1)
+
+/* The word: users, CLOSING, generation. */
+#define DESC_USERS UINT64_C(0xffffff)
+#define DESC_CLOSING UINT64_C(0x1000000)
+#define DESC_GENERATION 25
+
+enum desc_flags {
+    DESC_SOCKET = 1,
+    DESC_TCP = 2,      /* a short read says that there is no more: gate.h, N6 */
+    DESC_ADOPTED = 4,  /* not weft's to close when the runtime stops */
+    DESC_BORROWED = 8,  /* nor weft's to make non-blocking */
+    DESC_BLOCKING = 16, /* it was, and is to be again */
+};
+
+struct desc {
+    _Alignas(64) atom_u64 word;
+    struct runtime *runtime; /* in whose poll it is; NULL: in none any more. Under the gate's lock when it closes */
+    unsigned flags;
+    bool keep; /* the number does not go back to the kernel; written by whoever closes it */
+    struct gate gate;
+};
+
+static inline int desc_number(weft_fd handle) { return (int)(handle & ((1 << DESC_NUMBER_BITS) - 1)); }
+static inline uint64_t desc_generation(weft_fd handle) { return (uint64_t)handle >> DESC_NUMBER_BITS; }
+
+/* The descriptor is weft's from now on, in the poll of the calling process's runtime; or an error, and it is still the caller's. */
+weft_fd desc_open(int number, unsigned flags, const char *call);
+/* The same, but if it fails the descriptor is closed. A number below 0 is an error already. */
+weft_fd desc_open_or_close(int number, unsigned flags, const char *call);
+
+struct desc *desc_use(weft_fd handle);
+void desc_done(struct desc *desc, int number);
+
+/* 0 or WEFT_EBADF. `keep`: the number does not go back to the kernel. */
+int desc_close(weft_fd handle, bool keep);
+/* foreign.c: where a write can raise a signal instead of failing, the signal is ignored, unless the program has seen to it itself. */
+void net_ignore_broken_pipes(void);
+
+/* The handle of this number's present tenant, or WEFT_EBADF. */
+weft_fd desc_of(int number);
+
+#endif

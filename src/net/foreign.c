@@ -1,0 +1,94 @@
+/* Descriptors of others, and the end of one's own. */
+#include "net/op.h"
+
+#include <poll.h>
+#include <signal.h>
+
+void net_ignore_broken_pipes(void) {
+    static atom_bool done; /* rlx: at worst it is done twice */
+    struct sigaction action = {.sa_handler = SIG_IGN}, before;
+    if (atom_load_rlx(&done)) return;
+    if (sys->signal_action(SIGPIPE, NULL, &before) == 0 && !(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_DFL)
+        sys->signal_action(SIGPIPE, &action, NULL);
+    atom_store_rlx(&done, true);
+}
+
+/* ---- adopting ----------------------------------------------------------------------------------------------------------------- */
+
+static unsigned foreign_kind(int number) {
+    int type = 0;
+    socklen_t size = sizeof type;
+    if (sys->net->option_get(number, SOL_SOCKET, SO_TYPE, &type, &size)) return 0;
+    return DESC_SOCKET; /* not DESC_TCP, even if it is: nobody knows what was done to it (net/gate.h, N6) */
+}
+
+weft_fd weft_fd_adopt(int number) {
+    if (number < 0) return WEFT_EBADF;
+    if (desc_of(number) > 0) return WEFT_EEXIST;
+    int before = sys->net->nonblocking(number, true);
+    if (before < 0) return before;
+    unsigned kind = foreign_kind(number), flags = DESC_ADOPTED | kind | (before ? 0 : DESC_BLOCKING);
+    if (!(kind & DESC_SOCKET)) net_ignore_broken_pipes();
+    weft_fd handle = desc_open(number, flags, "weft_fd_adopt");
+    if (handle < 0 && handle != WEFT_EEXIST && !before) sys->net->nonblocking(number, false);
+    return handle;
+}
+
+/* Until the last user has gone; those who waited have been woken. */
+static void foreign_settle_users(weft_fd handle) {
+    struct spin spin = spin_begin();
+    while (desc_of(desc_number(handle)) == handle) {
+        struct worker *worker = worker_here();
+        if (worker && worker->current && worker->current->stackful) weft_yield();
+        else spin_wait(&spin);
+    }
+}
+
+int weft_fd_release(weft_fd fd) {
+    int error = desc_close(fd, true);
+    if (error) return error;
+    foreign_settle_users(fd);
+    return desc_number(fd);
+}
+
+int weft_fd_number(weft_fd fd) {
+    struct desc *desc = desc_use(fd);
+    if (!desc) return WEFT_EBADF;
+    gate_doubt(&desc->gate);
+    desc_done(desc, desc_number(fd));
+    return desc_number(fd);
+}
+
+int weft_fd_close(weft_fd fd) { return desc_close(fd, false); }
+
+/* ---- waiting ------------------------------------------------------------------------------------------------------------------ */
+
+static ssize_t foreign_try_ready(struct desc *desc, int number, uint64_t seen, void *arg) {
+    (void)desc, (void)seen;
+    int ready = sys->net->ready(number, *(short *)arg);
+    return ready == 0 ? -EAGAIN : ready;
+}
+
+int weft_fd_wait(weft_fd fd, enum weft_ready what, uint64_t deadline) {
+    short events = what == WEFT_READABLE ? POLLIN : POLLOUT;
+    if (what != WEFT_READABLE && what != WEFT_WRITABLE) return WEFT_EINVAL;
+    enum gate_side side = what == WEFT_READABLE ? GATE_IN : GATE_OUT;
+    ssize_t ready = op_run(fd, side, deadline, "weft_fd_wait", foreign_try_ready, &events);
+    return ready < 0 ? (int)ready : 0;
+}
+
+int weft_fd_wait_raw(int number, enum weft_ready what, uint64_t deadline) {
+    if (number < 0) return WEFT_EBADF;
+    fiber_worker("weft_fd_wait_raw");
+    for (;;) {
+        weft_fd own = desc_open(number, DESC_BORROWED, "weft_fd_wait_raw"), fd = own;
+        if (own == WEFT_EEXIST) fd = desc_of(number); /* another waits for it just now, or it is weft's after all */
+        int error = fd < 0 ? (int)fd : weft_fd_wait(fd, what, deadline);
+        if (own > 0) {
+            desc_close(own, true);
+            return error;
+        }
+        if (own != WEFT_EEXIST || (error != WEFT_EBADF && error != WEFT_ECLOSED)) return error;
+        weft_yield(); /* the one that borrowed it is giving it back */
+    }
+}

@@ -1,0 +1,215 @@
+/* Connections and datagrams. */
+#include "net/op.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
+static struct sockaddr *socket_place(weft_addr *address) { return (struct sockaddr *)&address->place; }
+static const struct sockaddr *socket_where(const weft_addr *address) { return (const struct sockaddr *)&address->place; }
+
+static bool socket_is_tcp(const weft_addr *address) {
+    return address->place.ss_family == AF_INET || address->place.ss_family == AF_INET6;
+}
+static unsigned socket_flags(const weft_addr *address) { return DESC_SOCKET | (socket_is_tcp(address) ? DESC_TCP : 0); }
+
+static int socket_set(int number, int level, int option) {
+    int on = 1;
+    return sys->net->option_set(number, level, option, &on, sizeof on);
+}
+
+/* ---- listening --------------------------------------------------------------------------------------------------------------- */
+
+static int socket_bind(int number, const weft_addr *address, bool stream, const weft_listen_options *options) {
+    int error = 0;
+    if (socket_is_tcp(address)) {
+        if (stream) error = socket_set(number, SOL_SOCKET, SO_REUSEADDR); /* not held up by connections of the last run */
+        if (!error && stream) error = socket_set(number, IPPROTO_TCP, TCP_NODELAY); /* inherited by what is accepted */
+        if (!error && options && options->reuse_port) error = socket_set(number, SOL_SOCKET, SO_REUSEPORT);
+    }
+    if (!error) error = sys->net->bind(number, socket_where(address), address->size);
+    if (!error && stream) error = sys->net->listen(number, options && options->backlog > 0 ? options->backlog : SOMAXCONN);
+    return error;
+}
+
+static weft_fd socket_at(const char *text, int type, const weft_listen_options *options, const char *call) {
+    weft_addr address;
+    if (weft_addr_parse(&address, text)) return WEFT_EINVAL;
+    int number = sys->net->socket(address.place.ss_family, type, 0);
+    if (number < 0) return number;
+    int error = socket_bind(number, &address, type == SOCK_STREAM, options);
+    if (!error) return desc_open_or_close(number, DESC_SOCKET, call);
+    sys->net->close(number);
+    return error;
+}
+
+weft_fd weft_net_listen(const char *address, const weft_listen_options *options) {
+    return socket_at(address, SOCK_STREAM, options, "weft_net_listen");
+}
+
+/* ---- accepting --------------------------------------------------------------------------------------------------------------- */
+
+enum { SOCKET_PAUSE_LEAST = 1000000, SOCKET_PAUSE_MOST = 50000000 }; /* ns */
+
+/* Waits a little, longer each time; false: there is no time left. */
+static int socket_pause(uint64_t *pause, uint64_t deadline, int error) {
+    uint64_t now = sys->now(), until = now + *pause;
+    if (deadline <= now) return error;
+    *pause = *pause * 2 < SOCKET_PAUSE_MOST ? *pause * 2 : SOCKET_PAUSE_MOST;
+    int cancelled = weft_sleep_until(until < deadline ? until : deadline);
+    return cancelled ? cancelled : 0;
+}
+
+static ssize_t socket_try_accept(struct desc *desc, int number, uint64_t seen, void *arg) {
+    weft_addr *peer = arg;
+    (void)desc, (void)seen;
+    peer->size = sizeof peer->place;
+    return sys->net->accept(number, socket_place(peer), &peer->size);
+}
+
+/* There is none to be had at the moment, of something that others have. */
+static bool socket_is_short(ssize_t error) {
+    return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM;
+}
+/* The connection failed before it was accepted; the next one need not. */
+static bool socket_is_passing(ssize_t error) {
+    switch (-error) {
+    case ECONNABORTED: case EPROTO: case ENETDOWN: case ENOPROTOOPT: case EHOSTDOWN: case ENONET: case EHOSTUNREACH: case ENETUNREACH:
+    case ETIMEDOUT: return true;
+    default: return false;
+    }
+}
+
+weft_fd weft_net_accept(weft_fd listener, weft_addr *peer, uint64_t deadline) {
+    weft_addr unwanted;
+    if (!peer) peer = &unwanted;
+    for (uint64_t pause = SOCKET_PAUSE_LEAST;;) {
+        ssize_t number = op_run(listener, GATE_IN, deadline, "weft_net_accept", socket_try_accept, peer);
+        if (number >= 0) return desc_open_or_close((int)number, socket_flags(peer), "weft_net_accept");
+        if (socket_is_short(number)) {
+            int error = socket_pause(&pause, deadline, (int)number);
+            if (error) return error;
+        } else if (!socket_is_passing(number) || number == WEFT_ETIMEDOUT) {
+            return number;
+        }
+    }
+}
+
+/* ---- connecting --------------------------------------------------------------------------------------------------------------- */
+
+/* Whether it is connected by now. */
+static ssize_t socket_try_connected(struct desc *desc, int number, uint64_t seen, void *arg) {
+    weft_addr peer;
+    int failed = 0;
+    socklen_t size = sizeof failed;
+    (void)desc, (void)seen, (void)arg;
+    int error = sys->net->option_get(number, SOL_SOCKET, SO_ERROR, &failed, &size);
+    if (error || failed) return error ? error : -failed;
+    peer.size = sizeof peer.place;
+    error = sys->net->name(number, true, socket_place(&peer), &peer.size);
+    return error == -ENOTCONN ? -EAGAIN : error;
+}
+
+/* Begins it: 0, -EINPROGRESS, or an error. A UNIX socket whose other end has no room is tried again. */
+static int socket_begin(int number, const weft_addr *address, uint64_t deadline) {
+    for (uint64_t pause = SOCKET_PAUSE_LEAST;;) {
+        int error = sys->net->connect(number, socket_where(address), address->size);
+        if (error == -EINTR) return -EINPROGRESS; /* it goes on all the same */
+        if (error != -EAGAIN) return error;
+        error = socket_pause(&pause, deadline, WEFT_ETIMEDOUT);
+        if (error) return error;
+    }
+}
+
+weft_fd weft_net_connect_to(const weft_addr *address, uint64_t deadline) {
+    int number = sys->net->socket(address->place.ss_family, SOCK_STREAM, 0);
+    if (number < 0) return number;
+    int error = socket_is_tcp(address) ? socket_set(number, IPPROTO_TCP, TCP_NODELAY) : 0;
+    if (!error) error = socket_begin(number, address, deadline);
+    if (error && error != -EINPROGRESS) {
+        sys->net->close(number);
+        return error;
+    }
+    weft_fd handle = desc_open_or_close(number, socket_flags(address), "weft_net_connect");
+    if (handle < 0 || !error) return handle;
+    error = (int)op_run(handle, GATE_OUT, deadline, "weft_net_connect", socket_try_connected, NULL);
+    if (!error) return handle;
+    desc_close(handle, false);
+    return error;
+}
+
+weft_fd weft_net_connect(const char *text, uint64_t deadline) {
+    weft_addr address;
+    return weft_addr_parse(&address, text) ? WEFT_EINVAL : weft_net_connect_to(&address, deadline);
+}
+
+/* ---- names, half-close --------------------------------------------------------------------------------------------------------- */
+
+static int socket_name(weft_fd fd, weft_addr *address, bool peer) {
+    struct desc *desc = desc_use(fd);
+    if (!desc) return WEFT_EBADF;
+    address->size = sizeof address->place;
+    int error = sys->net->name(desc_number(fd), peer, socket_place(address), &address->size);
+    desc_done(desc, desc_number(fd));
+    return error;
+}
+int weft_net_name(weft_fd fd, weft_addr *address) { return socket_name(fd, address, false); }
+int weft_net_peer(weft_fd fd, weft_addr *address) { return socket_name(fd, address, true); }
+
+int weft_net_shutdown(weft_fd fd, enum weft_side side) {
+    static const int hows[] = {[WEFT_SIDE_READ] = SHUT_RD, [WEFT_SIDE_WRITE] = SHUT_WR, [WEFT_SIDE_BOTH] = SHUT_RDWR};
+    if ((unsigned)side > WEFT_SIDE_BOTH) return WEFT_EINVAL;
+    struct desc *desc = desc_use(fd);
+    if (!desc) return WEFT_EBADF;
+    int error = sys->net->shutdown(desc_number(fd), hows[side]);
+    desc_done(desc, desc_number(fd));
+    return error;
+}
+
+/* ---- datagrams ------------------------------------------------------------------------------------------------------------------ */
+
+weft_fd weft_net_udp(const char *address, const weft_listen_options *options) {
+    return socket_at(address ? address : "0.0.0.0:0", SOCK_DGRAM, options, "weft_net_udp");
+}
+
+struct socket_datagram {
+    void *data;
+    size_t size;
+    weft_addr *from;
+    const weft_addr *to;
+};
+
+static ssize_t socket_try_recv_from(struct desc *desc, int number, uint64_t seen, void *arg) {
+    struct socket_datagram *datagram = arg;
+    struct iovec part = {datagram->data, datagram->size};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    (void)desc, (void)seen;
+    if (datagram->from) {
+        message.msg_name = &datagram->from->place;
+        message.msg_namelen = sizeof datagram->from->place;
+    }
+    ssize_t n = sys->net->recvmsg(number, &message, 0);
+    if (n >= 0 && datagram->from) datagram->from->size = message.msg_namelen;
+    return n;
+}
+
+ssize_t weft_net_recv_from(weft_fd fd, void *data, size_t size, weft_addr *from, uint64_t deadline) {
+    struct socket_datagram datagram = {.data = data, .size = size, .from = from};
+    return op_run(fd, GATE_IN, deadline, "weft_net_recv_from", socket_try_recv_from, &datagram);
+}
+
+static ssize_t socket_try_send_to(struct desc *desc, int number, uint64_t seen, void *arg) {
+    struct socket_datagram *datagram = arg;
+    struct iovec part = {datagram->data, datagram->size};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    (void)desc, (void)seen;
+    if (datagram->to) {
+        message.msg_name = (void *)(uintptr_t)&datagram->to->place;
+        message.msg_namelen = datagram->to->size;
+    }
+    return sys->net->sendmsg(number, &message, MSG_NOSIGNAL);
+}
+
+ssize_t weft_net_send_to(weft_fd fd, const void *data, size_t size, const weft_addr *to, uint64_t deadline) {
+    struct socket_datagram datagram = {.data = (void *)(uintptr_t)data, .size = size, .to = to};
+    return op_run(fd, GATE_OUT, deadline, "weft_net_send_to", socket_try_send_to, &datagram);
+}

@@ -1,0 +1,29 @@
+/* A process that waits in a call of the operating system, on its thread, and can be told to give it up.
+ *
+ *     the process                                  whoever cancels it
+ *     1  interrupt_begin: into the list            1  state_cancel: CANCEL set
+ *     2  INTERRUPTIBLE set. CANCEL? then not       2  interrupt_cancelled: INTERRUPTIBLE? then under the lock:
+ *     3  the call                                     whoever is in the list is poked
+ *     4  interrupt_end: out of the list
+ *
+ *   I1  Both marks are in one word and set by read-modify-writes: one of the two sees the other's.
+ *   I2  Poking and leaving the list are under the same lock: after interrupt_end nobody is about to poke.
+ *   I3  A poke may be for no reason (the block has another tenant by now): the process looks whether it was cancelled. */
+#ifndef WEFT_SCHED_INTERRUPT_H
+#define WEFT_SCHED_INTERRUPT_H
+
+#include "sched/sched.h"
+
+/* Embedded in whatever waits. */
+struct interrupt {
+    struct interrupt *next, *prev;
+    struct proc *proc;
+    /* Makes the call return, now or as soon as it is made. Under the lock, on any thread: short, must not fail. */
+    void (*poke)(struct interrupt *interrupt);
+};
+
+/* By the process itself. False: it was cancelled already, and is not in the list. */
+bool interrupt_begin(struct runtime *runtime, struct proc *proc, struct interrupt *interrupt);
+void interrupt_end(struct runtime *runtime, struct interrupt *interrupt);
+
+#endif

@@ -1,0 +1,95 @@
+/* Processes that do not give way are interrupted: the scheduler's side. What happens on the interrupted thread is in fiber/preempt.h.
+ *
+ *     the monitor                        the thread T that drives worker W, process P        others
+ *     1  P has had its time: asks W
+ *     2  signals T                       3  handler: P may be stopped here?
+ *                                        4  P is this thread's from now on; gives W to R
+ *                                        5  sleeps in the handler                            6  R, with W: P may be resumed, after all others
+ *                                                                                            7  S, with worker V, claims P
+ *                                        9  drives V; the handler returns, P goes on         8  S gives V to T, and rests
+ *
+ *   operation          who may call
+ *   preempt_look       the monitor, of a worker whose step has lasted
+ *   preempt_took       the thread that has just been given a worker
+ *   preempt_next       whoever has a worker that nobody drives
+ *   preempt_list/unlist  T in 4; whoever has claimed P, in 8
+ *   preempt_evict      the thread that stops the runtime
+ *
+ *   A1  A request names a step by its number, as give_way does. A signal that comes late finds that another is meant, or none.
+ *   A2  Nobody is signalled who has not used the processor lately: a thread asleep in a system call is not, as far as one can tell from
+ *       outside. (What the handler does about the rest: fiber/preempt.h.)
+ *   A3  P is queued by R, not by T: when others can claim it, T has let go of W for good (F1, D1).
+ *   A4  T may have been stopped while it held a lock of the C library. So nothing on the way from a queue to T, and nothing the monitor
+ *       does, takes such a lock: memory comes from the kernel (sys/heap.h), threads are made by the nurse, who may wait.
+ *   A5  Nothing is needed to resume somebody but a worker: its own thread drives it. So an extra worker, which L0 starts when threads are
+ *       stuck, goes to who was stopped first, and whoever waits for a lock of theirs gets it in the end: when all are resumed, they are
+ *       plain threads. And where no thread is at rest to take over in 4, T gives the worker to whoever was stopped before it. */
+#ifndef WEFT_SCHED_PREEMPT_H
+#define WEFT_SCHED_PREEMPT_H
+
+#include "sched/sched.h"
+
+enum {
+    PREEMPT_SLICE_US = 10000, /* default, and most: what lasts longer is a hog's (monitor.c) */
+    PREEMPT_SLICE_LEAST_US = 50,
+    PREEMPT_MOST = EXTRA_MAX, /* stopped at a time; if they were more, there might not be workers for all (A5) */
+};
+
+/* What the monitor should think of a step that has lasted. */
+enum preempt_view {
+    PREEMPT_NONE,  /* nothing is known about it here */
+    PREEMPT_ASKED, /* it is, or will be, interrupted when somebody needs the worker: no extra worker for it */
+    PREEMPT_STUCK, /* its thread sleeps, perhaps for a lock of somebody who was stopped: an extra worker at once */
+};
+
+#if WEFT_CHECK
+static inline enum preempt_view preempt_look(struct worker *worker, uint64_t now) { return (void)worker, (void)now, PREEMPT_NONE; }
+static inline void preempt_evict(struct worker *worker) { (void)worker; }
+static inline bool preempt_is_on(struct runtime *runtime) { return (void)runtime, false; }
+static inline bool preempt_waiting(struct runtime *runtime) { return (void)runtime, false; }
+static inline struct proc *preempt_take(struct worker *worker) { return (void)worker, NULL; }
+#else
+struct thread;
+
+static inline bool preempt_is_on(struct runtime *runtime) {
+    return __builtin_expect(atom_load_rlx(&runtime->preempt.on), 0); /* rlx: once on it stays on; late is no harm */
+}
+
+enum preempt_view preempt_look(struct worker *worker, uint64_t now);
+/* The longest the monitor may sleep while somebody runs. */
+uint64_t preempt_period(struct runtime *runtime, uint64_t period);
+
+/* Thread `number` drives the worker from now on: queues who was stopped there. */
+void preempt_took(struct worker *worker, uint32_t number);
+/* Whether somebody is stopped who could be resumed; a hint. */
+static inline bool preempt_waiting(struct runtime *runtime) { return atom_load_rlx(&runtime->preempt.waiting) > 0; } /* rlx: a number */
+/* Who has been stopped for longest, claimed; NULL: nobody, or it cannot be had just now. Its step hands the worker over to its thread. */
+struct proc *preempt_take(struct worker *worker);
+/* The worker's step, which has begun, is of one who was stopped. */
+static inline void preempt_goes_on(struct worker *own) {
+    atom_store_rlx(&own->again, atom_load_rlx(&own->actor.counters.steps)); /* rlx: for the monitor */
+}
+/* The thread of who has been stopped for longest; the process is claimed, and goes on as soon as the thread is given the worker. NULL: there is
+ * none, or it cannot be had just now. By whoever has the worker. */
+struct thread *preempt_next(struct worker *worker);
+/* The same, if the worker should go to such a thread rather than to one at rest: an extra worker; or there is none at rest. */
+struct thread *preempt_heir(struct worker *worker);
+
+/* Among those who are stopped. False: there are as many as there may be. */
+bool preempt_list(struct thread *thread);
+void preempt_unlist(struct thread *thread);
+
+/* A runtime stops and wants the worker back. */
+void preempt_evict(struct worker *worker);
+
+/* fiber/preempt.c: which thread keeps a process that is stopped. By whoever has claimed it. */
+struct thread *preempt_thread_of(struct proc *proc);
+
+/* The nurse: a thread that makes threads. 0, or an error. */
+int preempt_nurse_start(struct runtime *runtime);
+void preempt_nurse_stop(struct runtime *runtime);
+/* A thread more is wanted at rest. */
+void preempt_nurse_call(struct runtime *runtime);
+#endif
+
+#endif

@@ -1,0 +1,104 @@
+#include "sched/preempt.h"
+#include "sched/report.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void report_line(int descriptor, const char *format, ...) {
+    char line[512];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    if (length > (int)sizeof line - 1) length = sizeof line - 1;
+    for (int done = 0; done < length;) {
+        ssize_t n = write(descriptor, line + done, (size_t)(length - done));
+        if (n <= 0) return; /* nobody listens */
+        done += (int)n;
+    }
+}
+
+/* ---- a process, looked at in passing ------------------------------------------------------------------------------- */
+
+void report_name(struct runtime *runtime, struct proc *proc, char *text, size_t size) {
+    struct look look;
+    fiber_look(proc, &look);
+    const weft_behavior *behavior = atom_load_rlx(&proc->behavior); /* rlx: in passing */
+    if (!look.entry) {
+        snprintf(text, size, "%s", behavior && behavior->name ? behavior->name : "?");
+        return;
+    }
+    int length = look.name ? snprintf(text, size, "%s, ", look.name) : 0;
+    if (length < 0 || (size_t)length >= size) return;
+    /* Who is interrupted may hold the lock that names are looked up under: sched/preempt.h, A4. */
+    if (preempt_is_on(runtime)) snprintf(text + length, size - (size_t)length, "%p", look.entry);
+    else fiber_symbol(look.entry, text + length, size - (size_t)length);
+}
+
+static __attribute__((no_sanitize("thread"))) uint32_t report_since(struct proc *proc) { return proc->since; }
+
+void report_wait(struct runtime *runtime, struct proc *proc, char *text, size_t size) {
+    struct look look;
+    uint64_t word = atom_load_acq(&proc->state.word); /* acq: what is read now is not older; it is asked again below */
+    enum state_name state = state_of(word);
+    uint32_t coarse = atom_load_rlx(&runtime->coarse); /* rlx: a moment, more or less */
+    uint32_t units = (coarse - report_since(proc)) & 0xffffff;
+    char about[32] = "", since[32] = "";
+    fiber_look(proc, &look);
+    const char *what = look.entry ? look.call : state == STATE_BLOCKED ? "a command or a message" : "a message";
+    *text = '\0';
+    if (look.entry && look.in_call) {
+        snprintf(text, size, ", in a blocking call");
+        return;
+    }
+    if ((state != STATE_IDLE && state != STATE_BLOCKED) || !what || atom_load_rlx(&proc->state.word) != word) return; /* rlx: as above */
+    bool of_process = look.call && (strcmp(look.call, "weft_join") == 0 || strcmp(look.call, "weft_call") == 0);
+    if (look.entry && look.about)
+        snprintf(about, sizeof about, of_process ? " of %016lx" : " of %#lx", (unsigned long)(uintptr_t)look.about);
+    if (coarse) snprintf(since, sizeof since, ", for %.1f s", (double)((uint64_t)units << COARSE_SHIFT) / 1e9);
+    snprintf(text, size, look.entry ? ", in %s%s%s" : ", waits for %s%s%s", what, about, since);
+}
+
+/* ---- hogs ---------------------------------------------------------------------------------------------------------- */
+
+enum { HOGS_SHOWN = 20 };
+
+/* Not for the race detector: the block is always one, and whose it is is asked again. */
+static __attribute__((no_sanitize("thread"))) struct proc *hog_current(struct worker *worker) {
+    return *(struct proc *volatile *)&worker->current;
+}
+
+/* Where its thread is, as far as one can see from outside without disturbing it. */
+static void hog_place(struct worker *worker, char *text, size_t size) {
+    uint32_t thread = atom_load_rlx(&worker->driver); /* rlx: a number */
+    uintptr_t address = 0;
+    int call = 0, error = thread ? sys->thread_where(thread, &call, &address) : -ENOENT;
+    if (error == 0) snprintf(text, size, ", thread %u, in system call %d from %#lx", thread, call, (unsigned long)address);
+    else snprintf(text, size, ", thread %u%s", thread, error == -EBUSY ? ", computing" : "");
+}
+
+/* False: it is none any more. */
+static bool hog_show(struct worker *worker, uint64_t now) {
+    char name[192], place[96];
+    uint64_t steps = atom_load_rlx(&worker->actor.counters.steps); /* rlx: it changes, or the step is the same */
+    struct proc *proc = hog_current(worker);
+    if (!proc || atom_load_rlx(&worker->give_way) != steps) return false;
+    weft_pid pid = pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: as above */
+    report_name(worker->runtime, proc, name, sizeof name);
+    hog_place(worker, place, sizeof place);
+    if (atom_load_rlx(&worker->actor.counters.steps) != steps) return false;
+    report_line(STDERR_FILENO, "  process %016lx (%s), on worker %u for %.3f s%s\n", (unsigned long)pid, name, worker->index,
+                (double)(now - worker->seen.step_since) / 1e9, place);
+    return true;
+}
+
+void report_hogs(struct runtime *runtime, uint64_t now) {
+    unsigned made = atom_load_acq(&runtime->made), shown = 0; /* acq: as in find_steal_pass */
+    report_line(STDERR_FILENO, "weft: %u workers and %u extra ones are all held by processes that do not give way, and others wait: "
+                               "weft_poll in their loops would help, or preemption\n",
+                atom_load_rlx(&runtime->wanted), atom_load_rlx(&runtime->extra)); /* rlx, both: numbers */
+    for (unsigned i = 0; i < made && shown < HOGS_SHOWN; i++)
+        shown += hog_show(atom_load_rlx(&runtime->workers[i]), now); /* rlx: published by `made` */
+}

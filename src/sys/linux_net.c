@@ -1,0 +1,165 @@
+/* The real table's descriptors. */
+#include "sys/net.h"
+
+#include "base/assert.h"
+#include "sys/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* The call's result, or its error, with errno as it was before. */
+#define LINUX_NET(call)                                                                                                              \
+    ({                                                                                                                               \
+        int net_before = errno;                                                                                                      \
+        ssize_t net_result = (call);                                                                                                 \
+        if (__builtin_expect(net_result < 0, 0)) {                                                                                   \
+            net_result = -errno;                                                                                                     \
+            errno = net_before;                                                                                                      \
+        }                                                                                                                            \
+        net_result;                                                                                                                  \
+    })
+
+/* ---- polling -------------------------------------------------------------------------------------------------------------- */
+
+static int linux_net_poll_open(void) { return (int)LINUX_NET(epoll_create1(EPOLL_CLOEXEC)); }
+
+static int linux_net_poll_change(int set, int operation, int descriptor, uint32_t events, uint64_t data) {
+    struct epoll_event event = {.events = events, .data.u64 = data};
+    return (int)LINUX_NET(epoll_ctl(set, operation, descriptor, &event));
+}
+
+/* Linux 5.11; not in every C library's headers. */
+enum { LINUX_NET_EPOLL_PWAIT2 = 441 };
+
+/* Where the kernel does not know the call with nanoseconds: sleeps until there is something, or it is time, and then asks. */
+static int linux_net_wait_old(int set, struct epoll_event *events, int most, const struct timespec *timeout) {
+    struct pollfd one = {.fd = set, .events = POLLIN};
+    int n = (int)LINUX_NET(ppoll(&one, 1, timeout, NULL));
+    return n > 0 ? (int)LINUX_NET(epoll_wait(set, events, most, 0)) : n;
+}
+
+static int linux_net_poll_wait(int set, struct epoll_event *events, int most, uint64_t deadline) {
+    static atom_bool old; /* rlx: several threads may find out, and write the same */
+    if (deadline == 0) return (int)LINUX_NET(epoll_wait(set, events, most, 0));
+    if (deadline == SYS_FOREVER) return (int)LINUX_NET(epoll_wait(set, events, most, -1));
+    uint64_t now = sys->now(), rest = deadline > now ? deadline - now : 0;
+    struct timespec timeout = {(time_t)(rest / UINT64_C(1000000000)), (long)(rest % UINT64_C(1000000000))};
+    if (!atom_load_rlx(&old)) {
+        int n = (int)LINUX_NET(syscall(LINUX_NET_EPOLL_PWAIT2, set, events, most, &timeout, NULL, 0));
+        if (n != -ENOSYS) return n;
+        atom_store_rlx(&old, true);
+    }
+    return linux_net_wait_old(set, events, most, &timeout);
+}
+
+static int linux_net_bell_open(void) { return (int)LINUX_NET(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)); }
+
+static void linux_net_bell_ring(int bell) {
+    uint64_t one = 1;
+    ssize_t n = LINUX_NET(write(bell, &one, sizeof one));
+    /* The count would have to reach 2^64 first. Without the bell a worker would sleep on with work beside it. */
+    WEFT_ENSURE(n == sizeof one, "ringing the bell of a poll failed with %zd", n);
+}
+
+static int linux_net_ready(int descriptor, short events) {
+    struct pollfd one = {.fd = descriptor, .events = events};
+    int n = (int)LINUX_NET(poll(&one, 1, 0));
+    return n < 0 ? n : one.revents & POLLNVAL ? -EBADF : one.revents;
+}
+
+/* ---- sockets -------------------------------------------------------------------------------------------------------------- */
+
+static int linux_net_socket(int family, int type, int protocol) {
+    return (int)LINUX_NET(socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
+}
+static int linux_net_socket_pair(int family, int type, int pair[2]) {
+    return (int)LINUX_NET(socketpair(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair));
+}
+static int linux_net_bind(int descriptor, const struct sockaddr *address, socklen_t size) {
+    return (int)LINUX_NET(bind(descriptor, address, size));
+}
+static int linux_net_listen(int descriptor, int backlog) { return (int)LINUX_NET(listen(descriptor, backlog)); }
+static int linux_net_accept(int descriptor, struct sockaddr *address, socklen_t *size) {
+    return (int)LINUX_NET(accept4(descriptor, address, size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+static int linux_net_connect(int descriptor, const struct sockaddr *address, socklen_t size) {
+    return (int)LINUX_NET(connect(descriptor, address, size));
+}
+static int linux_net_shutdown(int descriptor, int how) { return (int)LINUX_NET(shutdown(descriptor, how)); }
+static int linux_net_name(int descriptor, bool peer, struct sockaddr *address, socklen_t *size) {
+    return (int)LINUX_NET(peer ? getpeername(descriptor, address, size) : getsockname(descriptor, address, size));
+}
+static int linux_net_option_set(int descriptor, int level, int option, const void *value, socklen_t size) {
+    return (int)LINUX_NET(setsockopt(descriptor, level, option, value, size));
+}
+static int linux_net_option_get(int descriptor, int level, int option, void *value, socklen_t *size) {
+    return (int)LINUX_NET(getsockopt(descriptor, level, option, value, size));
+}
+static ssize_t linux_net_recv(int descriptor, void *data, size_t size, int flags) {
+    return LINUX_NET(recv(descriptor, data, size, flags));
+}
+static ssize_t linux_net_send(int descriptor, const void *data, size_t size, int flags) {
+    return LINUX_NET(send(descriptor, data, size, flags));
+}
+static ssize_t linux_net_recvmsg(int descriptor, struct msghdr *message, int flags) {
+    return LINUX_NET(recvmsg(descriptor, message, flags));
+}
+static ssize_t linux_net_sendmsg(int descriptor, const struct msghdr *message, int flags) {
+    return LINUX_NET(sendmsg(descriptor, message, flags));
+}
+
+/* ---- anything -------------------------------------------------------------------------------------------------------------- */
+
+static int linux_net_pipe(int pair[2]) { return (int)LINUX_NET(pipe2(pair, O_NONBLOCK | O_CLOEXEC)); }
+static ssize_t linux_net_readv(int descriptor, const struct iovec *parts, int count) {
+    return LINUX_NET(count == 1 ? read(descriptor, parts->iov_base, parts->iov_len) : readv(descriptor, parts, count));
+}
+static ssize_t linux_net_writev(int descriptor, const struct iovec *parts, int count) {
+    return LINUX_NET(count == 1 ? write(descriptor, parts->iov_base, parts->iov_len) : writev(descriptor, parts, count));
+}
+static ssize_t linux_net_sendfile(int to, int from, off_t *offset, size_t size) { return LINUX_NET(sendfile(to, from, offset, size)); }
+
+static int linux_net_nonblocking(int descriptor, bool on) {
+    int flags = (int)LINUX_NET(fcntl(descriptor, F_GETFL));
+    if (flags < 0) return flags;
+    bool was = flags & O_NONBLOCK;
+    int error = was == on ? 0 : (int)LINUX_NET(fcntl(descriptor, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK));
+    return error < 0 ? error : was;
+}
+static int linux_net_close(int descriptor) { return (int)LINUX_NET(close(descriptor)); }
+
+const struct sys_net sys_linux_net = {
+    .poll_open = linux_net_poll_open,
+    .poll_change = linux_net_poll_change,
+    .poll_wait = linux_net_poll_wait,
+    .bell_open = linux_net_bell_open,
+    .bell_ring = linux_net_bell_ring,
+    .ready = linux_net_ready,
+    .socket = linux_net_socket,
+    .socket_pair = linux_net_socket_pair,
+    .bind = linux_net_bind,
+    .listen = linux_net_listen,
+    .accept = linux_net_accept,
+    .connect = linux_net_connect,
+    .shutdown = linux_net_shutdown,
+    .name = linux_net_name,
+    .option_set = linux_net_option_set,
+    .option_get = linux_net_option_get,
+    .recv = linux_net_recv,
+    .send = linux_net_send,
+    .recvmsg = linux_net_recvmsg,
+    .sendmsg = linux_net_sendmsg,
+    .pipe = linux_net_pipe,
+    .readv = linux_net_readv,
+    .writev = linux_net_writev,
+    .sendfile = linux_net_sendfile,
+    .nonblocking = linux_net_nonblocking,
+    .close = linux_net_close,
+};

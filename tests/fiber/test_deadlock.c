@@ -1,0 +1,266 @@
+/* Deadlocks under weft_main: found, named, and nothing taken for one that is none. */
+#include "victim.h"
+
+#include <weft/blocking.h>
+
+static int none;
+static char *no_arguments[] = {"test", NULL};
+static int run(int (*app)(int, char **)) { return weft_main(1, no_arguments, app); }
+
+/* Each in a program of its own, with each policy. */
+static struct child child;
+static void (*child_body)(void);
+static const char *child_policy;
+static void child_with_policy(void) {
+    setenv("WEFT_POLICY", child_policy, 1);
+    child_body();
+}
+static void each_policy(void (*body)(void), void (*verdict)(void)) {
+    static const char *const policies[] = {"ring", "deque", "line"};
+    for (unsigned i = 0; i < 3; i++) {
+        printf("policy %s\n", child_policy = policies[i]);
+        child_body = body;
+        child_run(&child, child_with_policy);
+        verdict();
+    }
+}
+
+/* ---- found -------------------------------------------------------------------------------------------------------------- */
+
+static weft_mutex mutex = WEFT_MUTEX_INIT;
+static weft_chan *channel;
+static weft_pid joined;
+
+static void says_goodbye(void *arg) { dprintf(STDERR_FILENO, "goodbye from %s\n", (const char *)arg); }
+static void waits_for_a_message(void *arg) {
+    weft_msg *message;
+    (void)arg;
+    weft_defer(says_goodbye, "the receiver");
+    EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), WEFT_ECANCELED);
+}
+static void waits_for_a_mutex(void *arg) {
+    (void)arg;
+    EXPECT_EQ(weft_mutex_lock(&mutex, WEFT_FOREVER), WEFT_ECANCELED);
+}
+static void waits_at_a_channel(void *arg) {
+    int got;
+    (void)arg;
+    EXPECT_EQ(weft_chan_recv(channel, &got, WEFT_FOREVER), WEFT_ECANCELED);
+}
+static int idle_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self;
+    weft_out_status(out, count > 0 && events[0].type == WEFT_CANCEL ? WEFT_DONE : WEFT_IDLE);
+    return 0;
+}
+static const weft_behavior idle_one = {.name = "an idle step process", .step = idle_step};
+
+static int all_wait(int argc, char **argv) {
+    weft_pid pid;
+    (void)argc, (void)argv;
+    EXPECT_EQ(weft_mutex_lock(&mutex, WEFT_FOREVER), 0);
+    EXPECT_EQ(weft_chan_new(&channel, sizeof(int), 0), 0);
+    EXPECT_EQ(weft_spawn_step(&pid, &idle_one, NULL), 0);
+    EXPECT_EQ(weft_spawn_with(&pid, waits_for_a_mutex, NULL, NULL), 0);
+    EXPECT_EQ(weft_spawn_with(&pid, waits_at_a_channel, NULL, NULL), 0);
+    EXPECT_EQ(weft_spawn_with(&joined, waits_for_a_message, NULL, &(weft_stackful_options){.name = "receiver"}), 0);
+    weft_join(joined, NULL, WEFT_FOREVER); /* cancelled, or so was the other first */
+    weft_sleep(20 * WEFT_MILLISECOND); /* until they have gone: they wait at the channel's list */
+    return 3;
+}
+static void all_wait_body(void) { _exit(run(all_wait)); }
+static void all_wait_verdict(void) {
+    char text[64];
+    EXPECT_EXIT(&child, WEFT_EXIT_DEADLOCK);
+    EXPECT_SAID(&child, "weft: deadlock: all 5 processes wait, and nobody is left to wake one\n");
+    EXPECT_SAID(&child, "(main, ");
+    EXPECT_SAID(&child, "(receiver, ");
+    EXPECT_SAID(&child, ", in weft_recv, for 0.");
+    EXPECT_SAID(&child, ", in weft_mutex_lock");
+    EXPECT_SAID(&child, ", in weft_chan_recv of 0x");
+    EXPECT_SAID(&child, ", in weft_join of 01");
+    EXPECT_SAID(&child, "(an idle step process), waits for a message, for 0.");
+    EXPECT_SAID(&child, "goodbye from the receiver");
+    snprintf(text, sizeof text, " of %#lx", (unsigned long)(uintptr_t)&mutex);
+    EXPECT_SAID(&child, text);
+}
+TEST(deadlock_is_named) { each_policy(all_wait_body, all_wait_verdict); }
+
+/* Long after everybody fell asleep for the first time. */
+static int later(int argc, char **argv) {
+    weft_msg *message;
+    (void)argc, (void)argv;
+    EXPECT_EQ(weft_recv(&message, weft_in(1200 * WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
+    return weft_recv(&message, WEFT_FOREVER) == WEFT_ECANCELED ? 0 : 1;
+}
+static void later_body(void) { _exit(run(later)); }
+static void later_verdict(void) {
+    EXPECT_EXIT(&child, WEFT_EXIT_DEADLOCK);
+    EXPECT_SAID(&child, "the only process waits");
+    EXPECT_SAID(&child, ", in weft_recv, for 0."); /* not since the first one */
+}
+TEST(deadlock_after_a_long_sleep) { each_policy(later_body, later_verdict); }
+
+/* ---- what follows --------------------------------------------------------------------------------------------------------- */
+
+static int waits_alone(int argc, char **argv) {
+    weft_msg *message;
+    (void)argv;
+    if (argc > 1) weft_on_deadlock((enum weft_deadlock)argc);
+    return weft_recv(&message, WEFT_FOREVER);
+}
+static void abort_body(void) {
+    setenv("WEFT_DEADLOCK", "abort", 1);
+    run(waits_alone);
+}
+TEST(deadlock_aborts) {
+    child_run(&child, abort_body);
+    EXPECT_DIED(&child, SIGABRT);
+    EXPECT_SAID(&child, "deadlock");
+}
+static void abort_chosen_body(void) { weft_main(WEFT_DEADLOCK_ABORT, no_arguments, waits_alone); }
+TEST(deadlock_aborts_by_choice) {
+    child_run(&child, abort_chosen_body);
+    EXPECT_DIED(&child, SIGABRT);
+}
+
+static void on_alarm(int number) {
+    (void)number;
+    _exit(5);
+}
+static void report_body(void) {
+    setenv("WEFT_DEADLOCK", "report", 1);
+    signal(SIGALRM, on_alarm);
+    alarm(2);
+    run(waits_alone);
+}
+TEST(deadlock_reports_once) {
+    child_run(&child, report_body);
+    EXPECT_EXIT(&child, 5);
+    const char *first = strstr(child.said, "weft: deadlock");
+    EXPECT(first && !strstr(first + 1, "weft: deadlock"));
+}
+static void ignore_body(void) {
+    signal(SIGALRM, on_alarm);
+    alarm(2);
+    weft_main(WEFT_DEADLOCK_IGNORE, no_arguments, waits_alone);
+}
+TEST(deadlock_is_ignored) {
+    child_run(&child, ignore_body);
+    EXPECT_EXIT(&child, 5);
+    EXPECT(!strstr(child.said, "weft: deadlock"));
+}
+static void nonsense_body(void) {
+    setenv("WEFT_DEADLOCK", "maybe", 1);
+    _exit(run(waits_alone));
+}
+TEST(deadlock_refuses_nonsense) {
+    child_run(&child, nonsense_body);
+    EXPECT_EXIT(&child, 1);
+    EXPECT_SAID(&child, "WEFT_DEADLOCK is 'maybe'");
+}
+
+/* One that will not hear of it. */
+static int stubborn(int argc, char **argv) {
+    weft_msg *message;
+    (void)argc, (void)argv;
+    weft_shield_begin();
+    return weft_recv(&message, WEFT_FOREVER);
+}
+static void stubborn_body(void) { run(stubborn); }
+TEST(deadlock_does_not_wait_for_ever) {
+    child_run(&child, stubborn_body);
+    EXPECT_EXIT(&child, WEFT_EXIT_DEADLOCK);
+    EXPECT_SAID(&child, "and has not");
+}
+
+/* ---- none ------------------------------------------------------------------------------------------------------------------- */
+
+enum { A_WHILE_MS = 200 }; /* long enough for the monitor to look */
+
+static void pause_a_while(void) { rt_pause(A_WHILE_MS * RT_MS); }
+
+static int sleeps(int argc, char **argv) {
+    (void)argc, (void)argv;
+    return weft_sleep(A_WHILE_MS * WEFT_MILLISECOND);
+}
+static void blocks(void *unused) {
+    (void)unused;
+    pause_a_while();
+}
+static int in_a_call(int argc, char **argv) {
+    (void)argc, (void)argv;
+    weft_blocking(blocks, NULL);
+    weft_blocking_long(blocks, NULL);
+    return 0;
+}
+static int gets_message_later(int argc, char **argv) {
+    weft_msg *message;
+    (void)argc, (void)argv;
+    weft_timer timer;
+    EXPECT_EQ(weft_after(A_WHILE_MS * WEFT_MILLISECOND, weft_self(), 7, NULL, 0, &timer), 0);
+    EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), 0);
+    weft_msg_free(message);
+    return 0;
+}
+static void *sends_from_a_thread(void *pid) {
+    pause_a_while();
+    EXPECT_EQ(weft_send(*(weft_pid *)pid, 7, NULL, 0), 0);
+    return NULL;
+}
+static int hears_from_a_thread(int argc, char **argv) {
+    weft_pid self = weft_self();
+    pthread_t thread;
+    weft_msg *message;
+    (void)argc, (void)argv;
+    EXPECT_EQ(pthread_create(&thread, NULL, sends_from_a_thread, &self), 0);
+    EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), 0);
+    weft_msg_free(message);
+    pthread_join(thread, NULL);
+    return 0;
+}
+/* A command that is completed after a while, by a process of the operating system's making: nothing of it is a thread. */
+static weft_completion kept;
+static int keeps(void *user, weft_completion completion, const void *data, size_t size) {
+    (void)user, (void)data, (void)size;
+    kept = completion;
+    return 0;
+}
+static void on_alarm_complete(int number) {
+    (void)number;
+    _exit(9);
+}
+static int commands_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self;
+    if (count == 0) EXPECT_EQ(weft_out_yield(out, 77, 1, NULL, 0), 0);
+    weft_out_status(out, count > 0 && events[0].type == WEFT_CANCEL ? WEFT_DONE : WEFT_BLOCKED);
+    return 0;
+}
+static const weft_behavior commands = {.name = "waits for a command", .step = commands_step};
+static int waits_for_a_command(int argc, char **argv) {
+    weft_pid pid;
+    (void)argc, (void)argv;
+    EXPECT_EQ(weft_register_command(weft_own_runtime(), 77, keeps, NULL), 0);
+    EXPECT_EQ(weft_spawn_step(&pid, &commands, NULL), 0);
+    signal(SIGALRM, on_alarm_complete);
+    alarm(2); /* nobody completes it, and that is nobody's deadlock */
+    return weft_join(pid, NULL, WEFT_FOREVER);
+}
+
+static int (*none_app)(int, char **);
+static void none_body(void) { _exit(run(none_app)); }
+static void none_verdict(void) {
+    EXPECT_EXIT(&child, none);
+    EXPECT(!strstr(child.said, "weft: deadlock"));
+}
+static void no_deadlock(int (*app)(int, char **), int status) {
+    none_app = app;
+    none = status;
+    each_policy(none_body, none_verdict);
+}
+TEST(deadlock_not_while_one_sleeps) { no_deadlock(sleeps, 0); }
+TEST(deadlock_not_while_one_is_in_a_call) { no_deadlock(in_a_call, 0); }
+TEST(deadlock_not_while_a_message_is_to_come) { no_deadlock(gets_message_later, 0); }
+TEST(deadlock_not_with_threads_of_ones_own) { no_deadlock(hears_from_a_thread, 0); }
+TEST(deadlock_not_while_a_command_is_at_work) { no_deadlock(waits_for_a_command, 9); }
+
+int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -1,0 +1,218 @@
+/* Every call that waits: keeps its deadline, never too early; does not wait at all when that has passed; notices a cancellation, before
+ * and while it waits, and not within a shield. One table, so that a new call has one line to add. */
+#include "talk_helpers.h"
+
+#include <weft/channel.h>
+#include <weft/sync.h>
+#include <weft/synch2.h>
+
+/* ---- things that nobody will let one have ------------------------------------------------------------------------------------------ */
+
+static weft_pid never_ends, never_answers;
+static weft_chan *empty, *full;
+static weft_mutex held = WEFT_MUTEX_INIT;
+static weft_cond never = WEFT_COND_INIT;
+static weft_sem none_left;
+static weft_rwlock written = WEFT_RWLOCK_INIT;
+static weft_rwlock read_only = WEFT_RWLOCK_INIT;
+static weft_once busy = WEFT_ONCE_INIT;
+static weft_waitgroup working = WEFT_WAITGROUP_INIT;
+static weft_synch2 entered;
+
+static bool wants_nothing(const weft_msg *message, void *arg) {
+    (void)message, (void)arg;
+    return false;
+}
+static int does_nothing(void *arg) {
+    (void)arg;
+    return 0;
+}
+
+static weft_msg *message;
+static int waits_recv(uint64_t deadline) { return weft_recv(&message, deadline); }
+static int waits_recv_tag(uint64_t deadline) { return weft_recv_tag(&message, 77, deadline); }
+static int waits_recv_match(uint64_t deadline) { return weft_recv_match(&message, wants_nothing, NULL, deadline); }
+static int waits_call(uint64_t deadline) { return weft_call(never_answers, 1, NULL, 0, &message, deadline); }
+static int waits_reply(uint64_t deadline) {
+    uint64_t reference;
+    EXPECT_EQ(weft_ask(never_answers, 1, NULL, 0, &reference), 0);
+    int error = weft_recv_reply(&message, reference, deadline);
+    weft_forget(reference);
+    return error;
+}
+static int waits_join(uint64_t deadline) { return weft_join(never_ends, NULL, deadline); }
+static int waits_send_chan(uint64_t deadline) { return weft_chan_send(full, &(int){1}, deadline); }
+static int waits_recv_chan(uint64_t deadline) { return weft_chan_recv(empty, &(int){1}, deadline); }
+static int waits_select(uint64_t deadline) {
+    int element = 0;
+    weft_case cases[] = {weft_case_recv(empty, &element), weft_case_send(full, &element)};
+    return weft_select(cases, 2, deadline);
+}
+static int waits_mutex(uint64_t deadline) { return weft_mutex_lock(&held, deadline); }
+static int waits_cond(uint64_t deadline) {
+    weft_mutex own = WEFT_MUTEX_INIT;
+    EXPECT_EQ(weft_mutex_lock(&own, WEFT_FOREVER), 0);
+    int error = weft_cond_wait(&never, &own, deadline);
+    weft_mutex_unlock(&own);
+    return error;
+}
+static int waits_sem(uint64_t deadline) { return weft_sem_acquire(&none_left, 1, deadline); }
+static int waits_reader(uint64_t deadline) { return weft_rwlock_read(&written, deadline); }
+static int waits_writer(uint64_t deadline) { return weft_rwlock_write(&read_only, deadline); }
+static int waits_once(uint64_t deadline) { return weft_once_do(&busy, does_nothing, NULL, deadline); }
+static int waits_group(uint64_t deadline) { return weft_waitgroup_wait(&working, deadline); }
+
+static const struct {
+    const char *name;
+    int (*call)(uint64_t deadline);
+} calls[] = {
+    {"weft_recv", waits_recv},           {"weft_recv_tag", waits_recv_tag},   {"weft_recv_match", waits_recv_match},
+    {"weft_call", waits_call},           {"weft_recv_reply", waits_reply},    {"weft_join", waits_join},
+    {"weft_chan_send", waits_send_chan}, {"weft_chan_recv", waits_recv_chan}, {"weft_select", waits_select},
+    {"weft_mutex_lock", waits_mutex},    {"weft_cond_wait", waits_cond},      {"weft_sem_acquire", waits_sem},
+    {"weft_rwlock_read", waits_reader},  {"weft_rwlock_write", waits_writer}, {"weft_once_do", waits_once},
+    {"weft_waitgroup_wait", waits_group},
+};
+enum { CALLS = sizeof calls / sizeof calls[0] };
+
+/* ---- the stage ------------------------------------------------------------------------------------------------------------------------ */
+
+static atom_u64 set, over;
+/* Cancelled, it still holds on until the others have done. */
+static int runs_on(void *arg) {
+    (void)arg;
+    atom_add_rel(&set, 1);
+    while (!atom_load_acq(&over))
+        weft_sleep(100 * WEFT_MICROSECOND);
+    return 0;
+}
+static void runs_once(void *arg) {
+    weft_shield_begin();
+    EXPECT_EQ(weft_once_do(&busy, runs_on, arg, WEFT_FOREVER), 0);
+    weft_shield_end();
+}
+static void hears_and_says_nothing(void *arg) {
+    weft_msg *heard;
+    (void)arg;
+    while (weft_recv(&heard, WEFT_FOREVER) == 0)
+        weft_msg_free(heard);
+}
+static void set_up(void) {
+    atom_store_rlx(&set, 0);
+    atom_store_rlx(&over, 0);
+    busy = (weft_once)WEFT_ONCE_INIT;
+    never_ends = run_spawn(sleeper, NULL);
+    never_answers = run_spawn(hears_and_says_nothing, NULL);
+    run_spawn(runs_once, NULL);
+    EXPECT_EQ(weft_chan_new(&empty, sizeof(int), 1), 0);
+    EXPECT_EQ(weft_chan_new(&full, sizeof(int), 1), 0);
+    EXPECT_EQ(weft_chan_send(full, &(int){1}, 0), 0);
+    EXPECT_EQ(weft_mutex_lock(&held, 0), 0);
+    weft_sem_init(&none_left, 0);
+    EXPECT_EQ(weft_rwlock_write(&written, 0), 0);
+    EXPECT_EQ(weft_rwlock_read(&read_only, 0), 0);
+    weft_waitgroup_add(&working, 1);
+    rt_wait(&set, 1);
+}
+static void clean_up(void) {
+    atom_store_rel(&over, 1);
+    weft_chan_free(empty);
+    weft_chan_free(full);
+    weft_mutex_unlock(&held);
+    weft_rwlock_write_end(&written);
+    weft_rwlock_read_end(&read_only);
+    weft_waitgroup_done(&working);
+}
+
+/* ---- deadlines ------------------------------------------------------------------------------------------------------------------------ */
+
+static void expect(const char *what, unsigned i, int got, int wanted) {
+    if (got != wanted) test_fail(__FILE__, __LINE__, "%s, %s: %d, not %d", calls[i].name, what, got, wanted);
+}
+
+static void keeps_deadlines(void *arg) {
+    unsigned i = *(const unsigned *)arg;
+    uint64_t begin = weft_now();
+    expect("at once", i, calls[i].call(0), WEFT_ETIMEDOUT);
+    expect("too late", i, calls[i].call(begin > 1 ? begin - 1 : 0), WEFT_ETIMEDOUT);
+    uint64_t moment = weft_in(2 * WEFT_MILLISECOND);
+    expect("in 2 ms", i, calls[i].call(moment), WEFT_ETIMEDOUT);
+    EXPECT(weft_now() >= moment);
+    EXPECT(weft_now() - moment < 20 * WEFT_SECOND);
+}
+static void deadlines_body(void) {
+    set_up();
+    for (unsigned i = 0; i < CALLS; i++)
+        run(keeps_deadlines, &i);
+    clean_up();
+}
+TEST(waits_keep_their_deadlines) { rt_each(deadlines_body); }
+
+/* Threads that are not workers wait in the same way, where they may. */
+static void thread_body(void) {
+    set_up();
+    for (unsigned i = 5; i < CALLS; i++) {
+        uint64_t moment = weft_in(WEFT_MILLISECOND);
+        expect("by a thread, at once", i, calls[i].call(0), WEFT_ETIMEDOUT);
+        expect("by a thread", i, calls[i].call(moment), WEFT_ETIMEDOUT);
+        EXPECT(weft_now() >= moment);
+    }
+    clean_up();
+}
+TEST(waits_of_threads_keep_their_deadlines) { rt_each(thread_body); }
+
+/* ---- cancellation --------------------------------------------------------------------------------------------------------------------- */
+
+struct victim {
+    unsigned call;
+    atom_u64 begun, ended;
+};
+static void is_cancelled(void *arg) {
+    struct victim *victim = arg;
+    unsigned i = victim->call;
+    atom_store_rel(&victim->begun, 1);
+    expect("cancelled while it waits", i, calls[i].call(WEFT_FOREVER), WEFT_ECANCELED);
+    expect("with a deadline, cancelled before", i, calls[i].call(weft_in(3600 * WEFT_SECOND)), WEFT_ECANCELED);
+    weft_shield_begin(); /* within a shield it waits */
+    uint64_t moment = weft_in(500 * WEFT_MICROSECOND);
+    expect("shielded", i, calls[i].call(moment), WEFT_ETIMEDOUT);
+    EXPECT(weft_now() >= moment);
+    weft_shield_end();
+    atom_store_rel(&victim->ended, 1);
+}
+static void cancel_body(void) {
+    static struct victim victims[2 * CALLS];
+    set_up();
+    for (unsigned i = 0; i < 2 * CALLS; i++) {
+        victims[i].call = i % CALLS;
+        atom_store_rlx(&victims[i].begun, 0);
+        atom_store_rlx(&victims[i].ended, 0);
+        weft_pid pid = run_spawn(is_cancelled, &victims[i]);
+        rt_wait(&victims[i].begun, 1);
+        if (i < CALLS) rt_pause(300 * 1000); /* it waits by now; the others may, or not yet */
+        EXPECT_EQ(weft_cancel(pid), 0);
+    }
+    for (unsigned i = 0; i < 2 * CALLS; i++)
+        rt_wait(&victims[i].ended, 1);
+    clean_up();
+}
+TEST(waits_notice_a_cancellation) { rt_each(cancel_body); }
+
+/* ---- those with a form of their own --------------------------------------------------------------------------------------------------- */
+
+static void enters_until(void *unused) {
+    (void)unused;
+    uint64_t moment = weft_in(2 * WEFT_MILLISECOND);
+    EXPECT_EQ(weft_synch2_enter_until(&entered, 1, 0), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_synch2_enter_until(&entered, 1, moment), WEFT_ETIMEDOUT);
+    EXPECT(weft_now() >= moment);
+    EXPECT_EQ(weft_sleep_until(0), 0);
+}
+static void others_body(void) {
+    weft_synch2_enter(&entered, 0);
+    EXPECT_EQ(run(enters_until, NULL), 0);
+    weft_synch2_leave(&entered, 0);
+}
+TEST(waits_of_synch2_keep_their_deadlines) { rt_each(others_body); }
+
+int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -1,0 +1,187 @@
+/* weft_waitpid: children that end, that take their time, that are not there. */
+#include "io_helpers.h"
+
+#include <spawn.h>
+
+enum { STATUS = 7 };
+
+/* A child that waits until the descriptor is closed, and ends with STATUS. It does nothing that needs another thread. */
+static pid_t child_until(int *close_me) {
+    int ends[2];
+    EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    EXPECT(pid >= 0);
+    if (pid == 0) {
+        char byte;
+        close(ends[1]);
+        while (read(ends[0], &byte, 1) < 0) {
+        }
+        _exit(STATUS);
+    }
+    close(ends[0]);
+    *close_me = ends[1];
+    return pid;
+}
+static pid_t child_at_once(int status) {
+    pid_t pid = fork();
+    EXPECT(pid >= 0);
+    if (pid == 0) _exit(status);
+    return pid;
+}
+
+static pid_t waited_for;
+static uint64_t wait_deadline;
+static int wait_result, wait_status;
+static void waits(void *arg) {
+    (void)arg;
+    wait_status = -1;
+    atom_add_rel(&io_done, 1);
+    wait_result = weft_waitpid(waited_for, &wait_status, wait_deadline);
+    atom_add_rel(&io_done, 1);
+}
+static weft_pid begin_waiting(pid_t pid, uint64_t deadline) {
+    waited_for = pid;
+    wait_deadline = deadline;
+    atom_store_rlx(&io_done, 0);
+    weft_pid process = io_spawn(waits, NULL);
+    rt_wait(&io_done, 1);
+    return process;
+}
+static int end_waiting(void) {
+    rt_wait(&io_done, 2);
+    return wait_result;
+}
+
+static void children(void) {
+    int held;
+    unsigned descriptors = io_descriptors();
+    pid_t pid = child_at_once(3);
+    begin_waiting(pid, WEFT_FOREVER);
+    EXPECT_EQ(end_waiting(), 0);
+    EXPECT(WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == 3);
+    begin_waiting(pid, WEFT_FOREVER);
+    EXPECT_EQ(end_waiting(), WEFT_ECHILD); /* once only */
+
+    pid = child_until(&held);
+    begin_waiting(pid, 0);
+    EXPECT_EQ(end_waiting(), WEFT_ETIMEDOUT);
+    begin_waiting(pid, weft_in(4 * WEFT_MILLISECOND));
+    EXPECT_EQ(end_waiting(), WEFT_ETIMEDOUT);
+    weft_pid process = begin_waiting(pid, WEFT_FOREVER);
+    rt_pause(3 * RT_MS);
+    EXPECT_EQ(weft_cancel(process), 0);
+    EXPECT_EQ(end_waiting(), WEFT_ECANCELED);
+    begin_waiting(pid, weft_in(20 * WEFT_SECOND));
+    rt_pause(3 * RT_MS);
+    EXPECT_EQ(atom_load_acq(&io_done), 1);
+    close(held);
+    EXPECT_EQ(end_waiting(), 0);
+    EXPECT(WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == STATUS);
+
+    pid = child_until(&held);
+    begin_waiting(pid, WEFT_FOREVER);
+    EXPECT_EQ(kill(pid, SIGKILL), 0);
+    EXPECT_EQ(end_waiting(), 0);
+    EXPECT(WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL);
+    close(held);
+
+    static const pid_t nobody[] = {0, -1, -5};
+    for (unsigned i = 0; i < 3; i++) {
+        begin_waiting(nobody[i], WEFT_FOREVER);
+        EXPECT_EQ(end_waiting(), WEFT_EINVAL);
+    }
+    begin_waiting(1, WEFT_FOREVER);
+    EXPECT_EQ(end_waiting(), WEFT_ECHILD);
+    EXPECT_EQ(io_descriptors(), descriptors);
+}
+TEST(child_is_waited_for) { rt_each(children); }
+
+static void children_without_descriptors(void) {
+    sys_script.file[SYS_FILE_CHILD_OPEN].error = -ENOSYS;
+    children();
+    sys_script.file[SYS_FILE_CHILD_OPEN].error = 0;
+}
+TEST(child_where_the_kernel_cannot_tell) { rt_each(children_without_descriptors); }
+
+static void children_interrupted(void) {
+    sys_script.file_eintr_every = 2;
+    children();
+    sys_script.file_eintr_every = 0;
+}
+TEST(child_interrupted_calls_go_on) { rt_each(children_interrupted); }
+
+TEST(child_from_a_thread) {
+    int status;
+    EXPECT_EQ(weft_waitpid(child_at_once(9), &status, WEFT_FOREVER), 0);
+    EXPECT_EQ(WEXITSTATUS(status), 9);
+    EXPECT_EQ(weft_waitpid(child_at_once(9), NULL, WEFT_FOREVER), 0);
+}
+
+static void every_error(void) {
+    int held;
+    pid_t pid = child_until(&held);
+    for (int code = 1; code < 134; code++) {
+        if (code == EINTR || code == EAGAIN) continue; /* the second means "not yet", and waitpid has no other use for it */
+        sys_script.file[SYS_FILE_CHILD_REAP].error = -code;
+        EXPECT_EQ(weft_waitpid(pid, NULL, WEFT_FOREVER), -code);
+        sys_script.file[SYS_FILE_CHILD_REAP].error = 0;
+    }
+    close(held);
+    EXPECT_EQ(weft_waitpid(pid, NULL, WEFT_FOREVER), 0);
+}
+TEST(child_every_error) {
+    sys_scripted_install();
+    every_error();
+}
+
+/* Many at once, each with a process that waits for it: more than workers. */
+enum { MANY = 24 };
+static pid_t pids[MANY];
+static void waits_for_one(void *arg) {
+    int status;
+    EXPECT_EQ(weft_waitpid(pids[(uintptr_t)arg], &status, WEFT_FOREVER), 0);
+    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == STATUS);
+    atom_add_rel(&io_done, 1);
+}
+static void many(void) {
+    int held[MANY];
+    atom_store_rlx(&io_done, 0);
+    for (uintptr_t i = 0; i < MANY; i++) {
+        pids[i] = child_until(&held[i]);
+        io_spawn(waits_for_one, (void *)i);
+    }
+    rt_pause(2 * RT_MS);
+    EXPECT_EQ(atom_load_rlx(&io_done), 0);
+    for (unsigned i = 0; i < MANY; i++)
+        close(held[i]);
+    rt_wait(&io_done, MANY);
+}
+TEST(child_many_at_once) { rt_each(many); }
+
+/* As programs do it: a process starts another program, and waits for it. */
+static void starts_a_program(void *arg) {
+    char *const quiet[] = {"sh", "-c", "exit 5", NULL};
+    pid_t pid;
+    int status;
+    (void)arg;
+    EXPECT_EQ(posix_spawn(&pid, "/bin/sh", NULL, NULL, quiet, environ), 0);
+    EXPECT_EQ(weft_waitpid(pid, &status, WEFT_FOREVER), 0);
+    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 5);
+    atom_add_rel(&io_done, 1);
+}
+static void programs(void) {
+    atom_store_rlx(&io_done, 0);
+    for (unsigned i = 0; i < 8; i++)
+        io_spawn(starts_a_program, NULL);
+    rt_wait(&io_done, 8);
+}
+TEST(child_programs_of_processes) { rt_each(programs); }
+static void programs_in_a_storm(void) {
+    io_storm_begin();
+    programs();
+    children();
+    io_storm_end();
+}
+TEST(child_in_a_storm_of_signals) { rt_each(programs_in_a_storm); }
+
+int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -1,0 +1,254 @@
+/* What can go wrong outside: no descriptors, no memory, signals at every call. Every failure reaches the one who waits. */
+#include "net_helpers.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+/* ---- descriptors run out ---------------------------------------------------------------------------------------------------------- */
+
+static char where[WEFT_ADDR_TEXT];
+static double cpu_seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+static atom_u64 accepted_at;
+static void patient_acceptor(void *arg) {
+    weft_fd fd = weft_net_accept(net_unbox(arg), NULL, WEFT_FOREVER);
+    atom_store_rel(&accepted_at, weft_now());
+    EXPECT(fd > 0);
+    EXPECT_EQ(weft_fd_close(fd), 0);
+    net_is_done();
+}
+static void no_descriptors(void *arg) {
+    (void)arg;
+    struct rlimit before, none;
+    weft_fd door = net_listen_any(where, NULL);
+    weft_fd client = weft_net_connect(where, WEFT_FOREVER), second = weft_net_connect(where, WEFT_FOREVER);
+    EXPECT(client > 0 && second > 0);
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){3, before.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    EXPECT_EQ(weft_net_accept(door, NULL, 0), WEFT_EMFILE);
+    EXPECT_EQ(weft_net_accept(door, NULL, weft_in(5 * WEFT_MILLISECOND)), WEFT_EMFILE);
+    EXPECT_EQ(weft_net_listen("127.0.0.1:0", NULL), WEFT_EMFILE);
+    EXPECT_EQ(weft_net_connect(where, WEFT_FOREVER), WEFT_EMFILE);
+    EXPECT(weft_spawn(patient_acceptor, net_box(door)) != WEFT_NOBODY);
+    EXPECT(weft_spawn(patient_acceptor, net_box(door)) != WEFT_NOBODY);
+    double cpu = cpu_seconds();
+    EXPECT_EQ(weft_sleep(300 * WEFT_MILLISECOND), 0);
+    EXPECT(cpu_seconds() - cpu < 0.1 * RT_SLOW);
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    uint64_t freed = weft_now();
+    while (atom_load_acq(&net_done) < 2)
+        weft_sleep(WEFT_MILLISECOND);
+    EXPECT(atom_load_acq(&accepted_at) - freed < (RT_SLOW > 1 ? 1000 : 100) * WEFT_MILLISECOND);
+    weft_fd_close(client);
+    weft_fd_close(second);
+    weft_fd_close(door);
+    net_is_done();
+}
+static void no_descriptors_all(void) { net_run_until(no_descriptors, 3); }
+TEST(accept_waits_for_descriptors) { rt_each(no_descriptors_all); }
+
+/* ---- what the kernel refuses -------------------------------------------------------------------------------------------------------- */
+
+static void script(enum sys_net_call call, int error, uint64_t times) {
+    sys_script.net[call].after = atom_load_rlx(&sys_script.counts.net[call]);
+    sys_script.net[call].times = times;
+    sys_script.net[call].error = error;
+}
+static void unscript(enum sys_net_call call) { sys_script.net[call].error = 0; }
+
+static void refused(void *arg) {
+    (void)arg;
+    weft_fd pair[2];
+    char byte;
+    static const int errors[] = {-ENOMEM, -ENOSPC};
+    unsigned open = net_count_open();
+    EXPECT_EQ(weft_pipe(pair), 0); /* the poll is there now */
+    EXPECT_EQ(weft_fd_close(pair[0]), 0);
+    EXPECT_EQ(weft_fd_close(pair[1]), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        weft_fd door = net_listen_any(where, NULL);
+        open = net_count_open();
+        script(SYS_NET_POLL_CHANGE, errors[i], 0);
+        EXPECT_EQ(weft_net_listen("127.0.0.1:0", NULL), errors[i]);
+        EXPECT_EQ(weft_net_connect(where, WEFT_FOREVER), errors[i]);
+        EXPECT_EQ(weft_net_accept(door, NULL, WEFT_FOREVER), errors[i]);
+        EXPECT_EQ(weft_pipe(pair), errors[i]);
+        EXPECT_EQ(weft_net_pair(pair), errors[i]);
+        EXPECT_EQ(weft_net_udp(NULL, NULL), errors[i]);
+        int ends[2];
+        EXPECT_EQ(pipe(ends), 0);
+        EXPECT_EQ(weft_fd_adopt(ends[0]), errors[i]);
+        EXPECT(!(fcntl(ends[0], F_GETFL) & O_NONBLOCK));
+        EXPECT_EQ(weft_fd_wait_raw(ends[0], WEFT_READABLE, WEFT_FOREVER), errors[i]);
+        close(ends[0]);
+        close(ends[1]);
+        unscript(SYS_NET_POLL_CHANGE);
+        EXPECT_EQ(net_count_open(), open);
+        script(SYS_NET_POLL_CHANGE, errors[i], 1); /* the second of a pair */
+        sys_script.net[SYS_NET_POLL_CHANGE].after++;
+        EXPECT_EQ(weft_pipe(pair), errors[i]);
+        unscript(SYS_NET_POLL_CHANGE);
+        EXPECT_EQ(net_count_open(), open);
+        EXPECT_EQ(weft_fd_close(door), 0);
+    }
+    EXPECT_EQ(weft_net_pair(pair), 0);
+    static const int told[] = {-ECONNRESET, -ENOMEM, -EIO};
+    for (unsigned i = 0; i < 3; i++) {
+        script(SYS_NET_RECV, told[i], 1);
+        EXPECT_EQ(weft_fd_read(pair[0], &byte, 1, WEFT_FOREVER), told[i]);
+        script(SYS_NET_SEND, told[i], 1);
+        EXPECT_EQ(weft_fd_write(pair[0], &byte, 1, WEFT_FOREVER), told[i]);
+    }
+    unscript(SYS_NET_RECV);
+    unscript(SYS_NET_SEND);
+    EXPECT_EQ(weft_fd_write(pair[1], "x", 1, WEFT_FOREVER), 1);
+    EXPECT_EQ(weft_fd_read(pair[0], &byte, 1, WEFT_FOREVER), 1);
+    EXPECT_EQ(weft_fd_close(pair[0]), 0);
+    EXPECT_EQ(weft_fd_close(pair[1]), 0);
+    net_is_done();
+}
+static void refused_all(void) { net_run_until(refused, 1); }
+TEST(refusals_reach_the_caller) { rt_each(refused_all); }
+
+/* Connections that fail while they are accepted are passed over; shortages are waited for. */
+static void passed_over(void *arg) {
+    (void)arg;
+    static const int errors[] = {-ECONNABORTED, -EPROTO, -ENETDOWN, -EHOSTUNREACH, -ENFILE, -EMFILE, -ENOBUFS, -ENOMEM};
+    weft_fd door = net_listen_any(where, NULL);
+    for (unsigned i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+        script(SYS_NET_ACCEPT, errors[i], 2);
+        weft_fd client = weft_net_connect(where, WEFT_FOREVER), guest = weft_net_accept(door, NULL, WEFT_FOREVER);
+        EXPECT(client > 0 && guest > 0);
+        EXPECT_EQ(weft_fd_close(client), 0);
+        EXPECT_EQ(weft_fd_close(guest), 0);
+    }
+    script(SYS_NET_ACCEPT, -EINVAL, 1);
+    EXPECT_EQ(weft_net_accept(door, NULL, WEFT_FOREVER), WEFT_EINVAL);
+    unscript(SYS_NET_ACCEPT);
+    EXPECT_EQ(weft_fd_close(door), 0);
+    net_is_done();
+}
+static void passed_over_all(void) { net_run_until(passed_over, 1); }
+TEST(failed_connections_are_passed_over) { rt_each(passed_over_all); }
+
+/* The poll itself cannot be made; later it can. */
+static void no_poll(void *arg) {
+    (void)arg;
+    weft_fd pair[2];
+    unsigned open = net_count_open();
+    static const enum sys_net_call steps[] = {SYS_NET_POLL_OPEN, SYS_NET_BELL_OPEN, SYS_NET_POLL_CHANGE};
+    for (unsigned i = 0; i < 3; i++) {
+        script(steps[i], -EMFILE, 1);
+        EXPECT_EQ(weft_net_pair(pair), WEFT_EMFILE);
+        unscript(steps[i]);
+        EXPECT_EQ(net_count_open(), open);
+    }
+    EXPECT_EQ(weft_net_pair(pair), 0);
+    EXPECT_EQ(weft_fd_close(pair[0]), 0);
+    EXPECT_EQ(weft_fd_close(pair[1]), 0);
+    net_is_done();
+}
+static void no_poll_all(void) { net_run_until(no_poll, 1); }
+TEST(the_poll_cannot_be_made) { rt_each(no_poll_all); }
+
+/* ---- interrupted and short calls ----------------------------------------------------------------------------------------------------- */
+
+enum { TALK = 60000 };
+static void talk_server(void *arg) {
+    char data[777];
+    ssize_t n;
+    weft_fd fd = weft_net_accept(net_unbox(arg), NULL, WEFT_FOREVER);
+    EXPECT(fd > 0 && weft_fd_number(fd) > 0); /* so that weft does not take a short read for the last one */
+    while ((n = weft_fd_read(fd, data, sizeof data, WEFT_FOREVER)) > 0) {
+        struct iovec parts[2] = {{data, (size_t)n / 2}, {data + n / 2, (size_t)n - (size_t)n / 2}};
+        EXPECT_EQ(weft_fd_writev(fd, parts, 2, WEFT_FOREVER), n);
+    }
+    EXPECT_EQ(n, 0);
+    EXPECT_EQ(weft_fd_close(fd), 0);
+    net_is_done();
+}
+static void talk(void *arg) {
+    (void)arg;
+    static unsigned char out[TALK], in[TALK];
+    weft_fd door = net_listen_any(where, NULL);
+    EXPECT(weft_spawn(talk_server, net_box(door)) != WEFT_NOBODY);
+    weft_fd fd = weft_net_connect(where, WEFT_FOREVER);
+    EXPECT(fd > 0 && weft_fd_number(fd) > 0);
+    for (unsigned i = 0; i < TALK; i++)
+        out[i] = (unsigned char)(i * 7);
+    for (unsigned i = 0; i < TALK; i += TALK / 10) {
+        EXPECT_EQ(weft_fd_write(fd, out + i, TALK / 10, WEFT_FOREVER), TALK / 10);
+        EXPECT_EQ(weft_fd_read_all(fd, in + i, TALK / 10, WEFT_FOREVER), TALK / 10);
+    }
+    EXPECT(memcmp(in, out, TALK) == 0);
+    EXPECT_EQ(weft_fd_close(fd), 0);
+    EXPECT_EQ(weft_fd_close(door), 0);
+    net_is_done();
+}
+static void talks(void) {
+    for (unsigned every = 1; every <= 7; every += 2) {
+        sys_script.net_eintr_every = every + 1;
+        sys_script.net_most = every * 50;
+        net_run_until(talk, 2);
+    }
+    sys_script.net_eintr_every = 0;
+    sys_script.net_most = 0;
+}
+TEST(interrupted_calls_go_on) { rt_each(talks); }
+
+/* ---- memory and address space ---------------------------------------------------------------------------------------------------------- */
+
+/* The first descriptor of a program needs a table. */
+static void no_table(void *arg) {
+    (void)arg;
+    weft_fd pair[2];
+    sys_script.map_fail_from = 1;
+    EXPECT_EQ(weft_net_pair(pair), WEFT_ENOMEM);
+    sys_script.map_fail_from = 0;
+    EXPECT_EQ(weft_net_pair(pair), 0);
+    net_is_done();
+}
+TEST(no_memory_for_the_table) {
+    rt_start("ring", 2);
+    net_run_until(no_table, 1);
+    rt_stop();
+}
+
+/* ---- misuse ------------------------------------------------------------------------------------------------------------------------------ */
+
+static void closes_behind(void *arg) {
+    (void)arg;
+    weft_fd pair[2], other[2];
+    EXPECT_EQ(weft_pipe(pair), 0);
+    close(weft_fd_number(pair[0]));
+    weft_pipe(other);
+    net_is_done();
+}
+TEST(a_close_behind_wefts_back_is_named) {
+    int ends[2];
+    char text[2000] = "";
+    EXPECT_EQ(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDERR_FILENO);
+        rt_start("ring", 1);
+        net_run_until(closes_behind, 1);
+        _exit(0);
+    }
+    close(ends[1]);
+    for (size_t got = 0; got < sizeof text - 1;) {
+        ssize_t n = read(ends[0], text + got, sizeof text - 1 - got);
+        if (n <= 0) break;
+        got += (size_t)n;
+    }
+    int status;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT(WIFSIGNALED(status));
+    EXPECT(strstr(text, "weft_fd_close") != NULL);
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }

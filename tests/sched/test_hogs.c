@@ -1,0 +1,234 @@
+/* Processes that do not give way: what lies at their workers is taken by others, extra workers come and go, and if there are too many
+ * they are named. */
+#include "runtime_helpers.h"
+
+#include "sched/runtime.h"
+#include "sched/report.h"
+
+#include <weft/weft.h>
+
+static atom_u64 begun, done;
+static atom_bool free_them;
+
+static weft_pid spawn_here(weft_entry entry, void *arg, const char *name) {
+    weft_pid pid = WEFT_NOBODY;
+    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = rt.runtime, .name = name}), 0);
+    return pid;
+}
+static void compute(void) {
+    while (!atom_load_acq(&free_them)) { /* no weft call at all */
+    }
+}
+static void hogs(void *arg) {
+    (void)arg;
+    atom_add_rel(&begun, 1);
+    compute();
+    atom_add_rel(&done, 1);
+}
+static void begin(void) {
+    atom_store_rlx(&begun, 0);
+    atom_store_rlx(&done, 0);
+    atom_store_rlx(&free_them, false);
+}
+static struct runtime *runtime(void) { return (struct runtime *)rt.runtime; }
+static void expect_no_extra(void) {
+    while (atom_load_rlx(&runtime()->extra) > 0) /* in vain, the watchdog ends it */
+        usleep(1000);
+}
+
+/* ---- everything on the hog's worker can be taken by others ---------------------------------------------------------------- */
+
+static void counts_itself(void *arg) {
+    (void)arg;
+    atom_add_rel(&done, 1);
+}
+static void receives(void *arg) {
+    weft_msg *message;
+    (void)arg;
+    atom_add_rel(&begun, 1);
+    EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), 0);
+    weft_msg_free(message);
+    atom_add_rel(&done, 1);
+}
+static void sleeps_here(void *arg) {
+    (void)arg;
+    atom_add_rel(&begun, 1);
+    EXPECT_EQ(weft_sleep(30 * WEFT_MILLISECOND), 0);
+    atom_add_rel(&done, 1);
+}
+/* Fills its own worker's queue and slot, wakes somebody into it, and has timers there; then computes. */
+static void fills_and_hogs(void *arg) {
+    weft_timer timer;
+    weft_pid receiver;
+    (void)arg;
+    for (unsigned i = 0; i < 40; i++)
+        EXPECT_EQ(weft_spawn_with(&receiver, counts_itself, NULL, NULL), 0);
+    EXPECT_EQ(weft_spawn_with(&receiver, sleeps_here, NULL, NULL), 0);
+    EXPECT_EQ(weft_spawn_with(&receiver, receives, NULL, NULL), 0);
+    while (atom_load_acq(&begun) < 2)
+        weft_yield();
+    EXPECT_EQ(weft_after(20 * WEFT_MILLISECOND, receiver, 7, NULL, 0, &timer), 0); /* in this worker's timers */
+    EXPECT_EQ(weft_spawn_with(&receiver, counts_itself, NULL, NULL), 0);           /* in its slot */
+    compute();
+    atom_add_rel(&done, 1);
+}
+static void taken_by_others(void) {
+    begin();
+    spawn_here(fills_and_hogs, NULL, "filling hog");
+    rt_wait(&done, 43);
+    EXPECT_EQ(atom_load_acq(&done), 43);
+    atom_store_rel(&free_them, true);
+    rt_wait(&done, 44);
+    expect_no_extra();
+}
+TEST(hogs_are_robbed_of_everything) { rt_each(taken_by_others); }
+
+/* ---- extra workers come and go ---------------------------------------------------------------------------------------------- */
+
+static unsigned driven(void) {
+    unsigned count = 0, made = atom_load_acq(&runtime()->made);
+    for (unsigned i = 0; i < made; i++)
+        count += atom_load_rlx(&atom_load_rlx(&runtime()->workers[i])->driven);
+    return count;
+}
+static void come_and_go(void) {
+    unsigned crowd = rt.workers < 4 ? rt.workers + 2 : 4;
+    for (unsigned round = 0; round < 2; round++) {
+        begin();
+        for (unsigned i = 0; i < crowd; i++)
+            spawn_here(hogs, NULL, "hog");
+        rt_wait(&begun, crowd); /* the last of them begin only beside the first */
+        while (atom_load_rlx(&runtime()->extra) < crowd)
+            usleep(1000);
+        EXPECT_EQ(atom_load_rlx(&runtime()->extra), crowd);
+        EXPECT_EQ(weft_workers(rt.runtime), rt.workers);
+        atom_store_rel(&free_them, true);
+        rt_wait(&done, crowd);
+        expect_no_extra();
+        while (driven() > rt.workers)
+            usleep(1000);
+        EXPECT_EQ(driven(), rt.workers);
+    }
+}
+TEST(hogs_extra_workers_come_and_go) { rt_each(come_and_go); }
+
+/* The number of workers is lowered while hogs run: it takes effect when they return. */
+static void lowered(const char *policy) {
+    printf("policy %s\n", policy);
+    begin();
+    rt_start(policy, 4);
+    for (unsigned i = 0; i < 4; i++)
+        spawn_here(hogs, NULL, "hog");
+    rt_wait(&begun, 4);
+    EXPECT_EQ(weft_set_workers(rt.runtime, 1), 0); /* does not wait for them */
+    EXPECT_EQ(weft_workers(rt.runtime), 1);
+    spawn_here(counts_itself, NULL, NULL);
+    rt_wait(&done, 1); /* beside them */
+    EXPECT(driven() > 1);
+    atom_store_rel(&free_them, true);
+    rt_wait(&done, 5);
+    while (driven() > 1)
+        usleep(1000);
+    rt_stop();
+}
+TEST(hogs_and_fewer_workers) {
+    lowered("ring");
+    lowered("deque");
+    lowered("line");
+}
+
+/* ---- not hogs, but slow ------------------------------------------------------------------------------------------------------ */
+
+static void slow_but_polite(void *arg) {
+    (void)arg;
+    atom_add_rel(&begun, 1);
+    while (!atom_load_acq(&free_them)) {
+        for (uint64_t until = weft_now() + 8 * WEFT_MILLISECOND; weft_now() < until;) {
+        }
+        weft_yield();
+    }
+    atom_add_rel(&done, 1);
+}
+/* Its timers are its worker's, who always has somebody else to run: every 61st time would be twice a second. */
+static void ticks_beside(void *arg) {
+    uint64_t *worst = arg;
+    while (atom_load_acq(&begun) < 2 * rt.workers)
+        weft_sleep(WEFT_MILLISECOND);
+    for (unsigned i = 0; i < 40; i++) {
+        uint64_t next = weft_now() + WEFT_MILLISECOND;
+        EXPECT_EQ(weft_sleep_until(next), 0);
+        uint64_t late = weft_now() - next;
+        if (late > *worst) *worst = late;
+    }
+    atom_store_rel(&free_them, true);
+    atom_add_rel(&done, 1);
+}
+static void beside_slow_ones(const char *policy) {
+    static uint64_t worst;
+    begin();
+    worst = 0;
+    rt_start(policy, 2);
+    for (unsigned i = 0; i < 4; i++)
+        spawn_here(slow_but_polite, NULL, "slow");
+    spawn_here(ticks_beside, &worst, "ticker");
+    rt_wait(&done, 5);
+    printf("policy %s: late by %lu us at most\n", policy, (unsigned long)(worst / 1000));
+    EXPECT(worst < 200 * RT_MS);
+    rt_stop();
+}
+TEST(hogs_that_yield_do_not_keep_timers_waiting) {
+    beside_slow_ones("ring");
+    beside_slow_ones("deque");
+    beside_slow_ones("line");
+}
+
+/* ---- too many ---------------------------------------------------------------------------------------------------------------- */
+
+static void too_many(const char *policy) {
+    printf("policy %s\n", policy);
+    begin();
+    rt_start_with(&(weft_config){.policy = policy, .workers = 1, .max_extra = 2, .seed = 1});
+    rt_stderr_begin();
+    for (unsigned i = 0; i < 3; i++)
+        spawn_here(hogs, NULL, "a hog");
+    rt_wait(&begun, 3);
+    weft_pid waiting = spawn_here(hogs, NULL, "the one who waits");
+    usleep(1200000); /* named after half a second, and once */
+    EXPECT_EQ(atom_load_acq(&begun), 3);
+    EXPECT_EQ(atom_load_rlx(&runtime()->extra), 2);
+    atom_store_rel(&free_them, true);
+    rt_wait(&done, 4);
+    const char *said = rt_stderr_end();
+    EXPECT(!weft_alive(waiting));
+    const char *first = strstr(said, "weft: 1 workers and 2 extra ones are all held");
+    EXPECT(first && !strstr(first + 1, "weft: 1 workers"));
+    unsigned named = 0;
+    for (const char *at = said; (at = strstr(at, "(a hog, ")) != NULL; at++)
+        named++;
+    EXPECT_EQ(named, 3);
+    EXPECT(strstr(said, ", computing\n"));
+    EXPECT(!strstr(said, "the one who waits"));
+    rt_stop();
+}
+TEST(hogs_too_many_are_named) {
+    too_many("ring");
+    too_many("deque");
+    too_many("line");
+}
+
+/* As many, but nobody waits for them: nothing is said. */
+TEST(hogs_that_disturb_nobody_are_not_named) {
+    begin();
+    rt_start_with(&(weft_config){.workers = 1, .max_extra = 1, .seed = 1});
+    rt_stderr_begin();
+    for (unsigned i = 0; i < 2; i++)
+        spawn_here(hogs, NULL, "a hog");
+    rt_wait(&begun, 2);
+    usleep(800000);
+    atom_store_rel(&free_them, true);
+    rt_wait(&done, 2);
+    EXPECT(!strstr(rt_stderr_end(), "extra ones"));
+    rt_stop();
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }
