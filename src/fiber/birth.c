@@ -138,9 +138,25 @@ int fiber_spawn_watched(struct worker *self, weft_pid *pid, weft_entry entry, vo
     return spawn_watched(self, pid, &fiber_behavior, &step, watcher, ticket);
 }
 
-weft_pid weft_spawn(weft_entry entry, void *arg) {
+static __attribute__((noinline)) weft_pid spawn_plainly(weft_entry entry, void *arg) {
     weft_pid pid;
     return weft_spawn_with(&pid, entry, arg, NULL) == 0 ? pid : WEFT_NOBODY;
+}
+
+/* The same, but that nothing is asked which is known here. */
+__attribute__((flatten)) weft_pid weft_spawn(weft_entry entry, void *arg) {
+    struct worker *self = my_worker;
+    if (__builtin_expect(!self || !entry || !self->current || self->current->context, 0)) return spawn_plainly(entry, arg);
+    int error;
+    struct proc *proc = spawn_begin(&self->actor, &fiber_behavior, 0, &error);
+    if (__builtin_expect(!proc, 0)) return WEFT_NOBODY;
+    proc->self = proc->inline_state;
+    *fiber_start_of(proc) = (struct fiber_start){.entry = entry, .arg = arg};
+    proc->stackful = true;
+    proc->stack_class = self->runtime->stack_class;
+    weft_pid pid = spawn_pid(self->runtime, proc);
+    spawn_finish(&self->actor, self, proc, false);
+    return pid;
 }
 
 weft_pid weft_spawn_joinable(weft_entry entry, void *arg) {

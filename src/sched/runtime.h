@@ -236,7 +236,8 @@ struct runtime {
     enum policy_name policy;
     uint64_t seed;
     bool deque_local;  /* policy deque: woken processes stay with their waker */
-    size_t stack_size; /* default, bytes */
+    size_t stack_size;   /* default, bytes */
+    uint8_t stack_class; /* of that */
     bool check_mutexes; /* fiber/hold.c */
     uint64_t most; /* processes; 0: as many as there are slots */
     unsigned extra_most; /* extra workers */

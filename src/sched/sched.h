@@ -100,6 +100,13 @@ int send_message_handoff(struct worker *self, weft_pid to, struct message *messa
 /* A process that is watched from its birth on: its watcher is told of its end, whenever that is. From a worker's own thread. *ticket is
  * that of its first entry. Otherwise as weft_spawn_step. */
 struct watcher;
+/* In two steps, for who knows better than a behavior's init what a process begins with. In between it is the spawner's: `self` is to be set,
+ * and a context may be given. NULL: *error says why. The ticket is that of its first entry. */
+struct proc *spawn_begin(struct actor *actor, const weft_behavior *behavior, unsigned flags, int *error);
+uint16_t spawn_finish(struct actor *actor, struct worker *self, struct proc *proc, bool watched);
+static inline weft_pid spawn_pid(struct runtime *runtime, struct proc *proc) {
+    return pid_make(runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: the spawner's own, still */
+}
 int spawn_watched(struct worker *self, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
                   struct watcher *watcher, uint16_t *ticket);
 /* One of the flags of weft_spawn_options that is not for users: born even while the runtime stops. The process that it is born for lives

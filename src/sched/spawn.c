@@ -60,8 +60,7 @@ static int spawn_reserve(struct runtime *runtime, uint32_t slot) {
 /* Everything of a new process but its being ready. */
 static int spawn_prepare(struct actor *actor, struct proc *proc, const weft_spawn_options *options, const char *method) {
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
-    int error = spawn_reserve(actor->runtime, proc->slot);
-    if (error) return error;
+    int error = 0;
     proc->self = self_new(actor, proc, behavior->state_size);
     if (!proc->self) return WEFT_ENOMEM;
     context_give(actor->runtime, proc, options->context ? options->context : weft_own_context());
@@ -82,27 +81,50 @@ static void spawn_dismiss(struct runtime *runtime) {
     if (__builtin_expect(runtime->most != 0, 0)) atom_sub_rlx(&runtime->living, 1);
 }
 
-static inline weft_pid spawn_pid(struct runtime *runtime, struct proc *proc) {
-    return pid_make(runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: the spawner's own, still */
-}
-
-static int spawn_with(struct actor *actor, struct worker *self, weft_pid *pid, const weft_behavior *behavior,
-                      const weft_spawn_options *options, const char *method, struct watcher *watcher, uint16_t *first_ticket) {
+struct proc *spawn_begin(struct actor *actor, const weft_behavior *behavior, unsigned flags, int *error) {
     struct runtime *runtime = actor->runtime;
-    int error = 0;
     /* rlx: saves the trouble; the look that counts is behind the fence. */
-    if (atom_load_rlx(&runtime->stopping) && !(options->flags & SPAWN_LATE)) return WEFT_ESTOPPING;
-    if ((error = spawn_admit(runtime)) != 0) return error;
-    struct proc *proc = shelf_take(&actor->shelf, &error);
-    if (!proc) {
+    if (__builtin_expect(atom_load_rlx(&runtime->stopping) && !(flags & SPAWN_LATE), 0)) {
+        *error = WEFT_ESTOPPING;
+        return NULL;
+    }
+    if ((*error = spawn_admit(runtime)) != 0) return NULL;
+    struct proc *proc = shelf_take(&actor->shelf, error);
+    if (__builtin_expect(proc && (*error = spawn_reserve(runtime, proc->slot)) != 0, 0)) {
+        shelf_return(&actor->shelf, proc);
+        proc = NULL;
+    }
+    if (__builtin_expect(!proc, 0)) {
         spawn_dismiss(runtime);
-        return error;
+        return NULL;
     }
     atom_store_rlx(&proc->behavior, behavior);
     proc->cancel_told = false;
     proc->stackful = false;
     proc->waits = WEFT_CONTINUE;
-    error = watcher ? watch_newborn(actor, spawn_pid(runtime, proc), watcher) : 0; /* shelf_take may have tried several ways */
+    return proc;
+}
+
+uint16_t spawn_finish(struct actor *actor, struct worker *self, struct proc *proc, bool watched) {
+    struct runtime *runtime = actor->runtime;
+    mpsc_init(&proc->box);
+    count(&actor->counters.spawned);
+    if (watched) state_watch_newborn(&proc->state);
+    uint16_t ticket = state_revive(&proc->state);
+    atom_fence_light(); /* pairs with the heavy ones in stop_wait and weft_context_cancel: they see this process, or are seen here */
+    bool over = atom_load_rlx(&runtime->stopping) || (proc->context && weft_context_cancelled(proc->context)); /* rlx: the fence */
+    if (__builtin_expect(over, 0)) state_cancel(&proc->state);
+    ready(runtime, self, proc, ticket, READY_SPAWNED);
+    return ticket;
+}
+
+static int spawn_with(struct actor *actor, struct worker *self, weft_pid *pid, const weft_behavior *behavior,
+                      const weft_spawn_options *options, const char *method, struct watcher *watcher, uint16_t *first_ticket) {
+    struct runtime *runtime = actor->runtime;
+    int error;
+    struct proc *proc = spawn_begin(actor, behavior, options->flags, &error);
+    if (!proc) return error;
+    error = watcher ? watch_newborn(actor, spawn_pid(runtime, proc), watcher) : 0;
     if (!error && (error = spawn_prepare(actor, proc, options, method)) != 0 && watcher) watch_remove(actor, proc->slot, watcher);
     if (error) {
         shelf_return(&actor->shelf, proc);
@@ -110,15 +132,8 @@ static int spawn_with(struct actor *actor, struct worker *self, weft_pid *pid, c
         return error;
     }
     *pid = spawn_pid(runtime, proc);
-    mpsc_init(&proc->box);
-    count(&actor->counters.spawned);
-    if (watcher) state_watch_newborn(&proc->state);
-    uint16_t ticket = state_revive(&proc->state);
+    uint16_t ticket = spawn_finish(actor, self, proc, watcher != NULL);
     if (first_ticket) *first_ticket = ticket;
-    atom_fence_light(); /* pairs with the heavy ones in stop_wait and weft_context_cancel: they see this process, or are seen here */
-    bool over = atom_load_rlx(&runtime->stopping) || (proc->context && weft_context_cancelled(proc->context)); /* rlx: the fence */
-    if (__builtin_expect(over, 0)) state_cancel(&proc->state);
-    ready(runtime, self, proc, ticket, READY_SPAWNED);
     return 0;
 }
 

@@ -98,6 +98,7 @@ static int runtime_configure(struct runtime *runtime, const weft_config *config,
     if (seed == 0) sys->random(&seed, sizeof seed); /* none to be had: 0 is a seed too */
     runtime->seed = seed;
     runtime->stack_size = stack_size ? stack_size : STACK_DEFAULT;
+    runtime->stack_class = (uint8_t)stack_class_of(runtime->stack_size);
     *workers = (unsigned)count;
     return 0;
 }
