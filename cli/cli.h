@@ -17,6 +17,8 @@ struct demo_options {
     const char *policy; /* NULL: each in turn */
 };
 int demo_processes(const struct demo_options *options);
+/* A ticker beside processes that do not give way and others that block. */
+int demo_hogs(const struct demo_options *options);
 /* The story of synch2. */
 int demo_checker(void);
 

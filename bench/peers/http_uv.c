@@ -1,5 +1,8 @@
-/* The peer of `weft bench http` and `echo`: the same responder with libuv, one thread; with an argument it echoes. Prints its address and
- * runs until it is killed. */
+/* The peer of `weft bench http` and `echo`: the same with libuv, in one thread.
+ *
+ *     http_uv [http|echo]
+ *
+ * Prints its address and runs until it is killed. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <signal.h>
@@ -65,8 +68,7 @@ static void has_guest(uv_stream_t *door, int status) {
 }
 
 int main(int argc, char **argv) {
-    (void)argv;
-    echoes = argc > 1;
+    echoes = argc > 1 && strcmp(argv[1], "echo") == 0;
     uv_tcp_t door;
     struct sockaddr_in place;
     int size = sizeof place;

@@ -91,3 +91,35 @@ static void turn_second(void) {
 static void four_turns(void) { chk_assert(plain == 4, "four turns"); }
 SCENARIO(parker_turns, .about = "two threads wake each other twice in turn: the words are used again", .setup = setup,
          .threads = {turn_first, turn_second}, .finish = four_turns)
+
+/* ---- an owner that sleeps elsewhere (P5) ------------------------------------------------------------------------- */
+
+static atom_u32 bell;
+
+static void set_up_away(void) {
+    setup();
+    atom_store_rlx(&bell, 0);
+    chk_name(&bell, "bell");
+}
+static void bring_plain_and_ring(void) {
+    plain = 42;
+    if (!parker_unpark(&parker)) return;
+    atom_store_rlx(&bell, 1); /* rlx: the token carries it over */
+    sys->futex_wake(&bell, 1);
+}
+static void sleep_elsewhere(uint64_t deadline) {
+    bool token = !parker_away(&parker);
+    if (!token) {
+        while (atom_load_rlx(&bell) == 0 && sys->futex_wait(&bell, 0, deadline) != -ETIMEDOUT) {
+        }
+        token = parker_back(&parker);
+    }
+    if (!token) token = parker_park(&parker, SYS_FOREVER) == 0; /* it was time, and the token comes later */
+    chk_assert(token && plain == 42, "the token, and what was written before it");
+}
+static void sleep_elsewhere_long(void) { sleep_elsewhere(SYS_FOREVER); }
+static void sleep_elsewhere_soon(void) { sleep_elsewhere(SOON); }
+SCENARIO(parker_away, .about = "an owner that sleeps elsewhere || unpark and bell", .setup = set_up_away,
+         .threads = {sleep_elsewhere_long, bring_plain_and_ring})
+SCENARIO(parker_away_timeout, .about = "the same with a deadline that may pass, and a park after it", .setup = set_up_away,
+         .threads = {sleep_elsewhere_soon, bring_plain_and_ring})

@@ -75,8 +75,13 @@ SCENARIO(poller_event, .about = "a worker goes to sleep in the poll || a descrip
          .threads = {works_once, something_comes}, .finish = one_ran)
 SCENARIO(poller_bell, .about = "a worker goes to sleep in the poll || a send from outside: the bell (B2)", .setup = one,
          .threads = {works_once, sends_0}, .finish = one_ran)
+/* A worker that is busy for ever does not come by again: here it leaves instead. (The monitor would see to it.) */
+static void works_and_leaves(void) {
+    works_once();
+    poll_unattended(small);
+}
 SCENARIO(poller_event_send, .about = "two workers go to sleep, one of them in the poll || a descriptor || a send (random: in full it is too large)",
-         .setup = two, .threads = {works_once, works_once, something_comes, sends_1}, .finish = both_ran, .random_runs = 5000)
+         .setup = two, .threads = {works_and_leaves, works_and_leaves, something_comes, sends_1}, .finish = both_ran, .random_runs = 5000)
 
 /* A descriptor comes from a thread that is not a worker. */
 static void registers_outside(void) {
@@ -85,6 +90,19 @@ static void registers_outside(void) {
 }
 SCENARIO(poller_join, .about = "a worker goes to sleep || another thread registers the first descriptor, which becomes ready",
          .setup = one_unused, .threads = {works_once, registers_outside}, .finish = one_ran)
+
+/* Descriptors come and go. */
+static void joins_and_leaves(void) {
+    chk_assert(poll_join(small, NULL) == 0, "a descriptor");
+    poll_left(small);
+}
+static void joins(void) { chk_assert(poll_join(small, NULL) == 0, "a descriptor"); }
+static void one_is_left(void) {
+    chk_assert(atom_load_rlx(&small->poll.used) == 1, "one is left");
+    small_end();
+}
+SCENARIO(poller_count, .about = "one descriptor comes and goes || another comes", .setup = one_unused, .threads = {joins_and_leaves, joins},
+         .finish = one_is_left)
 
 /* The monitor polls; meanwhile a worker goes to sleep and finds the poll held. */
 static void monitor_polls(void) {
@@ -96,8 +114,8 @@ SCENARIO(poller_monitor, .about = "a worker goes to sleep || the monitor polls |
 
 /* A worker polls, finds nothing and leaves for good. */
 static void polls_and_leaves(void) {
-    struct worker *worker = small_play(1);
-    poll_now(small, worker);
+    small_play(1);
+    poll_now(small, POLL_BATCH);
     poll_unattended(small);
 }
 SCENARIO(poller_leave, .about = "a worker goes to sleep || another polls and leaves || a descriptor becomes ready", .setup = two_for_one,
@@ -105,7 +123,7 @@ SCENARIO(poller_leave, .about = "a worker goes to sleep || another polls and lea
 
 /* ---- twins that are wrong --------------------------------------------------------------------------------------------------- */
 
-static void monitor_says_nothing(void) { poll_now(small, NULL); }
+static void monitor_says_nothing(void) { poll_now(small, POLL_BATCH); }
 SCENARIO(poller_twin_monitor, .about = "the monitor polls, and does not look whether somebody went to sleep meanwhile", .setup = one,
          .threads = {works_once, monitor_says_nothing, something_comes}, .finish = one_ran, .flawed_in = CHK_ALL,
          .flaw = CHK_LOST_WAKEUP)

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-enum { BELL = 1, EVENT = 2 };
+enum { BELL = 1, EVENT = 2, SET = 7 };
 static atom_u32 kernel;
 static void (*delivers)(void);
 
@@ -26,7 +26,8 @@ void poll_ring(struct runtime *runtime) {
 }
 
 int poll_wait(struct poll *poll, struct poll_catch *catch, uint64_t deadline) {
-    (void)poll, (void)catch;
+    (void)catch;
+    chk_assert(poll->set == SET, "the set is there");
     for (;;) {
         uint32_t found = atom_load_acq(&kernel); /* looks before it writes, so that looking in vain changes nothing */
         if (found) return atom_swap_acqrel(&kernel, 0) & EVENT ? 1 : 0;
@@ -40,6 +41,7 @@ void net_deliver(const struct epoll_event *event) {
 
 int poll_make(struct poll *poll) {
     poll->made = true;
+    poll->set = SET;
     return 0;
 }
 void poll_destroy(struct runtime *runtime) { (void)runtime; }

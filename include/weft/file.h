@@ -6,7 +6,8 @@
  * Results are 0, a count or a descriptor, or a negative code: the system's own error number negated, whichever it is (WEFT_ENOENT,
  * WEFT_EACCES ...: weft/errors.h). WEFT_EINTR is never among them, and errno is left alone.
  *
- * A cancelled process gets WEFT_ECANCELED before anything is done (weft_file_close excepted, which always closes). What is said about
+ * At the limit of threads the others wait while a call lasts; with at_max_threads "error" (weft/runtime.h) the answer is WEFT_EAGAIN, and
+ * nothing is done. A cancelled process gets WEFT_ECANCELED before anything is done (weft_file_close excepted, which always closes). What is said about
  * deadlines and cancellations that come during a call is in docs/files.md; in short: waiting for a pipe, a terminal or a socket is
  * given up at once; what the system has begun to do with a disk runs to its end, and its result counts. */
 #ifndef WEFT_FILE_H

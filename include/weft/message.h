@@ -17,6 +17,14 @@ WEFT_API int weft_recv(weft_msg **message, uint64_t deadline);
 WEFT_API int weft_recv_tag(weft_msg **message, uint64_t tag, uint64_t deadline);
 WEFT_API int weft_recv_match(weft_msg **message, bool (*wants)(const weft_msg *message, void *arg), void *arg, uint64_t deadline);
 
+/* As weft_recv, into memory of the caller's: the payload is copied there and the message freed. What is longer than `size` is cut off;
+ * envelope->size (the envelope may be NULL) is how long it was. */
+typedef struct weft_envelope {
+    weft_request request; /* from, tag; and if it was a request, for weft_answer */
+    size_t size;
+} weft_envelope;
+WEFT_API int weft_recv_into(void *data, size_t size, weft_envelope *envelope, uint64_t deadline);
+
 /* Request and reply. Sends, runs the receiver at once on this worker if it can be had, and waits for its answer, which is the
  * caller's to free. Meanwhile other messages stay for later. The receiver sees a request (weft_msg_request, weft_event_request).
  * 0, or WEFT_ENOPROC when it has ended or ends without having answered, WEFT_ETIMEDOUT, WEFT_ECANCELED (an answer that comes all the

@@ -12,6 +12,8 @@
 #include <weft/fork.h>
 #include <weft/message.h>
 #include <weft/net.h>
+#include <weft/name.h>
+#include <weft/net.h>
 #include <weft/preempt.h>
 #include <weft/process.h>
 #include <weft/runtime.h>

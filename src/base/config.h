@@ -4,7 +4,8 @@
  *   given
  *                on the command line.
  *   WEFT_DEBUG   debug assertions. On by default under the checker and off otherwise; debug and sanitizer builds give
- *                -DWEFT_DEBUG=1. */
+ *                -DWEFT_DEBUG=1.
+ *   WEFT_CARES   names may be resolved by c-ares, whose header was found by the build. */
 #ifndef WEFT_BASE_CONFIG_H
 #define WEFT_BASE_CONFIG_H
 
@@ -14,6 +15,10 @@
 
 #if !defined(WEFT_DEBUG)
 #define WEFT_DEBUG WEFT_CHECK
+#endif
+
+#if !defined(WEFT_CARES)
+#define WEFT_CARES 0
 #endif
 
 enum { CONFIG_CACHE_LINE = 64 };

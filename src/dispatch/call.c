@@ -11,14 +11,19 @@ static void job_call_blocking(void *argument) {
     job->flags = job->call.run(job->data, job->size);
 }
 
-static void job_call(struct job *job) {
-    int error = job->call.is_long ? weft_blocking_long(job_call_blocking, job) : weft_blocking(job_call_blocking, job);
-    if (error == WEFT_EAGAIN) job->flags = error; /* the only one with which it was not called */
-    job_done(job, job->flags, job->size);
-}
-
 static void job_call_drop(struct job *job) {
     if (job->call.drop) job->call.drop(job->data, job->size);
+}
+
+static void job_call(struct job *job) {
+    int error = job->call.is_long ? weft_blocking_long(job_call_blocking, job) : weft_blocking(job_call_blocking, job);
+    if (error != WEFT_EAGAIN) {
+        job_done(job, job->flags, job->size);
+        return;
+    }
+    job_call_drop(job); /* it was not called */
+    job->drop = NULL;
+    job_done(job, error, 0);
 }
 
 int command_call(void *user, weft_completion completion, const void *data, size_t size) {

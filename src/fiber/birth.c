@@ -3,6 +3,7 @@
 #include "fiber/overflow.h"
 #include "fiber/preempt.h"
 #include "sched/preempt.h"
+#include "sched/child.h"
 
 static struct fiber *fiber_on(struct proc *proc, struct stack *stack) {
     struct fiber *fiber = (struct fiber *)(((uintptr_t)stack_top(stack) - sizeof *fiber) & ~(uintptr_t)63);
@@ -82,7 +83,9 @@ static void fiber_close(void *self) {
     struct fiber *fiber = ((struct fiber_start *)self)->fiber;
     if (!fiber) return;
     if (fiber->proc->extras & PROC_TALKS) talk_end(&fiber->talk.runtime->foreign[0], fiber->proc, &fiber->talk);
-    annotate_destroy(&fiber->annotate);
+    struct look look;
+    fiber_look(fiber->proc, &look);
+    if (!look.in_call) annotate_destroy(&fiber->annotate); /* else some thread is still on it: thread_came_back */
 }
 
 static const weft_behavior fiber_behavior = {
@@ -114,7 +117,10 @@ int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const weft_stack
     if (!options) options = &spawn_defaults;
     struct runtime *runtime = options->runtime ? (struct runtime *)options->runtime : self ? self->runtime : NULL;
     if (!pid || !entry) WEFT_MISUSE("weft_spawn", "no place for the PID, or no entry function", "give both");
-    if (!runtime) return WEFT_ENOTINSIDE;
+    if (!runtime) {
+        child_check("weft_spawn");
+        return WEFT_ENOTINSIDE;
+    }
     struct fiber_input input;
     int error = fiber_input(&input, runtime, entry, arg, options);
     if (error) return error;

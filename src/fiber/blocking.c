@@ -35,15 +35,22 @@ void weft_blocking_leave(void) {
         if (my_worker) WEFT_MISUSE("weft_blocking_leave", "there was no weft_blocking_enter", "pair them");
         return;
     }
-    if (--fiber->calls > 0) return;
+    if (fiber->calls > 1) {
+        fiber->calls--;
+        return;
+    }
+    bool lost = fiber->call_worker && !call_leave(fiber->call_worker, fiber->call_number);
+    if (__builtin_expect(lost, 0)) thread_came_back(thread); /* still in the call, for whoever looks */
+    fiber->calls = 0;
     thread->caller = NULL;
-    if (fiber->call_worker && !call_leave(fiber->call_worker, fiber->call_number)) fiber_come_back(thread, fiber);
+    if (lost) fiber_come_back(thread, fiber);
+    else if (fiber_shall_give_way(my_worker)) fiber_give_way(); /* one short call after the other is a long one */
 }
 
 /* ---- a function ---------------------------------------------------------------------------------------------------- */
 
-/* Whether there is no thread that could take over if the call lasts, and the program wants to hear of that. rlx, both: numbers of a moment. */
-static bool blocking_is_full(struct worker *worker) {
+/* rlx, both: numbers of a moment. */
+bool blocking_is_full(struct worker *worker) {
     if (__builtin_expect(!worker || !worker->runtime->blocking_fails, 1)) return false;
     struct threads *threads = &worker->runtime->threads;
     return atom_load_rlx(&threads->living) >= threads->most && atom_load_rlx(&threads->at_rest) == 0;
@@ -98,13 +105,18 @@ static int errand_wait(struct errand *errand, struct wait *wait, uint64_t deadli
     return 0;
 }
 
+/* Functions of libraries are used to more than most processes have. */
+enum { ERRAND_STACK = 256 << 10 };
+
 /* 0: it is under way. */
 static int errand_begin(struct worker *worker, struct errand *errand, uint64_t deadline) {
     if (fiber_is_cancelled(worker->current)) return WEFT_ECANCELED;
     if (deadline != WEFT_FOREVER && deadline <= sys->now()) return WEFT_ETIMEDOUT;
     if (blocking_is_full(worker)) return WEFT_EAGAIN;
+    size_t size = worker->runtime->stack_size > ERRAND_STACK ? worker->runtime->stack_size : ERRAND_STACK;
+    weft_stackful_options options = {.name = "weft_blocking_until", .stack_size = size, .flags = WEFT_STACK_NOW};
     weft_pid pid;
-    return weft_spawn_with(&pid, errand_main, errand, &(weft_stackful_options){.name = "weft_blocking_until", .flags = WEFT_STACK_NOW});
+    return weft_spawn_with(&pid, errand_main, errand, &options);
 }
 
 int weft_blocking_until(void (*fn)(void *arg), void *arg, void (*abandoned)(void *arg), uint64_t deadline) {

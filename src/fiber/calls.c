@@ -1,10 +1,12 @@
 /* What a stackful process can do about its own running. */
 #include "fiber/fiber.h"
 #include "fiber/home.h"
+#include "sched/child.h"
 
 struct worker *fiber_worker(const char *call) {
     struct worker *worker = my_worker;
     if (__builtin_expect(worker && worker->current && worker->current->stackful, 1)) return worker;
+    child_check(call);
     WEFT_MISUSE(call, "called outside of a stackful process", "spawn one with weft_spawn and call it there");
 }
 

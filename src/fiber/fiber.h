@@ -23,24 +23,27 @@ struct region; /* fork/ */
 
 /* At the top of its stack. */
 struct fiber {
+    /* What a switch, a wait and a birth touch: one cache line. */
     struct ctx ctx;
     struct proc *proc; /* whose stack it is; NULL: nobody's, and to be given back */
     struct stack *stack;
-    struct annotate annotate;
-    int error_number; /* errno, while it does not run */
-    unsigned shields, gates;   /* gates.h */
-    const void *gate;          /* the last one that it entered */
-    uint16_t pins, holds;      /* pin.c, hold.c; 0 when it has ended */
-    const void *held, *held_by; /* the last mutex, and who locked it */
-    unsigned nopreempt;        /* weft_nopreempt_begin */
-    void *floor;               /* of the last callout: callout.h */
-    struct second *second;     /* the stack that it runs on, if that is not its own: second.h */
-    struct cleanup *cleanups; /* newest first; none when it has ended */
-    struct region *tasks;     /* the innermost fork/join region; valid with PROC_TASKS */
-    struct talk talk;         /* valid with PROC_TALKS */
     /* The call that it waits in, and which object or process that is about (NULL: none); left as they were when it runs again. */
     ATOM_PTR(const char) waits_in; /* both: its own thread's, rlx; dumps look at them in passing */
     ATOM_PTR(const void) waits_about;
+    int error_number; /* errno, while it does not run */
+    unsigned shields;
+    void *floor;      /* of the last callout: callout.h */
+
+    struct annotate annotate;
+    unsigned gates;             /* gates.h */
+    unsigned nopreempt;         /* weft_nopreempt_begin */
+    const void *gate;           /* the last one that it entered */
+    uint16_t pins, holds;       /* pin.c, hold.c; 0 when it has ended */
+    const void *held, *held_by; /* the last mutex, and who locked it */
+    struct second *second;      /* the stack that it runs on, if that is not its own: second.h */
+    struct cleanup *cleanups;   /* newest first; none when it has ended */
+    struct region *tasks;       /* the innermost fork/join region; valid with PROC_TASKS */
+    struct talk talk;           /* valid with PROC_TALKS */
     /* In a blocking call: how deep, and which worker it had (sched/call.h). */
     unsigned calls;
     uint32_t call_number;
@@ -96,6 +99,9 @@ struct thread;
 void fiber_come_back(struct thread *thread, struct fiber *fiber);
 /* Ends the process that runs on the worker. */
 void fiber_exit(struct worker *worker, int reason) __attribute__((noreturn));
+
+/* blocking.c: whether there is no thread that could take over if a call lasts, and the program wants to hear of that. `worker` may be NULL. */
+bool blocking_is_full(struct worker *worker);
 
 /* pin.c: the process is not pinned any more. */
 void pin_drop(struct worker *worker, struct proc *proc);

@@ -2,18 +2,18 @@
 
 #include "fiber/callout.h"
 #include "fiber/second.h"
+#include "fiber/unwind.h"
 #include "sched/preempt.h"
 #include "sched/thread.h"
 
 #include <weft/preempt.h>
 
-#include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <link.h>
 #include <signal.h>
 #include <stdio.h>
 #include <ucontext.h>
 #include <unistd.h>
-#include <unwind.h>
 
 enum {
     PREEMPT_FRAMES = 2000, /* looked at by X2, and not more */
@@ -27,25 +27,41 @@ static struct {
     uintptr_t low, size;
 } weft_code;
 
+/* Where the program's own is, weft's included if it is linked in. */
+static struct {
+    uintptr_t low, size;
+} program_code;
+
 static inline bool preempt_is_weft(uintptr_t address) { return address - weft_code.low < weft_code.size; }
 
 /* ---- the machine -------------------------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
-#define PREEMPT_ADDRESS UINTPTR_MAX
 static uintptr_t preempt_pc(const ucontext_t *context) { return (uintptr_t)context->uc_mcontext.gregs[REG_RIP]; }
 static uintptr_t preempt_sp(const ucontext_t *context) { return (uintptr_t)context->uc_mcontext.gregs[REG_RSP]; }
 static bool preempt_in_registers(const ucontext_t *context) { return (void)context, false; }
+static void preempt_registers(const ucontext_t *context, struct unwind *unwind) {
+    static const unsigned char order[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+                                          REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+    for (unsigned i = 0; i < sizeof order; i++)
+        unwind->registers[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
+    unwind->known = (UINT64_C(1) << sizeof order) - 1;
+}
 #elif defined(__aarch64__)
-#define PREEMPT_ADDRESS ((UINT64_C(1) << 48) - 1) /* a return address may be signed, in the bits above */
 static uintptr_t preempt_pc(const ucontext_t *context) { return (uintptr_t)context->uc_mcontext.pc; }
 static uintptr_t preempt_sp(const ucontext_t *context) { return (uintptr_t)context->uc_mcontext.sp; }
 static bool preempt_in_registers(const ucontext_t *context) {
     for (unsigned i = 0; i < 31; i++) {
-        uintptr_t word = context->uc_mcontext.regs[i] & PREEMPT_ADDRESS;
+        uintptr_t word = context->uc_mcontext.regs[i] & UNWIND_ADDRESS;
         if (preempt_is_weft(word) && word != (uintptr_t)callout_back) return true;
     }
     return false;
+}
+static void preempt_registers(const ucontext_t *context, struct unwind *unwind) {
+    for (unsigned i = 0; i < 31; i++)
+        unwind->registers[i] = context->uc_mcontext.regs[i];
+    unwind->registers[UNWIND_SP] = context->uc_mcontext.sp;
+    unwind->known = (UINT64_C(1) << UNWIND_REGISTERS) - 1;
 }
 #endif
 
@@ -91,37 +107,26 @@ static void preempt_restart(ucontext_t *context, bool ours) { (void)context, (vo
 /* Whether a word in there may be a return address into weft. */
 static __attribute__((no_sanitize("address"), noinline)) bool preempt_on_stack(const uintptr_t *at, const uintptr_t *end) {
     for (; at < end; at++) {
-        uintptr_t word = *at & PREEMPT_ADDRESS;
+        uintptr_t word = *at & UNWIND_ADDRESS;
         if (__builtin_expect(preempt_is_weft(word), 0) && word != (uintptr_t)callout_back) return true;
     }
     return false;
 }
 
-struct walk {
-    uintptr_t pc, sp, floor;
-    unsigned frames;
-    bool begun, arrived;
-};
-
-static _Unwind_Reason_Code walk_frame(struct _Unwind_Context *context, void *argument) {
-    struct walk *walk = argument;
-    uintptr_t pc = _Unwind_GetIP(context), sp = _Unwind_GetCFA(context);
-    if (++walk->frames > PREEMPT_FRAMES) return _URC_END_OF_STACK;
-    if (!walk->begun) { /* the handler's own frames */
-        walk->begun = pc == walk->pc;
-        return _URC_NO_REASON;
+/* Whether frame by frame leads to the floor, and none is weft's; `home`: and all are the program's. */
+static __attribute__((noinline)) bool preempt_walk(const ucontext_t *context, uintptr_t floor, bool home) {
+    struct unwind unwind = {.pc = preempt_pc(context), .low = preempt_sp(context), .high = floor};
+    preempt_registers(context, &unwind);
+    for (unsigned i = 0; i < PREEMPT_FRAMES; i++) {
+        if (unwind.pc == (uintptr_t)callout_back) return true;
+        if (preempt_is_weft(unwind.pc) || (home && unwind.pc - program_code.low >= program_code.size)) return false;
+        if (!unwind_step(&unwind)) return false;
     }
-    if (sp < walk->sp || sp > walk->floor) return _URC_END_OF_STACK;
-    walk->sp = sp;
-    walk->arrived = pc == (uintptr_t)callout_back;
-    return walk->arrived || preempt_is_weft(pc) ? _URC_END_OF_STACK : _URC_NO_REASON;
+    return false;
 }
 
-static __attribute__((noinline)) bool preempt_walk(const ucontext_t *context, uintptr_t floor) {
-    struct walk walk = {.pc = preempt_pc(context), .sp = preempt_sp(context), .floor = floor};
-    _Unwind_Backtrace(walk_frame, &walk);
-    if (walk.arrived) atom_add_rlx(&preempt_walked, 1); /* rlx: a count */
-    return walk.arrived;
+bool preempt_at_home(const struct thread *thread) {
+    return preempt_walk(thread->context, (uintptr_t)thread->floor, true);
 }
 
 /* ---- the verdict ------------------------------------------------------------------------------------------------------------ */
@@ -140,7 +145,9 @@ static enum preempt_verdict preempt_place(const struct fiber *fiber, const ucont
     if (preempt_in_registers(context)) return PREEMPT_IN_WEFT;
     sp = (sp + 7) & ~(uintptr_t)7;
     if (!preempt_on_stack((const uintptr_t *)sp, (const uintptr_t *)floor)) return PREEMPT_DONE;
-    return preempt_walk(context, floor) ? PREEMPT_DONE : PREEMPT_IN_WEFT;
+    if (!preempt_walk(context, floor, false)) return PREEMPT_IN_WEFT;
+    atom_add_rlx(&preempt_walked, 1); /* rlx: a count */
+    return PREEMPT_DONE;
 }
 
 static enum preempt_verdict preempt_judge(struct worker *worker, const ucontext_t *context) {
@@ -152,7 +159,11 @@ static enum preempt_verdict preempt_judge(struct worker *worker, const ucontext_
     uint32_t guests = atom_load_rlx(&worker->guests) & ~GUESTS_CLOSED; /* rlx: they come and go on this very thread */
     if (guests != 0 || my_thread->caller) return PREEMPT_WITH_GUESTS;
     if (fiber->nopreempt) return PREEMPT_FORBIDDEN;
-    return preempt_place(fiber, context);
+    enum preempt_verdict verdict = preempt_place(fiber, context);
+    my_thread->context = context;
+    my_thread->floor = fiber->floor;
+    bool settling = atom_load_rlx(&worker->runtime->preempt.settling); /* rlx: looked at again under the lock */
+    return verdict == PREEMPT_DONE && settling && !preempt_at_home(my_thread) ? PREEMPT_IN_WEFT : verdict;
 }
 
 /* ---- stopping and going on ----------------------------------------------------------------------------------------------------- */
@@ -282,9 +293,19 @@ static int preempt_find_object(struct dl_phdr_info *info, size_t size, void *arg
     return 1;
 }
 
-static _Unwind_Reason_Code walk_nowhere(struct _Unwind_Context *context, void *argument) {
-    (void)context, (void)argument;
-    return _URC_NO_REASON;
+/* The first is the program. If the C library is in it, nobody can tell them apart. */
+static int preempt_find_program(struct dl_phdr_info *info, size_t size, void *argument) {
+    uintptr_t libc = (uintptr_t)gnu_get_libc_version();
+    (void)size, (void)argument;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + part->p_vaddr;
+        if (part->p_type != PT_LOAD) continue;
+        if (libc - from < part->p_memsz) program_code.size = 0;
+        if (libc - from < part->p_memsz) return 1;
+        if (part->p_flags & PF_X) program_code.low = from, program_code.size = part->p_memsz;
+    }
+    return 1;
 }
 
 static const char *preempt_install(void) {
@@ -297,7 +318,7 @@ static const char *preempt_install(void) {
     }
     if (weft_code.size == 0 || !preempt_is_weft((uintptr_t)preempt_signal) || !preempt_is_weft((uintptr_t)callout_back))
         return "weft is linked into the program without telling where it is";
-    _Unwind_Backtrace(walk_nowhere, NULL); /* what it does the first time only, it does now */
+    dl_iterate_phdr(preempt_find_program, NULL);
     struct sigaction action = {.sa_sigaction = preempt_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
     if (sys->signal_action(SIGURG, NULL, &urgent.before) != 0 || sys->signal_action(SIGURG, &action, NULL) != 0)
         return "the signal cannot be had";

@@ -10,7 +10,7 @@
  *       always leaves its return address there (or in a register, on ARM: those are looked at too), whatever was called: memcpy, a
  *       system call, malloc, a signal handler of the program's that interrupted weft. No call of weft is marked, so none costs more.
  *   X2  What lies on the stack may also be left over from calls that have returned. So if such a word is found, the frames are counted one by
- *       one, by the tables that debuggers use. If these say that weft is not there, and lead to the callout, it is not.
+ *       one, by the tables that debuggers use (unwind.h). If these say that weft is not there, and lead to the callout, it is not.
  *   X3  A process that runs on a stack of its own making, or on that of another signal handler, is not stopped: the stack pointer tells.
  *   X4  Nothing in the handler allocates, or takes a lock that a stopped thread may hold.
  *   X5  A call of the operating system that was interrupted by our signal and would tell so (poll, nanosleep: SA_RESTART does not help

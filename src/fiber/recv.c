@@ -162,3 +162,14 @@ void weft_msg_free(weft_msg *opaque) {
     message_free(&actor->cache, message);
     foreign_leave(instance, door);
 }
+
+int weft_recv_into(void *data, size_t size, weft_envelope *envelope, uint64_t deadline) {
+    weft_msg *message;
+    int error = weft_recv(&message, deadline);
+    if (error) return error;
+    size_t length = weft_msg_len(message), copied = length < size ? length : size;
+    if (copied > 0) memcpy(data, weft_msg_data(message), copied);
+    if (envelope) *envelope = (weft_envelope){weft_msg_request(message), length};
+    weft_msg_free(message);
+    return 0;
+}

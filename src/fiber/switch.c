@@ -2,6 +2,7 @@
 #include "fiber/callout.h"
 #include "fiber/marks.h"
 #include "fiber/preempt.h"
+#include "sched/child.h"
 #include "sched/thread.h"
 
 /* ---- the far side ------------------------------------------------------------------------------------------------- */
@@ -145,6 +146,7 @@ void fiber_main(void *gift) {
         callout(fiber, start->entry, start->arg);
         if (__builtin_expect(fiber->proc->extras & PROC_FAREWELL, 0)) cleanup_run(fiber->proc, true);
         worker = worker_here();
+        if (__builtin_expect(!worker, 0)) child_check("a process's function that returns");
         fiber_end(worker, fiber, 0);
         struct proc *next = fiber_next(worker);
         if (!fiber_suits(fiber, next)) fiber_go(worker, fiber, next);

@@ -1,4 +1,5 @@
 #include "fiber/wait.h"
+#include "sched/child.h"
 
 #include <errno.h>
 
@@ -76,7 +77,10 @@ static int wait_thread(struct wait *wait, uint64_t deadline) {
 }
 
 int wait_for(struct wait *wait, uint64_t deadline, const char *call) {
-    if (!wait->proc && !worker_here()) return wait_thread(wait, deadline);
+    if (!wait->proc && !worker_here()) {
+        child_check(call);
+        return wait_thread(wait, deadline);
+    }
     struct worker *worker = fiber_worker(call);
     struct proc *proc = wait->proc;
     uint32_t claimed = wait_over(wait);

@@ -18,6 +18,7 @@ struct proc *io_caller(const char *call) {
 int io_enter(const char *call, bool is_long) {
     struct proc *proc = io_caller(call);
     if (proc && fiber_is_cancelled(proc)) return WEFT_ECANCELED;
+    if (blocking_is_full(worker_here())) return WEFT_EAGAIN;
     if (is_long) weft_blocking_enter_long();
     else weft_blocking_enter();
     return 0;

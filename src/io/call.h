@@ -18,11 +18,12 @@
 /* The process that calls; NULL: none, a thread of the program's own. */
 struct proc *io_caller(const char *call);
 
-/* 0: io_leave is to follow. Or WEFT_ECANCELED. `is_long`: it is known to take long. */
+/* 0: io_leave is to follow. Or WEFT_ECANCELED, WEFT_EAGAIN (no thread, and the program wants to hear of that). `is_long`: it is known to
+ * take long. */
 int io_enter(const char *call, bool is_long);
 static inline void io_leave(void) { weft_blocking_leave(); }
 
-/* What `expression` answers, or WEFT_ECANCELED. */
+/* What `expression` answers, or why it was not asked. */
 #define IO_CALL_AS(call, is_long, expression)                                                                                        \
     ({                                                                                                                               \
         int64_t io_result = io_enter(call, is_long);                                                                                 \

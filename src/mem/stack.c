@@ -1,4 +1,4 @@
-#include "mem/stack.h"
+#include "mem/arena.h"
 
 #include "base/assert.h"
 #include "ctx/annotate.h"
@@ -10,19 +10,7 @@
 /* Bytes of a class's first arena; each next is twice as large, so many times. */
 enum { STACK_ARENA = 64 << 20, STACK_ARENA_DOUBLINGS = 4 };
 
-struct stack_arena {
-    struct stack_arena *next, *next_in_class;
-    unsigned char *base;
-    size_t page, stride, guard;
-    uint32_t slots, class, words; /* words of each of the bit sets */
-    uint32_t free_count;          /* under the class's lock, as the free bits are */
-    uint64_t *free;
-    uint64_t *cooling; /* the trimmer's */
-    atom_u64 *guarded; /* set by whoever has the slot */
-};
-
 static size_t arena_record(uint32_t words) { return sizeof(struct stack_arena) + 3 * (size_t)words * sizeof(uint64_t); }
-static size_t arena_bytes(const struct stack_arena *arena) { return arena->slots * arena->stride; }
 
 void stacks_init(struct stacks *stacks) {
     memset(stacks, 0, sizeof *stacks); /* not shared yet */
@@ -50,19 +38,6 @@ void stacks_destroy(struct stacks *stacks) {
 }
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
-
-static unsigned char *slot_base(const struct stack_arena *arena, uint32_t slot) {
-    return arena->base + slot * arena->stride;
-}
-
-static struct stack *slot_stack(const struct stack_arena *arena, uint32_t slot) {
-    unsigned char *end = slot_base(arena, slot) + arena->stride;
-    return (struct stack *)(end - slot % STACK_COLOURS * STACK_COLOUR - sizeof(struct stack));
-}
-
-static uint32_t stack_slot(const struct stack *stack) {
-    return (uint32_t)((size_t)((const unsigned char *)stack - stack->arena->base) / stack->arena->stride);
-}
 
 /* At the lower end of the uppermost page, which is touched anyway: a tenant that goes deeper writes over it, but for
  * the odd one that leaves a hole in a frame just there. So the common stack, which stays within its page, goes to
@@ -297,73 +272,6 @@ void stack_cache_flush(struct stack_cache *cache) {
         cache->hot[c] = cache->spare[c] = list_empty(c);
         if (cache->range[c].next < cache->range[c].end) range_return(cache->stacks, c, &cache->range[c]);
     }
-}
-
-/* ---- giving memory back ------------------------------------------------------------------------------------------ */
-
-/* The oldest lists: those that nobody needed since the last trim, or all. */
-static struct stack *trim_pick(struct stack_class *class, bool all) {
-    lock_take(&class->lock);
-    uint32_t count = atom_load_rlx(&class->count), kept = all ? 0 : count - class->least; /* rlx: under the lock */
-    struct stack **link = &class->lists;
-    for (uint32_t i = 0; i < kept; i++)
-        link = &(*link)->next_list;
-    struct stack *lists = *link;
-    *link = NULL;
-    atom_store_rlx(&class->count, kept);
-    class->least = kept;
-    lock_drop(&class->lock);
-    return lists;
-}
-
-/* Slots that are neighbours go in one system call, which is five times as cheap; the guards between them stay. */
-static void arena_cool(struct stack_arena *arena) {
-    for (uint32_t slot = 0; slot < arena->slots; slot++) {
-        if (!(arena->cooling[slot / 64] >> slot % 64 & 1)) continue;
-        uint32_t end = slot + 1;
-        while (end < arena->slots && arena->cooling[end / 64] >> end % 64 & 1)
-            end++;
-        unsigned char *low = slot_base(arena, slot) + arena->guard;
-        (void)sys->vm_advise(low, (size_t)(slot_base(arena, end) - low), SYS_VM_DROP); /* an error leaves them warm */
-        slot = end;
-    }
-}
-
-static size_t class_trim(struct stack_class *class, bool all) {
-    size_t trimmed = 0;
-    struct stack *next_list, *next;
-    for (struct stack *list = trim_pick(class, all); list; list = next_list) {
-        next_list = list->next_list;
-        for (struct stack *stack = list; stack; stack = next, trimmed++) {
-            next = stack->next;
-            uint32_t slot = stack_slot(stack);
-            stack->arena->cooling[slot / 64] |= UINT64_C(1) << slot % 64;
-        }
-    }
-    if (!trimmed) return 0;
-    lock_take(&class->lock);
-    struct stack_arena *arenas = class->arenas; /* later ones hold nothing of ours */
-    lock_drop(&class->lock);
-    for (struct stack_arena *arena = arenas; arena; arena = arena->next_in_class) {
-        arena_cool(arena);
-        lock_take(&class->lock);
-        for (uint32_t word = 0; word < arena->words; word++) {
-            arena->free[word] |= arena->cooling[word];
-            arena->free_count += (uint32_t)__builtin_popcountll(arena->cooling[word]);
-            arena->cooling[word] = 0;
-        }
-        lock_drop(&class->lock);
-    }
-    return trimmed;
-}
-
-size_t stacks_trim(struct stacks *stacks, bool all) {
-    size_t trimmed = 0;
-    lock_take(&stacks->trim_lock);
-    for (unsigned class = 0; class < STACK_CLASSES; class++)
-        trimmed += class_trim(&stacks->class[class], all);
-    lock_drop(&stacks->trim_lock);
-    return trimmed;
 }
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */

@@ -25,27 +25,19 @@ static struct desc *desc_make(int number) {
     return desc_at(number);
 }
 
-static inline uint64_t desc_word(uint64_t generation, uint64_t users) { return generation << DESC_GENERATION | users; }
-/* Of a word, as in handles: 1 and up. */
-static inline uint64_t desc_of_word(uint64_t word) { return (word >> DESC_GENERATION) % DESC_GENERATIONS + 1; }
-static inline weft_fd desc_handle(uint64_t word, int number) {
-    return (weft_fd)(desc_of_word(word) << DESC_NUMBER_BITS | (uint64_t)number);
+static inline weft_fd desc_handle(uint64_t generation, int number) {
+    return (weft_fd)(generation << DESC_NUMBER_BITS | (uint64_t)number);
 }
 
 /* ---- using ------------------------------------------------------------------------------------------------------------------ */
 
 struct desc *desc_use(weft_fd handle) {
     struct desc *desc = handle > 0 ? desc_at(desc_number(handle)) : NULL;
-    if (!desc) return NULL;
-    uint64_t word = atom_load_rlx(&desc->word); /* rlx: the swap decides */
-    do {
-        if ((word & DESC_USERS) == 0 || (word & DESC_CLOSING) || desc_of_word(word) != desc_generation(handle)) return NULL;
-    } while (!atom_cas_acq_rlx(&desc->word, &word, word + 1)); /* acq: pairs with the rel in desc_open */
-    return desc;
+    return desc && tenure_use(&desc->tenure, desc_generation(handle)) ? desc : NULL;
 }
 
 /* The last user has gone: the place gets its next generation, and then the number goes back. */
-static void desc_end(struct desc *desc, uint64_t word, int number) {
+static void desc_end(struct desc *desc, int number) {
     unsigned flags = desc->flags;
     bool keep = desc->keep;
     lock_take(&desc->gate.lock);
@@ -57,14 +49,12 @@ static void desc_end(struct desc *desc, uint64_t word, int number) {
     }
     lock_drop(&desc->gate.lock);
     if (flags & DESC_BLOCKING) sys->net->nonblocking(number, false);
-    /* rel: pairs with the acq of the next desc_open, and of desc_of. */
-    atom_store_rel(&desc->word, desc_word((word >> DESC_GENERATION) + 1, 0));
+    tenure_end(&desc->tenure); /* D4 */
     if (!keep) sys->net->close(number); /* whatever it says, it is closed */
 }
 
 void desc_done(struct desc *desc, int number) {
-    uint64_t word = atom_sub_acqrel(&desc->word, 1); /* acqrel: the last one ends what the others used */
-    if (__builtin_expect((word & DESC_USERS) == 1, 0)) desc_end(desc, word, number);
+    if (tenure_done(&desc->tenure)) desc_end(desc, number);
 }
 
 /* ---- opening and closing ---------------------------------------------------------------------------------------------------- */
@@ -75,23 +65,23 @@ weft_fd desc_open(int number, unsigned flags, const char *call) {
     if (number >> DESC_NUMBER_BITS) return WEFT_EMFILE;
     struct desc *desc = desc_at(number);
     if (!desc && !(desc = desc_make(number))) return WEFT_ENOMEM;
-    uint64_t word = atom_load_rlx(&desc->word); /* rlx: the swap decides; acq: pairs with the rel in desc_end */
-    if ((word & (DESC_USERS | DESC_CLOSING)) || !atom_cas_acq_rlx(&desc->word, &word, word | DESC_CLOSING)) {
+    uint64_t generation;
+    if (!tenure_reserve(&desc->tenure, &generation)) {
         if (flags & (DESC_ADOPTED | DESC_BORROWED)) return WEFT_EEXIST;
         WEFT_MISUSE(call, "a descriptor was closed behind weft's back, and its number has come again", "close it with weft_fd_close");
     }
     int error = poll_join(self->runtime, self);
     if (error) {
-        atom_store_rel(&desc->word, word); /* rel: as in desc_end */
+        tenure_forgo(&desc->tenure);
         return error;
     }
-    weft_fd handle = desc_handle(word, number);
+    weft_fd handle = desc_handle(generation, number);
     lock_take(&desc->gate.lock); /* whoever ends a runtime looks at all */
     desc->runtime = self->runtime;
     desc->flags = flags;
     lock_drop(&desc->gate.lock);
-    gate_open(&desc->gate, desc_generation(handle));
-    atom_store_rel(&desc->word, word + 1); /* rel: pairs with the acq in desc_use */
+    gate_open(&desc->gate, generation);
+    tenure_begin(&desc->tenure);
     error = sys->net->poll_change(self->runtime->poll.set, EPOLL_CTL_ADD, number,
                                   EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, (uint64_t)handle);
     if (!error) return handle;
@@ -109,22 +99,19 @@ weft_fd desc_open_or_close(int number, unsigned flags, const char *call) {
 int desc_close(weft_fd handle, bool keep) {
     struct desc *desc = desc_use(handle);
     if (!desc) return WEFT_EBADF;
-    uint64_t word = atom_or_rlx(&desc->word, DESC_CLOSING); /* rlx: decides who closes; the rest is under the gate's lock */
-    if (word & DESC_CLOSING) {
-        desc_done(desc, desc_number(handle));
-        return WEFT_EBADF;
+    bool mine = tenure_close(&desc->tenure);
+    if (mine) {
+        desc->keep = keep;      /* for the last user, which comes after this one */
+        gate_shut(&desc->gate); /* D5 */
     }
-    desc->keep = keep;                      /* for the last user, which comes after this one's desc_done */
-    gate_shut(&desc->gate);                 /* D3 */
-    atom_sub_rlx(&desc->word, 1);           /* the descriptor's own; this one is still there */
     desc_done(desc, desc_number(handle));
-    return 0;
+    return mine ? 0 : WEFT_EBADF;
 }
 
 weft_fd desc_of(int number) {
     struct desc *desc = desc_at(number);
-    uint64_t word = desc ? atom_load_acq(&desc->word) : 0; /* acq: pairs with the rel in desc_end, for who waits until it has ended */
-    return word & (DESC_USERS | DESC_CLOSING) ? desc_handle(word, number) : WEFT_EBADF;
+    uint64_t generation = desc ? tenure_of(&desc->tenure) : 0;
+    return generation ? desc_handle(generation, number) : WEFT_EBADF;
 }
 
 /* ---- what the kernel says ---------------------------------------------------------------------------------------------------- */
@@ -142,9 +129,9 @@ void net_deliver(const struct epoll_event *event) {
 enum { DESC_PATIENCE = 100000000 }; /* ns, for threads and other runtimes' processes to let go of what is closed */
 
 /* Whether somebody still uses it, who was not ended by force, after a while: then the number is not given back before that one has gone. */
-static void desc_forsake(struct desc *desc, struct runtime *runtime, uint64_t until) {
+static void desc_forsake(struct desc *desc, uint64_t generation, struct runtime *runtime, uint64_t until) {
     struct spin spin = spin_begin();
-    while (sys->now() < until && (atom_load_acq(&desc->word) & DESC_CLOSING)) /* acq: pairs with the rel in desc_end */
+    while (sys->now() < until && tenure_of(&desc->tenure) == generation)
         spin_wait(&spin);
     lock_take(&desc->gate.lock);
     if (desc->runtime == runtime) desc->runtime = NULL;
@@ -158,7 +145,7 @@ static void desc_close_of(struct desc *desc, int number, struct runtime *runtime
     bool mine = desc->runtime == runtime, adopted = desc->flags & DESC_ADOPTED;
     lock_drop(&desc->gate.lock);
     desc_done(desc, number);
-    if (mine && desc_close(handle, adopted) == 0) desc_forsake(desc, runtime, until);
+    if (mine && desc_close(handle, adopted) == 0) desc_forsake(desc, desc_generation(handle), runtime, until);
 }
 
 void net_destroy(struct runtime *runtime) {

@@ -9,14 +9,14 @@
  *   desc_close      anyone with a handle; one of them succeeds
  *   net_deliver     whoever polls (sched/poll.h)
  *
- *   D1  One word says it all: generation, CLOSING, how many use it. Open is one user for itself.
- *   D2  The number goes back to the kernel when the last user has gone, by whoever that is: nobody makes a system call with a number that
- *       may mean something else by then. Before that the place has its next generation, since the number may come back at once.
- *   D3  Whoever closes wakes those who wait (gate_shut), so the last user is gone soon. */
+ *   D4  The number goes back to the kernel when the last user has gone (tenure.h), by whoever that is: nobody makes a system call with a number
+ *       that may mean something else by then. Before that the place has its next generation, since the number may come back at once.
+ *   D5  Whoever closes wakes those who wait (gate_shut), so the last user is gone soon. */
 #ifndef WEFT_NET_DESC_H
 #define WEFT_NET_DESC_H
 
 #include "net/gate.h"
+#include "net/tenure.h"
 #include "sched/poll.h"
 #include "sys/net.h"
 
@@ -27,12 +27,7 @@ enum {
     DESC_CHUNK = 1024,
     DESC_CHUNKS = (1 << DESC_NUMBER_BITS) / DESC_CHUNK,
 };
-#define DESC_GENERATIONS ((UINT64_C(1) << (63 - DESC_NUMBER_BITS)) - 1)
-
-/* The word: users, CLOSING, generation. */
-#define DESC_USERS UINT64_C(0xffffff)
-#define DESC_CLOSING UINT64_C(0x1000000)
-#define DESC_GENERATION 25
+_Static_assert(TENURE_GENERATIONS < UINT64_C(1) << (63 - DESC_NUMBER_BITS), "a handle is positive");
 
 enum desc_flags {
     DESC_SOCKET = 1,
@@ -43,7 +38,7 @@ enum desc_flags {
 };
 
 struct desc {
-    _Alignas(64) atom_u64 word;
+    _Alignas(64) struct tenure tenure;
     struct runtime *runtime; /* in whose poll it is; NULL: in none any more. Under the gate's lock when it closes */
     unsigned flags;
     bool keep; /* the number does not go back to the kernel; written by whoever closes it */

@@ -7,7 +7,17 @@ uint32_t call_enter(struct worker *own) {
     /* What lies here was not worth waking anybody for, as long as this worker was about to come to it. */
     if (!policy_is_empty(own)) ready_wake(own->runtime, own);
     my_worker = NULL;
+#if !WEFT_CHECK
+    struct runtime *runtime = own->runtime;
+    bool timers = timers_next(&own->timers) != SYS_FOREVER;
+#endif
     atom_store_rel(&own->call, number); /* rel: pairs with the acq in call_retake; all that was done with the worker */
+#if !WEFT_CHECK
+    /* Nobody else is there who would look after its timers, or those of all: the monitor, then. rlx: if it has just begun to doze, it wakes up
+     * soon enough. */
+    if (__builtin_expect(atom_load_rlx(&runtime->monitor.drowsy), 0) && (timers || idle_sleepers(&runtime->idle) == 0))
+        monitor_hurry(runtime);
+#endif
     return number;
 }
 

@@ -2,7 +2,6 @@
 #include "sched/alarm.h"
 #include "sched/poll.h"
 #include "sched/preempt.h"
-#include "sched/poll.h"
 
 /* ---- the global queue --------------------------------------------------------------------------------------------- */
 
@@ -141,7 +140,20 @@ static __attribute__((noinline)) void find_sleep_in_poll(struct worker *worker, 
     } else {
         find_get_up(worker);
     }
+    if (catch.count >= POLL_MANY) worker->poll_misses = 0;
     poll_deliver(worker->runtime, &catch);
+}
+
+/* Asks the kernel without waiting. A worker with nothing to do sleeps in the poll next, and hears of it there; so the question is worth its
+ * system call only where it often brings something and saves the way to sleep and back, which costs thrice as much (a fence of all
+ * processors). */
+static struct proc *find_polled(struct worker *worker) {
+    if (worker->poll_misses >= POLL_MISSES) return NULL;
+    worker->poll_misses++;
+    if (!poll_now(worker->runtime, POLL_BATCH)) return NULL;
+    worker->poll_misses = 0;
+    struct proc *proc = policy_pop(worker);
+    return proc ? proc : find_global_batch(worker);
 }
 
 /* False: it did not, because there is something somewhere. */
@@ -191,8 +203,7 @@ static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *work
     if (!proc && find_has_guests(worker)) proc = find_guest(worker);
     if (!proc && preempt_is_on(worker->runtime)) proc = find_held_up(worker);
     if (!proc) proc = find_global_batch(worker);
-    if (!proc && poll_is_used(worker->runtime) && poll_now(worker->runtime, worker) && !(proc = policy_pop(worker)))
-        proc = find_global_batch(worker);
+    if (!proc && poll_is_used(worker->runtime)) proc = find_polled(worker);
     if (proc) return proc;
     if (!worker->searching) worker->searching = idle_search(&worker->runtime->idle);
     if (worker->searching) proc = find_steal(worker);
@@ -223,11 +234,16 @@ unsigned find_global_due(size_t queued, unsigned workers, uint32_t looks) {
 static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
     size_t queued = inject_size(&runtime->inject);
-    worker->tick = GLOBAL_TICK - find_global_due(queued, atom_load_rlx(&runtime->wanted), ++worker->looks); /* rlx: any recent value */
+    unsigned due = find_global_due(queued, atom_load_rlx(&runtime->wanted), ++worker->looks); /* rlx: any recent value */
+    worker->tick = GLOBAL_TICK - due;
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     bool busy = false;
     alarms_run(worker, worker);
-    if (poll_is_used(runtime)) poll_now(runtime, worker);
+    /* Of every two that run until the next look one may have come from the poll. If it were more the ring would overflow with them, and
+     * who is moved to the global queue waits far longer than who comes next; in the kernel they wait in order. And as long as somebody is
+     * there already it is his turn: a worker whose processes wait for descriptors runs dry soon and comes to him. */
+    bool turn = queued == 0 || worker->looks % POLL_SELDOM == 0;
+    if (poll_is_used(runtime) && turn && poll_now(runtime, due / 2 + 1)) worker->poll_misses = 0;
     for (unsigned i = atom_load_rlx(&runtime->wanted); i < made; i++) { /* rlx: any recent value will do */
         struct worker *gone = atom_load_rlx(&runtime->workers[i]);         /* rlx: published by `made` */
         struct proc *proc = gone != worker ? policy_steal(worker, gone, true, &busy) : NULL;

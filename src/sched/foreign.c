@@ -2,6 +2,7 @@
  * always takes the same one, so that what it sends to one process arrives in order and threads seldom meet.
  *
  * The doors outlive runtimes: closing takes every lock of the instance in turn, so nobody is inside when the runtime goes. */
+#include "sched/child.h"
 #include "sched/sched.h"
 
 struct door {
@@ -20,6 +21,7 @@ static _Thread_local unsigned my_door; /* its number + 1 */
 static atom_u32 next_door;
 
 struct actor *foreign_enter(unsigned instance, unsigned *door) {
+    child_check("a weft call"); /* those that can are named by whoever calls here */
     if (my_door == 0) my_door = atom_add_rlx(&next_door, 1) % FOREIGN + 1; /* rlx: any spread will do */
     *door = my_door - 1;
     if (!atom_load_rlx(&instances[instance].runtime)) return NULL; /* rlx: asked again behind the lock */
@@ -90,4 +92,10 @@ void foreign_close(unsigned instance) {
     for (unsigned d = 0; d < FOREIGN; d++)
         lock_drop(&instances[instance].door[d].lock);
     lock_drop(&instances_lock);
+}
+
+bool foreign_any(void) {
+    for (unsigned i = 0; i < INSTANCES; i++)
+        if (atom_load_rlx(&instances[i].runtime)) return true; /* rlx: in passing */
+    return false;
 }

@@ -27,15 +27,18 @@ enum { MONITOR_SILENCE_SECONDS = 10 }; /* between two complaints */
 
 /* ---- one worker --------------------------------------------------------------------------------------------------- */
 
-/* Whether the worker's thread is in a call that has lasted a round at least, and somebody needs the worker. */
+/* Whether the worker's thread is in a call that has lasted a round at least, and somebody needs the worker. Or in one of several, each of
+ * which may be short, that the same step has made since the last round. */
 static bool monitor_call(struct worker *worker, uint64_t now) {
     struct runtime *runtime = worker->runtime;
     uint32_t number = call_seen(worker);
-    if (number == 0 || number != worker->seen.call) {
+    bool same_step = worker->seen.call && worker->seen.steps == atom_load_rlx(&worker->actor.counters.steps); /* rlx: as below */
+    if (number == 0 || (number != worker->seen.call && !same_step)) {
         worker->seen.call = number;
         worker->seen.call_since = now;
         return false;
     }
+    worker->seen.call = number;
     bool idle = idle_sleepers(&runtime->idle) > 0 || idle_searchers(&runtime->idle) > 0;
     bool needed = !policy_is_empty(worker) || inject_size(&runtime->inject) > 0 || timers_next(&worker->timers) <= now ||
                   preempt_waiting(runtime);
@@ -46,27 +49,30 @@ static bool monitor_call(struct worker *worker, uint64_t now) {
 /* Whether the same step has been running for too long. */
 static bool monitor_hog(struct worker *worker, uint64_t now) {
     uint64_t steps = atom_load_rlx(&worker->actor.counters.steps); /* rlx: a number that changes or does not */
-    bool busy = !idle_is_asleep(&worker->runtime->idle, worker->index) && call_seen(worker) == 0 &&
-                atom_load_rlx(&worker->driven) && steps != atom_load_rlx(&worker->finished); /* rlx: likewise */
+    bool busy = !idle_is_asleep(&worker->runtime->idle, worker->index) && atom_load_rlx(&worker->driven) &&
+                steps != atom_load_rlx(&worker->finished); /* rlx: likewise */
     if (!busy || steps != worker->seen.steps) {
         worker->seen.steps = steps;
         worker->seen.step_since = now;
         return false;
     }
-    enum preempt_view view = preempt_look(worker, now);
+    bool in_call = call_seen(worker) != 0; /* then its worker can be had without it; but it gives way when it is back */
+    enum preempt_view view = in_call ? PREEMPT_NONE : preempt_look(worker, now);
     if (view == PREEMPT_STUCK) return true;
     if (now - worker->seen.step_since < MONITOR_HOG) return false;
     if (view == PREEMPT_ASKED) return false;
     atom_store_rlx(&worker->give_way, steps); /* rlx: a request; the step that is meant sees it or not */
-    return true;
+    return !in_call;
 }
 
 /* What waits at a worker that is busy for a round or longer must not wait while another sleeps. */
 static bool monitor_stuck(struct worker *worker, uint64_t now) {
     struct runtime *runtime = worker->runtime;
     if (worker->seen.step_since == now || idle_is_asleep(&runtime->idle, worker->index)) return false; /* it moves, or will by itself */
-    bool due = now >= MONITOR_WATCHFUL && timers_next(&worker->timers) <= now - MONITOR_WATCHFUL;
+    uint64_t next = timers_next(&worker->timers);
+    bool due = now >= MONITOR_WATCHFUL && next <= now - MONITOR_WATCHFUL;
     if (due) alarms_run_as(&runtime->monitor.actor, NULL, worker);
+    else if (next + MONITOR_WATCHFUL < runtime->monitor.come_back && next != SYS_FOREVER) runtime->monitor.come_back = next + MONITOR_WATCHFUL;
     if (due || policy_is_empty(worker) || idle_sleepers(&runtime->idle) == 0) return due;
     ready_wake(runtime, NULL);
     return true;
@@ -121,6 +127,7 @@ static void monitor_fences(struct runtime *runtime, uint64_t now) {
 static bool monitor_round(struct runtime *runtime, uint64_t now) {
     unsigned made = atom_load_acq(&runtime->made), hogs = 0; /* acq: as in find_steal_pass */
     bool some = false;
+    runtime->monitor.come_back = SYS_FOREVER;
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
         if (call_drive_again(worker) || monitor_call(worker, now)) some = true;
@@ -169,22 +176,44 @@ void monitor_unpark(struct runtime *runtime) {
     if (atom_swap_rlx(&runtime->monitor.asleep, false)) parker_unpark(&runtime->monitor.parker); /* rlx: the parker orders */
 }
 
+void monitor_hurry(struct runtime *runtime) {
+    struct monitor *monitor = &runtime->monitor;
+    if (atom_swap_rlx(&monitor->drowsy, false)) parker_unpark(&monitor->parker); /* rlx: the parker orders */
+}
+
+/* Between two rounds. True: somebody wants it to look now. rlx: who does not see that it is drowsy is looked after a little later. */
+static bool monitor_nap(struct runtime *runtime, uint64_t period) {
+    struct monitor *monitor = &runtime->monitor;
+    uint64_t now = sys->now(), until = now + preempt_period(runtime, period);
+    if (monitor->come_back < until) until = monitor->come_back;
+    bool drowsy = until > now + MONITOR_PACE;
+    if (drowsy) atom_store_rlx(&monitor->drowsy, true);
+    bool woken = parker_park(&monitor->parker, until) == 0;
+    if (drowsy) atom_store_rlx(&monitor->drowsy, false);
+    return drowsy && woken;
+}
+
 static void *monitor_main(void *argument) {
     struct runtime *runtime = argument;
     struct monitor *monitor = &runtime->monitor;
     uint64_t period = MONITOR_SHORTEST, idle_since = 0, trimmed = sys->now();
     unsigned quiet = 0;
     thread_is_careful = true;
+    monitor->come_back = SYS_FOREVER;
     bool asked = false; /* whether it is a deadlock, since they all fell asleep */
     while (!atom_load_acq(&monitor->over)) { /* acq: pairs with the rel in monitor_stop */
-        parker_park(&monitor->parker, sys->now() + preempt_period(runtime, period));
+        if (monitor_nap(runtime, period)) { /* for some rounds: others may come who have just not seen it drowsy */
+            period = MONITOR_PACE;
+            quiet = MONITOR_ROUNDS - 10;
+        }
         uint64_t now = sys->now();
         monitor_tell_time(runtime, now);
         if (monitor_round(runtime, now)) {
             quiet = 0;
             period = MONITOR_SHORTEST;
-        } else if (++quiet > MONITOR_ROUNDS && period < MONITOR_LONGEST) {
-            period = period * 2 < MONITOR_LONGEST ? period * 2 : MONITOR_LONGEST;
+        } else if (++quiet > MONITOR_ROUNDS) {
+            uint64_t longest = inject_size(&runtime->inject) > 0 ? MONITOR_PACE : MONITOR_LONGEST; /* while somebody waits */
+            period = period * 2 < longest ? period * 2 : longest;
         }
         if (now - trimmed > MONITOR_TRIM) {
             stacks_trim(&runtime->stacks, false);

@@ -28,7 +28,7 @@ void poll_left(struct runtime *runtime) { atom_sub_rlx(&runtime->poll.used, 1); 
 static inline void poll_begin(struct poll *poll) {
     atom_store_rlx(&poll->rounds, atom_load_rlx(&poll->rounds) + 1); /* rlx: the holder's; the monitor looks at it in passing */
 }
-static inline void poll_drop(struct poll *poll) { atom_store_rel(&poll->held, 0); } /* rel: pairs with the acq in poll_take (B2) */
+static inline void poll_drop(struct poll *poll) { atom_store_rlx(&poll->held, 0); } /* rlx: as in poll_take */
 
 void poll_deliver(struct runtime *runtime, const struct poll_catch *catch) {
     (void)runtime;
@@ -36,9 +36,9 @@ void poll_deliver(struct runtime *runtime, const struct poll_catch *catch) {
         net_deliver(&catch->events[i]);
 }
 
-__attribute__((noinline)) bool poll_now(struct runtime *runtime, struct worker *self) {
+__attribute__((noinline)) bool poll_now(struct runtime *runtime, unsigned most) {
     struct poll_catch catch;
-    (void)self;
+    catch.most = most < POLL_BATCH ? (int)most : POLL_BATCH;
     if (!poll_take(runtime)) return false;
     poll_begin(&runtime->poll);
     catch.count = poll_wait(&runtime->poll, &catch, 0);
@@ -51,6 +51,7 @@ __attribute__((noinline)) bool poll_now(struct runtime *runtime, struct worker *
 int poll_sleep(struct worker *own, uint64_t deadline, struct poll_catch *catch) {
     struct poll *poll = &own->runtime->poll;
     bool token = true;
+    catch->most = POLL_BATCH;
     catch->count = 0;
     poll_begin(poll);
     if (parker_away(&own->parker)) {
@@ -80,7 +81,7 @@ bool poll_watch(struct runtime *runtime, uint64_t now) {
     bool sleepers = idle_sleepers(&runtime->idle) > 0;
     if (now - poll->seen.since < (sleepers ? POLL_SLEEPERS : POLL_NEGLECTED)) return false;
     poll->seen.since = now;
-    if (!sleepers) poll_now(runtime, NULL);
+    if (!sleepers) poll_now(runtime, POLL_BATCH);
     /* Behind its fence: whoever goes to sleep while the monitor holds the poll is seen, and comes to hold it (B3). */
     ready_wake(runtime, NULL);
     return true;

@@ -6,7 +6,7 @@
  *   operation                  who may call
  *   poll_join                  whoever is about to register a descriptor, of whatever thread
  *   poll_left                  whoever has taken one out
- *   poll_now                   a worker, awake; with `self` NULL the monitor
+ *   poll_now                   a worker, awake; the monitor
  *   poll_take, poll_sleep      a worker between idle_enter and idle_leave, in this order
  *   poll_unpark                whoever was told by idle_wake to unpark a worker
  *   poll_unattended            whoever was awake and will not come by again: a worker that leaves
@@ -24,19 +24,20 @@
 
 #include "sched/sched.h"
 
-#if WEFT_CHECK
-struct epoll_event {
-    uint64_t data;
-};
-enum { POLL_BATCH = 2 };
-#else
 #include <sys/epoll.h>
-enum { POLL_BATCH = 128 };
-#endif
 
-/* What a poll brought. */
+#if WEFT_CHECK
+enum { POLL_BATCH = 2, POLL_MANY = 1, POLL_MISSES = 1 };
+#else
+/* Most events at once. So many say that there will be more soon. After so many questions in vain there is no asking any more before a sleep. */
+enum { POLL_BATCH = 128, POLL_MANY = 4, POLL_MISSES = 4 };
+#endif
+/* A worker that never runs dry, with others waiting in the global queue, polls so many times less often. */
+enum { POLL_SELDOM = 8 };
+
+/* What a poll brought, and how much it may. */
 struct poll_catch {
-    int count;
+    int most, count;
     struct epoll_event events[POLL_BATCH];
 };
 
@@ -49,14 +50,14 @@ int poll_join(struct runtime *runtime, struct worker *self);
 void poll_left(struct runtime *runtime);
 void poll_destroy(struct runtime *runtime);
 
-/* True: somebody was made ready, perhaps. */
-bool poll_now(struct runtime *runtime, struct worker *self);
+/* At most so many events, POLL_BATCH or fewer. True: somebody was made ready, perhaps. */
+bool poll_now(struct runtime *runtime, unsigned most);
 
 /* True: the caller holds it. */
 static inline bool poll_take(struct runtime *runtime) {
     uint32_t free = 0;
-    /* rlx: looks before it writes. acq: pairs with the rel in poll_drop: the former holder is back from its sleep (B2). */
-    return atom_load_rlx(&runtime->poll.held) == 0 && atom_cas_acq_rlx(&runtime->poll.held, &free, 1);
+    /* rlx, both: only the right to ask goes from hand to hand. A bell for the former holder, if it is heard here, finds that one awake. */
+    return atom_load_rlx(&runtime->poll.held) == 0 && atom_cas_rlx_rlx(&runtime->poll.held, &free, 1);
 }
 /* By the holder, which lets go of it: sleeps until there are events, a token or it is time. 0: with the token. -ETIMEDOUT: up by
  * itself. What there was is in `catch`, to be delivered once it is awake. */

@@ -5,7 +5,7 @@
 static const uint64_t poll_bell_data = 0; /* no descriptor has it */
 
 int poll_wait(struct poll *poll, struct poll_catch *catch, uint64_t deadline) {
-    int n = sys->net->poll_wait(poll->set, catch->events, POLL_BATCH, deadline);
+    int n = sys->net->poll_wait(poll->set, catch->events, catch->most, deadline);
     for (int i = 0; i < n; i++)
         if (catch->events[i].data.u64 == poll_bell_data) catch->events[i--] = catch->events[--n];
     return n;

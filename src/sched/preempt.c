@@ -12,6 +12,7 @@ enum {
     PREEMPT_ASLEEP = 500000,    /* without any CPU time for so long: it is asked whether its thread sleeps */
     PREEMPT_PERIOD_LEAST = 20000,
     PREEMPT_PERIOD_MOST = 500000,
+    PREEMPT_SETTLE = 1000000000, /* so long at most until all who do not end are where they can be left */
     PREEMPT_REST_MOST = 4,      /* threads at rest, besides one */
 };
 
@@ -47,7 +48,6 @@ static void preempt_signal_thread(struct worker *worker, uint64_t steps) {
 static enum preempt_view preempt_at_work(struct worker *worker, uint64_t now) {
     uint32_t driver = atom_load_rlx(&worker->driver); /* rlx: a number */
     uint64_t cpu;
-    if (driver == 0) return PREEMPT_NONE;
     if (sys->thread_time(driver, &cpu) != 0) return PREEMPT_NONE;
     bool first = worker->seen.cpu_step != worker->seen.steps;
     uint64_t ran = cpu - worker->seen.cpu, since = now - worker->seen.cpu_at;
@@ -82,6 +82,7 @@ enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
     struct runtime *runtime = worker->runtime;
     struct preempt *preempt = &runtime->preempt;
     if (!preempt_is_on(runtime) || now - worker->seen.step_since < preempt->slice / PREEMPT_AGAIN_PART / 2) return PREEMPT_NONE;
+    if (atom_load_rlx(&worker->driver) == 0) return PREEMPT_ASKED; /* rlx: a number. On the way from one to the next */
     enum preempt_view view = preempt_at_work(worker, now);
     /* rlx, here and below: numbers, which the handler looks at again. */
     if (view == PREEMPT_STUCK) return atom_load_rlx(&preempt->displaced) > 0 ? PREEMPT_STUCK : PREEMPT_NONE;
@@ -92,7 +93,8 @@ enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
         preempt_nurse_call(runtime);
         if (atom_load_rlx(&preempt->displaced) == 0) return atom_load_rlx(&preempt->nurse.refused) ? PREEMPT_NONE : PREEMPT_ASKED;
     }
-    if (view == PREEMPT_NONE) return PREEMPT_ASKED; /* it will be known soon */
+    /* It has had little time of the processor: because it sleeps, or because others have it. */
+    if (view == PREEMPT_NONE && sys->thread_asleep(atom_load_rlx(&worker->driver))) return PREEMPT_ASKED;
     return preempt_ask(worker, now) ? PREEMPT_ASKED : PREEMPT_NONE;
 }
 
@@ -152,11 +154,48 @@ void preempt_took(struct worker *worker, uint32_t number) {
     struct preempt *preempt = &worker->runtime->preempt;
     struct thread *thread = preempt_thread_of(proc);
     lock_take(&preempt->lock);
-    thread->waits = true;
-    atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) + 1); /* rlx: under the lock; behind the fence in ready_wake */
+    if (!atom_load_rlx(&preempt->settling)) { /* rlx, all: under the lock; `waiting`, behind the fence in ready_wake too */
+        thread->waits = true;
+        atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) + 1);
+    }
     state_yield(&proc->state); /* not pinned. Its ticket is for nobody: it is in no queue but the list */
     lock_drop(&preempt->lock);
     ready_wake(worker->runtime, NULL);
+}
+
+/* Who may sleep for ever does; the others are resumed, until they are interrupted where they may. False: there are such. */
+static bool preempt_settled(struct runtime *runtime) {
+    struct preempt *preempt = &runtime->preempt;
+    bool all = true;
+    lock_take(&preempt->lock);
+    atom_store_rlx(&preempt->settling, true);
+    for (struct thread *thread = preempt->first; thread; thread = thread->later) {
+        if (!thread->waits) continue; /* for good, or it is being resumed: then its worker is awake */
+        if (preempt_at_home(thread)) {
+            thread->waits = false;
+            atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) - 1);
+        } else {
+            all = false;
+        }
+    }
+    lock_drop(&preempt->lock);
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    for (unsigned i = 0; i < made; i++) {
+        struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
+        if (!atom_load_rlx(&worker->driven) || idle_is_asleep(&runtime->idle, i) || call_seen(worker)) continue;
+        preempt_evict(worker);
+        all = false;
+    }
+    return all;
+}
+
+void preempt_settle(struct runtime *runtime) {
+    if (!preempt_is_on(runtime)) return;
+    uint64_t end = sys->now() + PREEMPT_SETTLE;
+    struct parker pause;
+    parker_init(&pause);
+    while (!preempt_settled(runtime) && sys->now() < end)
+        parker_park(&pause, sys->now() + PREEMPT_SETTLE / 1000);
 }
 
 struct proc *preempt_take(struct worker *worker) {

@@ -45,6 +45,7 @@ enum preempt_view {
 #if WEFT_CHECK
 static inline enum preempt_view preempt_look(struct worker *worker, uint64_t now) { return (void)worker, (void)now, PREEMPT_NONE; }
 static inline void preempt_evict(struct worker *worker) { (void)worker; }
+static inline void preempt_settle(struct runtime *runtime) { (void)runtime; }
 static inline bool preempt_is_on(struct runtime *runtime) { return (void)runtime, false; }
 static inline bool preempt_waiting(struct runtime *runtime) { return (void)runtime, false; }
 static inline struct proc *preempt_take(struct worker *worker) { return (void)worker, NULL; }
@@ -81,9 +82,14 @@ void preempt_unlist(struct thread *thread);
 
 /* A runtime stops and wants the worker back. */
 void preempt_evict(struct worker *worker);
+/* A runtime stops, and some processes have not ended: before its monitor does. Those who are stopped will sleep for ever, so they must not hold
+ * a lock of the C library: they are resumed until they can be stopped in the program's own code. Takes a second at most. */
+void preempt_settle(struct runtime *runtime);
 
 /* fiber/preempt.c: which thread keeps a process that is stopped. By whoever has claimed it. */
 struct thread *preempt_thread_of(struct proc *proc);
+/* fiber/preempt.c: whether it was stopped in the program's own code, called by nothing but that. By anyone, while it is stopped. */
+bool preempt_at_home(const struct thread *thread);
 
 /* The nurse: a thread that makes threads. 0, or an error. */
 int preempt_nurse_start(struct runtime *runtime);

@@ -2,6 +2,7 @@
 #ifndef WEFT_SCHED_REACH_H
 #define WEFT_SCHED_REACH_H
 
+#include "sched/child.h"
 #include "sched/sched.h"
 
 struct reach {
@@ -15,6 +16,7 @@ static inline bool reach_begin(struct reach *reach, weft_pid pid) {
     struct worker *self = worker_here();
     reach->instance = pid_instance(pid);
     reach->self = self && self->runtime->instance == reach->instance ? self : NULL;
+    if (!reach->self) child_check("weft_join, weft_call, weft_after or the like");
     reach->actor = reach->self ? &self->actor : foreign_enter(reach->instance, &reach->door);
     return reach->actor != NULL;
 }

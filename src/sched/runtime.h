@@ -104,6 +104,7 @@ struct worker {
     uint32_t looks; /* how often at the global queue without having run dry */
     uint32_t guest_turns;
     bool searching;
+    uint8_t poll_misses; /* so many times in a row asking the kernel brought nothing: find.c */
     struct rng rng;
     struct weft_out out;
     weft_event events[EVENT_BATCH];
@@ -152,6 +153,7 @@ struct threads {
     struct thread *resting, *ended; /* without a worker; to be joined */
     unsigned most;
     bool over;
+    bool left; /* the runtime was taken down, as far as that goes, while some were out in calls */
     atom_u32 living;
     atom_u32 at_rest; /* how many; written under the lock */
     atom_u32 coming;  /* on their way there, having just been started */
@@ -176,6 +178,7 @@ struct preempt {
     atom_u32 displaced;          /* how many; written under the lock */
     atom_u32 waiting;            /* how many of them could be resumed now; likewise */
     atom_u64 times;              /* so often in all */
+    atom_bool settling;          /* the runtime stops: who is interrupted from now on stays so */
     struct nurse nurse;
 };
 
@@ -186,8 +189,10 @@ struct monitor {
     bool started;
     struct parker parker;
     atom_bool asleep, over;
+    atom_bool drowsy; /* it comes back in more than a millisecond only */
     bool full_fences; /* its own: whether it has wished for them, and until when */
     uint64_t full_until;
+    uint64_t come_back; /* its own: when a timer of a worker that is stuck is late */
     uint64_t crowded_since, complain_at; /* its own: every worker has a hog */
 };
 

@@ -130,6 +130,8 @@ int foreign_open(struct runtime *runtime, unsigned *instance);
 void foreign_settle(unsigned instance);
 /* Waits for those inside; nobody enters afterwards. */
 void foreign_close(unsigned instance);
+/* Whether there is a runtime. */
+bool foreign_any(void);
 
 /* ---- dispatch/command.c ------------------------------------------------------------------------------------------- */
 
@@ -184,6 +186,8 @@ void stop_wait(struct runtime *runtime, uint64_t deadline);
 int monitor_start(struct runtime *runtime);
 void monitor_stop(struct runtime *runtime);
 void monitor_unpark(struct runtime *runtime);
+/* It comes at once, if it would not have soon: by a thread that will be stuck, when nobody is idle. */
+void monitor_hurry(struct runtime *runtime);
 /* Whether every worker that has a thread sleeps; a look in passing. */
 bool monitor_all_asleep(struct runtime *runtime);
 /* By a worker that has just been woken. */

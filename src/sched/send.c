@@ -1,4 +1,5 @@
 /* The path of a message: block from the pool, look-up, push, wake, ready. */
+#include "sched/child.h"
 #include "sched/sched.h"
 
 int send_message(struct actor *actor, struct worker *self, weft_pid to, struct message *message) {
@@ -100,6 +101,7 @@ int send_by_router(weft_pid from, weft_pid to, uint64_t tag, const void *data, s
 /* To another runtime of this program, by one of its doors; or wherever the router leads. */
 static __attribute__((noinline, cold)) int send_far(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size) {
     unsigned door;
+    child_check("weft_send");
     struct actor *actor = foreign_enter(pid_instance(to), &door);
     if (actor) {
         int error = send_copy(actor, NULL, from, to, tag, data, size);
@@ -140,6 +142,7 @@ int weft_cancel(weft_pid pid) {
     struct worker *self = my_worker;
     if (self && pid_instance(pid) == self->runtime->instance) return cancel_with(&self->actor, self, pid);
     unsigned door;
+    child_check("weft_cancel");
     struct actor *actor = foreign_enter(pid_instance(pid), &door);
     if (!actor) return WEFT_EFOREIGN;
     int error = cancel_with(actor, NULL, pid);

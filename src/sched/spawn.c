@@ -1,4 +1,5 @@
 /* Birth and death of processes. */
+#include "sched/child.h"
 #include "sched/keep.h"
 
 #include <stdio.h>
@@ -153,6 +154,7 @@ static __attribute__((noinline)) int spawn_otherwise(weft_pid *pid, struct runti
                                                      const weft_spawn_options *options, const char *method) {
     struct worker *self = my_worker;
     if (self && (!runtime || runtime == self->runtime)) return spawn_maybe_kept(&self->actor, self, pid, behavior, options, method);
+    child_check("weft_spawn");
     if (!runtime) return WEFT_ENOTINSIDE;
     unsigned door;
     struct actor *actor = foreign_enter(runtime->instance, &door);

@@ -1,9 +1,14 @@
 /* Starting a runtime, from a configuration and the environment. */
+#include "sched/child.h"
 #include "sched/preempt.h"
 #include "sched/thread.h"
 
+#include "sys/net.h"
+
 #include <stdio.h>
 #include <stdlib.h>
+
+enum { START_DESCRIPTORS = 4096 }; /* 36 KiB in the kernel */
 
 static int config_refuse(const char *what, const char *value, const char *wanted) {
     fprintf(stderr, "weft: %s is '%s'; it must be %s\n", what, value, wanted);
@@ -132,6 +137,9 @@ int runtime_init(struct runtime *runtime, uint64_t processes) {
 int weft_start(weft_runtime **out, const weft_config *config) {
     static const weft_config defaults;
     unsigned workers;
+    child_check("weft_start");
+    child_watch();
+    sys->net->make_room(START_DESCRIPTORS);
     struct runtime *runtime = sys->alloc(sizeof *runtime);
     if (!runtime) return WEFT_ENOMEM;
     int error = runtime_configure(runtime, config ? config : &defaults, &workers);

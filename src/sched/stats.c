@@ -6,7 +6,6 @@
 static void add_counters(weft_stats *stats, struct counters *counters) {
     /* rlx: each has one writer, and a sum of moments is all that is promised. */
     stats->spawned += atom_load_rlx(&counters->spawned);
-    stats->ended += atom_load_rlx(&counters->ended);
     stats->steps += atom_load_rlx(&counters->steps);
     stats->messages_sent += atom_load_rlx(&counters->sent);
     stats->messages_refused += atom_load_rlx(&counters->refused);
@@ -23,6 +22,8 @@ void weft_get_stats(weft_runtime *opaque, weft_stats *stats) {
     struct runtime *runtime = (struct runtime *)opaque;
     *stats = (weft_stats){.processes = 0};
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    for (unsigned i = 0; i < made; i++) /* first, and acq: as in stop.c, so that there are never fewer processes than there are */
+        stats->ended += atom_load_acq(&atom_load_rlx(&runtime->workers[i])->actor.counters.ended);
     for (unsigned i = 0; i < made; i++)
         add_counters(stats, &atom_load_rlx(&runtime->workers[i])->actor.counters); /* rlx: published by `made` */
     for (unsigned i = 0; i < FOREIGN; i++)
@@ -49,12 +50,12 @@ static void dump_process(struct runtime *runtime, struct proc *proc, weft_pid pi
     }
     dump->shown++;
     uint64_t word = atom_load_rlx(&proc->state.word); /* rlx: a look in passing */
-    const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
-    char wait[128];
+    char name[128] = "", wait[128];
+    report_name(runtime, proc, name, sizeof name);
     report_wait(runtime, proc, wait, sizeof wait);
     bool waiting = atom_load_rlx(&proc->box.head) != NULL; /* what has been taken out of the box already is its owner's */
     report_line(dump->descriptor, "  process %016lx %-10s %s%s%s%s%s\n", (unsigned long)pid, state_text(state_of(word)),
-            behavior && behavior->name ? behavior->name : "?", word & STATE_NOTIFIED ? ", notified" : "",
+            name, word & STATE_NOTIFIED ? ", notified" : "",
             state_is_cancelled(&proc->state) ? ", cancelled" : "", waiting ? ", has messages" : "", wait);
 }
 

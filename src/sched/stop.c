@@ -1,5 +1,7 @@
 /* Stopping: everybody is asked to end, all run on until nobody is left or time is up, then the runtime is taken down. */
+#include "sched/child.h"
 #include "sched/poll.h"
+#include "sched/preempt.h"
 #include "sched/thread.h"
 
 #include <stdio.h>
@@ -86,11 +88,13 @@ void stop_wait(struct runtime *runtime, uint64_t deadline) {
 int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report) {
     struct runtime *runtime = (struct runtime *)opaque;
     weft_stop_report unwanted;
+    child_check("weft_stop");
     if (!report) report = &unwanted;
     *report = (weft_stop_report){.left = 0};
     if (my_worker && my_worker->runtime == runtime)
         WEFT_MISUSE("weft_stop", "called from a process of that runtime, which would wait for itself", "call it from another thread");
     stop_wait(runtime, deadline);
+    if (living(runtime) > 0) preempt_settle(runtime);
     monitor_stop(runtime);
     workers_set(runtime, 0);
     preempt_finish(runtime);

@@ -192,6 +192,16 @@ int thread_give(struct runtime *runtime, struct worker *worker) {
     return WEFT_EAGAIN;
 }
 
+/* True: whoever has not ended is out in a call, and is not waited for. */
+static bool threads_leave(struct threads *threads) {
+    lock_take(&threads->lock);
+    uint32_t living = atom_load_rlx(&threads->living); /* rlx, both: written under the lock; lowered before thread_came_back takes it */
+    bool out = living <= atom_load_rlx(&threads->away);
+    if (out) threads->left = living > 0;
+    lock_drop(&threads->lock);
+    return out;
+}
+
 bool threads_end(struct runtime *runtime) {
     struct threads *threads = &runtime->threads;
     lock_take(&threads->lock);
@@ -208,8 +218,17 @@ bool threads_end(struct runtime *runtime) {
     lock_drop(&threads->lock);
     thread_join_ended(threads);
     /* Those that are on their way to their rest find that it is over. */
-    for (struct spin spin = spin_begin(); atom_load_rlx(&threads->living) > atom_load_rlx(&threads->away); spin_wait(&spin))
+    for (struct spin spin = spin_begin(); !threads_leave(threads); spin_wait(&spin))
         thread_join_ended(threads);
     thread_join_ended(threads);
     return atom_load_rlx(&threads->living) == 0;
+}
+
+void thread_came_back(struct thread *self) {
+    struct threads *threads = &self->runtime->threads;
+    lock_take(&threads->lock);
+    bool left = threads->left; /* if not, threads_leave has seen that it is not away any more, and waits for it */
+    lock_drop(&threads->lock);
+    while (left)
+        parker_park(&self->parker, SYS_FOREVER);
 }

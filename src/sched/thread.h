@@ -27,6 +27,8 @@ struct thread {
     struct proc *stopped;
     struct thread *sooner, *later;
     bool waits; /* and it can be resumed; under preempt's lock */
+    const void *context; /* what was interrupted: a ucontext_t; and how far up its stack is looked at */
+    const void *floor;
     struct worker *moved; /* what it drives now, when it lost one and came back with another */
 };
 
@@ -51,5 +53,7 @@ void thread_wake(struct thread *thread, struct worker *worker);
 int thread_give(struct runtime *runtime, struct worker *worker);
 /* Joins all threads. False: some are out in calls that do not end, and will look at the runtime should they ever come back. */
 bool threads_end(struct runtime *runtime);
+/* By a thread that is back from a call, and has lost its worker. Never returns if threads_end did not wait for it: the process is no more. */
+void thread_came_back(struct thread *self);
 
 #endif

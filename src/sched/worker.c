@@ -1,5 +1,6 @@
 /* A worker's thread, and changing how many there are. */
 #include "sched/call.h"
+#include "sched/child.h"
 #include "sched/poll.h"
 #include "sched/preempt.h"
 
@@ -203,6 +204,7 @@ void workers_compensate(struct runtime *runtime, unsigned hogs) {
 unsigned weft_workers(weft_runtime *runtime) { return atom_load_rlx(&((struct runtime *)runtime)->wanted); } /* rlx: a number */
 
 int weft_set_workers(weft_runtime *opaque, unsigned workers) {
+    child_check("weft_set_workers");
     if (workers == 0 || workers > WORKERS_MAX) return WEFT_EINVAL;
     if (my_worker && my_worker->runtime == (struct runtime *)opaque)
         WEFT_MISUSE("weft_set_workers", "called from a process of that runtime, whose worker would wait for itself",

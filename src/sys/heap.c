@@ -39,6 +39,11 @@ static atom_bool heap_on; /* acq and rel: `low` and `size` are set before */
 #endif
 #if HEAP_LEAKS
 void __lsan_register_root_region(const void *begin, size_t size);
+void __asan_poison_memory_region(void const volatile *begin, size_t size);
+void __asan_unpoison_memory_region(void const volatile *begin, size_t size);
+#else
+#define __asan_poison_memory_region(begin, size) (void)(begin)
+#define __asan_unpoison_memory_region(begin, size) (void)(begin)
 #endif
 
 static void heap_lock(void) {
@@ -97,12 +102,17 @@ void *heap_take(size_t size) {
     if (block) heap.free[class] = block->next;
     void *fresh = block ? NULL : heap_cut((size_t)1 << (class + HEAP_SMALLEST_SHIFT));
     heap_unlock();
-    return block ? memset(block, 0, size) : fresh;
+    if (!block) return fresh;
+    __asan_unpoison_memory_region(block, size);
+    return memset(block, 0, size);
 }
 
 void heap_give(void *memory, size_t size) {
     struct heap_block *block = memory;
     unsigned class = heap_class(size);
+    /* All but the link: whoever uses it now is found out by the address sanitizer. */
+    __asan_unpoison_memory_region(memory, sizeof *block);
+    __asan_poison_memory_region(block + 1, ((size_t)1 << (class + HEAP_SMALLEST_SHIFT)) - sizeof *block);
     heap_lock();
     block->next = heap.free[class];
     heap.free[class] = block;

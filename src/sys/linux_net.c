@@ -9,10 +9,14 @@
 #include <limits.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#endif
 
 /* The call's result, or its error, with errno as it was before. */
 #define LINUX_NET(call)                                                                                                              \
@@ -25,6 +29,30 @@
         }                                                                                                                            \
         net_result;                                                                                                                  \
     })
+
+/* Without the C library's wrapper, which would make each call a cancellation point (two atomic operations in a program with threads).
+ * Sanitizers want to see the wrapper. */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define LINUX_NET_BARE 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#define LINUX_NET_BARE 0
+#else
+#define LINUX_NET_BARE 1
+#endif
+#else
+#define LINUX_NET_BARE 1
+#endif
+#if LINUX_NET_BARE
+#define linux_net_bare_wait(set, events, most, milliseconds)                                                                         \
+    syscall(SYS_epoll_pwait, set, events, most, milliseconds, NULL, (size_t)0)
+#define linux_net_bare_recv(number, data, size, flags) syscall(SYS_recvfrom, number, data, size, flags, NULL, NULL)
+#define linux_net_bare_send(number, data, size, flags) syscall(SYS_sendto, number, data, size, flags, NULL, (socklen_t)0)
+#else
+#define linux_net_bare_wait epoll_wait
+#define linux_net_bare_recv recv
+#define linux_net_bare_send send
+#endif
 
 /* ---- polling -------------------------------------------------------------------------------------------------------------- */
 
@@ -47,8 +75,8 @@ static int linux_net_wait_old(int set, struct epoll_event *events, int most, con
 
 static int linux_net_poll_wait(int set, struct epoll_event *events, int most, uint64_t deadline) {
     static atom_bool old; /* rlx: several threads may find out, and write the same */
-    if (deadline == 0) return (int)LINUX_NET(epoll_wait(set, events, most, 0));
-    if (deadline == SYS_FOREVER) return (int)LINUX_NET(epoll_wait(set, events, most, -1));
+    if (deadline == 0) return (int)LINUX_NET(linux_net_bare_wait(set, events, most, 0));
+    if (deadline == SYS_FOREVER) return (int)LINUX_NET(linux_net_bare_wait(set, events, most, -1));
     uint64_t now = sys->now(), rest = deadline > now ? deadline - now : 0;
     struct timespec timeout = {(time_t)(rest / UINT64_C(1000000000)), (long)(rest % UINT64_C(1000000000))};
     if (!atom_load_rlx(&old)) {
@@ -103,10 +131,10 @@ static int linux_net_option_get(int descriptor, int level, int option, void *val
     return (int)LINUX_NET(getsockopt(descriptor, level, option, value, size));
 }
 static ssize_t linux_net_recv(int descriptor, void *data, size_t size, int flags) {
-    return LINUX_NET(recv(descriptor, data, size, flags));
+    return LINUX_NET(linux_net_bare_recv(descriptor, data, size, flags));
 }
 static ssize_t linux_net_send(int descriptor, const void *data, size_t size, int flags) {
-    return LINUX_NET(send(descriptor, data, size, flags));
+    return LINUX_NET(linux_net_bare_send(descriptor, data, size, flags));
 }
 static ssize_t linux_net_recvmsg(int descriptor, struct msghdr *message, int flags) {
     return LINUX_NET(recvmsg(descriptor, message, flags));
@@ -132,6 +160,22 @@ static int linux_net_nonblocking(int descriptor, bool on) {
     bool was = flags & O_NONBLOCK;
     int error = was == on ? 0 : (int)LINUX_NET(fcntl(descriptor, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK));
     return error < 0 ? error : was;
+}
+/* In a program with threads the kernel waits, whenever it doubles the table, until every processor has let go of the old one (10 to 100 ms, in
+ * whoever opens the descriptor that has no place); in a program without, it need not. So this does nothing there, and before the first thread it
+ * costs two system calls. */
+static void linux_net_make_room(int count) {
+#if __has_include(<sys/single_threaded.h>)
+    struct rlimit most;
+    if (!__libc_single_threaded || getrlimit(RLIMIT_NOFILE, &most)) return;
+    int highest = most.rlim_cur < (rlim_t)count ? (int)most.rlim_cur - 1 : count - 1;
+    int zero = (int)LINUX_NET(epoll_create1(EPOLL_CLOEXEC)); /* any descriptor */
+    int there = zero < 0 ? zero : (int)LINUX_NET(fcntl(zero, F_DUPFD_CLOEXEC, highest));
+    if (there >= 0) close(there);
+    if (zero >= 0) close(zero);
+#else
+    (void)count;
+#endif
 }
 static int linux_net_close(int descriptor) { return (int)LINUX_NET(close(descriptor)); }
 
@@ -161,5 +205,8 @@ const struct sys_net sys_linux_net = {
     .writev = linux_net_writev,
     .sendfile = linux_net_sendfile,
     .nonblocking = linux_net_nonblocking,
+    .make_room = linux_net_make_room,
     .close = linux_net_close,
+    .lookup = linux_net_lookup,
+    .lookup_free = linux_net_lookup_free,
 };

@@ -13,6 +13,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+struct addrinfo; /* <netdb.h> */
+
 struct sys_net {
     /* Polling. poll_wait: until there are events, or the deadline (0: do not wait; SYS_FOREVER: none). */
     int (*poll_open)(void);
@@ -46,9 +48,19 @@ struct sys_net {
     ssize_t (*writev)(int descriptor, const struct iovec *parts, int count);
     ssize_t (*sendfile)(int to, int from, off_t *offset, size_t size);
     int (*nonblocking)(int descriptor, bool on);
+    /* Room for so many descriptors in the kernel's table, or as many as there may be, if that can be had at once. */
+    void (*make_room)(int count);
     int (*close)(int descriptor);
+
+    /* Names: getaddrinfo, which may last; its errors as ours: -ENOENT, -EAGAIN ... */
+    int (*lookup)(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found);
+    void (*lookup_free)(struct addrinfo *found);
 };
 
 extern const struct sys_net sys_linux_net;
+
+/* Parts of it: linux_name.c. */
+int linux_net_lookup(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found);
+void linux_net_lookup_free(struct addrinfo *found);
 
 #endif

@@ -94,6 +94,8 @@ struct sys_script {
     } net[SYS_NET_CALLS];
     uint64_t net_eintr_every;
     size_t net_most;
+    /* Not NULL: called instead of the C library to look up names. What it finds it has from linux_net_lookup. */
+    int (*net_lookup)(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found);
 
     /* Not 0: that many CPUs. */
     unsigned cpus;

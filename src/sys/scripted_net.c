@@ -139,6 +139,7 @@ SCRIPTED_NET static ssize_t scripted_net_sendfile(int to, int from, off_t *offse
     return error ? error : sys_linux_net.sendfile(to, from, offset, scripted_net_size(size));
 }
 
+static void scripted_net_make_room(int count) { sys_linux_net.make_room(count); }
 SCRIPTED_NET static int scripted_net_nonblocking(int descriptor, bool on) {
     int error = scripted_net_fault(SYS_NET_NONBLOCKING);
     return error ? error : sys_linux_net.nonblocking(descriptor, on);
@@ -174,6 +175,11 @@ SCRIPTED_NET static int scripted_net_poll_wait(int set, struct epoll_event *even
 
 SCRIPTED_NET static void scripted_net_bell_ring(int bell) { sys_linux_net.bell_ring(bell); }
 
+SCRIPTED_NET static int scripted_net_lookup(const char *host, const char *service, const struct addrinfo *hints,
+                                            struct addrinfo **found) {
+    return (sys_script.net_lookup ? sys_script.net_lookup : linux_net_lookup)(host, service, hints, found);
+}
+
 const struct sys_net sys_scripted_net = {
     .poll_open = scripted_net_poll_open,
     .poll_change = scripted_net_poll_change,
@@ -199,6 +205,9 @@ const struct sys_net sys_scripted_net = {
     .writev = scripted_net_writev,
     .sendfile = scripted_net_sendfile,
     .nonblocking = scripted_net_nonblocking,
+    .make_room = scripted_net_make_room,
     .close = scripted_net_close,
     .bell_ring = scripted_net_bell_ring,
+    .lookup = scripted_net_lookup,
+    .lookup_free = linux_net_lookup_free,
 };

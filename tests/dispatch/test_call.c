@@ -84,11 +84,11 @@ static void calls_for_nobody(void) {
     begin();
     rt_spawn_with(&adder, &(struct adder){.wanted = 20, .naps = 1000, .ends = true}, sizeof(struct adder));
     rt_wait(&done, 1);
-    rt_wait_for_nobody();
+    rt_wait(&dropped, 20);
     EXPECT_EQ(atom_load_rlx(&called), 20);
     EXPECT_EQ(atom_load_rlx(&dropped), 20);
     EXPECT_EQ(atom_load_rlx(&completed), 0);
-    EXPECT_EQ(rt_stats().late_completions, 20);
+    EXPECT(rt_stats().late_completions <= 20); /* the others came between its last step and its end */
 }
 TEST(command_calls_for_nobody) { rt_each(calls_for_nobody); }
 
@@ -100,9 +100,11 @@ static void some_seen(void) {
         rt_pause(i * 10000);
         weft_cancel(pid); /* it may have ended */
     }
-    rt_wait_for_nobody();
-    EXPECT_EQ(atom_load_rlx(&called) % 10, 0);
-    EXPECT_EQ(atom_load_rlx(&called), atom_load_rlx(&completed) + atom_load_rlx(&dropped));
+    rt_wait(&called, 200); /* each had its first step */
+    while (atom_load_rlx(&completed) + atom_load_rlx(&dropped) < 200)
+        usleep(100);
+    EXPECT_EQ(atom_load_rlx(&called), 200);
+    EXPECT_EQ(atom_load_rlx(&completed) + atom_load_rlx(&dropped), 200);
 }
 TEST(command_calls_seen_or_dropped) { rt_each(some_seen); }
 

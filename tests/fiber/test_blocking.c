@@ -158,6 +158,39 @@ static void pinned(void) {
 }
 TEST(blocking_pinned_keeps_its_thread) { rt_each(pinned); }
 
+/* One call after the other, each of which may be shorter than the monitor's round: the step as a whole is long. */
+static atom_bool enough;
+static void calls_in_a_row(void *arg) {
+    (void)arg;
+    while (!atom_load_acq(&enough))
+        weft_blocking(naps, NULL);
+    atom_add_rel(&done, 1);
+}
+static void ticks_beside_calls(void *arg) {
+    uint64_t *sum = arg;
+    for (unsigned i = 0; i < 40; i++) {
+        uint64_t next = weft_now() + WEFT_MILLISECOND;
+        EXPECT_EQ(weft_sleep_until(next), 0);
+        *sum += weft_now() - next;
+    }
+    atom_store_rel(&enough, true);
+    atom_add_rel(&done, 1);
+}
+static void in_a_row(void) {
+    static uint64_t sum;
+    unsigned callers = rt.workers + 3;
+    sum = 0;
+    atom_store_rlx(&done, 0);
+    atom_store_rlx(&enough, false);
+    for (unsigned i = 0; i < callers; i++)
+        victim_spawn(calls_in_a_row, NULL, 0, "caller");
+    victim_spawn(ticks_beside_calls, &sum, 0, "ticker");
+    rt_wait(&done, callers + 1);
+    printf("late by %lu us on average\n", (unsigned long)(sum / 40 / 1000));
+    EXPECT(sum / 40 < 150 * RT_MS); /* of a machine that others use too */
+}
+TEST(blocking_calls_in_a_row_let_others_run) { rt_each(in_a_row); }
+
 /* ---- cancelled, late, abandoned ---------------------------------------------------------------------------------------------- */
 
 static atom_u64 abandoned, called;

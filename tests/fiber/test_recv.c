@@ -226,4 +226,60 @@ static void picks_from_a_crowd(void *unused) {
 static void crowd_body(void) { EXPECT_EQ(run(picks_from_a_crowd, NULL), 0); }
 TEST(recv_tag_from_a_crowd) { rt_each(crowd_body); }
 
+/* ---- into memory of one's own ----------------------------------------------------------------------------------------------- */
+
+struct order {
+    uint32_t number, amount;
+    char note[8];
+};
+static atom_u64 releases;
+static void counts_release(void *buffer) {
+    (void)buffer;
+    atom_add_rel(&releases, 1);
+}
+static void asks_for_double(void *arg) {
+    weft_msg *reply;
+    uint32_t value = 21;
+    EXPECT_EQ(weft_call(*(weft_pid *)arg, 9, &value, sizeof value, &reply, WEFT_FOREVER), 0);
+    EXPECT_EQ(*(uint32_t *)weft_msg_data(reply), 42);
+    weft_msg_free(reply);
+}
+static void receives_into(void *unused) {
+    weft_pid self = weft_self();
+    weft_envelope envelope;
+    struct order sent = {7, 8, "apples"}, got = {0};
+    uint32_t value = 5;
+    (void)unused;
+    EXPECT_EQ(weft_recv_into(&got, sizeof got, &envelope, 0), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_send(self, 3, &sent, sizeof sent), 0);
+    EXPECT_EQ(weft_recv_into(&got, sizeof got, &envelope, WEFT_FOREVER), 0);
+    EXPECT(memcmp(&got, &sent, sizeof got) == 0);
+    EXPECT(envelope.request.from == self && envelope.request.tag == 3 && envelope.request.reference == 0);
+    EXPECT_EQ(envelope.size, sizeof sent);
+    /* Cut off, and not an envelope; too short; nothing at all. */
+    EXPECT_EQ(weft_send(self, 3, &sent, sizeof sent), 0);
+    EXPECT_EQ(weft_recv_into(&value, sizeof value, NULL, WEFT_FOREVER), 0);
+    EXPECT_EQ(value, 7);
+    EXPECT_EQ(weft_send(self, 3, &sent, 4), 0);
+    got.amount = 99;
+    EXPECT_EQ(weft_recv_into(&got, sizeof got, &envelope, WEFT_FOREVER), 0);
+    EXPECT(envelope.size == 4 && got.amount == 99);
+    EXPECT_EQ(weft_send(self, 4, NULL, 0), 0);
+    EXPECT_EQ(weft_recv_into(NULL, 0, &envelope, WEFT_FOREVER), 0);
+    EXPECT(envelope.size == 0 && envelope.request.tag == 4);
+    /* A buffer that was moved is released at once. */
+    uint64_t before = atom_load_acq(&releases);
+    EXPECT_EQ(weft_send_move(self, 5, &sent, sizeof sent, counts_release), 0);
+    EXPECT_EQ(weft_recv_into(&got, sizeof got, &envelope, WEFT_FOREVER), 0);
+    EXPECT(envelope.size == sizeof sent && got.amount == 8 && atom_load_acq(&releases) == before + 1);
+    /* A request can be answered. */
+    weft_pid asker = weft_spawn_joinable(asks_for_double, &self);
+    EXPECT_EQ(weft_recv_into(&value, sizeof value, &envelope, WEFT_FOREVER), 0);
+    value *= 2;
+    EXPECT_EQ(weft_answer(envelope.request, &value, sizeof value), 0);
+    EXPECT_EQ(weft_join(asker, NULL, WEFT_FOREVER), 0);
+}
+static void into_body(void) { run(receives_into, NULL); }
+TEST(recv_into_memory_of_ones_own) { rt_each(into_body); }
+
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -1,4 +1,5 @@
 /* Birth, turns and ends of stackful processes. */
+#include "sched/stage.h"
 #include "victim.h"
 
 static atom_u64 done, turns[2];
@@ -15,28 +16,25 @@ static void leaves_letter(void *arg) {
     }
     atom_add_rel(&done, 1);
 }
-static void spawns_three(void *arg) {
-    (void)arg;
-    EXPECT(weft_spawn(leaves_letter, "a") && weft_spawn(leaves_letter, "b") && weft_spawn(leaves_letter, "c"));
-}
-/* On one worker they take turns; who is first depends on the policy. */
-static void alternate(const char *policy) {
-    rt_start(policy, 1);
+/* On one worker they take turns; who is first depends on the policy. Without threads, so that nobody helps. */
+static void alternate(enum policy_name policy) {
+    stage_begin(policy, 1);
+    stage_stacks(0);
+    stage_play(0);
     ordered = 0;
     memset(order, 0, sizeof order);
-    atom_store_rlx(&done, 0);
-    victim_spawn(spawns_three, NULL, 0, NULL);
-    rt_wait(&done, 3);
-    rt_stop();
-    printf("%s: %s\n", policy, order);
+    EXPECT(weft_spawn(leaves_letter, "a") && weft_spawn(leaves_letter, "b") && weft_spawn(leaves_letter, "c"));
+    stage_run(0);
+    stage_end();
+    printf("policy %u: %s\n", policy, order);
     EXPECT_EQ(ordered, 15);
     for (unsigned i = 3; i < 15; i++)
         EXPECT(order[i] == order[i - 3]);
     EXPECT(order[0] != order[1] && order[1] != order[2] && order[0] != order[2]);
 }
 TEST(spawn_alternate) {
-    alternate("ring");
-    alternate("line");
+    alternate(POLICY_RING);
+    alternate(POLICY_LINE);
 }
 
 static void yields(void *arg) {

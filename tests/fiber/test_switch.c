@@ -1,5 +1,6 @@
 /* Switches between stackful processes: registers and modes, stacks that are passed on, debuggers. */
 #include "ctx/pattern.h"
+#include "sched/stage.h"
 #include "victim.h"
 
 static atom_u64 done;
@@ -97,8 +98,8 @@ TEST(switch_keeps_modes_apart) { rt_each(modes); }
 
 /* ---- from one to the other ------------------------------------------------------------------------------------------------ */
 
-/* Those that make room for each other switch directly: the worker's loop, which could not be gone back to meanwhile, is not needed. */
-static struct ctx loop_before;
+/* Those that make room for each other switch directly: the worker's loop, which could not be gone back to meanwhile, is not needed.
+ * Without threads, so that nobody else takes them. */
 static unsigned direct_turns;
 static void takes_turns(void *arg) {
     (void)arg;
@@ -124,28 +125,29 @@ static void cuts_off_the_loop(void *arg) {
     weft_yield(); /* both have their stacks now */
     worker->tick = 0;
     unsigned before = direct_turns;
-    loop_before = worker->loop->ctx;
+    struct ctx loop = worker->loop->ctx;
     worker->loop->ctx = (struct ctx){NULL}; /* a switch there aborts */
     for (unsigned i = 0; i < 10; i++) {
         EXPECT_EQ(weft_send(listener, 0, NULL, 0), 0);
         weft_yield();
-        EXPECT(worker_here() == worker);
     }
     EXPECT(direct_turns >= before + 18);
-    worker->loop->ctx = loop_before;
+    worker->loop->ctx = loop;
     atom_add_rel(&done, 1);
 }
-static void direct(const char *policy) {
-    rt_start(policy, 1);
-    atom_store_rlx(&done, 0);
-    direct_turns = 0;
-    victim_spawn(cuts_off_the_loop, NULL, 0, NULL);
-    rt_wait(&done, 1);
-    rt_stop();
-}
 TEST(switch_directly) {
-    direct("ring");
-    direct("line"); /* with `deque` whoever merely goes on is in the global queue, and found by the loop */
+    static const enum policy_name policies[] = {POLICY_RING, POLICY_LINE}; /* with `deque`, who merely goes on is found by the loop */
+    for (unsigned i = 0; i < 2; i++) {
+        stage_begin(policies[i], 1);
+        stage_stacks(0);
+        atom_store_rlx(&done, 0);
+        direct_turns = 0;
+        stage_play(0);
+        weft_spawn(cuts_off_the_loop, NULL);
+        stage_run(0);
+        EXPECT_EQ(atom_load_rlx(&done), 1);
+        stage_end();
+    }
 }
 
 /* ---- stacks are passed on --------------------------------------------------------------------------------------------------- */

@@ -30,6 +30,7 @@ static int does_nothing(void *arg) {
 
 static weft_msg *message;
 static int waits_recv(uint64_t deadline) { return weft_recv(&message, deadline); }
+static int waits_recv_into(uint64_t deadline) { return weft_recv_into(&(int){0}, sizeof(int), NULL, deadline); }
 static int waits_recv_tag(uint64_t deadline) { return weft_recv_tag(&message, 77, deadline); }
 static int waits_recv_match(uint64_t deadline) { return weft_recv_match(&message, wants_nothing, NULL, deadline); }
 static int waits_call(uint64_t deadline) { return weft_call(never_answers, 1, NULL, 0, &message, deadline); }
@@ -66,14 +67,17 @@ static const struct {
     const char *name;
     int (*call)(uint64_t deadline);
 } calls[] = {
-    {"weft_recv", waits_recv},           {"weft_recv_tag", waits_recv_tag},   {"weft_recv_match", waits_recv_match},
-    {"weft_call", waits_call},           {"weft_recv_reply", waits_reply},    {"weft_join", waits_join},
+    /* For processes alone. */
+    {"weft_recv", waits_recv},           {"weft_recv_into", waits_recv_into}, {"weft_recv_tag", waits_recv_tag},
+    {"weft_recv_match", waits_recv_match}, {"weft_call", waits_call},         {"weft_recv_reply", waits_reply},
+    /* For threads too. */
+    {"weft_join", waits_join},
     {"weft_chan_send", waits_send_chan}, {"weft_chan_recv", waits_recv_chan}, {"weft_select", waits_select},
     {"weft_mutex_lock", waits_mutex},    {"weft_cond_wait", waits_cond},      {"weft_sem_acquire", waits_sem},
     {"weft_rwlock_read", waits_reader},  {"weft_rwlock_write", waits_writer}, {"weft_once_do", waits_once},
     {"weft_waitgroup_wait", waits_group},
 };
-enum { CALLS = sizeof calls / sizeof calls[0] };
+enum { CALLS = sizeof calls / sizeof calls[0], FIRST_FOR_THREADS = 6 };
 
 /* ---- the stage ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -149,14 +153,21 @@ static void deadlines_body(void) {
 TEST(waits_keep_their_deadlines) { rt_each(deadlines_body); }
 
 /* Threads that are not workers wait in the same way, where they may. */
-static void thread_body(void) {
-    set_up();
-    for (unsigned i = 5; i < CALLS; i++) {
+static void *thread_waits(void *unused) {
+    (void)unused;
+    for (unsigned i = FIRST_FOR_THREADS; i < CALLS; i++) {
         uint64_t moment = weft_in(WEFT_MILLISECOND);
         expect("by a thread, at once", i, calls[i].call(0), WEFT_ETIMEDOUT);
         expect("by a thread", i, calls[i].call(moment), WEFT_ETIMEDOUT);
         EXPECT(weft_now() >= moment);
     }
+    return NULL;
+}
+static void thread_body(void) {
+    pthread_t thread;
+    set_up();
+    EXPECT_EQ(pthread_create(&thread, NULL, thread_waits, NULL), 0);
+    pthread_join(thread, NULL);
     clean_up();
 }
 TEST(waits_of_threads_keep_their_deadlines) { rt_each(thread_body); }

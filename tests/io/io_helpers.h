@@ -73,6 +73,7 @@ static inline void io_storm_end(void) {
     printf("%llu signals\n", (unsigned long long)atom_load_rlx(&io_signals));
 }
 
+/* Descriptors of the program, and that there are no more than before: for a moment there may be, when others look something up. */
 static inline unsigned io_descriptors(void) {
     unsigned count = 0;
     DIR *dir = opendir("/proc/self/fd");
@@ -81,6 +82,12 @@ static inline unsigned io_descriptors(void) {
         count++;
     closedir(dir);
     return count;
+}
+static inline void io_expect_descriptors(unsigned before) {
+    for (unsigned patience = 0; io_descriptors() > before; patience++) {
+        EXPECT(patience < 1000);
+        usleep(500);
+    }
 }
 
 #endif

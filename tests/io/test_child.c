@@ -92,7 +92,7 @@ static void children(void) {
     }
     begin_waiting(1, WEFT_FOREVER);
     EXPECT_EQ(end_waiting(), WEFT_ECHILD);
-    EXPECT_EQ(io_descriptors(), descriptors);
+    io_expect_descriptors(descriptors);
 }
 TEST(child_is_waited_for) { rt_each(children); }
 
@@ -177,6 +177,7 @@ static void programs(void) {
 }
 TEST(child_programs_of_processes) { rt_each(programs); }
 static void programs_in_a_storm(void) {
+    if (rt.workers != 2) return; /* it is a storm */
     io_storm_begin();
     programs();
     children();

@@ -2,6 +2,8 @@
  * is cancelled. */
 #include "io_helpers.h"
 
+#include "sched/runtime.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -120,7 +122,7 @@ static void cancels(void) {
     give("x"); /* nothing was lost on the way */
     begin_reading(WEFT_FOREVER);
     EXPECT_EQ(end_reading(), 1);
-    EXPECT_EQ(io_descriptors(), descriptors);
+    io_expect_descriptors(descriptors);
 }
 static void cancels_in_all_worlds(void) { worlds(cancels); }
 TEST(stdin_read_is_given_up_when_cancelled) { rt_each(cancels_in_all_worlds); }
@@ -134,8 +136,10 @@ static void reads_in_vain(void *arg) {
 static void in_a_scope(void) {
     weft_scope scope;
     weft_scope_begin(&scope, weft_in(5 * WEFT_MILLISECOND));
-    EXPECT_EQ(weft_scope_spawn(&scope, reads_in_vain, NULL), 0);
-    EXPECT_EQ(weft_scope_spawn(&scope, reads_in_vain, NULL), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        int error = weft_scope_spawn(&scope, reads_in_vain, NULL);
+        EXPECT(error == 0 || error == WEFT_ECANCELED); /* on a busy machine the time may be over already */
+    }
     EXPECT_EQ(weft_scope_end(&scope), WEFT_ETIMEDOUT);
 }
 static void scopes(void) {
@@ -389,8 +393,11 @@ TEST(stdin_within_a_blocking_call) { rt_each(nested); }
 
 /* The signals are sent to the program: whichever thread gets them, poll returns early, and nobody notices. */
 static void stormy(void) {
+    if (rt.workers != 2) return; /* it is a storm */
     io_storm_begin();
-    reads_in_all_worlds();
+    pipes_begin();
+    reads_plain();
+    pipes_end();
     pipes_begin();
     cancels();
     pipes_end();
@@ -408,6 +415,28 @@ static void broken_poll(void) {
     pipes_end();
 }
 TEST(stdin_waiting_fails) { rt_each(broken_poll); }
+
+/* As many threads as there may be wait already: whoever comes next is told, if the program wants that, and nothing is lost. */
+static void at_the_limit(const char *policy, unsigned workers) {
+    char byte;
+    if (workers != 2) return;
+    rt_start_with(&(weft_config){.policy = policy, .workers = 2, .seed = 1, .max_threads = 4, .at_max_threads = "error"});
+    pipes_begin();
+    for (unsigned i = 0; i < 2; i++)
+        io_spawn(reads_in_vain, NULL);
+    while (atom_load_rlx(&((struct runtime *)rt.runtime)->threads.living) < 4 ||
+           atom_load_rlx(&((struct runtime *)rt.runtime)->threads.at_rest) > 0)
+        usleep(100);
+    reader_deadline = WEFT_FOREVER;
+    atom_store_rlx(&io_done, 0);
+    io_spawn(reads_once, NULL);
+    rt_wait(&io_done, 2);
+    EXPECT_EQ(reader_result, WEFT_EAGAIN);
+    EXPECT_EQ(weft_file_read(STDIN_FILENO, &byte, 1, 0), WEFT_ETIMEDOUT); /* threads of the program's own are not counted */
+    rt_stop();
+    pipes_end();
+}
+TEST(stdin_at_the_limit_of_threads) { rt_cases(at_the_limit); }
 
 static void without_threads(void) {
     pipes_begin();

@@ -41,6 +41,8 @@ void hold_registers(const struct image *in, struct image *out, uint64_t spins);
 
 __asm__(".text\n\t.globl hold_registers\n\t.type hold_registers, @function\nhold_registers:\n\t.cfi_startproc\n\t"
         "push %rbx\n\tpush %rbp\n\tpush %r12\n\tpush %r13\n\tpush %r14\n\tpush %r15\n\t.cfi_adjust_cfa_offset 48\n\t"
+        ".cfi_offset rbx, -16\n\t.cfi_offset rbp, -24\n\t.cfi_offset r12, -32\n\t.cfi_offset r13, -40\n\t.cfi_offset r14, -48\n\t"
+        ".cfi_offset r15, -56\n\t"
         "sub $24, %rsp\n\t.cfi_adjust_cfa_offset 24\n\t"
         "stmxcsr (%rsp)\n\tfnstcw 4(%rsp)\n\tmov %rsi, 8(%rsp)\n\tmov %rdx, %rcx\n\t"
         "cmpw $1, 126(%rdi)\n\tja 3f\n\tje 2f\n\t" EACH16(LOAD_SSE) "jmp 4f\n"

@@ -28,6 +28,7 @@ static struct proc *take(struct shelf *from) {
     EXPECT_EQ(atom_load_rlx(&proc->generation) % 2, 1);
     EXPECT(mpsc_is_closed(&proc->box)); /* until its spawner opens it */
     EXPECT(table_at(&table, proc->slot) == proc);
+    EXPECT_EQ(atom_load_rlx(&proc->state.asked), 0); /* what was asked of another is not asked of this one */
     mpsc_init(&proc->box);
     state_revive(&proc->state);
     return proc;
@@ -39,6 +40,7 @@ static int refused(struct shelf *from) {
 }
 /* What the end of a process does. */
 static void retire(struct shelf *to, struct proc *proc) {
+    state_cancel(&proc->state);
     EXPECT(state_claim_any(&proc->state));
     atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1);
     EXPECT(!mpsc_close(&proc->box));

@@ -143,4 +143,21 @@ TEST(parker_stress_many_unparkers) {
     (void)timeouts;
 }
 
+/* An owner that sleeps elsewhere is told of, once, and finds its token when it comes back. */
+TEST(parker_away_and_back) {
+    struct parker one;
+    parker_init(&one);
+    EXPECT(parker_away(&one));
+    EXPECT(!parker_back(&one)); /* nobody has come */
+    EXPECT(parker_away(&one));
+    EXPECT(parker_unpark(&one));  /* it is away */
+    EXPECT(!parker_unpark(&one)); /* and has been told */
+    EXPECT(parker_back(&one));
+    EXPECT(!parker_back(&one));
+    EXPECT(!parker_unpark(&one));
+    EXPECT(!parker_away(&one)); /* takes the token instead */
+    EXPECT(parker_away(&one));
+    EXPECT(!parker_back(&one));
+}
+
 int main(int argc, char **argv) { return test_main(argc, argv); }

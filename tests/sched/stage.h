@@ -66,6 +66,15 @@ static inline void stage_begin_with(enum policy_name policy, unsigned workers, u
 
 static inline void stage_begin(enum policy_name policy, unsigned workers) { stage_begin_with(policy, workers, PID_SLOTS - 1); }
 
+/* The worker can run stackful processes, from the test's own stack. */
+static inline void stage_stacks(unsigned index) {
+    static struct loop loops[4];
+    EXPECT(index < 4);
+    loops[index].error_number = &errno;
+    annotate_thread(&loops[index].annotate);
+    stage_worker(index)->loop = &loops[index];
+}
+
 /* Something to run, claimed, or NULL. */
 static inline struct proc *stage_find(unsigned index) {
     struct worker *worker = stage_worker(index);

@@ -11,18 +11,19 @@ PARTS = {
     "lock": {"files": ["src/queue/lock.h", "src/queue/lock.c"], "scenarios": ["lock", "inject", "parker"]},
     "mpsc": {"files": ["src/queue/mpsc.h", "src/queue/mpsc.c"], "scenarios": ["mpsc", "ending"]},
     "idle": {"files": ["src/queue/idle.h", "src/queue/idle.c"], "scenarios": ["idle", "growth_searchers", "find_batch_search*"]},
-    "parker": {"files": ["src/queue/parker.h", "src/queue/parker.c"], "scenarios": ["parker", "mpsc", "idle"]},
+    "parker": {"files": ["src/queue/parker.h", "src/queue/parker.c"], "scenarios": ["parker", "mpsc", "idle", "poller"]},
     "entry": {"files": ["src/queue/entry.h"], "scenarios": ["ring", "deque"]},
     "state": {"files": ["src/proc/state.h", "src/proc/state.c"], "scenarios": ["state", "claims", "watch", "interrupt", "table_guess*", "pinned"]},
     "section": {"files": ["src/proc/section.h"], "scenarios": ["section", "table", "growth"]},
     "table": {"files": ["src/proc/table.h", "src/proc/table.c"], "scenarios": ["section", "table", "growth"]},
     "policy": {"files": ["src/sched/policy.c", "src/sched/ready.c"], "scenarios": ["wake", "handoff", "find", "growth", "pinned"]},
-    "find": {"files": ["src/sched/find.c"], "scenarios": ["find", "growth", "resize", "shutdown"]},
+    "find": {"files": ["src/sched/find.c"], "scenarios": ["find", "growth", "resize", "shutdown", "poller"]},
     "send": {"files": ["src/sched/sched.h", "src/sched/send.c", "src/sched/step.c"], "scenarios": ["ending", "table", "wake", "handoff", "growth"]},
     "spawn": {"files": ["src/sched/spawn.c"], "scenarios": ["ending", "shutdown", "table", "growth"]},
     "stop": {"files": ["src/sched/stop.c"], "scenarios": ["shutdown", "growth"]},
     "worker": {"files": ["src/sched/worker.c"], "scenarios": ["growth", "resize", "compensate", "find", "shutdown", "pinned"]},
     "call": {"files": ["src/sched/call.h", "src/sched/call.c"], "scenarios": ["call"]},
+    "poll": {"files": ["src/sched/poll.h", "src/sched/poll.c"], "scenarios": ["poller"]},
     "watch": {"files": ["src/sched/watch.h", "src/sched/watch.c", "src/sched/keep.h", "src/sched/keep.c"], "scenarios": ["watch", "keep"]},
     "timers": {"files": ["src/time/timer.h", "src/time/timers.c"], "scenarios": ["timers"]},
     "fork": {"files": ["src/fork/region.h", "src/fork/region.c"], "scenarios": ["fork"]},
@@ -30,12 +31,14 @@ PARTS = {
     "synch2_park": {"files": ["src/sync/synch2_park.c"], "scenarios": ["synch2_bed*"]},
     "wait": {"files": ["src/fiber/wait.h", "src/fiber/wait.c"], "scenarios": ["wait"]},
     "channel": {"files": ["src/sync/waiters.h", "src/sync/chan.h", "src/sync/channel.c", "src/sync/select.c"], "scenarios": ["channel", "select"]},
+    "gate": {"files": ["src/net/gate.h", "src/net/gate.c"], "scenarios": ["poller_gate"]},
+    "tenure": {"files": ["src/net/tenure.h"], "scenarios": ["poller_tenure"]},
     "mutex": {"files": ["src/sync/mutex.h", "src/sync/mutex.c", "src/sync/cond.c"], "scenarios": ["mutex"]},
     "gates": {"files": ["src/sync/sem.c", "src/sync/rwlock.c", "src/sync/once.c", "src/sync/waitgroup.c"], "scenarios": ["gates"]},
 }
 
 # Where proved parts live: a file here that could be weakened must belong to one of them.
-PLACES = ["src/queue/*.[ch]", "src/proc/*.[ch]", "src/sched/*.[ch]", "src/time/*.[ch]", "src/sync/*.[ch]", "src/fiber/wait.[ch]", "src/fork/region.[ch]"]
+PLACES = ["src/queue/*.[ch]", "src/proc/*.[ch]", "src/sched/*.[ch]", "src/time/*.[ch]", "src/sync/*.[ch]", "src/fiber/wait.[ch]", "src/fork/region.[ch]", "src/net/gate.[ch]", "src/net/tenure.h"]
 # Except these, which no scenario runs, or runs against anything: real threads test them.
 UNPROVED = {
     "src/sched/after.c": "messages that are sent later: each under its own lock",

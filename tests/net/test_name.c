@@ -1,0 +1,275 @@
+/* Names: what needs nobody to be asked; and names by the C library, which may take its time and be left alone with it. */
+#include "net_helpers.h"
+
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+
+static void expect_text(const weft_addr *address, const char *text) {
+    char found[WEFT_ADDR_TEXT];
+    weft_addr_text(address, found, sizeof found);
+    if (strcmp(found, text) != 0) test_fail(__FILE__, __LINE__, "%s is not %s", found, text);
+}
+static int with(const char *host, const char *service, weft_resolve_options options, weft_addr *list, uint64_t deadline) {
+    return weft_resolve(host, service, &options, list, 8, deadline);
+}
+static const weft_resolve_options any = {0}, four = {.family = AF_INET}, six = {.family = AF_INET6}, libc = {.resolver = "libc"};
+
+/* ---- without asking ------------------------------------------------------------------------------------------------------------- */
+
+static int nobody_asked(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
+    (void)hints, (void)found;
+    test_fail(__FILE__, __LINE__, "asked for %s, %s", host ? host : "no host", service ? service : "no service");
+}
+
+static void expect_one(const char *host, const char *service, weft_resolve_options options, const char *text) {
+    weft_addr list[8];
+    EXPECT_EQ(with(host, service, options, list, 0), 1);
+    expect_text(&list[0], text);
+}
+static void expect_own(const char *host, weft_resolve_options options, const char *first, const char *second) {
+    weft_addr list[8];
+    EXPECT_EQ(with(host, "80", options, list, 0), 2);
+    expect_text(&list[0], first);
+    expect_text(&list[1], second);
+}
+
+static void number(void *arg) {
+    (void)arg;
+    weft_addr list[8];
+    sys_script.net_lookup = nobody_asked;
+    expect_one("192.0.2.1", "80", any, "192.0.2.1:80");
+    expect_one("192.0.2.1", NULL, any, "192.0.2.1:0");
+    expect_one("192.0.2.1", "0", any, "192.0.2.1:0");
+    expect_one("192.0.2.1", "https", any, "192.0.2.1:443");
+    expect_one("2001:db8::1", "65535", any, "[2001:db8::1]:65535");
+    expect_one("::ffff:192.0.2.1", "1", any, "[::ffff:192.0.2.1]:1");
+    expect_one("::1", "domain", (weft_resolve_options){.numeric = true}, "[::1]:53");
+    expect_one("fe80::1%7", "1", any, "[fe80::1]:1");
+    EXPECT_EQ(with("fe80::1%lo", "1", any, list, 0), 1);
+    EXPECT_EQ(((struct sockaddr_in6 *)&list[0].place)->sin6_scope_id, if_nametoindex("lo"));
+    EXPECT_EQ(with("fe80::1%nothing", "1", any, list, 0), WEFT_ENODEV);
+    EXPECT_EQ(with("192.0.2.1", "1", six, list, 0), WEFT_ENOENT);
+    EXPECT_EQ(with("::1", "1", four, list, 0), WEFT_ENOENT);
+
+    expect_own("localhost", any, "[::1]:80", "127.0.0.1:80");
+    expect_own("LocalHost.", any, "[::1]:80", "127.0.0.1:80");
+    expect_own("some.thing.localhost", any, "[::1]:80", "127.0.0.1:80");
+    expect_own(NULL, any, "[::1]:80", "127.0.0.1:80");
+    expect_own(NULL, (weft_resolve_options){.passive = true}, "[::]:80", "0.0.0.0:80");
+    expect_one("localhost", "80", four, "127.0.0.1:80");
+    expect_one("localhost", "80", six, "[::1]:80");
+    EXPECT_EQ(weft_resolve("localhost", "80", NULL, list, 1, 0), 1);
+
+    EXPECT_EQ(with("some.name", "80", (weft_resolve_options){.numeric = true}, list, 0), WEFT_ENOENT);
+    EXPECT_EQ(with("127.0.0.1", "no-such", (weft_resolve_options){.numeric = true}, list, 0), WEFT_ENOENT);
+    EXPECT_EQ(with("some.name", "80", any, list, 0), WEFT_ETIMEDOUT);
+    EXPECT_EQ(with("some.name", "80", any, list, 1), WEFT_ETIMEDOUT);
+    net_is_done();
+}
+static void numbers(void) { net_run_until(number, 1); }
+TEST(numbers_and_localhost) { rt_each(numbers); }
+
+static void nonsense(void *arg) {
+    (void)arg;
+    weft_addr list[8];
+    char label[65], whole[300];
+    sys_script.net_lookup = nobody_asked;
+    memset(label, 'a', 64), label[64] = '\0';
+    memset(whole, 'a', 299), whole[299] = '\0';
+    for (unsigned i = 50; i < 299; i += 50)
+        whole[i] = '.';
+    const char *const names[] = {"",       ".",   "a..b",         ".a",          "a b",        "a/b",   "a\nb",    "\xc3\xa4.test", "127.1",
+                                 "1.2.3.4.5", "0x7f000001", "10", "1.2.3.0x4", "a\\.b", "[::1]", "1::2::3", "::1%",       label,
+                                 whole,    "*", "a:b"};
+    for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
+        int n = with(names[i], "80", any, list, WEFT_FOREVER);
+        if (n != WEFT_EINVAL && n != WEFT_ENODEV) test_fail(__FILE__, __LINE__, "'%s': %d", names[i], n);
+    }
+    EXPECT_EQ(with("127.0.0.1", "", any, list, WEFT_FOREVER), WEFT_EINVAL);
+    EXPECT_EQ(with("127.0.0.1", "65536", any, list, WEFT_FOREVER), WEFT_EINVAL);
+    EXPECT_EQ(with("127.0.0.1", "1x", any, list, WEFT_FOREVER), WEFT_EINVAL);
+    EXPECT_EQ(with("127.0.0.1", "99999999999999999999", any, list, WEFT_FOREVER), WEFT_EINVAL);
+    EXPECT_EQ(with(NULL, NULL, any, list, WEFT_FOREVER), WEFT_EINVAL);
+    EXPECT_EQ(weft_resolve("127.0.0.1", "1", NULL, list, 0, WEFT_FOREVER), WEFT_EINVAL);
+    EXPECT_EQ(weft_resolve("127.0.0.1", "1", NULL, NULL, 1, WEFT_FOREVER), WEFT_EINVAL);
+    EXPECT_EQ(with("127.0.0.1", "1", (weft_resolve_options){.family = AF_UNIX}, list, WEFT_FOREVER), WEFT_EINVAL);
+    EXPECT_EQ(with("a.b", "1", (weft_resolve_options){.resolver = "oracle"}, list, WEFT_FOREVER), WEFT_EINVAL);
+    EXPECT_EQ(with("a.b", "1", (weft_resolve_options){.resolver = "libc", .servers = "127.0.0.1"}, list, WEFT_FOREVER), WEFT_ENOSYS);
+    EXPECT_EQ(weft_net_connect_name(NULL, "1", WEFT_FOREVER), WEFT_EINVAL);
+    EXPECT_EQ(weft_net_connect_name("a", NULL, WEFT_FOREVER), WEFT_EINVAL);
+    net_is_done();
+}
+static void nonsenses(void) { net_run_until(nonsense, 1); }
+TEST(what_is_no_name) { rt_each(nonsenses); }
+
+/* ---- the C library --------------------------------------------------------------------------------------------------------------- */
+
+/* The real one, where every system knows the name. */
+static int knows_localhost(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
+    if (host && strcmp(host, "there.test") != 0) return -ENOENT;
+    return linux_net_lookup(host ? "localhost" : NULL, service, hints, found);
+}
+
+static void real(void *arg) {
+    (void)arg;
+    weft_addr list[8];
+    sys_script.net_lookup = knows_localhost;
+    weft_resolve_options one = {.resolver = "libc", .family = AF_INET};
+    EXPECT_EQ(with("there.test", "80", one, list, WEFT_FOREVER), 1);
+    expect_text(&list[0], "127.0.0.1:80");
+    EXPECT(with("there.test", "80", libc, list, WEFT_FOREVER) >= 1);
+    EXPECT_EQ(with("not.test", "80", libc, list, WEFT_FOREVER), WEFT_ENOENT);
+    EXPECT_EQ(with("there.test", "no-such-service-at-all", libc, list, WEFT_FOREVER), WEFT_ENOENT);
+    errno = 7;
+    EXPECT_EQ(with("there.test", "80", one, list, WEFT_FOREVER), 1);
+    EXPECT_EQ(errno, 7);
+    net_is_done();
+}
+static void reals(void) {
+    net_run_until(real, 1);
+    real(NULL); /* in a thread */
+}
+TEST(c_library) { rt_each(reals); }
+
+static int fails_with;
+static int fails(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
+    (void)host, (void)service, (void)hints, (void)found;
+    return fails_with;
+}
+static void fail(void *arg) {
+    (void)arg;
+    weft_addr list[8];
+    sys_script.net_lookup = fails;
+    static const int errors[] = {WEFT_EAGAIN, WEFT_ENOENT, WEFT_EPROTO, WEFT_ENOMEM, WEFT_EMFILE};
+    for (unsigned i = 0; i < sizeof errors / sizeof *errors; i++) {
+        fails_with = errors[i];
+        EXPECT_EQ(with("some.test", "80", libc, list, WEFT_FOREVER), errors[i]);
+    }
+    net_is_done();
+}
+static void failures(void) { net_run_until(fail, 1); }
+TEST(c_library_fails) { rt_each(failures); }
+
+/* ---- one that takes its time ------------------------------------------------------------------------------------------------------- */
+
+static atom_u64 slow_begun, slow_now, slow_peak, slow_ended, slow_let;
+static int slow(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
+    uint64_t now = atom_add_rlx(&slow_now, 1) + 1, peak = atom_load_rlx(&slow_peak);
+    while (now > peak && !atom_cas_rlx_rlx(&slow_peak, &peak, now)) {
+    }
+    atom_add_rel(&slow_begun, 1);
+    while (atom_load_acq(&slow_let) == 0)
+        usleep(500);
+    int error = linux_net_lookup("localhost", service, hints, found);
+    EXPECT(strcmp(host, "slow.test") == 0); /* still there */
+    atom_sub_rlx(&slow_now, 1);
+    atom_add_rel(&slow_ended, 1);
+    return error;
+}
+static void slow_reset(void) {
+    atom_store_rlx(&slow_begun, 0);
+    atom_store_rlx(&slow_now, 0);
+    atom_store_rlx(&slow_peak, 0);
+    atom_store_rlx(&slow_ended, 0);
+    atom_store_rlx(&slow_let, 0);
+    atom_store_rlx(&net_done, 0);
+    sys_script.net_lookup = slow;
+}
+
+static void times_out(void *arg) {
+    (void)arg;
+    char host[] = "slow.test"; /* gone when the lookup ends */
+    weft_addr list[8];
+    uint64_t begun = weft_now();
+    EXPECT_EQ(with(host, "80", libc, list, weft_in(20 * WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
+    uint64_t took = weft_now() - begun;
+    EXPECT(took >= 20 * WEFT_MILLISECOND && took < 2 * RT_SLOW * WEFT_SECOND);
+    memset(host, 0, sizeof host);
+    net_is_done();
+}
+static void is_cancelled(void *arg) {
+    (void)arg;
+    weft_addr list[8];
+    EXPECT_EQ(with("slow.test", "80", libc, list, WEFT_FOREVER), WEFT_ECANCELED);
+    EXPECT_EQ(with("slow.test", "80", libc, list, WEFT_FOREVER), WEFT_ECANCELED); /* not begun at all */
+    net_is_done();
+}
+/* Everybody has given up and ended before the first lookup does; rt_stop waits for them, and finds all of the memory back. */
+static void abandons(void) {
+    slow_reset();
+    for (unsigned i = 0; i < 5; i++)
+        net_spawn(times_out, NULL);
+    for (unsigned i = 0; i < 5; i++) {
+        rt_wait(&slow_begun, 5 + i);
+        weft_pid pid = net_spawn(is_cancelled, NULL);
+        rt_wait(&slow_begun, 6 + i);
+        EXPECT_EQ(weft_cancel(pid), 0);
+    }
+    rt_wait(&net_done, 10);
+    EXPECT_EQ(atom_load_acq(&slow_begun), 10);
+    EXPECT_EQ(atom_load_acq(&slow_ended), 0);
+    atom_store_rel(&slow_let, 1);
+    rt_wait(&slow_ended, 10);
+}
+TEST(slow_ones_are_abandoned) { rt_each(abandons); }
+
+/* More than there may be at a time: the rest wait for a turn, in time or not; the workers go on meanwhile. */
+enum { CROWD = 100, AT_ONCE = 64 };
+static void waits(void *arg) {
+    (void)arg;
+    weft_addr list[8];
+    EXPECT(with("slow.test", "80", libc, list, WEFT_FOREVER) >= 1);
+    net_is_done();
+}
+static void waits_in_vain(void *arg) {
+    (void)arg;
+    weft_addr list[8];
+    EXPECT_EQ(with("slow.test", "80", libc, list, weft_in(5 * WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
+    net_is_done();
+}
+static void ticks(void *arg) {
+    (void)arg;
+    for (unsigned i = 0; i < 20; i++)
+        EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    net_is_done();
+}
+static void crowd(void) {
+    slow_reset();
+    for (unsigned i = 0; i < CROWD; i++)
+        net_spawn(waits, NULL);
+    rt_wait(&slow_begun, AT_ONCE);
+    net_spawn(ticks, NULL);
+    net_spawn(waits_in_vain, NULL);
+    rt_wait(&net_done, 2);
+    EXPECT_EQ(atom_load_acq(&slow_begun), AT_ONCE);
+    atom_store_rel(&slow_let, 1);
+    rt_wait(&net_done, CROWD + 2);
+    EXPECT_EQ(atom_load_acq(&slow_ended), CROWD);
+    EXPECT_EQ(atom_load_acq(&slow_peak), AT_ONCE);
+}
+TEST(so_many_at_a_time) { rt_each(crowd); }
+
+/* Every allocation fails once. */
+static void remembers(void *arg) {
+    (void)arg;
+    weft_addr list[8];
+    sys_script.net_lookup = knows_localhost;
+    weft_resolve_options one = {.resolver = "libc", .family = AF_INET};
+    EXPECT_EQ(with("there.test", "80", one, list, WEFT_FOREVER), 1);
+    unsigned failed = 0;
+    for (unsigned i = 1; i < 20; i++) {
+        sys_scripted_recount();
+        sys_script.alloc_fail_at = i;
+        int n = with("there.test", "80", one, list, WEFT_FOREVER);
+        sys_script.alloc_fail_at = 0;
+        EXPECT(n == 1 || n == WEFT_ENOMEM || n == WEFT_ENOSTACK);
+        failed += n != 1;
+    }
+    EXPECT(failed >= 1);
+    net_is_done();
+}
+static void memory(void) { net_run_until(remembers, 1); }
+TEST(no_memory) { rt_each(memory); }
+
+int main(int argc, char **argv) { return test_main(argc, argv); }
