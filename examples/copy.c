@@ -12,7 +12,7 @@ enum { OPEN_FROM, OPEN_TO, READ, WRITE, CLOSE };
 enum { BLOCK = 64 << 10 };
 
 struct copy {
-    char from[64], to[64];
+    char from[32], to[64];
     int in, out;
     size_t copied;
     int closing;

@@ -2,10 +2,8 @@
  *
  *     echo_server ADDRESS            127.0.0.1:7777, [::1]:7777, unix:/tmp/echo
  *
- * Prints the address it listens at (port 0 lets the system choose) and runs until it is interrupted or killed. */
-#include <weft/weft.h>
-
-#include <stdio.h>
+ * Prints the address it listens at (port 0 lets the system choose) and runs until it is interrupted (Ctrl-C) or told to end (SIGTERM). */
+#include "server.h"
 
 static void echo(void *arg) {
     weft_fd guest = (weft_fd)(intptr_t)arg;
@@ -17,24 +15,16 @@ static void echo(void *arg) {
 }
 
 static int app(int argc, char **argv) {
-    weft_addr address;
-    char text[WEFT_ADDR_TEXT];
-    if (argc != 2) {
-        fprintf(stderr, "usage: echo_server ADDRESS\n");
-        return 2;
+    bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
+    if (argc != 2 || help) {
+        fprintf(help ? stdout : stderr, "usage: echo_server ADDRESS\n\n"
+                                        "Sends back what it is sent. ADDRESS is 127.0.0.1:7777, [::1]:7777, unix:/tmp/echo; port 0: any.\n");
+        return help ? 0 : 2;
     }
-    weft_fd door = weft_net_listen(argv[1], NULL), guest;
-    if (door < 0) {
-        fprintf(stderr, "echo_server: %s: %s\n", argv[1], weft_strerror((int)door));
-        return 1;
-    }
-    weft_net_name(door, &address);
-    printf("%s\n", weft_addr_text(&address, text, sizeof text));
-    fflush(stdout);
-    while ((guest = weft_net_accept(door, NULL, WEFT_FOREVER)) >= 0)
-        if (weft_spawn(echo, (void *)(intptr_t)guest) == WEFT_NOBODY) weft_fd_close(guest); /* no memory: not this one */
-    fprintf(stderr, "echo_server: %s\n", weft_strerror((int)guest));
-    return 1;
+    return server_run("echo_server", argv[1], echo);
 }
 
-int main(int argc, char **argv) { return weft_main(argc, argv, app); }
+int main(int argc, char **argv) {
+    server_prepare();
+    return weft_main(argc, argv, app);
+}

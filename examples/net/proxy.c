@@ -3,10 +3,9 @@
  *     proxy HERE THERE               proxy 127.0.0.1:8080 127.0.0.1:80
  *
  * Two processes for each connection, one for each direction. Each passes a half-close on, so that either side can end its part while the
- * other still speaks. A slow reader holds its writer up; nothing is piled up here. Prints the address it listens at. */
-#include <weft/weft.h>
-
-#include <stdio.h>
+ * other still speaks. A slow reader holds its writer up; nothing is piled up here. Prints the address it listens at, and runs until it is
+ * interrupted or told to end. */
+#include "server.h"
 
 struct way {
     weft_fd from, to;
@@ -41,24 +40,21 @@ static void connection(void *arg) {
 
 static int app(int argc, char **argv) {
     weft_addr address;
-    char text[WEFT_ADDR_TEXT];
-    if (argc != 3 || weft_addr_parse(&address, argv[2])) {
-        fprintf(stderr, "usage: proxy HERE THERE\n");
-        return 2;
+    bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
+    if (argc != 3) {
+        fprintf(help ? stdout : stderr, "usage: proxy HERE THERE\n\n"
+                                        "Forwards connections. Both are addresses: 127.0.0.1:8080, [::1]:8080, unix:/tmp/socket.\n");
+        return help ? 0 : 2;
     }
     there = argv[2];
-    weft_fd door = weft_net_listen(argv[1], NULL), guest;
-    if (door < 0) {
-        fprintf(stderr, "proxy: %s: %s\n", argv[1], weft_strerror((int)door));
-        return 1;
+    if (weft_addr_parse(&address, there)) {
+        fprintf(stderr, "proxy: %s is not an address\n", there);
+        return 2;
     }
-    weft_net_name(door, &address);
-    printf("%s\n", weft_addr_text(&address, text, sizeof text));
-    fflush(stdout);
-    while ((guest = weft_net_accept(door, NULL, WEFT_FOREVER)) >= 0)
-        if (weft_spawn(connection, (void *)(intptr_t)guest) == WEFT_NOBODY) weft_fd_close(guest);
-    fprintf(stderr, "proxy: %s\n", weft_strerror((int)guest));
-    return 1;
+    return server_run("proxy", argv[1], connection);
 }
 
-int main(int argc, char **argv) { return weft_main(argc, argv, app); }
+int main(int argc, char **argv) {
+    server_prepare();
+    return weft_main(argc, argv, app);
+}

@@ -5,7 +5,7 @@
  *         weft_spawn(talk, (void *)(intptr_t)guest);          talk: weft_fd_read, weft_fd_write, weft_fd_close
  *
  * A process that has to wait parks; its worker runs others meanwhile. Threads that are not workers may use descriptors too, but not make
- * them. A step process may use those calls that take a deadline with the deadline 0.
+ * them. A step process may use those calls that take a deadline with the deadline 0, and yields commands for the rest.
  *
  * Every call that may wait takes a deadline, a moment of the monotonic clock: WEFT_FOREVER for none, 0 for "only if it can happen at
  * once". It answers WEFT_ETIMEDOUT when that has passed, WEFT_ECANCELED when the process was cancelled while it waited, WEFT_ECLOSED when
@@ -17,6 +17,7 @@
 #ifndef WEFT_NET_H
 #define WEFT_NET_H
 
+#include <weft/command.h>
 #include <weft/time.h>
 
 #include <stddef.h>
@@ -130,6 +131,25 @@ WEFT_API int weft_fd_wait_raw(int descriptor, enum weft_ready what, uint64_t dea
 
 /* Who waits for it is woken with WEFT_ECLOSED. 0 or WEFT_EBADF. */
 WEFT_API int weft_fd_close(weft_fd fd);
+
+/* ---- commands of step processes ------------------------------------------------------------------------------------------- */
+
+/* What may have to wait, as commands (weft/command.h); all else a step process may call itself. The completion's data: of accept and
+ * connect a weft_fd, of a read what was read, of the others nothing. If the process has ended by then, a connection that was made is closed. */
+enum weft_do { WEFT_DO_ACCEPT, WEFT_DO_CONNECT, WEFT_DO_READ, WEFT_DO_WRITE, WEFT_DO_WAIT };
+typedef struct weft_command_net { /* behind it: the address of a connection, the bytes of a write */
+    enum weft_do what;
+    weft_fd fd;
+    size_t size; /* at most, of a read; of a wait an enum weft_ready */
+    uint64_t deadline;
+} weft_command_net;
+
+/* As weft_out_yield. */
+WEFT_API int weft_out_net_accept(weft_out *out, uint64_t tag, weft_fd listener, uint64_t deadline);
+WEFT_API int weft_out_net_connect(weft_out *out, uint64_t tag, const char *address, uint64_t deadline);
+WEFT_API int weft_out_fd_read(weft_out *out, uint64_t tag, weft_fd fd, size_t size, uint64_t deadline);
+WEFT_API int weft_out_fd_write(weft_out *out, uint64_t tag, weft_fd fd, const void *data, size_t size, uint64_t deadline);
+WEFT_API int weft_out_fd_wait(weft_out *out, uint64_t tag, weft_fd fd, enum weft_ready what, uint64_t deadline);
 
 WEFT_END
 

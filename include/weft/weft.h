@@ -17,6 +17,7 @@
 #include <weft/preempt.h>
 #include <weft/process.h>
 #include <weft/runtime.h>
+#include <weft/signal.h>
 #include <weft/stack.h>
 #include <weft/scope.h>
 #include <weft/stackful.h>

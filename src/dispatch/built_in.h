@@ -11,5 +11,6 @@ int command_open(void *user, weft_completion completion, const void *data, size_
 int command_close(void *user, weft_completion completion, const void *data, size_t size);
 int command_sync(void *user, weft_completion completion, const void *data, size_t size);
 int command_call(void *user, weft_completion completion, const void *data, size_t size);
+int command_net(void *user, weft_completion completion, const void *data, size_t size); /* net/command.c */
 
 #endif

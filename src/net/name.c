@@ -141,31 +141,32 @@ static int name_ask(struct name *name, const char *resolver) {
     if (!resolver) resolver = sys->setting("WEFT_RESOLVER");
     if (!servers) name->servers = sys->setting("WEFT_NAMESERVERS");
     if (resolver && strcmp(resolver, "ares") != 0 && strcmp(resolver, "libc") != 0) return WEFT_EINVAL;
-    bool ares = !(resolver && strcmp(resolver, "libc") == 0) && name_ares_is_there();
+    int ares = resolver && strcmp(resolver, "libc") == 0 ? 0 : name_ares_find(name->deadline);
+    if (ares < 0) return ares;
     if (!ares && ((resolver && strcmp(resolver, "ares") == 0) || servers)) return WEFT_ENOSYS;
     return ares ? name_ares(name) : name_libc(name);
 }
 
+/* 0: somebody may be asked. */
+static int name_may_ask(const struct name *name, const weft_resolve_options *options) {
+    if (options->numeric) return WEFT_ENOENT;
+    if (name->deadline != WEFT_FOREVER && name->deadline <= sys->now()) return WEFT_ETIMEDOUT;
+    if (worker_here()) fiber_worker("weft_resolve"); /* a step process must not wait */
+    return 0;
+}
+
 static int name_resolve(struct name *name, const char *service, const weft_resolve_options *options) {
-    int port = name_port(name, service), found = 0;
-    if (port < 0) return port;
-    bool late = name->deadline != WEFT_FOREVER && name->deadline <= sys->now();
-    if (!port) { /* before the addresses, which are made with it */
-        if (options->numeric) return WEFT_ENOENT;
-        if (late) return WEFT_ETIMEDOUT;
+    int port = name_port(name, service), error = port < 0 ? port : 0;
+    if (port == 0 && (error = name_may_ask(name, options)) == 0) { /* before the addresses, which are made with it */
         struct name only = {.service = service, .deadline = name->deadline};
-        int error = name_libc(&only);
-        if (error) return error;
+        error = name_libc(&only);
         name->port = only.port;
     }
-    found = name_without_asking(name, options->passive);
+    if (error) return error;
+    int found = name_without_asking(name, options->passive);
     if (found < 0) return found;
-    if (!found) {
-        if (options->numeric) return WEFT_ENOENT;
-        if (late) return WEFT_ETIMEDOUT;
-        int error = name_ask(name, options->resolver);
-        if (error) return error;
-    }
+    if (found == 0 && (error = name_may_ask(name, options)) == 0) error = name_ask(name, options->resolver);
+    if (error) return error;
     return name->count > 0 ? (int)name->count : WEFT_ENOENT;
 }
 

@@ -30,7 +30,7 @@ void name_add(struct name *name, const struct sockaddr *address, socklen_t size)
 /* 0, or an error. name_libc with a service instead of a host finds the port. */
 int name_libc(struct name *name);
 int name_ares(struct name *name);
-/* Whether there is c-ares here; looked for at the first call. */
-bool name_ares_is_there(void);
+/* Whether there is c-ares here, 1 or 0, or an error; it is looked for at the first call. */
+int name_ares_find(uint64_t deadline);
 
 #endif

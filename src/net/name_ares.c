@@ -6,7 +6,10 @@
 
 #if !WEFT_CARES
 
-bool name_ares_is_there(void) { return false; }
+int name_ares_find(uint64_t deadline) {
+    (void)deadline;
+    return 0;
+}
 int name_ares(struct name *name) {
     (void)name;
     return WEFT_ENOSYS;
@@ -35,8 +38,9 @@ static struct {
     NAME_ARES_CALLS(NAME_ARES_FIELD)
 } name_ares_library;
 
-static int name_ares_load(void *unused) {
+static void name_ares_load(void *unused) {
     (void)unused;
+    weft_blocking_enter();
     bool is_static = getauxval(AT_BASE) == 0; /* no loader: it would get a C library of its own beside the program's */
     void *file = is_static ? NULL : dlopen("libcares.so.2", RTLD_NOW | RTLD_LOCAL); /* for good */
     bool all = file != NULL;
@@ -44,19 +48,21 @@ static int name_ares_load(void *unused) {
     if (all) all = (name_ares_library.call = (__typeof__(ares_##call) *)dlsym(file, "ares_" #call)) != NULL;
     NAME_ARES_CALLS(NAME_ARES_FIND)
     name_ares_library.there = all && name_ares_library.library_init(ARES_LIB_INIT_ALL) == ARES_SUCCESS;
+    weft_blocking_leave();
+}
+
+/* Reads files, and goes deep. */
+static int name_ares_load_once(void *unused) {
+    (void)unused;
+    if (worker_here()) return weft_call_big(name_ares_load, NULL, 256 << 10);
+    name_ares_load(NULL);
     return 0;
 }
 
-static void name_ares_look(void *unused) { name_ares_load(unused); }
-static int name_ares_load_big(void *unused) {
-    /* Loading reads files, and goes deep. */
-    if (!worker_here()) return name_ares_load(unused);
-    return weft_call_big(name_ares_look, NULL, 256 << 10) == 0 ? 0 : WEFT_ENOSTACK;
-}
-
-bool name_ares_is_there(void) {
+int name_ares_find(uint64_t deadline) {
     static weft_once once = WEFT_ONCE_INIT;
-    return weft_once_do(&once, name_ares_load_big, NULL, WEFT_FOREVER) == 0 && name_ares_library.there;
+    int error = weft_once_do(&once, name_ares_load_once, NULL, deadline);
+    return error ? error : name_ares_library.there;
 }
 
 /* ---- a query --------------------------------------------------------------------------------------------------------------------- */

@@ -113,7 +113,9 @@ static ssize_t socket_try_connected(struct desc *desc, int number, uint64_t seen
 static int socket_begin(int number, const weft_addr *address, uint64_t deadline) {
     for (uint64_t pause = SOCKET_PAUSE_LEAST;;) {
         int error = sys->net->connect(number, socket_where(address), address->size);
-        if (error == -EINTR) return -EINPROGRESS; /* it goes on all the same */
+        if (error == -EINTR) continue; /* it goes on all the same, and is asked after: */
+        if (error == -EALREADY) return -EINPROGRESS;
+        if (error == -EISCONN) return 0;
         if (error != -EAGAIN) return error;
         error = socket_pause(&pause, deadline, WEFT_ETIMEDOUT);
         if (error) return error;

@@ -26,7 +26,7 @@ struct tenure {
 /* As many as the rest of the word can hold, but for one, so that no generation is 0. */
 #define TENURE_GENERATIONS ((UINT64_C(1) << (64 - TENURE_SHIFT)) - 1)
 
-static inline uint64_t tenure_generation(uint64_t word) { return (word >> TENURE_SHIFT) % TENURE_GENERATIONS + 1; }
+static inline uint64_t tenure_generation(uint64_t word) { return (word >> TENURE_SHIFT) + 1; }
 
 static inline bool tenure_reserve(struct tenure *tenure, uint64_t *generation) {
     uint64_t word = atom_load_rlx(&tenure->word); /* rlx: the swap decides */
@@ -62,7 +62,7 @@ static inline bool tenure_close(struct tenure *tenure) {
 static inline void tenure_end(struct tenure *tenure) {
     uint64_t word = atom_load_rlx(&tenure->word); /* rlx: nobody else writes it (D2) */
     /* rel: pairs with the acq in tenure_reserve (D2), and in tenure_of. */
-    atom_store_rel(&tenure->word, ((word >> TENURE_SHIFT) + 1) << TENURE_SHIFT);
+    atom_store_rel(&tenure->word, tenure_generation(word) % TENURE_GENERATIONS << TENURE_SHIFT);
 }
 
 /* The present generation, or 0: nobody has it. acq: pairs with the rel in tenure_end, for whoever waits until a generation is over. */

@@ -207,7 +207,8 @@ static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *work
     if (proc) return proc;
     if (!worker->searching) worker->searching = idle_search(&worker->runtime->idle);
     if (worker->searching) proc = find_steal(worker);
-    return proc ? proc : preempt_take(worker); /* last: they have had their time */
+    if (proc || !preempt_is_on(worker->runtime) || atom_load_rlx(&worker->leave)) return proc; /* rlx: a request */
+    return preempt_take(worker); /* last: they have had their time */
 }
 
 __attribute__((noinline)) void find_success(struct worker *worker) {

@@ -2,6 +2,7 @@
 #include "sys/net.h"
 
 #include "base/assert.h"
+#include "sys/bare.h"
 #include "sys/sys.h"
 
 #include <errno.h>
@@ -30,28 +31,21 @@
         net_result;                                                                                                                  \
     })
 
-/* Without the C library's wrapper, which would make each call a cancellation point (two atomic operations in a program with threads).
- * Sanitizers want to see the wrapper. */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define LINUX_NET_BARE 0
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-#define LINUX_NET_BARE 0
+/* Those that all the traffic goes through. */
+#if SYS_BARE
+static inline ssize_t linux_net_bare_wait(int set, struct epoll_event *events, int most, int milliseconds) {
+    return sys_bare(SYS_epoll_pwait, set, (long)events, most, milliseconds, 0, 0);
+}
+static inline ssize_t linux_net_bare_recv(int number, void *data, size_t size, int flags) {
+    return sys_bare(SYS_recvfrom, number, (long)data, (long)size, flags, 0, 0);
+}
+static inline ssize_t linux_net_bare_send(int number, const void *data, size_t size, int flags) {
+    return sys_bare(SYS_sendto, number, (long)data, (long)size, flags, 0, 0);
+}
 #else
-#define LINUX_NET_BARE 1
-#endif
-#else
-#define LINUX_NET_BARE 1
-#endif
-#if LINUX_NET_BARE
-#define linux_net_bare_wait(set, events, most, milliseconds)                                                                         \
-    syscall(SYS_epoll_pwait, set, events, most, milliseconds, NULL, (size_t)0)
-#define linux_net_bare_recv(number, data, size, flags) syscall(SYS_recvfrom, number, data, size, flags, NULL, NULL)
-#define linux_net_bare_send(number, data, size, flags) syscall(SYS_sendto, number, data, size, flags, NULL, (socklen_t)0)
-#else
-#define linux_net_bare_wait epoll_wait
-#define linux_net_bare_recv recv
-#define linux_net_bare_send send
+#define linux_net_bare_wait(...) LINUX_NET(epoll_wait(__VA_ARGS__))
+#define linux_net_bare_recv(...) LINUX_NET(recv(__VA_ARGS__))
+#define linux_net_bare_send(...) LINUX_NET(send(__VA_ARGS__))
 #endif
 
 /* ---- polling -------------------------------------------------------------------------------------------------------------- */
@@ -75,8 +69,8 @@ static int linux_net_wait_old(int set, struct epoll_event *events, int most, con
 
 static int linux_net_poll_wait(int set, struct epoll_event *events, int most, uint64_t deadline) {
     static atom_bool old; /* rlx: several threads may find out, and write the same */
-    if (deadline == 0) return (int)LINUX_NET(linux_net_bare_wait(set, events, most, 0));
-    if (deadline == SYS_FOREVER) return (int)LINUX_NET(linux_net_bare_wait(set, events, most, -1));
+    if (deadline == 0) return (int)linux_net_bare_wait(set, events, most, 0);
+    if (deadline == SYS_FOREVER) return (int)linux_net_bare_wait(set, events, most, -1);
     uint64_t now = sys->now(), rest = deadline > now ? deadline - now : 0;
     struct timespec timeout = {(time_t)(rest / UINT64_C(1000000000)), (long)(rest % UINT64_C(1000000000))};
     if (!atom_load_rlx(&old)) {
@@ -131,10 +125,10 @@ static int linux_net_option_get(int descriptor, int level, int option, void *val
     return (int)LINUX_NET(getsockopt(descriptor, level, option, value, size));
 }
 static ssize_t linux_net_recv(int descriptor, void *data, size_t size, int flags) {
-    return LINUX_NET(linux_net_bare_recv(descriptor, data, size, flags));
+    return linux_net_bare_recv(descriptor, data, size, flags);
 }
 static ssize_t linux_net_send(int descriptor, const void *data, size_t size, int flags) {
-    return LINUX_NET(linux_net_bare_send(descriptor, data, size, flags));
+    return linux_net_bare_send(descriptor, data, size, flags);
 }
 static ssize_t linux_net_recvmsg(int descriptor, struct msghdr *message, int flags) {
     return LINUX_NET(recvmsg(descriptor, message, flags));

@@ -3,6 +3,8 @@
 
 #include <weft/blocking.h>
 
+#include <sys/time.h>
+
 static int none;
 static char *no_arguments[] = {"test", NULL};
 static int run(int (*app)(int, char **)) { return weft_main(1, no_arguments, app); }
@@ -123,6 +125,10 @@ TEST(deadlock_aborts_by_choice) {
     EXPECT_DIED(&child, SIGABRT);
 }
 
+static void alarm_in(unsigned ms) {
+    struct itimerval when = {.it_value = {ms / 1000, ms % 1000 * 1000}};
+    EXPECT_EQ(setitimer(ITIMER_REAL, &when, NULL), 0);
+}
 static void on_alarm(int number) {
     (void)number;
     _exit(5);
@@ -130,7 +136,7 @@ static void on_alarm(int number) {
 static void report_body(void) {
     setenv("WEFT_DEADLOCK", "report", 1);
     signal(SIGALRM, on_alarm);
-    alarm(2);
+    alarm_in(1200); /* long enough for the second look */
     run(waits_alone);
 }
 TEST(deadlock_reports_once) {
@@ -141,7 +147,7 @@ TEST(deadlock_reports_once) {
 }
 static void ignore_body(void) {
     signal(SIGALRM, on_alarm);
-    alarm(2);
+    alarm_in(1200); /* long enough for the second look */
     weft_main(WEFT_DEADLOCK_IGNORE, no_arguments, waits_alone);
 }
 TEST(deadlock_is_ignored) {
@@ -242,8 +248,28 @@ static int waits_for_a_command(int argc, char **argv) {
     EXPECT_EQ(weft_register_command(weft_own_runtime(), 77, keeps, NULL), 0);
     EXPECT_EQ(weft_spawn_step(&pid, &commands, NULL), 0);
     signal(SIGALRM, on_alarm_complete);
-    alarm(2); /* nobody completes it, and that is nobody's deadlock */
+    alarm_in(400); /* nobody completes it, and that is nobody's deadlock */
     return weft_join(pid, NULL, WEFT_FOREVER);
+}
+
+/* Somebody at the other end of a pipe, or of a connection, might send something; here nobody does. */
+static int reads_a_pipe(int argc, char **argv) {
+    int ends[2];
+    char got;
+    (void)argc, (void)argv;
+    EXPECT_EQ(pipe(ends), 0);
+    signal(SIGALRM, on_alarm_complete);
+    alarm_in(400);
+    return (int)weft_file_read(ends[0], &got, 1, WEFT_FOREVER);
+}
+static int reads_a_socket(int argc, char **argv) {
+    weft_fd pair[2];
+    char got;
+    (void)argc, (void)argv;
+    EXPECT_EQ(weft_net_pair(pair), 0);
+    signal(SIGALRM, on_alarm_complete);
+    alarm_in(400);
+    return (int)weft_fd_read(pair[0], &got, 1, WEFT_FOREVER);
 }
 
 static int (*none_app)(int, char **);
@@ -261,6 +287,8 @@ TEST(deadlock_not_while_one_sleeps) { no_deadlock(sleeps, 0); }
 TEST(deadlock_not_while_one_is_in_a_call) { no_deadlock(in_a_call, 0); }
 TEST(deadlock_not_while_a_message_is_to_come) { no_deadlock(gets_message_later, 0); }
 TEST(deadlock_not_with_threads_of_ones_own) { no_deadlock(hears_from_a_thread, 0); }
+TEST(deadlock_not_while_one_reads_a_pipe) { no_deadlock(reads_a_pipe, 9); }
+TEST(deadlock_not_while_one_reads_a_socket) { no_deadlock(reads_a_socket, 9); }
 TEST(deadlock_not_while_a_command_is_at_work) { no_deadlock(waits_for_a_command, 9); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -271,6 +271,43 @@ TEST_WITHIN(preempt_at_most_so_many, 60) {
 
 /* ---- where it is ------------------------------------------------------------------------------------------------------------------- */
 
+/* Who hands over to one that is stopped runs it at once, and is queued behind the others. */
+static void loops_then_receives(void *arg) {
+    weft_msg *message;
+    loops_until_over(&rounds[(uintptr_t)arg]);
+    while (weft_recv(&message, 0) == 0) {
+        atom_add_rlx(&rounds[30], 1);
+        weft_msg_free(message);
+    }
+    atom_add_rel(&done, 1);
+}
+static void hands_over(void *arg) {
+    weft_pid *to = arg;
+    for (unsigned i = 0; i < 50; i++) {
+        EXPECT_EQ(weft_handoff(to[i % 3], i, NULL, 0), 0);
+        EXPECT_EQ(weft_send(to[i % 3], i, NULL, 0), 0);
+        weft_sleep(300 * WEFT_MICROSECOND);
+    }
+    atom_store_rlx(&over, true);
+    atom_add_rel(&done, 1);
+}
+static void case_handoff(const char *policy, unsigned workers) {
+    weft_pid hogs[3];
+    pre_start(policy, workers > 2 ? 2 : workers, 500);
+    forget();
+    for (uintptr_t i = 0; i < 3; i++)
+        hogs[i] = victim_spawn(loops_then_receives, (void *)i, 0, "hog");
+    victim_spawn(hands_over, hogs, 0, "hands over");
+    rt_wait(&done, 4);
+    EXPECT_EQ(atom_load_rlx(&rounds[30]), 100);
+    rt_stop();
+}
+TEST_WITHIN(preempt_and_handoff, 60) {
+    PREEMPT_TEST_APPLIES();
+    rt_cases(case_handoff);
+    pre_note("hand-off");
+}
+
 /* What weft calls back may wait, so it may be interrupted too. */
 static int once_loops(void *arg) {
     loops_until_over(arg);

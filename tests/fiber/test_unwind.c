@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "base/atom.h"
+#include "ctx/annotate.h"
 #include "fiber/unwind.h"
 
 #include <execinfo.h>
@@ -14,7 +15,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && !ANNOTATE_THREAD
 
 enum { FRAMES = 60, SAMPLES = 1500, LAST = 1024 };
 static volatile unsigned samples, same, shorter, wrong;

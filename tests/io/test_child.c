@@ -145,6 +145,7 @@ static void waits_for_one(void *arg) {
 }
 static void many(void) {
     int held[MANY];
+    if (test_emulated()) return; /* an emulator whose threads are busy may fork a child that hangs */
     atom_store_rlx(&io_done, 0);
     for (uintptr_t i = 0; i < MANY; i++) {
         pids[i] = child_until(&held[i]);
@@ -170,6 +171,7 @@ static void starts_a_program(void *arg) {
     atom_add_rel(&io_done, 1);
 }
 static void programs(void) {
+    if (test_emulated()) return; /* as above */
     atom_store_rlx(&io_done, 0);
     for (unsigned i = 0; i < 8; i++)
         io_spawn(starts_a_program, NULL);

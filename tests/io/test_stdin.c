@@ -194,7 +194,13 @@ static void reads_bytes(void *arg) {
 static void crowd(void) {
     enum { CROWD = 12, BYTES = 200 };
     weft_pid pids[CROWD];
+    char byte;
     pipes_begin();
+    if (sys->file->read(STDIN_FILENO, &(struct iovec){&byte, 1}, 1, -1, true) != -EAGAIN) { /* then it is a place where readers get stuck */
+        printf("this kernel does not know RWF_NOWAIT for pipes\n");
+        pipes_end();
+        return;
+    }
     atom_store_rlx(&bytes_read, 0);
     for (unsigned i = 0; i < CROWD; i++)
         pids[i] = io_spawn(reads_bytes, NULL);
@@ -416,6 +422,12 @@ static void broken_poll(void) {
 }
 TEST(stdin_waiting_fails) { rt_each(broken_poll); }
 
+static void reads_or_is_refused(void *arg) {
+    char byte;
+    (void)arg;
+    ssize_t n = weft_file_read(STDIN_FILENO, &byte, 1, WEFT_FOREVER);
+    EXPECT(n == WEFT_ECANCELED || n == WEFT_EAGAIN); /* a slow machine has more threads on its way */
+}
 /* As many threads as there may be wait already: whoever comes next is told, if the program wants that, and nothing is lost. */
 static void at_the_limit(const char *policy, unsigned workers) {
     char byte;
@@ -423,7 +435,7 @@ static void at_the_limit(const char *policy, unsigned workers) {
     rt_start_with(&(weft_config){.policy = policy, .workers = 2, .seed = 1, .max_threads = 4, .at_max_threads = "error"});
     pipes_begin();
     for (unsigned i = 0; i < 2; i++)
-        io_spawn(reads_in_vain, NULL);
+        io_spawn(reads_or_is_refused, NULL);
     while (atom_load_rlx(&((struct runtime *)rt.runtime)->threads.living) < 4 ||
            atom_load_rlx(&((struct runtime *)rt.runtime)->threads.at_rest) > 0)
         usleep(100);

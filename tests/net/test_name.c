@@ -103,6 +103,23 @@ static void nonsense(void *arg) {
 static void nonsenses(void) { net_run_until(nonsense, 1); }
 TEST(what_is_no_name) { rt_each(nonsenses); }
 
+/* Step processes know numbers, and must not ask. */
+static int step_asks(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count, (void)out;
+    weft_addr list[8];
+    EXPECT_EQ(with("127.0.0.1", "80", any, list, 0), 1);
+    EXPECT_EQ(with("a.test", "80", any, list, 0), WEFT_ETIMEDOUT);
+    with("a.test", "80", any, list, WEFT_FOREVER);
+    return 0;
+}
+static void step_body(void) {
+    static const weft_behavior behavior = {.step = step_asks, .name = "asks"};
+    rt_start("ring", 1);
+    rt_spawn(&behavior);
+    pause();
+}
+TEST(step_processes_must_not_ask) { EXPECT_ABORT(step_body, "weft_resolve", "outside of a stackful process"); }
+
 /* ---- the C library --------------------------------------------------------------------------------------------------------------- */
 
 /* The real one, where every system knows the name. */

@@ -1,0 +1,82 @@
+/* Many descriptors that are ready all the time: everybody has a turn. */
+#include "net_helpers.h"
+
+#include <sys/resource.h>
+
+enum { FAIR_PAIRS = 1000 / RT_SLOW, FAIR_ROUNDS = 30 }; /* several times as many as a worker's ring holds */
+
+static struct fair {
+    weft_fd ends[2];
+    atom_u64 turns; /* rlx: a count */
+} fair[FAIR_PAIRS];
+static atom_bool fair_over;
+static atom_u64 fair_turns;
+
+/* Both ends of a pair send a byte to and fro. Each has to wait for the other, hence for the poll. */
+static void fair_answers(void *arg) {
+    struct fair *pair = arg;
+    char byte;
+    while (weft_fd_read(pair->ends[1], &byte, 1, WEFT_FOREVER) == 1 && weft_fd_write(pair->ends[1], &byte, 1, WEFT_FOREVER) == 1) {
+    }
+    weft_fd_close(pair->ends[1]);
+    net_is_done();
+}
+static void fair_asks(void *arg) {
+    struct fair *pair = arg;
+    char byte = 'x';
+    while (!atom_load_rlx(&fair_over)) { /* rlx: to be seen sometime */
+        EXPECT_EQ(weft_fd_write(pair->ends[0], &byte, 1, WEFT_FOREVER), 1);
+        EXPECT_EQ(weft_fd_read(pair->ends[0], &byte, 1, WEFT_FOREVER), 1);
+        atom_add_rlx(&pair->turns, 1);
+        atom_add_rlx(&fair_turns, 1);
+    }
+    weft_fd_close(pair->ends[0]);
+    net_is_done();
+}
+
+static void fair_begin(void *arg) {
+    (void)arg;
+    for (unsigned i = 0; i < FAIR_PAIRS; i++) {
+        atom_store_rlx(&fair[i].turns, 0);
+        EXPECT_EQ(weft_net_pair(fair[i].ends), 0);
+        EXPECT(weft_spawn(fair_answers, &fair[i]) != WEFT_NOBODY);
+        EXPECT(weft_spawn(fair_asks, &fair[i]) != WEFT_NOBODY);
+    }
+    /* The first turns are for being born. */
+    uint64_t before[FAIR_PAIRS], least = UINT64_MAX, most = 0;
+    while (atom_load_rlx(&fair_turns) < FAIR_PAIRS * 10)
+        EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    for (unsigned i = 0; i < FAIR_PAIRS; i++)
+        before[i] = atom_load_rlx(&fair[i].turns);
+    while (atom_load_rlx(&fair_turns) < FAIR_PAIRS * (10 + FAIR_ROUNDS))
+        EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    for (unsigned i = 0; i < FAIR_PAIRS; i++) {
+        uint64_t turns = atom_load_rlx(&fair[i].turns) - before[i];
+        least = turns < least ? turns : least;
+        most = turns > most ? turns : most;
+    }
+    atom_store_rlx(&fair_over, true);
+    printf("turns: %lu to %lu, %u on average\n", (unsigned long)least, (unsigned long)most, FAIR_ROUNDS);
+    EXPECT(least >= FAIR_ROUNDS / 3);
+    EXPECT(most <= FAIR_ROUNDS * 2);
+    net_is_done();
+}
+
+/* As many descriptors as it takes. */
+static void fair_case(const char *policy, unsigned workers) {
+    struct rlimit limit;
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    rt_start(policy, workers);
+    atom_store_rlx(&fair_over, false);
+    atom_store_rlx(&fair_turns, 0);
+    net_run_until(fair_begin, 1 + 2 * FAIR_PAIRS);
+    rt_stop();
+}
+TEST_WITHIN(everybody_has_a_turn_ring, 60) { fair_case("ring", 1); }
+TEST_WITHIN(everybody_has_a_turn_ring_by_two, 60) { fair_case("ring", 2); }
+TEST_WITHIN(everybody_has_a_turn_deque, 60) { fair_case("deque", 2); }
+TEST_WITHIN(everybody_has_a_turn_line, 60) { fair_case("line", 2); }
+
+int main(int argc, char **argv) { return test_main(argc, argv); }
