@@ -92,7 +92,7 @@ bool child_begin(struct child *child, char *const *command) {
     *child = (struct child){0, -1};
     if (pipe(ends)) return false;
     pid_t parent = getpid();
-    child->pid = fork();
+    child->pid = vfork(); /* fork would cost the server: every page that it writes to next would be copied first */
     if (child->pid == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent) _exit(1); /* it had gone before */

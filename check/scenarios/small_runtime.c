@@ -102,14 +102,13 @@ static void threads_begin(void) {
     }
 }
 
-/* There are no stacks, and no monitor. */
+/* There are no stacks, and no monitor but for its sleep. */
 void ctx_adopt(void) {}
 int monitor_start(struct runtime *runtime) {
     (void)runtime;
     return 0;
 }
 void monitor_stop(struct runtime *runtime) { (void)runtime; }
-void monitor_unpark(struct runtime *runtime) { (void)runtime; }
 
 /* ---- the runtime -------------------------------------------------------------------------------------------------- */
 

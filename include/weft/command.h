@@ -33,6 +33,7 @@ typedef int (*weft_handler)(void *user, weft_completion completion, const void *
 #define WEFT_COMMAND_SYNC UINT32_C(0xffff0006)  /* likewise: to the disk */
 #define WEFT_COMMAND_CALL UINT32_C(0xffff0007)  /* weft_command_call, and behind it the data */
 #define WEFT_COMMAND_NET UINT32_C(0xffff0008)   /* weft/net.h */
+#define WEFT_COMMAND_RESOLVE UINT32_C(0xffff0009) /* weft/name.h */
 
 typedef struct weft_command_read {
     int descriptor;

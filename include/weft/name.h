@@ -45,6 +45,11 @@ WEFT_API int weft_resolve(const char *host, const char *service, const weft_reso
  * of weft_resolve, or of the last address. In a stackful process. */
 WEFT_API weft_fd weft_net_connect_name(const char *host, const char *service, uint64_t deadline);
 
+/* For step processes, a command (weft/command.h): the completion's data is an array of weft_addr, 16 at most; its error as above. The
+ * command's own data is the deadline, a uint64_t, and behind it host and service, each with its 0 byte; empty: none. As weft_out_yield, and
+ * WEFT_EINVAL for names of more than 300 bytes. */
+WEFT_API int weft_out_resolve(weft_out *out, uint64_t tag, const char *host, const char *service, uint64_t deadline);
+
 WEFT_END
 
 #endif

@@ -12,5 +12,6 @@ int command_close(void *user, weft_completion completion, const void *data, size
 int command_sync(void *user, weft_completion completion, const void *data, size_t size);
 int command_call(void *user, weft_completion completion, const void *data, size_t size);
 int command_net(void *user, weft_completion completion, const void *data, size_t size); /* net/command.c */
+int command_resolve(void *user, weft_completion completion, const void *data, size_t size); /* net/name_command.c */
 
 #endif

@@ -13,7 +13,8 @@
 
 /* Calls function(a, b) of whatever type (words and pointers), having written to *floor where its own frame is, and returns what that
  * returned. callout_back is where it goes on afterwards. There is nothing of weft's between it and the function. */
-uintptr_t callout_call(uintptr_t function, void **floor, uintptr_t a, uintptr_t b) __attribute__((visibility("hidden")));
+uintptr_t callout_call(uintptr_t function, void **floor, uintptr_t a, uintptr_t b)
+    __attribute__((visibility("hidden")));
 extern const char callout_back[] __attribute__((visibility("hidden")));
 
 /* By the thread that runs the process. */

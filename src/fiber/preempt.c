@@ -23,14 +23,10 @@ atom_u64 preempt_verdicts[PREEMPT_VERDICTS];
 atom_u64 preempt_walked;
 
 /* Where weft's code is; set before the handler is installed. */
-static struct {
-    uintptr_t low, size;
-} weft_code;
+static struct { uintptr_t low, size; } weft_code;
 
 /* Where the program's own is, weft's included if it is linked in. */
-static struct {
-    uintptr_t low, size;
-} program_code;
+static struct { uintptr_t low, size; } program_code;
 
 static inline bool preempt_is_weft(uintptr_t address) { return address - weft_code.low < weft_code.size; }
 
@@ -74,9 +70,10 @@ static const struct {
     uint16_t number;
     bool from_beginning;
 } preempt_calls[] = {
-    {0, false},   {7, true},    {23, false},  {34, false}, {35, true},   {43, false},  {45, false}, {47, false},  {65, false},
-    {69, false},  {70, false},  {128, true},  {130, false}, {202, true}, {208, true},  {220, true}, {230, true},  {232, true},
-    {270, false}, {271, false}, {281, true},  {288, false}, {299, true}, {333, true},  {441, true},
+    {0, false},   {7, true},   {23, false}, {34, false}, {35, true},   {43, false},  {45, false},
+    {47, false},  {65, false}, {69, false}, {70, false}, {128, true},  {130, false}, {202, true},
+    {208, true},  {220, true}, {230, true}, {232, true}, {270, false}, {271, false}, {281, true},
+    {288, false}, {299, true}, {333, true}, {441, true},
 }; /* read (inotify), poll, select, pause, nanosleep, accept, recvfrom, recvmsg, semop, msgsnd, msgrcv, rt_sigtimedwait, rt_sigsuspend, futex,
     * io_getevents, semtimedop, clock_nanosleep, epoll_wait, pselect6, ppoll, epoll_pwait, accept4, recvmmsg, io_pgetevents, epoll_pwait2 */
 
@@ -86,7 +83,8 @@ static __attribute__((no_sanitize("address"))) void preempt_restart(ucontext_t *
     const unsigned char *pc = (const unsigned char *)preempt_pc(context);
     if (registers[REG_RAX] != -EINTR || ((uintptr_t)pc & 4095) < 16) return;
     if (pc[-2] != 0x0f || pc[-1] != 0x05) return; /* syscall */
-    for (unsigned back = 7; back <= 15; back++) { /* mov $number, %eax; and one or two instructions that load arguments */
+    for (unsigned back = 7; back <= 15;
+         back++) { /* mov $number, %eax; and one or two instructions that load arguments */
         if (pc[-(int)back] != 0xb8 || pc[-(int)back + 3] != 0 || pc[-(int)back + 4] != 0) continue;
         unsigned number = pc[-(int)back + 1] | (unsigned)pc[-(int)back + 2] << 8;
         for (unsigned i = 0; i < sizeof preempt_calls / sizeof preempt_calls[0]; i++)
@@ -105,7 +103,8 @@ static void preempt_restart(ucontext_t *context, bool ours) { (void)context, (vo
 /* ---- X1, X2: whose code? --------------------------------------------------------------------------------------------------- */
 
 /* Whether a word in there may be a return address into weft. */
-static __attribute__((no_sanitize("address"), noinline)) bool preempt_on_stack(const uintptr_t *at, const uintptr_t *end) {
+static __attribute__((no_sanitize("address"), noinline)) bool preempt_on_stack(const uintptr_t *at,
+                                                                               const uintptr_t *end) {
     for (; at < end; at++) {
         uintptr_t word = *at & UNWIND_ADDRESS;
         if (__builtin_expect(preempt_is_weft(word), 0) && word != (uintptr_t)callout_back) return true;
@@ -224,7 +223,9 @@ static enum preempt_verdict preempt_try(struct worker *worker, const ucontext_t 
     return verdict;
 }
 
-struct thread *preempt_thread_of(struct proc *proc) { return fiber_start_of(proc)->arg; }
+struct thread *preempt_thread_of(struct proc *proc) {
+    return fiber_start_of(proc)->arg;
+}
 
 int preempt_resume(struct worker *worker, struct proc *proc) {
     struct thread *thread = preempt_thread_of(proc);

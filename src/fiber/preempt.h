@@ -30,13 +30,13 @@ int preempt_resume(struct worker *worker, struct proc *proc);
 /* What the handler found, for tests. */
 enum preempt_verdict {
     PREEMPT_DONE,
-    PREEMPT_NOT_ASKED,    /* or too late */
-    PREEMPT_NOT_MARKED,   /* not a process that may be interrupted */
-    PREEMPT_IN_WEFT,      /* X1 */
-    PREEMPT_ELSEWHERE,    /* X3 */
-    PREEMPT_FORBIDDEN,    /* weft_nopreempt_begin */
-    PREEMPT_WITH_GUESTS,  /* pinned processes need this thread */
-    PREEMPT_NO_THREAD,    /* nobody to take the worker */
+    PREEMPT_NOT_ASKED,   /* or too late */
+    PREEMPT_NOT_MARKED,  /* not a process that may be interrupted */
+    PREEMPT_IN_WEFT,     /* X1 */
+    PREEMPT_ELSEWHERE,   /* X3 */
+    PREEMPT_FORBIDDEN,   /* weft_nopreempt_begin */
+    PREEMPT_WITH_GUESTS, /* pinned processes need this thread */
+    PREEMPT_NO_THREAD,   /* nobody to take the worker */
     PREEMPT_TOO_MANY,
     PREEMPT_VERDICTS,
 };

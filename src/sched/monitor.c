@@ -142,40 +142,6 @@ static bool monitor_round(struct runtime *runtime, uint64_t now) {
     return some;
 }
 
-bool monitor_all_asleep(struct runtime *runtime) {
-    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
-    for (unsigned i = 0; i < made; i++) {
-        struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
-        if (atom_load_rlx(&worker->driven) && !idle_is_asleep(&runtime->idle, i)) return false;
-    }
-    return true;
-}
-
-/* Nothing has happened for long. Sleeps until a worker wakes up. */
-static void monitor_sleep(struct runtime *runtime) {
-    struct monitor *monitor = &runtime->monitor;
-    atom_store_rlx(&monitor->asleep, true); /* rlx: the fence */
-    stacks_trim(&runtime->stacks, true);
-    sys_fence_heavy();                       /* pairs with the light one in monitor_wake: it sees `asleep`, or is seen awake */
-    if (!monitor_all_asleep(runtime) || atom_load_rlx(&monitor->over)) {
-        atom_store_rlx(&monitor->asleep, false);
-        return;
-    }
-    parker_park(&monitor->parker, SYS_FOREVER);
-}
-
-/* Workers note by this when somebody began to wait. Written when it changes only, so that their reading costs nothing. */
-static void monitor_tell_time(struct runtime *runtime, uint64_t now) {
-    uint32_t coarse = (uint32_t)(now >> COARSE_SHIFT);
-    if (coarse == 0) coarse = 1; /* 0: there is no monitor */
-    if (atom_load_rlx(&runtime->coarse) != coarse) atom_store_rlx(&runtime->coarse, coarse); /* rlx, both: a moment, more or less */
-}
-
-void monitor_unpark(struct runtime *runtime) {
-    monitor_tell_time(runtime, sys->now()); /* it has stood still while the monitor slept */
-    if (atom_swap_rlx(&runtime->monitor.asleep, false)) parker_unpark(&runtime->monitor.parker); /* rlx: the parker orders */
-}
-
 void monitor_hurry(struct runtime *runtime) {
     struct monitor *monitor = &runtime->monitor;
     if (atom_swap_rlx(&monitor->drowsy, false)) parker_unpark(&monitor->parker); /* rlx: the parker orders */
@@ -230,6 +196,7 @@ static void *monitor_main(void *argument) {
             asked = true;
         } else if (now - idle_since > MONITOR_LINGER && !atom_load_rlx(&runtime->deadlock.found)) { /* rlx: this thread's */
             deadlock_check(runtime, now); /* a thread of the program's own may have ended meanwhile */
+            stacks_trim(&runtime->stacks, true);
             monitor_sleep(runtime);
             quiet = 0;
             period = MONITOR_SHORTEST;

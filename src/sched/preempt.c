@@ -6,14 +6,14 @@
 #include <signal.h>
 
 enum {
-    PREEMPT_AGAIN = 50000,      /* ns from one signal to the next, for the same step */
-    PREEMPT_AGAIN_PART = 10,    /* of the time that a process has: for one that was stopped before, if others wait */
+    PREEMPT_AGAIN = 50000,       /* ns from one signal to the next, for the same step */
+    PREEMPT_AGAIN_PART = 10,     /* of the time that a process has: for one that was stopped before, if others wait */
     PREEMPT_PATIENCE = 10000000, /* so long is it tried, then it is a hog like others */
-    PREEMPT_ASLEEP = 500000,    /* without any CPU time for so long: it is asked whether its thread sleeps */
+    PREEMPT_ASLEEP = 500000,     /* without any CPU time for so long: it is asked whether its thread sleeps */
     PREEMPT_PERIOD_LEAST = 20000,
     PREEMPT_PERIOD_MOST = 500000,
     PREEMPT_SETTLE = 1000000000, /* so long at most until all who do not end are where they can be left */
-    PREEMPT_REST_MOST = 4,      /* threads at rest, besides one */
+    PREEMPT_REST_MOST = 4,       /* threads at rest, besides one */
 };
 
 /* ---- the monitor's side ------------------------------------------------------------------------------------------- */
@@ -21,7 +21,8 @@ enum {
 /* Whether somebody needs the worker who was not stopped: what waits at others could be taken by it. */
 static bool preempt_needed(struct worker *worker, uint64_t now) {
     struct runtime *runtime = worker->runtime;
-    if (inject_size(&runtime->inject) > 0 || timers_next(&worker->timers) <= now || atom_load_rlx(&worker->leave)) return true; /* rlx: a request */
+    if (inject_size(&runtime->inject) > 0 || timers_next(&worker->timers) <= now || atom_load_rlx(&worker->leave))
+        return true;                               /* rlx: a request */
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++)
         if (!policy_is_empty(atom_load_rlx(&runtime->workers[i]))) return true; /* rlx: published by `made` */
@@ -39,7 +40,7 @@ static bool preempt_is_due(struct worker *worker, uint64_t now) {
 }
 
 static void preempt_signal_thread(struct worker *worker, uint64_t steps) {
-    atom_store_rlx(&worker->asked, steps); /* rlx: the signal comes after it; and A1 */
+    atom_store_rlx(&worker->asked, steps);                      /* rlx: the signal comes after it; and A1 */
     sys->thread_signal(atom_load_rlx(&worker->driver), SIGURG); /* rlx: a number. Should the thread be gone, then A1 */
 }
 
@@ -81,7 +82,8 @@ static bool preempt_ask(struct worker *worker, uint64_t now) {
 enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
     struct runtime *runtime = worker->runtime;
     struct preempt *preempt = &runtime->preempt;
-    if (!preempt_is_on(runtime) || now - worker->seen.step_since < preempt->slice / PREEMPT_AGAIN_PART / 2) return PREEMPT_NONE;
+    if (!preempt_is_on(runtime) || now - worker->seen.step_since < preempt->slice / PREEMPT_AGAIN_PART / 2)
+        return PREEMPT_NONE;
     if (atom_load_rlx(&worker->driver) == 0) return PREEMPT_ASKED; /* rlx: a number. On the way from one to the next */
     enum preempt_view view = preempt_at_work(worker, now);
     /* rlx, here and below: numbers, which the handler looks at again. */
@@ -91,7 +93,8 @@ enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
     if (atom_load_rlx(&preempt->displaced) >= preempt->most) return PREEMPT_NONE;
     if (atom_load_rlx(&runtime->threads.at_rest) == 0) {
         preempt_nurse_call(runtime);
-        if (atom_load_rlx(&preempt->displaced) == 0) return atom_load_rlx(&preempt->nurse.refused) ? PREEMPT_NONE : PREEMPT_ASKED;
+        if (atom_load_rlx(&preempt->displaced) == 0)
+            return atom_load_rlx(&preempt->nurse.refused) ? PREEMPT_NONE : PREEMPT_ASKED;
     }
     /* It has had little time of the processor: because it sleeps, or because others have it. */
     if (view == PREEMPT_NONE && sys->thread_asleep(atom_load_rlx(&worker->driver))) return PREEMPT_ASKED;
@@ -110,8 +113,10 @@ uint64_t preempt_period(struct runtime *runtime, uint64_t period) {
 void preempt_evict(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
     if (!preempt_is_on(runtime)) return;
-    if (atom_load_rlx(&runtime->threads.at_rest) == 0) preempt_nurse_call(runtime); /* rlx: a number */
-    else preempt_signal_thread(worker, atom_load_rlx(&worker->actor.counters.steps));
+    if (atom_load_rlx(&runtime->threads.at_rest) == 0)
+        preempt_nurse_call(runtime); /* rlx: a number */
+    else
+        preempt_signal_thread(worker, atom_load_rlx(&worker->actor.counters.steps));
 }
 
 /* ---- those who are stopped ---------------------------------------------------------------------------------------- */
@@ -119,7 +124,8 @@ void preempt_evict(struct worker *worker) {
 bool preempt_list(struct thread *thread) {
     struct preempt *preempt = &thread->runtime->preempt;
     lock_take(&preempt->lock);
-    uint32_t displaced = atom_load_rlx(&preempt->displaced); /* rlx, here and below: under the lock; others want a number */
+    uint32_t displaced =
+        atom_load_rlx(&preempt->displaced); /* rlx, here and below: under the lock; others want a number */
     bool may = displaced < preempt->most;
     if (may) {
         atom_store_rlx(&preempt->displaced, displaced + 1);
@@ -154,7 +160,8 @@ void preempt_took(struct worker *worker, uint32_t number) {
     struct preempt *preempt = &worker->runtime->preempt;
     struct thread *thread = preempt_thread_of(proc);
     lock_take(&preempt->lock);
-    if (!atom_load_rlx(&preempt->settling)) { /* rlx, all: under the lock; `waiting`, behind the fence in ready_wake too */
+    if (!atom_load_rlx(
+            &preempt->settling)) { /* rlx, all: under the lock; `waiting`, behind the fence in ready_wake too */
         thread->waits = true;
         atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) + 1);
     }
@@ -204,7 +211,8 @@ struct proc *preempt_take(struct worker *worker) {
     if (!preempt_waiting(worker->runtime)) return NULL;
     lock_take(&preempt->lock);
     for (struct thread *thread = preempt->first; thread && !proc; thread = thread->later)
-        if (thread->waits && state_claim_any(&thread->stopped->state)) proc = thread->stopped; /* unless it was handed over to */
+        if (thread->waits && state_claim_any(&thread->stopped->state))
+            proc = thread->stopped; /* unless it was handed over to */
     lock_drop(&preempt->lock);
     return proc;
 }
@@ -224,7 +232,8 @@ struct thread *preempt_heir(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
     if (!preempt_is_on(runtime)) return NULL;
     /* rlx, both: numbers. */
-    bool extra = worker->index >= atom_load_rlx(&runtime->wanted), alone = atom_load_rlx(&runtime->threads.at_rest) == 0;
+    bool extra = worker->index >= atom_load_rlx(&runtime->wanted),
+         alone = atom_load_rlx(&runtime->threads.at_rest) == 0;
     return extra || alone ? preempt_next(worker) : NULL;
 }
 
@@ -233,7 +242,7 @@ struct thread *preempt_heir(struct worker *worker) {
 static void *nurse_main(void *argument) {
     struct runtime *runtime = argument;
     struct nurse *nurse = &runtime->preempt.nurse;
-    while (!atom_load_acq(&nurse->over)) { /* acq: pairs with the rel in preempt_nurse_stop */
+    while (!atom_load_acq(&nurse->over)) {                  /* acq: pairs with the rel in preempt_nurse_stop */
         unsigned workers = atom_load_rlx(&runtime->wanted); /* rlx, here and below: numbers */
         unsigned wanted = 1 + (workers < PREEMPT_REST_MOST ? workers : PREEMPT_REST_MOST);
         bool refused = false;

@@ -43,7 +43,9 @@ enum preempt_view {
 };
 
 #if WEFT_CHECK
-static inline enum preempt_view preempt_look(struct worker *worker, uint64_t now) { return (void)worker, (void)now, PREEMPT_NONE; }
+static inline enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
+    return (void)worker, (void)now, PREEMPT_NONE;
+}
 static inline void preempt_evict(struct worker *worker) { (void)worker; }
 static inline void preempt_settle(struct runtime *runtime) { (void)runtime; }
 static inline bool preempt_is_on(struct runtime *runtime) { return (void)runtime, false; }
@@ -63,7 +65,9 @@ uint64_t preempt_period(struct runtime *runtime, uint64_t period);
 /* Thread `number` drives the worker from now on: queues who was stopped there. */
 void preempt_took(struct worker *worker, uint32_t number);
 /* Whether somebody is stopped who could be resumed; a hint. */
-static inline bool preempt_waiting(struct runtime *runtime) { return atom_load_rlx(&runtime->preempt.waiting) > 0; } /* rlx: a number */
+static inline bool preempt_waiting(struct runtime *runtime) {
+    return atom_load_rlx(&runtime->preempt.waiting) > 0;
+} /* rlx: a number */
 /* Who has been stopped for longest, claimed; NULL: nobody, or it cannot be had just now. Its step hands the worker over to its thread. */
 struct proc *preempt_take(struct worker *worker);
 /* The worker's step, which has begun, is of one who was stopped. */

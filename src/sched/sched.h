@@ -190,6 +190,9 @@ void monitor_unpark(struct runtime *runtime);
 void monitor_hurry(struct runtime *runtime);
 /* Whether every worker that has a thread sleeps; a look in passing. */
 bool monitor_all_asleep(struct runtime *runtime);
+/* By the monitor: until a worker wakes up. */
+void monitor_sleep(struct runtime *runtime);
+void monitor_tell_time(struct runtime *runtime, uint64_t now);
 /* By a worker that has just been woken. */
 static inline void monitor_wake(struct runtime *runtime) {
     atom_fence_light(); /* pairs with the heavy one in monitor_sleep */

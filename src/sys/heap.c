@@ -62,8 +62,10 @@ int heap_begin(void) {
         heap.low = memory;
         heap.size = size;
     }
-    if (heap.low) atom_store_rel(&heap_on, true);
-    else error = -ENOMEM;
+    if (heap.low)
+        atom_store_rel(&heap_on, true);
+    else
+        error = -ENOMEM;
     heap_unlock();
     errno = before;
     return error;
@@ -71,9 +73,7 @@ int heap_begin(void) {
 
 bool heap_is_on(void) { return atom_load_acq(&heap_on); }
 
-bool heap_has(const void *memory) {
-    return heap_is_on() && (uintptr_t)memory - (uintptr_t)heap.low < heap.size;
-}
+bool heap_has(const void *memory) { return heap_is_on() && (uintptr_t)memory - (uintptr_t)heap.low < heap.size; }
 
 static unsigned heap_class(size_t size) {
     if (size <= (size_t)1 << HEAP_SMALLEST_SHIFT) return 0;

@@ -120,6 +120,50 @@ static void step_body(void) {
 }
 TEST(step_processes_must_not_ask) { EXPECT_ABORT(step_body, "weft_resolve", "outside of a stackful process"); }
 
+/* They yield a command instead. */
+static atom_u64 commands_seen;
+static int yields_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    unsigned *left = self;
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type == WEFT_MESSAGE) {
+            EXPECT_EQ(weft_out_resolve(out, 1, "127.0.0.1", "80", WEFT_FOREVER), 0);
+            EXPECT_EQ(weft_out_resolve(out, 2, "there.test", "https", WEFT_FOREVER), 0);
+            EXPECT_EQ(weft_out_resolve(out, 3, "not.test", NULL, WEFT_FOREVER), 0);
+            EXPECT_EQ(weft_out_resolve(out, 4, NULL, "80", 0), 0);
+            EXPECT_EQ(weft_out_resolve(out, 5, NULL, NULL, WEFT_FOREVER), 0);
+            EXPECT_EQ(weft_out_yield(out, WEFT_COMMAND_RESOLVE, 6, "12345678host", 12), 0);
+            char longer[400];
+            memset(longer, 'a', 399), longer[399] = '\0';
+            EXPECT_EQ(weft_out_resolve(out, 7, longer, NULL, 0), WEFT_EINVAL);
+            *left = 6;
+        } else if (events[i].type == WEFT_COMPLETION) {
+            static const int errors[] = {0, 0, 0, WEFT_ENOENT, 0, WEFT_EINVAL, WEFT_EINVAL};
+            const weft_addr *list = events[i].data;
+            EXPECT_EQ(events[i].error, errors[events[i].tag]);
+            EXPECT_EQ(events[i].size % sizeof *list, 0);
+            EXPECT_EQ(events[i].size > 0, events[i].error == 0);
+            if (events[i].tag == 1) expect_text(list, "127.0.0.1:80");
+            if (events[i].tag == 2) EXPECT(list->place.ss_family == AF_INET || list->place.ss_family == AF_INET6);
+            if (events[i].tag == 4) EXPECT_EQ(events[i].size, 2 * sizeof *list);
+            if (--*left == 0) atom_add_rel(&commands_seen, 1);
+        }
+    }
+    weft_out_status(out, atom_load_acq(&commands_seen) ? WEFT_DONE : WEFT_BLOCKED);
+    return 0;
+}
+static int knows_localhost(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found);
+static void yields_body(void) {
+    static const weft_behavior behavior = {.name = "yields", .state_size = sizeof(unsigned), .step = yields_step};
+    atom_store_rlx(&commands_seen, 0);
+    sys_script.net_lookup = knows_localhost;
+    EXPECT_EQ(weft_send(rt_spawn(&behavior), 0, NULL, 0), 0);
+    rt_wait(&commands_seen, 1);
+}
+TEST(step_processes_yield_a_command) {
+    setenv("WEFT_RESOLVER", "libc", 1);
+    rt_each(yields_body);
+}
+
 /* ---- the C library --------------------------------------------------------------------------------------------------------------- */
 
 /* The real one, where every system knows the name. */
@@ -230,6 +274,33 @@ static void abandons(void) {
     rt_wait(&slow_ended, 10);
 }
 TEST(slow_ones_are_abandoned) { rt_each(abandons); }
+
+/* A step process that ends when its command has begun. */
+static int leaves_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self;
+    bool over = false;
+    for (size_t i = 0; i < count; i++)
+        if (events[i].type == WEFT_MESSAGE && events[i].tag == 0) EXPECT_EQ(weft_out_resolve(out, 1, "slow.test", "80", WEFT_FOREVER), 0);
+        else over = true;
+    weft_out_status(out, over ? WEFT_DONE : WEFT_BLOCKED);
+    return 0;
+}
+static void leaves(void) {
+    static const weft_behavior behavior = {.name = "leaves", .step = leaves_step};
+    slow_reset();
+    weft_pid pid = rt_spawn(&behavior);
+    EXPECT_EQ(weft_send(pid, 0, NULL, 0), 0);
+    rt_wait(&slow_begun, 1);
+    EXPECT_EQ(weft_send(pid, 1, NULL, 0), 0);
+    while (rt_stats().processes > 1) /* the lookup alone is left: the helper has given up */
+        usleep(100);
+    atom_store_rel(&slow_let, 1);
+    rt_wait(&slow_ended, 1);
+}
+TEST(step_process_leaves_its_command) {
+    setenv("WEFT_RESOLVER", "libc", 1);
+    rt_each(leaves);
+}
 
 /* More than there may be at a time: the rest wait for a turn, in time or not; the workers go on meanwhile. */
 enum { CROWD = 100, AT_ONCE = 64 };

@@ -26,7 +26,8 @@ static void watches(void *arg) {
     EXPECT_EQ(weft_signal_watch(SIGUSR1, weft_self(), 6), WEFT_EBUSY);
     EXPECT_EQ(weft_signal_watch(SIGTERM, weft_self(), 6), 0);
     for (unsigned i = 0; i < 20; i++) {
-        EXPECT_EQ(kill(getpid(), SIGUSR1), 0);
+        /* To whichever thread; the thread sanitizer holds such signals back until that thread makes a call that it knows to block. */
+        EXPECT_EQ(RT_SLOW == 8 ? raise(SIGUSR1) : kill(getpid(), SIGUSR1), 0);
         hears(&got, 5);
         EXPECT_EQ(got.number, SIGUSR1);
         EXPECT_EQ(got.count, 1);

@@ -20,18 +20,20 @@
 #endif
 
 static inline void pre_start(const char *policy, unsigned workers, unsigned slice_us) {
-    rt_start_with(&(weft_config){.policy = policy, .workers = workers, .seed = 1, .preempt = true, .preempt_us = slice_us});
+    rt_start_with(
+        &(weft_config){.policy = policy, .workers = workers, .seed = 1, .preempt = true, .preempt_us = slice_us});
 }
 
 static inline uint64_t pre_verdict(enum preempt_verdict verdict) { return atom_load_rlx(&preempt_verdicts[verdict]); }
 
 static inline void pre_note(const char *what) {
-    printf("note: %s: %lu interrupted, %lu in weft, %lu elsewhere, %lu forbidden, %lu with guests, %lu without a thread, %lu too many, "
-           "%lu not asked, %lu not marked; %lu stacks walked\n",
-           what, pre_verdict(PREEMPT_DONE), pre_verdict(PREEMPT_IN_WEFT), pre_verdict(PREEMPT_ELSEWHERE),
-           pre_verdict(PREEMPT_FORBIDDEN), pre_verdict(PREEMPT_WITH_GUESTS), pre_verdict(PREEMPT_NO_THREAD),
-           pre_verdict(PREEMPT_TOO_MANY), pre_verdict(PREEMPT_NOT_ASKED), pre_verdict(PREEMPT_NOT_MARKED),
-           atom_load_rlx(&preempt_walked));
+    printf(
+        "note: %s: %lu interrupted, %lu in weft, %lu elsewhere, %lu forbidden, %lu with guests, %lu without a thread, %lu too many, "
+        "%lu not asked, %lu not marked; %lu stacks walked\n",
+        what, pre_verdict(PREEMPT_DONE), pre_verdict(PREEMPT_IN_WEFT), pre_verdict(PREEMPT_ELSEWHERE),
+        pre_verdict(PREEMPT_FORBIDDEN), pre_verdict(PREEMPT_WITH_GUESTS), pre_verdict(PREEMPT_NO_THREAD),
+        pre_verdict(PREEMPT_TOO_MANY), pre_verdict(PREEMPT_NOT_ASKED), pre_verdict(PREEMPT_NOT_MARKED),
+        atom_load_rlx(&preempt_walked));
 }
 
 #endif

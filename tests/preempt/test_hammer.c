@@ -110,8 +110,10 @@ static void work_resolver(uint64_t *state) {
     bool number = pseudo(state) % 2;
     if (number) hints.ai_flags = AI_NUMERICHOST;
     int error = getaddrinfo(number ? "127.0.0.1" : "localhost", "80", &hints, &found);
-    if (error == 0) freeaddrinfo(found);
-    else if (number) DAMAGED("getaddrinfo");
+    if (error == 0)
+        freeaddrinfo(found);
+    else if (number)
+        DAMAGED("getaddrinfo");
 }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -119,8 +121,7 @@ static uint64_t guarded[2];
 static void work_mutex(uint64_t *state) {
     pthread_mutex_lock(&mutex);
     guarded[0]++;
-    for (volatile unsigned i = 0; i < pseudo(state) % 200; i++) {
-    }
+    for (volatile unsigned i = 0; i < pseudo(state) % 200; i++) {}
     if (++guarded[1] != guarded[0]) DAMAGED("what a mutex guards");
     pthread_mutex_unlock(&mutex);
 }
@@ -138,7 +139,7 @@ static void work_calls(uint64_t *state) {
     close(epoll);
 }
 
-static void (*const works[])(uint64_t *) = {work_malloc,  work_printf,   work_qsort, work_cookie,
+static void (*const works[])(uint64_t *) = {work_malloc, work_printf,   work_qsort, work_cookie,
                                             work_dlopen, work_resolver, work_mutex, work_calls};
 enum { WORKS = sizeof works / sizeof works[0] };
 
@@ -235,7 +236,8 @@ TEST_WITHIN(hammer, 150) {
     hammer_for("ring", 4, part);
     check_file();
     pre_note("hammer");
-    printf("note: %lu of the system calls said that a signal had interrupted them\n", atom_load_rlx(&interrupted_calls));
+    printf("note: %lu of the system calls said that a signal had interrupted them\n",
+           atom_load_rlx(&interrupted_calls));
     EXPECT_EQ(atom_load_rlx(&interrupted_calls), 0);
 }
 
@@ -307,7 +309,9 @@ TEST(hammer_control_must_fail) {
         waitpid(pid, &status, 0);
     }
     printf("note: a handler that switches stacks, after %lu pieces of work: %s\n", atom_load_rlx(naive_work),
-           hangs ? "hangs" : WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "ends with an error");
+           hangs                 ? "hangs"
+           : WIFSIGNALED(status) ? strsignal(WTERMSIG(status))
+                                 : "ends with an error");
     EXPECT(hangs || (ended && status != 0));
 }
 

@@ -25,7 +25,7 @@ static struct shared {
     struct runtime *volatile runtime;
     atom_bool over;
     atom_u64 rounds, preemptions;
-} *shared;
+} * shared;
 
 #define MUST(condition)                                                                                                \
     do {                                                                                                               \
@@ -136,9 +136,9 @@ enum { THREADS_MOST = 4096, SEEN_BITS = 20, DULL = 3000, CATCH_EVERY = 2 };
 
 static struct tracee {
     pid_t tid;
-    bool stepping;  /* as opposed to running freely */
-    bool entering;  /* the next stop is the first instruction of the handler */
-    unsigned dull;  /* steps since it last came to a new place */
+    bool stepping; /* as opposed to running freely */
+    bool entering; /* the next stop is the first instruction of the handler */
+    unsigned dull; /* steps since it last came to a new place */
 } tracees[THREADS_MOST];
 static unsigned tracee_count;
 
@@ -236,8 +236,10 @@ static void stopped_by_trap(struct tracee *tracee) {
     }
     struct worker *worker = is_new(registers.rip) ? driven_by(tracee->tid) : NULL;
     tracee->dull = worker ? 0 : tracee->dull + 1;
-    if (worker) inject(tracee, worker);
-    else resume(tracee, tracee->dull < DULL, 0);
+    if (worker)
+        inject(tracee, worker);
+    else
+        resume(tracee, tracee->dull < DULL, 0);
 }
 
 /* False: the child has ended. */
@@ -254,8 +256,8 @@ static bool tracer_round(int *status) {
     if (*status >> 16 != 0) { /* a new thread, or one that was asked to stop */
         tracee->dull = 0;
         resume(tracee, driven_by(tid) != NULL, 0);
-    }
-    else if (number == SIGTRAP) stopped_by_trap(tracee);
+    } else if (number == SIGTRAP)
+        stopped_by_trap(tracee);
     else {
         tracee->entering = number == SIGURG && tracee->stepping;
         if (number == SIGSTOP) number = 0;
@@ -297,8 +299,8 @@ TEST_WITHIN(steps_every_instruction, 160) {
             next = now + CATCH_EVERY * RT_MS;
         }
     }
-    printf("note: %lu stops, %u places (%u in weft), tried at %u, %lu times interrupted, %lu rounds\n", steps, places, places_in_weft, tried,
-           atom_load_rlx(&shared->preemptions), atom_load_rlx(&shared->rounds));
+    printf("note: %lu stops, %u places (%u in weft), tried at %u, %lu times interrupted, %lu rounds\n", steps, places,
+           places_in_weft, tried, atom_load_rlx(&shared->preemptions), atom_load_rlx(&shared->rounds));
     if (WIFSIGNALED(status)) printf("the child died by signal %d\n", WTERMSIG(status));
     EXPECT(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 0);

@@ -18,12 +18,13 @@ PARTS = {
     "table": {"files": ["src/proc/table.h", "src/proc/table.c"], "scenarios": ["section", "table", "growth"]},
     "policy": {"files": ["src/sched/policy.c", "src/sched/ready.c"], "scenarios": ["wake", "handoff", "find", "growth", "pinned"]},
     "find": {"files": ["src/sched/find.c"], "scenarios": ["find", "growth", "resize", "shutdown", "poller"]},
-    "send": {"files": ["src/sched/sched.h", "src/sched/send.c", "src/sched/step.c"], "scenarios": ["ending", "table", "wake", "handoff", "growth"]},
+    "send": {"files": ["src/sched/sched.h", "src/sched/send.c", "src/sched/step.c"], "scenarios": ["ending", "table", "wake", "handoff", "growth", "monitor"]},
     "spawn": {"files": ["src/sched/spawn.c"], "scenarios": ["ending", "shutdown", "table", "growth"]},
     "stop": {"files": ["src/sched/stop.c"], "scenarios": ["shutdown", "growth"]},
     "worker": {"files": ["src/sched/worker.c"], "scenarios": ["growth", "resize", "compensate", "find", "shutdown", "pinned"]},
     "call": {"files": ["src/sched/call.h", "src/sched/call.c"], "scenarios": ["call"]},
     "poll": {"files": ["src/sched/poll.h", "src/sched/poll.c"], "scenarios": ["poller"]},
+    "monitor": {"files": ["src/sched/monitor_sleep.c"], "scenarios": ["monitor"]},
     "watch": {"files": ["src/sched/watch.h", "src/sched/watch.c", "src/sched/keep.h", "src/sched/keep.c"], "scenarios": ["watch", "keep"]},
     "timers": {"files": ["src/time/timer.h", "src/time/timers.c"], "scenarios": ["timers"]},
     "fork": {"files": ["src/fork/region.h", "src/fork/region.c"], "scenarios": ["fork"]},
@@ -42,7 +43,7 @@ PLACES = ["src/queue/*.[ch]", "src/proc/*.[ch]", "src/sched/*.[ch]", "src/time/*
 # Except these, which no scenario runs, or runs against anything: real threads test them.
 UNPROVED = {
     "src/sched/after.c": "messages that are sent later: each under its own lock",
-    "src/sched/monitor.c": "a thread that looks after the others: what it does to them is proved in call, timers and worker; its own sleep is tests/sched/test_idle.c",
+    "src/sched/monitor.c": "a thread that looks after the others: what it does to them is proved in call, timers and worker",
     "src/sched/context.c": "contexts: a counted reference, and a flag that is asked under locks or behind the fences of spawn.c",
     "src/sched/foreign.c": "doors: locks; the check configuration has its own, in small_runtime.c",
     "src/sched/stats.c": "numbers for people, read in passing",

@@ -1,0 +1,56 @@
+/* The monitor falls asleep while a worker wakes up: it is told, or sees that somebody is awake. Else the hogs and lasting calls to come would be
+ * nobody's business. */
+#include "small_runtime.h"
+
+static void set_up(void) {
+    small_begin(POLICY_RING, 1, 2);
+    small_has_begun(0);
+    parker_init(&small->monitor.parker);
+    atom_store_rlx(&small->monitor.asleep, false);
+    atom_store_rlx(&small->monitor.over, false);
+    chk_name(&small->monitor.asleep, "asleep");
+    chk_name(&small->monitor.parker.word, "monitor's bed");
+    idle_enter(&small->idle, 0, false);
+}
+static void awake(void) {
+    chk_assert(!atom_load_rlx(&small->monitor.asleep), "the monitor is up");
+    small_end();
+}
+
+static void falls_asleep(void) { monitor_sleep(small); }
+static void rouses(void) { ready_wake(small, NULL); }
+static void wakes_up(void) {
+    struct worker *worker = small_play(0);
+    parker_park(&worker->parker, SYS_FOREVER);
+    monitor_wake(small);
+    idle_found(&small->idle);
+}
+SCENARIO(monitor_sleep, .about = "the monitor falls asleep || a worker is woken || and wakes up", .setup = set_up,
+         .threads = {falls_asleep, rouses, wakes_up}, .finish = awake)
+
+/* A timer: nobody woke the worker, so it takes back its own bit. */
+static void gets_up(void) {
+    struct worker *worker = small_play(0);
+    idle_leave(&small->idle, worker->index, false);
+    monitor_wake(small);
+}
+SCENARIO(monitor_sleep_timer, .about = "the monitor falls asleep || a worker gets up by itself", .setup = set_up,
+         .threads = {falls_asleep, gets_up}, .finish = awake)
+
+/* ---- broken twins ------------------------------------------------------------------------------------------------- */
+
+static void gets_up_late(void) {
+    struct worker *worker = small_play(0);
+    monitor_wake(small);
+    idle_leave(&small->idle, worker->index, false);
+}
+SCENARIO(monitor_twin_tells_first, .about = "broken: the monitor is told before the worker is up", .setup = set_up,
+         .threads = {falls_asleep, gets_up_late}, .finish = awake, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+static void falls_asleep_hastily(void) {
+    if (!monitor_all_asleep(small)) return;
+    atom_store_rlx(&small->monitor.asleep, true);
+    parker_park(&small->monitor.parker, SYS_FOREVER);
+}
+SCENARIO(monitor_twin_looks_first, .about = "broken: whether all sleep is asked before it says that it does", .setup = set_up,
+         .threads = {falls_asleep_hastily, gets_up}, .finish = awake, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)

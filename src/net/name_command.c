@@ -1,0 +1,40 @@
+/* The command of step processes that resolves a name: done by a helper (dispatch/job.h). */
+#include "dispatch/job.h"
+#include "dispatch/yield.h"
+#include "net/name.h"
+
+#include <string.h>
+
+enum { NAME_COMMAND_MOST = 16 };
+
+/* The list will be at the beginning of the job's data; the names are behind it. */
+static void name_command_run(struct job *job) {
+    const char *host = (const char *)job->data + NAME_COMMAND_MOST * sizeof(weft_addr), *service = host + strlen(host) + 1;
+    int n = weft_resolve(*host ? host : NULL, *service ? service : NULL, NULL, (weft_addr *)job->data, NAME_COMMAND_MOST, job->deadline);
+    job_done(job, n < 0 ? n : 0, n < 0 ? 0 : (size_t)n * sizeof(weft_addr));
+}
+
+int command_resolve(void *user, weft_completion completion, const void *data, size_t size) {
+    const char *names = (const char *)data + sizeof(uint64_t);
+    size_t list = NAME_COMMAND_MOST * sizeof(weft_addr);
+    (void)user;
+    if (size < sizeof(uint64_t) + 2) return WEFT_EINVAL;
+    size -= sizeof(uint64_t);
+    const char *end = memchr(names, 0, size - 1);
+    if (!end || names[size - 1] != '\0') return WEFT_EINVAL; /* two texts */
+    struct job *job = job_new(completion, name_command_run, list + size, NULL, 0);
+    if (!job) return WEFT_ENOMEM;
+    memcpy(job->data + list, names, size);
+    memcpy(&job->deadline, data, sizeof job->deadline);
+    job->waits = true;
+    return job_start(job);
+}
+
+int weft_out_resolve(weft_out *out, uint64_t tag, const char *host, const char *service, uint64_t deadline) {
+    size_t host_size = host ? strlen(host) + 1 : 1, service_size = service ? strlen(service) + 1 : 1;
+    char names[320]; /* longer than any name */
+    if (host_size + service_size > sizeof names) return WEFT_EINVAL;
+    memcpy(names, host ? host : "", host_size);
+    memcpy(names + host_size, service ? service : "", service_size);
+    return yield_two(out, WEFT_COMMAND_RESOLVE, tag, &deadline, sizeof deadline, names, host_size + service_size);
+}
