@@ -123,11 +123,12 @@ static void fuzz(void *arg) {
     net_is_done();
 }
 static void fuzzes(void) {
-    atom_store_rlx(&net_done, 0);
-    unsigned count = 100 * test_scale();
-    for (unsigned i = 0; i < count; i++)
-        net_spawn(fuzz, NULL);
-    rt_wait(&net_done, count);
+    for (unsigned round = 0; round < test_scale(); round++) {
+        atom_store_rlx(&net_done, 0);
+        for (unsigned i = 0; i < 100; i++)
+            net_spawn(fuzz, NULL);
+        rt_wait(&net_done, 100);
+    }
 }
 TEST(broken_answers) { each(fuzzes); }
 
