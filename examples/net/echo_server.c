@@ -24,7 +24,4 @@ static int app(int argc, char **argv) {
     return server_run("echo_server", argv[1], echo);
 }
 
-int main(int argc, char **argv) {
-    server_prepare();
-    return weft_main(argc, argv, app);
-}
+int main(int argc, char **argv) { return weft_main(argc, argv, app); }

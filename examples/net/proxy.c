@@ -54,7 +54,4 @@ static int app(int argc, char **argv) {
     return server_run("proxy", argv[1], connection);
 }
 
-int main(int argc, char **argv) {
-    server_prepare();
-    return weft_main(argc, argv, app);
-}
+int main(int argc, char **argv) { return weft_main(argc, argv, app); }

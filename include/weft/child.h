@@ -2,6 +2,7 @@
 #ifndef WEFT_CHILD_H
 #define WEFT_CHILD_H
 
+#include <weft/net.h>
 #include <weft/process.h>
 
 #include <sys/types.h>
@@ -15,6 +16,18 @@ WEFT_BEGIN
  *
  * Where the kernel cannot be asked to tell (before Linux 5.3, or no descriptors are left), the call looks every few milliseconds. */
 WEFT_API int weft_waitpid(pid_t child, int *status, uint64_t deadline);
+
+/* A program with pipes to it. */
+typedef struct weft_child {
+    pid_t pid;
+    weft_fd in, out, err; /* our ends of the child's standard input, output and error; WEFT_NO_FD: it has this program's own */
+} weft_child;
+enum { WEFT_CHILD_IN = 1, WEFT_CHILD_OUT = 2, WEFT_CHILD_ERR = 4 };
+
+/* Starts arguments[0], looked for as a shell does, with these arguments (the last is NULL) and pipes for those of its three descriptors that are
+ * named. In a stackful process. 0, and then the pipes are to be closed by weft_fd_close and the child to be waited for by weft_waitpid; or
+ * an error of the operating system's: WEFT_ENOENT, WEFT_EACCES, WEFT_EMFILE ... */
+WEFT_API int weft_child_start(weft_child *child, const char *const *arguments, unsigned pipes);
 
 WEFT_END
 

@@ -155,7 +155,7 @@ static int linux_net_nonblocking(int descriptor, bool on) {
     int error = was == on ? 0 : (int)LINUX_NET(fcntl(descriptor, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK));
     return error < 0 ? error : was;
 }
-/* In a program with threads the kernel waits, whenever it doubles the table, until every processor has let go of the old one (10 to 100 ms, in
+/* In a program with threads the kernel waits, whenever it doubles the table, until every processor has let go of the old one (8 to 16 ms, in
  * whoever opens the descriptor that has no place); in a program without, it need not. So this does nothing there, and before the first thread it
  * costs two system calls. */
 static void linux_net_make_room(int count) {
@@ -201,6 +201,7 @@ const struct sys_net sys_linux_net = {
     .nonblocking = linux_net_nonblocking,
     .make_room = linux_net_make_room,
     .close = linux_net_close,
+    .start = linux_net_start,
     .lookup = linux_net_lookup,
     .lookup_free = linux_net_lookup_free,
 };

@@ -52,6 +52,9 @@ struct sys_net {
     void (*make_room)(int count);
     int (*close)(int descriptor);
 
+    /* A program as a child, with these descriptors as its 0, 1 and 2 (-1: this program's own). */
+    int (*start)(const char *const *arguments, const int ends[3], pid_t *child);
+
     /* Names: getaddrinfo, which may last; its errors as ours: -ENOENT, -EAGAIN ... */
     int (*lookup)(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found);
     void (*lookup_free)(struct addrinfo *found);
@@ -59,7 +62,8 @@ struct sys_net {
 
 extern const struct sys_net sys_linux_net;
 
-/* Parts of it: linux_name.c. */
+/* Parts of it: linux_start.c, linux_name.c. */
+int linux_net_start(const char *const *arguments, const int ends[3], pid_t *child);
 int linux_net_lookup(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found);
 void linux_net_lookup_free(struct addrinfo *found);
 

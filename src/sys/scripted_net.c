@@ -175,6 +175,11 @@ SCRIPTED_NET static int scripted_net_poll_wait(int set, struct epoll_event *even
 
 SCRIPTED_NET static void scripted_net_bell_ring(int bell) { sys_linux_net.bell_ring(bell); }
 
+SCRIPTED_NET static int scripted_net_start(const char *const *arguments, const int ends[3], pid_t *child) {
+    int error = scripted_net_fault(SYS_NET_START);
+    return error ? error : linux_net_start(arguments, ends, child);
+}
+
 SCRIPTED_NET static int scripted_net_lookup(const char *host, const char *service, const struct addrinfo *hints,
                                             struct addrinfo **found) {
     return (sys_script.net_lookup ? sys_script.net_lookup : linux_net_lookup)(host, service, hints, found);
@@ -208,6 +213,7 @@ const struct sys_net sys_scripted_net = {
     .make_room = scripted_net_make_room,
     .close = scripted_net_close,
     .bell_ring = scripted_net_bell_ring,
+    .start = scripted_net_start,
     .lookup = scripted_net_lookup,
     .lookup_free = linux_net_lookup_free,
 };

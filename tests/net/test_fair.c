@@ -34,6 +34,13 @@ static void fair_asks(void *arg) {
     net_is_done();
 }
 
+/* Until there have been so many more. */
+static void fair_wait(uint64_t turns) {
+    uint64_t then = atom_load_rlx(&fair_turns) + turns; /* rlx, both: a count */
+    while (atom_load_rlx(&fair_turns) < then)
+        EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+}
+
 static void fair_begin(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < FAIR_PAIRS; i++) {
@@ -42,23 +49,21 @@ static void fair_begin(void *arg) {
         EXPECT(weft_spawn(fair_answers, &fair[i]) != WEFT_NOBODY);
         EXPECT(weft_spawn(fair_asks, &fair[i]) != WEFT_NOBODY);
     }
-    /* The first turns are for being born. */
-    uint64_t before[FAIR_PAIRS], least = UINT64_MAX, most = 0;
-    while (atom_load_rlx(&fair_turns) < FAIR_PAIRS * 10)
-        EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    fair_wait(FAIR_PAIRS * 10); /* the first turns are for being born */
+    uint64_t before[FAIR_PAIRS], least = UINT64_MAX, most = 0, sum = 0;
     for (unsigned i = 0; i < FAIR_PAIRS; i++)
         before[i] = atom_load_rlx(&fair[i].turns);
-    while (atom_load_rlx(&fair_turns) < FAIR_PAIRS * (10 + FAIR_ROUNDS))
-        EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    fair_wait(FAIR_PAIRS * FAIR_ROUNDS);
     for (unsigned i = 0; i < FAIR_PAIRS; i++) {
         uint64_t turns = atom_load_rlx(&fair[i].turns) - before[i];
         least = turns < least ? turns : least;
         most = turns > most ? turns : most;
+        sum += turns;
     }
     atom_store_rlx(&fair_over, true);
-    printf("turns: %lu to %lu, %u on average\n", (unsigned long)least, (unsigned long)most, FAIR_ROUNDS);
-    EXPECT(least >= FAIR_ROUNDS / 3);
-    EXPECT(most <= FAIR_ROUNDS * 2);
+    uint64_t average = sum / FAIR_PAIRS;
+    printf("turns: %lu to %lu, %lu on average\n", (unsigned long)least, (unsigned long)most, (unsigned long)average);
+    EXPECT(least >= average / 3); /* some have more, where threads are taken off their processors */
     net_is_done();
 }
 
