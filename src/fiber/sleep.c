@@ -1,4 +1,5 @@
 #include "fiber/wait.h"
+#include "sched/outside.h"
 
 #include <weft/time.h>
 
@@ -7,10 +8,19 @@ uint64_t weft_in(uint64_t nanoseconds) {
     return nanoseconds < WEFT_FOREVER - now ? now + nanoseconds : WEFT_FOREVER;
 }
 
+/* Who sleeps for ever wants to: until a signal ends the program, or somebody cancels the process. That is no deadlock. */
+static __attribute__((noinline)) int sleep_for_ever(struct wait *wait) {
+    struct worker *worker = worker_here();
+    if (worker) outside_begin(&worker->actor);
+    int why = wait_for(wait, WEFT_FOREVER, "weft_sleep");
+    if (worker) outside_end(&worker_here()->actor); /* it may have moved */
+    return why;
+}
+
 int weft_sleep_until(uint64_t moment) {
     struct wait wait;
     wait_begin(&wait);
-    int why = wait_for(&wait, moment, "weft_sleep");
+    int why = moment == WEFT_FOREVER ? sleep_for_ever(&wait) : wait_for(&wait, moment, "weft_sleep");
     return why == WEFT_ETIMEDOUT ? 0 : why;
 }
 

@@ -252,6 +252,14 @@ static int waits_for_a_command(int argc, char **argv) {
     return weft_join(pid, NULL, WEFT_FOREVER);
 }
 
+/* Until a signal comes. */
+static int sleeps_for_ever(int argc, char **argv) {
+    (void)argc, (void)argv;
+    signal(SIGALRM, on_alarm_complete);
+    alarm_in(400);
+    return weft_sleep_until(WEFT_FOREVER);
+}
+
 /* Somebody at the other end of a pipe, or of a connection, might send something; here nobody does. */
 static int reads_a_pipe(int argc, char **argv) {
     int ends[2];
@@ -284,6 +292,7 @@ static void no_deadlock(int (*app)(int, char **), int status) {
     each_policy(none_body, none_verdict);
 }
 TEST(deadlock_not_while_one_sleeps) { no_deadlock(sleeps, 0); }
+TEST(deadlock_not_while_one_sleeps_for_ever) { no_deadlock(sleeps_for_ever, 9); }
 TEST(deadlock_not_while_one_is_in_a_call) { no_deadlock(in_a_call, 0); }
 TEST(deadlock_not_while_a_message_is_to_come) { no_deadlock(gets_message_later, 0); }
 TEST(deadlock_not_with_threads_of_ones_own) { no_deadlock(hears_from_a_thread, 0); }
