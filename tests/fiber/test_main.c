@@ -158,6 +158,7 @@ static int interrupt(void (*what)(void)) {
     return status;
 }
 TEST(main_is_interrupted) {
+    if (test_emulated()) return; /* qemu-user now and then swallows the signal: then nobody ends the child */
     for (unsigned i = 0; i < 10; i++) {
         int status = interrupt(waits_body);
         EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
