@@ -148,6 +148,7 @@ static int interrupt(void (*what)(void)) {
     pid_t pid = fork();
     if (pid == 0) {
         dup2(ends[1], STDERR_FILENO);
+        signal(SIGINT, SIG_DFL); /* a shell starts what runs in the background with it ignored */
         what();
     }
     EXPECT_EQ(read(ends[0], ready, 6), 6);
@@ -158,7 +159,6 @@ static int interrupt(void (*what)(void)) {
     return status;
 }
 TEST(main_is_interrupted) {
-    if (test_emulated()) return; /* qemu-user now and then swallows the signal: then nobody ends the child */
     for (unsigned i = 0; i < 10; i++) {
         int status = interrupt(waits_body);
         EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);

@@ -96,7 +96,7 @@ static void reads_one(void *unused) {
 }
 static void unread(void *unused) {
     (void)unused;
-    weft_pid pid = weft_spawn(reads_one, NULL);
+    weft_pid pid = weft_spawn_joinable(reads_one, NULL); /* its join comes after all that its end does */
     for (uint64_t i = 0; i < 5; i++) { /* of which it saves one and never sees the others; it may have ended before the last */
         void *buffer = buffer_new(i);
         int error = weft_send_move(pid, i, buffer, SIZE, buffer_release);
