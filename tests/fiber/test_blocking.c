@@ -298,10 +298,11 @@ TEST(blocking_threads_end_when_they_rest) {
     atom_store_rlx(&is_long, true);
     many();
     EXPECT(threads_living() > 2);
-    for (unsigned i = 0; i < 80 && threads_living() > 2; i++)
+    unsigned most = 2 + 3 + ANNOTATE_THREAD * 2; /* the monitor, the watchdog, this one */
+    for (unsigned i = 0; i < 80 && (threads_living() > 2 || sys->thread_count() > most); i++) /* the last lines of a thread take a moment */
         rt_pause(100 * RT_MS);
     EXPECT_EQ(threads_living(), 2);
-    EXPECT_EQ(sys->thread_count() <= 2u + 3 + ANNOTATE_THREAD * 2, true); /* the monitor, the watchdog, this one */
+    EXPECT(sys->thread_count() <= most);
     rt_stop();
 }
 
