@@ -155,8 +155,13 @@ static void camps(void *arg) {
     weft_pin_end();
     atom_add_rel(&done, 1);
 }
+/* On a busy machine a step may last so long that it counts as a hog's; an extra worker could then be the camper's. */
+static void no_extra_workers(void) {
+    while (atom_load_rlx(&((struct runtime *)rt.runtime)->extra) > 0) /* in vain, the watchdog ends it */
+        usleep(1000);
+}
 static void resize(void) {
-    if (rt.workers < 2) return;
+    if (rt.workers < 2 || test_emulated()) return; /* there every step may last so long */
     atom_store_rlx(&pinned_on, 0);
     atom_store_rlx(&let_go, false);
     atom_store_rlx(&done, 0);
@@ -167,9 +172,11 @@ static void resize(void) {
     victim_spawn(camps, NULL, 0, NULL);
     rt_wait(&pinned_on, 2);
     unsigned needed = (unsigned)atom_load_acq(&pinned_on);
+    no_extra_workers();
     EXPECT_EQ(weft_set_workers(rt.runtime, 1), WEFT_EBUSY);
     EXPECT_EQ(weft_workers(rt.runtime), needed); /* those above it have gone */
     EXPECT_EQ(weft_set_workers(rt.runtime, rt.workers + 2), 0);
+    no_extra_workers();
     EXPECT_EQ(weft_set_workers(rt.runtime, 1), WEFT_EBUSY);
     EXPECT_EQ(weft_workers(rt.runtime), needed);
     atom_store_rel(&let_go, true);
