@@ -39,14 +39,8 @@ static void reader(void *unused) {
 }
 
 static void run_file(const struct bench_args *args, struct bench_result *result) {
-    char name[] = "/tmp/weft-bench-XXXXXX";
-    char data[PORTION] = {0};
-    file = mkstemp(name);
-    if (file < 0 || write(file, data, PORTION) != PORTION) {
-        snprintf(result->skipped, sizeof result->skipped, "no file can be made in /tmp");
-        return;
-    }
-    unlink(name);
+    file = trial_file(result, PORTION);
+    if (file < 0) return;
     reads = (args->n + SOME - 1) / SOME * SOME;
     trial_run_stackful(args, result, reader, NULL);
     result->n = reads;

@@ -41,14 +41,8 @@ static int reader_step(void *state, const weft_event *events, size_t count, weft
 static const weft_behavior reader = {.name = "reader", .state_size = sizeof(struct reader), .step = reader_step};
 
 static void run_commands(const struct bench_args *args, struct bench_result *result, bool are_calls) {
-    char name[] = "/tmp/weft-bench-XXXXXX";
-    char data[PORTION] = {0};
-    file = mkstemp(name);
-    if (file < 0 || write(file, data, PORTION) != PORTION) {
-        snprintf(result->skipped, sizeof result->skipped, "no file can be made in /tmp");
-        return;
-    }
-    unlink(name);
+    file = trial_file(result, PORTION);
+    if (file < 0) return;
     wanted = args->n;
     calls = are_calls;
     trial_run(args, result, &reader, NULL, 0);

@@ -23,6 +23,17 @@ void trial_must(int error, const char *what) {
     exit(1);
 }
 
+int trial_file(struct bench_result *result, size_t size) {
+    static const char zeros[4096];
+    char name[] = "/tmp/weft-bench-XXXXXX"; /* a template: mkstemp fills it in */
+    int file = mkstemp(name);
+    if (file >= 0) unlink(name);
+    if (file >= 0 && size <= sizeof zeros && write(file, zeros, size) == (ssize_t)size) return file; /* written, so in the cache */
+    if (file >= 0) close(file);
+    snprintf(result->skipped, sizeof result->skipped, "no file can be made in /tmp");
+    return -1;
+}
+
 weft_runtime *trial_runtime(void) { return trial.runtime; }
 
 void trial_open(const struct bench_args *args, struct bench_result *result, const char *kind) {

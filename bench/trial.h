@@ -37,6 +37,9 @@ weft_runtime *trial_runtime(void);
 void trial_begin(void);
 void trial_end(void);
 
+/* A file of so many bytes, up to 4096, without a name; to be closed. Below 0: there is none to be had, and the result says so. */
+int trial_file(struct bench_result *result, size_t size);
+
 /* A benchmark whose spawn or send fails measures nothing: says so and exits. */
 void trial_must(int error, const char *what);
 static inline void trial_send(weft_pid to, uint64_t tag) {

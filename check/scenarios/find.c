@@ -3,48 +3,17 @@
  *
  * A worker takes one process and is busy with it for ever, so it ends here; there are as many processes as workers. One that is
  * not found means a worker asleep for ever, which the checker reports. */
-#include "small_runtime.h"
+#include "sleepers.h"
 
-enum { MOST = 3 };
-
-static weft_pid pid[MOST];
-SHARED struct message letters[MOST];
-SHARED unsigned runs[MOST]; /* a process's own */
 static unsigned processes;
-
-static int count_step(void *self, const weft_event *events, size_t count, weft_out *out) {
-    (void)events, (void)count, (void)out;
-    runs[*(unsigned *)self]++;
-    return 0;
-}
-static int count_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
-    (void)context, (void)method, (void)size;
-    *(unsigned *)self = *(const unsigned *)input;
-    return 0;
-}
-static const weft_behavior counts = {.name = "counts", .state_size = sizeof(unsigned), .init = count_init, .step = count_step};
 
 /* ---- setup -------------------------------------------------------------------------------------------------------- */
 
 /* `count` processes, asleep. */
 static void set_up(enum policy_name policy, unsigned workers, unsigned count) {
     small_begin(policy, workers, 4);
-    small_play(0);
+    sleepers_begin(count);
     processes = count;
-    for (unsigned i = 0; i < count; i++) {
-        chk_assert(weft_spawn_step(&pid[i], &counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i}) == 0, "spawned");
-        small_name(pid[i]);
-        struct proc *proc = policy_pop(small_worker(0));
-        chk_assert(proc == small_proc(pid[i]), "claimed");
-        state_park(&proc->state, STATE_IDLE);
-        small_message(&letters[i], 0);
-    }
-}
-static void send_from_outside(unsigned i) {
-    unsigned door;
-    struct actor *actor = foreign_enter(small->instance, &door);
-    chk_assert(send_message(actor, NULL, pid[i], &letters[i]) == 0, "it lives");
-    foreign_leave(small->instance, door);
 }
 
 /* ---- threads ------------------------------------------------------------------------------------------------------ */

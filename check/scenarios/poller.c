@@ -2,23 +2,8 @@
  *
  * The workers are real (find_work). As in find.c a worker takes one process and is busy with it for ever, and there are as many processes as
  * workers: one that is not found means a worker asleep for ever. Process 0 waits for a descriptor, process 1 for a message. */
+#include "sleepers.h"
 #include "small_poll.h"
-
-static weft_pid pid[2];
-SHARED struct message letters[2];
-SHARED unsigned runs[2];
-
-static int count_step(void *self, const weft_event *events, size_t count, weft_out *out) {
-    (void)events, (void)count, (void)out;
-    runs[*(unsigned *)self]++;
-    return 0;
-}
-static int count_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
-    (void)context, (void)method, (void)size;
-    *(unsigned *)self = *(const unsigned *)input;
-    return 0;
-}
-static const weft_behavior counts = {.name = "counts", .state_size = sizeof(unsigned), .init = count_init, .step = count_step};
 
 /* Whoever polls wakes the process that waits. (With a message, so that it has something to run for.) */
 static void wake_0(void) {
@@ -29,15 +14,7 @@ static void wake_0(void) {
 static void set_up(unsigned workers, unsigned processes, bool used) {
     small_begin(POLICY_RING, workers, 4);
     small_poll(wake_0);
-    small_play(0);
-    for (unsigned i = 0; i < processes; i++) {
-        chk_assert(weft_spawn_step(&pid[i], &counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i}) == 0, "spawned");
-        small_name(pid[i]);
-        struct proc *proc = policy_pop(small_worker(0));
-        chk_assert(proc == small_proc(pid[i]), "claimed");
-        state_park(&proc->state, STATE_IDLE);
-        small_message(&letters[i], 0);
-    }
+    sleepers_begin(processes);
     if (used) chk_assert(poll_join(small, small_worker(0)) == 0, "a descriptor");
 }
 static void one(void) { set_up(1, 1, true); }
@@ -52,14 +29,8 @@ static void works_once(void) {
     step_run(worker, find_work(worker));
 }
 static void something_comes(void) { small_poll_event(); }
-static void sends(unsigned i) {
-    unsigned door;
-    struct actor *actor = foreign_enter(small->instance, &door);
-    chk_assert(send_message(actor, NULL, pid[i], &letters[i]) == 0, "it lives");
-    foreign_leave(small->instance, door);
-}
-static void sends_0(void) { sends(0); }
-static void sends_1(void) { sends(1); }
+static void sends_0(void) { send_from_outside(0); }
+static void sends_1(void) { send_from_outside(1); }
 
 static void ran(unsigned processes) {
     for (unsigned i = 0; i < processes; i++)
