@@ -5,17 +5,14 @@
 
 static void by_calls(void *arg) {
     (void)arg;
-    victim_until_joined();
     dig_calls(0);
 }
 static void by_alloca(void *arg) {
     (void)arg;
-    victim_until_joined();
     dig_alloca();
 }
 static void by_array(void *arg) {
     (void)arg;
-    victim_until_joined();
     dig_array();
 }
 
@@ -73,7 +70,7 @@ static void many_overflow(void) {
         near[i] = victim_spawn(bystander, NULL, 16 << 10, "bystander");
     reports_begin();
     for (unsigned i = 0; i < count; i++) {
-        weft_pid pid = victim_spawn(ways[i % WAYS], NULL, sizes[i / WAYS % 3], "victim");
+        weft_pid pid = victim_joinable(ways[i % WAYS], NULL, sizes[i / WAYS % 3], "victim");
         EXPECT_EQ(victim_reason(pid), WEFT_ESTACK);
         EXPECT(!weft_alive(pid));
         char text[32];
@@ -102,7 +99,7 @@ static void crowd(void) {
     unsigned count = MANY / RT_SLOW;
     reports_begin();
     for (unsigned i = 0; i < count; i++)
-        pids[i] = victim_spawn(ways[i % WAYS], NULL, 32 << 10, "victim");
+        pids[i] = victim_joinable(ways[i % WAYS], NULL, 32 << 10, "victim");
     for (unsigned i = 0; i < count; i++)
         EXPECT_EQ(victim_reason(pids[i]), WEFT_ESTACK);
     EXPECT_EQ(reports_with("the process ends with WEFT_ESTACK"), count);
@@ -136,13 +133,12 @@ static void with_deferred(void *arg) {
     EXPECT_EQ(weft_defer(deferred_last, NULL), 0);
     EXPECT_EQ(weft_defer(deferred_overflows, NULL), 0);
     EXPECT_EQ(weft_defer(deferred_waits, NULL), 0);
-    victim_until_joined();
     dig_calls(0);
 }
 static void deferred(void) {
     atom_store_rlx(&deferred_count, 0);
     reports_begin();
-    EXPECT_EQ(victim_reason(victim_spawn(with_deferred, NULL, 16 << 10, "deferred")), WEFT_ESTACK);
+    EXPECT_EQ(victim_reason(victim_joinable(with_deferred, NULL, 16 << 10, "deferred")), WEFT_ESTACK);
     EXPECT_EQ(reports_with("the process ends with WEFT_ESTACK"), 2); /* the second on the spare stack */
     reports_end();
     EXPECT_EQ(atom_load_acq(&deferred_count), 3);
@@ -157,13 +153,12 @@ static void dig_big(void *arg) {
 }
 static void on_a_bigger(void *arg) {
     (void)arg;
-    victim_until_joined();
     weft_pin_begin();
     weft_call_big(dig_big, NULL, 512 << 10);
 }
 static void bigger(void) {
     reports_begin();
-    EXPECT_EQ(victim_reason(victim_spawn(on_a_bigger, NULL, 16 << 10, "big")), WEFT_ESTACK);
+    EXPECT_EQ(victim_reason(victim_joinable(on_a_bigger, NULL, 16 << 10, "big")), WEFT_ESTACK);
     EXPECT_EQ(reports_with("size 524288"), 1);
     reports_end();
     EXPECT_EQ(weft_set_workers(rt.runtime, 1), 0); /* nobody is pinned any more */
@@ -342,9 +337,7 @@ static void after_all_of_them(void *arg) {
 }
 static void given_back(void) {
     EXPECT_EQ(weft_mutex_lock(&other_mutex, 0), 0);
-    weft_pid pid;
-    EXPECT_EQ(weft_spawn_with(&pid, after_all_of_them, NULL, &(weft_stackful_options){.runtime = rt.runtime, .flags = WEFT_JOINABLE}), 0);
-    EXPECT_EQ(victim_reason(pid), WEFT_ESTACK);
+    EXPECT_EQ(victim_reason(victim_joinable(after_all_of_them, NULL, 0, NULL)), WEFT_ESTACK);
     weft_mutex_unlock(&other_mutex);
 }
 TEST(overflow_after_locks_were_given_back) { rt_each(given_back); }

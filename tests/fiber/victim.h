@@ -1,4 +1,4 @@
-/* What the tests of stacks share: processes that use up their stacks, joining one from its birth on, children that die. */
+/* What the tests of stacks share: processes that use up their stacks, ones that are joined, children that die. */
 #ifndef WEFT_TESTS_FIBER_VICTIM_H
 #define WEFT_TESTS_FIBER_VICTIM_H
 
@@ -32,19 +32,18 @@ static __attribute__((noinline, unused)) uintptr_t victim_thread(void) {
     return (uintptr_t)pthread_self();
 }
 
-/* A process waits until somebody joins it: then its end cannot be missed. */
-static inline void victim_until_joined(void) {
-    while (!(atom_load_acq(&victim_self()->state.asked) & STATE_WATCHED))
-        weft_sleep(20 * WEFT_MICROSECOND);
-    weft_sleep(2 * WEFT_MILLISECOND); /* until whoever joins has seen that it is in time */
-}
-
-static inline weft_pid victim_spawn(weft_entry entry, void *arg, size_t stack_size, const char *name) {
+static inline weft_pid victim_flags(weft_entry entry, void *arg, size_t stack_size, const char *name, unsigned flags) {
     weft_pid pid = WEFT_NOBODY;
-    EXPECT_EQ(weft_spawn_with(&pid, entry, arg,
-                              &(weft_stackful_options){.runtime = rt.runtime, .stack_size = stack_size, .name = name}),
-              0);
+    weft_stackful_options options = {.runtime = rt.runtime, .stack_size = stack_size, .name = name, .flags = flags};
+    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &options), 0);
     return pid;
+}
+static inline weft_pid victim_spawn(weft_entry entry, void *arg, size_t stack_size, const char *name) {
+    return victim_flags(entry, arg, stack_size, name, 0);
+}
+/* One whose end cannot be missed: its reason is asked for by victim_reason(). */
+static inline weft_pid victim_joinable(weft_entry entry, void *arg, size_t stack_size, const char *name) {
+    return victim_flags(entry, arg, stack_size, name, WEFT_JOINABLE);
 }
 static inline int victim_reason(weft_pid pid) {
     int reason = 1;
