@@ -37,6 +37,17 @@ static void gets_up(void) {
 SCENARIO(monitor_sleep_timer, .about = "the monitor falls asleep || a worker gets up by itself", .setup = set_up,
          .threads = {falls_asleep, gets_up}, .finish = awake)
 
+/* A new worker, which has slept and got up: whoever looks at all workers finds it whole, or not at all. */
+static void begins(void) {
+    struct worker *worker = worker_new(small, 1);
+    chk_assert(worker != NULL, "there is memory");
+    atom_store_rlx(&worker->driven, true);
+    idle_resize(&small->idle, 2);
+    monitor_wake(small);
+}
+SCENARIO(monitor_sleep_new_worker, .about = "the monitor falls asleep || a worker is made and begins", .setup = set_up,
+         .threads = {falls_asleep, begins}, .finish = awake)
+
 /* ---- broken twins ------------------------------------------------------------------------------------------------- */
 
 static void gets_up_late(void) {
