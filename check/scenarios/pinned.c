@@ -178,3 +178,43 @@ static void either(void) {
 }
 SCENARIO(pinned_leaving, .about = "a process is pinned || its worker is to leave", .setup = set_up_leaving,
          .threads = {pins, resizes}, .finish = either)
+
+/* It is wanted again before its thread has left: a pin that was refused in between is not counted, and the next one finds it open. */
+static void pins_at_last(void) {
+    struct worker *worker = small_play(HOME);
+    pinned = worker_pin(worker);
+}
+static void resizes_and_back(void) {
+    refused = workers_set(small, 1) == WEFT_EBUSY;
+    workers_set(small, 2);
+}
+static void open_again(void) {
+    struct worker *worker = small_worker(HOME);
+    chk_assert(!refused || pinned, "who stays has pinned processes");
+    chk_assert(atom_load_rlx(&worker->guests) == pinned, "who is pinned is counted, and nobody else");
+    if (pinned) worker_unpin(worker);
+    small_end();
+}
+SCENARIO(pinned_back, .about = "a process is pinned || its worker is to leave, and is wanted again", .setup = set_up_leaving,
+         .threads = {pins_at_last, resizes_and_back}, .finish = open_again)
+
+/* The end: whoever is pinned must go, and may unpin itself while the worker is closed. */
+static void set_up_closing(void) {
+    set_up_leaving();
+    chk_assert(worker_pin(small_worker(HOME)), "it is open");
+}
+static void unpins(void) {
+    struct worker *worker = small_play(HOME);
+    worker_unpin(worker);
+    pinned = worker_pin(worker);
+    if (pinned) worker_unpin(worker);
+    worker_main(worker); /* until it is sent away */
+    small_has_ended(worker);
+}
+static void ends_all(void) { workers_set(small, 0); }
+static void closed(void) {
+    chk_assert(atom_load_rlx(&small_worker(HOME)->guests) == GUESTS_CLOSED, "closed, and nobody is pinned");
+    small_end();
+}
+SCENARIO(pinned_closing, .about = "a pinned process unpins itself and pins itself again || all workers are to leave", .setup = set_up_closing,
+         .threads = {unpins, ends_all}, .finish = closed)

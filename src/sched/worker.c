@@ -107,7 +107,7 @@ static int worker_begin(struct runtime *runtime, unsigned index) {
     struct worker *worker = index < atom_load_rlx(&runtime->made) ? atom_load_rlx(&runtime->workers[index]) /* rlx: under the lock */
                                                                    : worker_new(runtime, index);
     if (!worker) return WEFT_ENOMEM;
-    atom_store_rlx(&worker->guests, 0);
+    atom_and_rlx(&worker->guests, ~GUESTS_CLOSED); /* not 0: a pin that was refused may still have to take itself back */
     idle_resize(&runtime->idle, index + 1);
     lock_take(&runtime->moving);
     bool there = atom_load_rlx(&worker->driven); /* its thread has been sent away and has not left yet: it may stay */
