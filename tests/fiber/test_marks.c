@@ -7,7 +7,7 @@ static __attribute__((noinline)) void use(size_t bytes) {
     volatile char *room = alloca(bytes);
     for (size_t i = bytes; i > 512; i -= 512)
         room[i - 1] = 1;
-    victim_sink = room[0];
+    atom_store_rlx(&victim_sink, room[0]);
 }
 
 static atom_u64 ended;

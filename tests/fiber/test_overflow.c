@@ -198,8 +198,8 @@ static unsigned child_times(void) { return SANITIZED ? 2 : 20 * test_scale(); }
 
 static void in_libc_call(void) {
     char text[64];
-    snprintf(text, sizeof text, "%s %.10f", "a", 1.0 / 3 + victim_sink);
-    victim_sink = text[3];
+    snprintf(text, sizeof text, "%s %.10f", "a", 1.0 / 3 + atom_load_rlx(&victim_sink));
+    atom_store_rlx(&victim_sink, text[3]);
 }
 static void in_libc(void *arg) {
     (void)arg;
@@ -348,7 +348,7 @@ static __attribute__((noinline)) void jump(void) {
     size_t stride = (16 << 10) + STACK_GUARD, much = (size_t)(&here - victim_low()) + stride + 100;
     volatile char *room = alloca(much);
     room[0] = 1;
-    victim_sink = room[0];
+    atom_store_rlx(&victim_sink, room[0]);
 }
 static void jumps(void *arg) {
     (void)arg;

@@ -84,7 +84,7 @@ static __attribute__((noinline)) void exit_from(unsigned depth, int reason) {
     room[0] = (char)depth;
     if (depth == 0) weft_exit(reason);
     if (victim_always) exit_from(depth - 1, reason);
-    victim_sink = room[0];
+    atom_store_rlx(&victim_sink, room[0]);
 }
 static void exits(void *arg) {
     exit_from(20, (int)(uintptr_t)arg);

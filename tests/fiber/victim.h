@@ -53,7 +53,7 @@ static inline int victim_reason(weft_pid pid) {
 
 /* ---- ways to use up a stack ------------------------------------------------------------------------------------------- */
 
-static volatile char victim_sink;
+static atom_u32 victim_sink; /* so that what is written there is used */
 static volatile bool victim_always = true;
 
 /* Call by call. */
@@ -69,7 +69,7 @@ static __attribute__((noinline, unused)) void dig_alloca(void) {
     for (unsigned i = 0; victim_always; i++) {
         volatile char *more = alloca(1000 + i % 7 * 100);
         more[0] = (char)i;
-        victim_sink = more[0];
+        atom_store_rlx(&victim_sink, more[0]);
     }
 }
 
@@ -78,7 +78,7 @@ static __attribute__((noinline, unused)) void dig_array(void) {
     volatile char array[1 << 20];
     for (size_t i = sizeof array; i > 4096 && victim_always; i -= 4096)
         array[i - 1] = (char)i;
-    victim_sink = array[sizeof array - 1];
+    atom_store_rlx(&victim_sink, array[sizeof array - 1]);
 }
 
 static inline unsigned char *victim_low(void) { return second_stack(fiber_of(victim_self()))->low; }
@@ -91,7 +91,7 @@ static __attribute__((noinline, unused)) void dig_until(size_t left, void (*fn)(
     for (size_t i = much; i > 4096; i -= 4096)
         room[i - 1] = (char)i;
     fn();
-    victim_sink = room[0];
+    atom_store_rlx(&victim_sink, room[0]);
 }
 
 #endif

@@ -135,13 +135,13 @@ static __attribute__((noinline)) void soils(unsigned depth) {
     else
         for (unsigned i = 0; i < 200; i++)
             weft_yield();
-    victim_sink = room[0];
+    atom_store_rlx(&victim_sink, room[0]);
 }
 static __attribute__((noinline)) void loops_on_soil(atom_u64 *mine) {
     volatile uintptr_t room[1000];         /* what lies there is left as it was */
     room[500] = (uintptr_t)weft_yield + 5; /* should the compiler have cleaned up */
     loops_until_over(mine);
-    victim_sink = (char)room[0];
+    atom_store_rlx(&victim_sink, (char)room[0]);
 }
 static void on_soil(void *arg) {
     weft_sleep(100 * WEFT_MICROSECOND);
