@@ -279,18 +279,22 @@ static void hands_off_late(void) {
 SCENARIO(state_complete_hand_off, .about = "the process ends and cleans up || a letter and a hand-off",
          .setup = setup_running, .threads = {completes_and_drains, hands_off_late}, .finish = no_letter_is_left)
 
-static void ends_and_revives(void) {
+static void ends_then_revives(uint16_t (*revive)(struct state *)) {
     stack = 1;
     state_complete(&state);
     stack = 2; /* the keeper makes the block ready for the next process */
-    state_revive(&state);
+    revive(&state);
 }
+static void ends_and_revives(void) { ends_then_revives(state_revive_any); }
+static void ends_and_revives_by_store(void) { ends_then_revives(state_revive_tso); }
 static void takes_the_next(void) {
     chk_assert(!state_claim(&state, first_ticket), "the former tenant's entry is stale");
     if (state_claim_any(&state)) chk_assert(stack == 2, "only the finished new process can be had");
 }
 SCENARIO(state_revive, .about = "the block serves the next process || a stale entry and a taker look at it",
          .setup = setup_running, .threads = {ends_and_revives, takes_the_next})
+SCENARIO(state_revive_store, .about = "the same by a plain store: without wakers that is as good",
+         .setup = setup_running, .threads = {ends_and_revives_by_store, takes_the_next})
 
 /* ---- broken twins: one transition done wrongly, the others real -------------------------------------------------------- */
 

@@ -4,6 +4,8 @@
  * to the first one's PID. A message carries the number of the tenant that it is for. */
 #include "small_runtime.h"
 
+#include "sched/watch.h"
+
 enum { SENDERS = 2 };
 
 SHARED struct message letters[SENDERS + 1];
@@ -154,6 +156,23 @@ SCENARIO(table_guess_send, .about = "a birth || a send to a PID that nobody was 
          .threads = {is_born, guesses_and_sends}, .finish = seen_or_refused)
 SCENARIO(table_guess_cancel, .about = "a birth || a cancel of a PID that nobody was told", .setup = set_up_unborn,
          .threads = {is_born, guesses_and_cancels}, .finish = seen_or_refused)
+
+/* Its spawner watches it, and writes that where the cancellation is written too. */
+static void hears_of_it(struct actor *actor, struct worker *self, struct watcher *watcher, int reason) {
+    (void)actor, (void)self, (void)watcher, (void)reason;
+}
+SHARED struct watcher spawner;
+static void is_born_watched(void) {
+    struct worker *worker = small_play(0);
+    weft_pid pid;
+    uint16_t ticket;
+    spawner.tell = hears_of_it;
+    chk_assume(spawn_watched(worker, &pid, &born, &(weft_spawn_options){.method = NULL}, &spawner, &ticket) == 0);
+    chk_assert(pid == second, "as guessed");
+    small_run_own(worker);
+}
+SCENARIO(table_guess_cancel_watched, .about = "a birth, watched || a cancel of a PID that nobody was told", .setup = set_up_unborn,
+         .threads = {is_born_watched, guesses_and_cancels}, .finish = seen_or_refused)
 
 /* Looks at the word, and leaves it alone when nobody seems to live there. */
 static void guesses_and_only_looks(void) {
