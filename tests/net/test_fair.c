@@ -50,20 +50,17 @@ static void fair_begin(void *arg) {
         EXPECT(weft_spawn(fair_asks, &fair[i]) != WEFT_NOBODY);
     }
     fair_wait(FAIR_PAIRS * 10); /* the first turns are for being born */
-    uint64_t before[FAIR_PAIRS], least = UINT64_MAX, most = 0, sum = 0;
+    uint64_t before[FAIR_PAIRS], after[FAIR_PAIRS], sum = 0, behind = 0;
     for (unsigned i = 0; i < FAIR_PAIRS; i++)
         before[i] = atom_load_rlx(&fair[i].turns);
     fair_wait(FAIR_PAIRS * FAIR_ROUNDS);
-    for (unsigned i = 0; i < FAIR_PAIRS; i++) {
-        uint64_t turns = atom_load_rlx(&fair[i].turns) - before[i];
-        least = turns < least ? turns : least;
-        most = turns > most ? turns : most;
-        sum += turns;
-    }
+    for (unsigned i = 0; i < FAIR_PAIRS; i++)
+        sum += after[i] = atom_load_rlx(&fair[i].turns) - before[i];
     atom_store_rlx(&fair_over, true);
-    uint64_t average = sum / FAIR_PAIRS;
-    printf("turns: %lu to %lu, %lu on average\n", (unsigned long)least, (unsigned long)most, (unsigned long)average);
-    EXPECT(least >= average / 3); /* some have more, where threads are taken off their processors */
+    for (unsigned i = 0; i < FAIR_PAIRS; i++)
+        behind += after[i] < sum / FAIR_PAIRS / 3;
+    printf("%lu turns on average, %lu have had less than a third of that\n", (unsigned long)(sum / FAIR_PAIRS), (unsigned long)behind);
+    EXPECT(behind <= 4); /* those who were running when the machine took their threads off the processors */
     net_is_done();
 }
 
