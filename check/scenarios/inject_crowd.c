@@ -26,6 +26,7 @@ static inline void lock_drop(struct lock *lock) {
 #define inject_push crowd_push
 #define inject_push_batch crowd_push_batch
 #define inject_take_batch crowd_take_batch
+#define inject_take_newest crowd_take_newest
 #define inject_size crowd_size
 #include "queue/inject.c"
 

@@ -2,6 +2,7 @@
 #include "fiber/fiber.h"
 #include "fiber/home.h"
 #include "sched/child.h"
+#include "sched/nursery.h"
 
 struct worker *fiber_worker(const char *call) {
     struct worker *worker = my_worker;
@@ -18,7 +19,7 @@ __attribute__((flatten)) void weft_yield(void) {
     struct worker *worker = fiber_worker("weft_yield");
     struct proc *next = fiber_next(worker);
     /* Alone: nothing changes by going round. Now and then the loop looks all the same. */
-    if (!next && worker->tick + 1 < GLOBAL_TICK && inject_size(&worker->runtime->inject) == 0) {
+    if (!next && worker->tick + 1 < GLOBAL_TICK && inject_size(&worker->runtime->inject) == 0 && nursery_is_empty(worker)) {
         worker->tick++;
         return;
     }

@@ -51,7 +51,7 @@
  * S7  HOME, if not 0, is one more than the number of the only worker that may run the process (fiber/pin.c). A claim by an entry
  *     fails then, and a hand-off is a wake: the process is claimed by that worker alone, out of its inbox (state_claim_any).
  *
- * The word: bits 0-2 state, 3 NOTIFIED, 4-15 HOME, 16-47 kept as they are by every transition, 48-63 ticket: at the top, where it
+ * The word: bits 0-2 state, 3 NOTIFIED, 4-15 HOME, 16 NEWBORN: READY for the first time, 17-47 kept as they are by every transition, 48-63 ticket: at the top, where it
  * comes round by itself. */
 #ifndef WEFT_PROC_STATE_H
 #define WEFT_PROC_STATE_H
@@ -86,6 +86,7 @@ struct state_next {
 #define STATE_NOTIFIED UINT64_C(8)
 #define STATE_HOME_SHIFT 4
 #define STATE_HOME (UINT64_C(0xfff) << STATE_HOME_SHIFT)
+#define STATE_NEWBORN (UINT64_C(1) << 16)
 #define STATE_TICKET_SHIFT 48
 
 #if WEFT_CHECK
@@ -105,9 +106,9 @@ extern uint64_t (*state_pid)(const struct state *state);
 void state_illegal(const struct state *state, const char *operation, uint64_t word, enum state_name wanted)
     __attribute__((noreturn, cold));
 
-/* The same word in another state, not NOTIFIED. */
+/* The same word in another state, neither NOTIFIED nor NEWBORN. */
 static inline uint64_t state_with(uint64_t word, enum state_name name) {
-    return (word & ~(STATE_MASK | STATE_NOTIFIED)) | (uint64_t)name;
+    return (word & ~(STATE_MASK | STATE_NOTIFIED | STATE_NEWBORN)) | (uint64_t)name;
 }
 /* The same word, READY, with the next ticket. */
 static inline uint64_t state_made_ready(uint64_t word) {
@@ -150,7 +151,7 @@ static inline void state_forget(struct state *state) { atom_store_rlx(&state->as
 static inline uint16_t state_revive_any(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: nobody but the keeper moves it on from COMPLETE */
     state_expect(state, "state_revive", word, STATE_COMPLETE);
-    word = state_made_ready(word);
+    word = state_made_ready(word) | STATE_NEWBORN;
     /* rel: pairs with the acq of a claim; a stale entry whose ticket has come round may claim before the new entry is
      * pushed, and must find the block ready made. A swap and not a store: somebody who has guessed the PID may have woken the
      * process before it was born (S3). */
@@ -161,7 +162,7 @@ static inline uint16_t state_revive_any(struct state *state) {
 static inline uint16_t state_revive_tso(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: as above */
     state_expect(state, "state_revive", word, STATE_COMPLETE);
-    word = state_made_ready(word);
+    word = state_made_ready(word) | STATE_NEWBORN;
     atom_store_rel(&state->word, word); /* rel: as above */
     return state_ticket(word);
 }
@@ -249,6 +250,9 @@ static inline bool state_is_current(struct state *state, uint16_t ticket) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: nothing is read on the strength of the answer */
     return state_of(word) == STATE_READY && state_ticket(word) == ticket;
 }
+
+/* Has it never run? Likewise a hint. */
+static inline bool state_is_newborn(struct state *state) { return (atom_load_rlx(&state->word) & STATE_NEWBORN) != 0; }
 
 /* READY -> RUNNING whatever the ticket: takes one particular process out of whatever queue it is in. */
 static inline bool state_claim_any(struct state *state) {

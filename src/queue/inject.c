@@ -60,20 +60,22 @@ int inject_push_batch(struct inject *inject, const uint64_t *entries, size_t cou
     return error;
 }
 
-size_t inject_take_batch(struct inject *inject, uint64_t *out, size_t max) {
+static size_t inject_take(struct inject *inject, uint64_t *out, size_t max, bool newest) {
     if (inject_size(inject) == 0) /* spares an empty queue the lock */
         return 0;
     lock_take(&inject->lock);
-    size_t count = max < inject->count ? max : inject->count;
+    size_t count = max < inject->count ? max : inject->count, from = newest ? inject->count - count : 0;
     for (size_t i = 0; i < count; i++)
-        out[i] = inject->slots[(inject->first + i) & (inject->capacity - 1)];
+        out[i] = inject->slots[(inject->first + from + i) & (inject->capacity - 1)];
     if (count) {
-        inject->first = (inject->first + count) & (inject->capacity - 1);
+        if (!newest) inject->first = (inject->first + count) & (inject->capacity - 1);
         inject->count -= count;
         atom_store_rlx(&inject->size, inject->count);
     }
     lock_drop(&inject->lock);
     return count;
 }
+size_t inject_take_batch(struct inject *inject, uint64_t *out, size_t max) { return inject_take(inject, out, max, false); }
+size_t inject_take_newest(struct inject *inject, uint64_t *out, size_t max) { return inject_take(inject, out, max, true); }
 
 size_t inject_size(struct inject *inject) { return (size_t)atom_load_rlx(&inject->size); }

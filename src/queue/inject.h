@@ -44,6 +44,9 @@ int inject_push_batch(struct inject *inject, const uint64_t *entries, size_t cou
 /* Moves up to `max` of the oldest entries to `out`, oldest first; returns how many. */
 size_t inject_take_batch(struct inject *inject, uint64_t *out, size_t max);
 
+/* The same with the newest entries, oldest of them first. */
+size_t inject_take_newest(struct inject *inject, uint64_t *out, size_t max);
+
 /* Without the lock. A hint: by the time the caller looks at the answer it may be wrong. */
 size_t inject_size(struct inject *inject);
 

@@ -1,5 +1,6 @@
 /* Where a worker looks for work, one small function a source, and how it goes to sleep when there is none. */
 #include "sched/alarm.h"
+#include "sched/nursery.h"
 #include "sched/poll.h"
 #include "sched/preempt.h"
 
@@ -39,6 +40,25 @@ static void keep(struct worker *worker, uint64_t entry) {
     WEFT_ENSURE(error == 0, "no room in the global queue: %d", error);
 }
 
+struct proc *find_adopt(struct worker *worker, const uint64_t *batch, size_t n) {
+    struct proc *first = NULL;
+    size_t i = 0;
+    while (i < n && !(first = find_claim(batch[i++]))) {
+    }
+    bool some = i < n;
+    /* The deque's owner takes the newest first: the oldest must come last. */
+    if (worker->runtime->policy == POLICY_DEQUE)
+        while (n > i)
+            keep(worker, batch[--n]);
+    else
+        for (; i < n; i++)
+            keep(worker, batch[i]);
+    /* For a moment they were in no queue, and somebody who looked everywhere just then has gone to sleep. A searcher says so when
+     * it stops searching. */
+    if (some && !worker->searching) ready_wake(worker->runtime, worker);
+    return first;
+}
+
 __attribute__((noinline)) struct proc *find_global_batch(struct worker *worker) {
     uint64_t batch[RING_HALF];
     struct proc *first = NULL;
@@ -46,20 +66,7 @@ __attribute__((noinline)) struct proc *find_global_batch(struct worker *worker) 
         size_t share = global_share(worker);
         size_t n = share > 0 ? inject_take_batch(&worker->runtime->inject, batch, share) : 0;
         if (n == 0) return NULL;
-        size_t i = 0;
-        while (i < n && !(first = find_claim(batch[i++]))) {
-        }
-        bool some = i < n;
-        /* The deque's owner takes the newest first: the oldest must come last. */
-        if (worker->runtime->policy == POLICY_DEQUE)
-            while (n > i)
-                keep(worker, batch[--n]);
-        else
-            for (; i < n; i++)
-                keep(worker, batch[i]);
-        /* For a moment they were in no queue, and somebody who looked everywhere just then has gone to sleep. A searcher says so when
-         * it stops searching. */
-        if (some && !worker->searching) ready_wake(worker->runtime, worker);
+        first = find_adopt(worker, batch, n);
     } while (!first);
     return first;
 }
@@ -195,6 +202,15 @@ static __attribute__((noinline)) struct proc *find_held_up(struct worker *worker
     return proc;
 }
 
+/* Those who wait in the global queue, and the newborn: in turns, if there are both. */
+static struct proc *find_stored(struct worker *worker) {
+    struct proc *proc = NULL;
+    bool newborn = !nursery_is_empty(worker);
+    if (newborn && (worker->nursery_first = !worker->nursery_first)) proc = nursery_newest(worker);
+    if (!proc) proc = find_global_batch(worker);
+    return proc || !newborn ? proc : nursery_newest(worker);
+}
+
 /* Nothing in the worker's own queue. */
 static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *worker) {
     struct proc *proc = NULL;
@@ -202,7 +218,7 @@ static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *work
     if (alarms_run(worker, worker)) proc = policy_pop(worker);
     if (!proc && find_has_guests(worker)) proc = find_guest(worker);
     if (!proc && preempt_is_on(worker->runtime)) proc = find_held_up(worker);
-    if (!proc) proc = find_global_batch(worker);
+    if (!proc) proc = find_stored(worker);
     if (!proc && poll_is_used(worker->runtime)) proc = find_polled(worker);
     if (proc) return proc;
     if (!worker->searching) worker->searching = idle_search(&worker->runtime->idle);
@@ -234,7 +250,7 @@ unsigned find_global_due(size_t queued, unsigned workers, uint32_t looks) {
 /* What a worker that is never idle would not come to: its timers, queues that have lost their thread, and the global one. */
 static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
-    size_t queued = inject_size(&runtime->inject);
+    size_t queued = inject_size(&runtime->inject) + inject_size(&worker->nursery);
     unsigned due = find_global_due(queued, atom_load_rlx(&runtime->wanted), ++worker->looks); /* rlx: any recent value */
     worker->tick = GLOBAL_TICK - due;
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
@@ -250,8 +266,9 @@ static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *w
         struct proc *proc = gone != worker ? policy_steal(worker, gone, true, &busy) : NULL;
         if (proc) return proc;
     }
-    struct proc *stopped = worker->looks % 2 ? preempt_take(worker) : NULL;
-    return stopped ? stopped : find_global_one(worker);
+    struct proc *proc = worker->looks % 2 ? preempt_take(worker) : NULL;
+    if (!proc && nursery_is_due(worker)) proc = nursery_eldest(worker);
+    return proc ? proc : find_global_one(worker);
 }
 
 /* When the tick is up. A worker with guests gives every second turn to one of them, and looks round as often as any other. Nobody

@@ -1,27 +1,37 @@
 /* Three disciplines behind one seam.
  *
- *   ring    a one-slot LIFO, then a FIFO of 256; when it is full the older half goes to the global queue; thieves take the older half
+ *   ring    a one-slot LIFO, then a FIFO of 256; when it is full the older half goes to the global queue, those who have never run to the
+ *           worker's nursery; thieves take the older half
  *   deque   LIFO for the owner, oldest first for thieves; wake-ups go to the global FIFO
  *   line    a linked FIFO with a lock that nobody waits for; thieves take the head
  *
  * What they share, everything but the order within a worker's own queue, is elsewhere. */
+#include "sched/nursery.h"
 #include "sched/sched.h"
 
 /* ---- ring --------------------------------------------------------------------------------------------------------- */
 
-/* The older half and the new entry to the global queue, except for what has gone stale meanwhile. */
-static __attribute__((noinline, cold)) void ring_spill(struct worker *own, uint64_t entry) {
-    uint64_t batch[RING_HALF + 1];
-    unsigned n = ring_overflow(&own->ring, batch), kept = 0;
-    for (unsigned i = 0; i < n; i++) {
-        struct proc *proc = entry_ptr(batch[i]);
-        if (state_is_current(&proc->state, entry_ticket(batch[i]))) batch[kept++] = batch[i];
-    }
-    if (n == 0 && ring_push(&own->ring, entry)) return; /* thieves have made room */
-    batch[kept++] = entry;
-    int error = inject_push_batch(&own->runtime->inject, batch, kept);
+/* To the global queue. Cannot fail: room for every process was reserved when it was spawned. */
+static void ring_inject(struct worker *own, const uint64_t *entries, unsigned n) {
+    int error = inject_push_batch(&own->runtime->inject, entries, n);
     WEFT_ENSURE(error == 0, "no room in the global queue: %d", error);
-    count_many(&own->actor.counters.injected, kept);
+    count_many(&own->actor.counters.injected, n);
+}
+
+/* The older half and the new entry go elsewhere, except for what has gone stale meanwhile. */
+static __attribute__((noinline, cold)) void ring_spill(struct worker *own, uint64_t entry) {
+    uint64_t batch[RING_HALF + 1], newborn[RING_HALF + 1];
+    unsigned n = ring_overflow(&own->ring, batch), old = 0, young = 0;
+    if (n == 0 && ring_push(&own->ring, entry)) return; /* thieves have made room */
+    batch[n++] = entry;
+    for (unsigned i = 0; i < n; i++) {
+        struct state *state = &((struct proc *)entry_ptr(batch[i]))->state;
+        if (!state_is_current(state, entry_ticket(batch[i]))) continue;
+        if (state_is_newborn(state)) newborn[young++] = batch[i];
+        else batch[old++] = batch[i];
+    }
+    ring_inject(own, batch, old);
+    if (!nursery_put(own, newborn, young)) ring_inject(own, newborn, young);
 }
 
 static bool ring_add(struct worker *own, uint64_t entry) {
@@ -58,6 +68,8 @@ static struct proc *ring_policy_pop(struct worker *own) {
 
 static struct proc *ring_policy_steal(struct worker *own, struct worker *victim, bool last_pass, bool *busy) {
     uint64_t first;
+    struct proc *newborn = nursery_is_empty(victim) ? NULL : nursery_steal(own, victim);
+    if (newborn) return newborn;
     int got = ring_steal(&own->ring, &victim->ring, &first);
     if (got < 0) *busy = true;
     if (got <= 0) {
@@ -175,11 +187,13 @@ struct state_next policy_wake_to_run(struct runtime *runtime, struct proc *proc)
 
 int policy_init(struct worker *worker) {
     ring_init(&worker->ring);
+    inject_init(&worker->nursery);
     line_init(&worker->line);
     return worker->runtime->policy == POLICY_DEQUE ? deque_init(&worker->deque) : 0;
 }
 
 void policy_destroy(struct worker *worker) {
+    inject_destroy(&worker->nursery);
     if (worker->runtime->policy == POLICY_DEQUE) deque_destroy(&worker->deque);
 }
 
@@ -204,7 +218,7 @@ struct proc *policy_steal(struct worker *own, struct worker *victim, bool last_p
 
 bool policy_is_empty(struct worker *worker) {
     switch (worker->policy) {
-    case POLICY_RING: return ring_is_empty(&worker->ring);
+    case POLICY_RING: return ring_is_empty(&worker->ring) && nursery_is_empty(worker);
     case POLICY_DEQUE: return deque_is_empty(&worker->deque);
     case POLICY_LINE: return line_is_empty(&worker->line);
     }

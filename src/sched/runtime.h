@@ -103,6 +103,8 @@ struct worker {
     uint32_t tick, slot_runs, handoffs;
     uint32_t looks; /* how often at the global queue without having run dry */
     uint32_t guest_turns;
+    uint32_t nursery_looks; /* nursery.h */
+    bool nursery_first;     /* find_stored */
     bool searching;
     uint8_t poll_misses; /* so many times in a row asking the kernel brought nothing: find.c */
     struct rng rng;
@@ -116,6 +118,7 @@ struct worker {
 
     /* The run queue: the policy's. Others steal. */
     struct ring ring;
+    struct inject nursery; /* beside the ring: nursery.h */
     struct deque deque;
     struct line line;
 

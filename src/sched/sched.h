@@ -42,6 +42,8 @@ bool policy_is_empty(struct worker *worker);
 
 /* A process, claimed; or NULL when the worker shall leave. */
 struct proc *find_work(struct worker *worker);
+/* Of entries that the worker has taken out of a queue: the first that can be claimed, or NULL; those behind it go into the worker's own queue. */
+struct proc *find_adopt(struct worker *worker, const uint64_t *batch, size_t count);
 /* Claims an entry's process, or says that the entry is stale. */
 static inline struct proc *find_claim(uint64_t entry) {
     struct proc *proc = entry_ptr(entry);

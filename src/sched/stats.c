@@ -61,9 +61,9 @@ static void dump_process(struct runtime *runtime, struct proc *proc, weft_pid pi
 
 static void dump_worker(struct worker *worker, int descriptor) {
     struct ring *ring = &worker->ring;
-    report_line(descriptor, "  worker %u: %s, queue %s (ring %u, deque %lu), %lu steps, %lu steals, %lu sleeps\n",
+    report_line(descriptor, "  worker %u: %s, queue %s (ring %u, newborn %zu, deque %lu), %lu steps, %lu steals, %lu sleeps\n",
             worker->index, atom_load_rlx(&worker->driven) ? "has a thread" : "no thread",
-            policy_is_empty(worker) ? "empty" : "not empty", ring_size(ring),
+            policy_is_empty(worker) ? "empty" : "not empty", ring_size(ring), inject_size(&worker->nursery),
             worker->runtime->policy == POLICY_DEQUE ? (unsigned long)deque_size(&worker->deque) : 0,
             (unsigned long)atom_load_rlx(&worker->actor.counters.steps),
             (unsigned long)atom_load_rlx(&worker->actor.counters.steals),

@@ -141,7 +141,7 @@ TEST(state_pinned_is_not_claimed_by_an_entry_nor_handed_over) {
 TEST(state_ticket_comes_round) {
     struct state s;
     uint16_t ticket = state_init(&s);
-    uint64_t between = UINT64_C(0xdeadbeef) << 16; /* what a later part may keep there */
+    uint64_t between = UINT64_C(0x5eadbeef) << 17; /* what a later part may keep there */
     atom_or_rlx(&s.word, between);
     for (unsigned i = 0; i < 70000; i++) {
         EXPECT(state_claim(&s, ticket));
@@ -149,7 +149,24 @@ TEST(state_ticket_comes_round) {
         EXPECT_EQ(next, (uint16_t)(ticket + 1));
         EXPECT(!state_claim(&s, ticket));
         ticket = next;
-        EXPECT((atom_load_rlx(&s.word) & (UINT64_C(0xffffffff) << 16)) == between);
+        EXPECT((atom_load_rlx(&s.word) & (UINT64_C(0x7fffffff) << 17)) == between);
+    }
+}
+
+/* Until its first claim, and never again. */
+TEST(state_newborn_until_it_runs) {
+    struct state s;
+    state_init_complete(&s);
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT(!state_is_newborn(&s));
+        uint16_t ticket = state_revive(&s);
+        EXPECT(state_is_newborn(&s));
+        state_wake(&s);
+        EXPECT(state_is_newborn(&s) && state_is_current(&s, ticket));
+        EXPECT(i == 0 ? state_claim(&s, ticket) : i == 1 ? state_claim_any(&s) : state_wake_to_run(&s).verdict == STATE_RUN);
+        EXPECT(!state_is_newborn(&s));
+        EXPECT(state_claim(&s, state_yield(&s)) && !state_is_newborn(&s));
+        state_complete(&s);
     }
 }
 

@@ -39,6 +39,23 @@ TEST(inject_is_first_in_first_out) {
     inject_destroy(&inject);
 }
 
+TEST(inject_gives_the_newest) {
+    uint64_t out[10];
+    inject_init(&inject);
+    EXPECT_EQ(inject_take_newest(&inject, out, 10), 0);
+    push_numbers(1, 6);
+    EXPECT_EQ(inject_take_newest(&inject, out, 2), 2);
+    EXPECT(out[0] == 5 && out[1] == 6);
+    expect_taken(1, 1);
+    push_numbers(7, 1);
+    EXPECT_EQ(inject_take_newest(&inject, out, 10), 4);
+    EXPECT(out[0] == 2 && out[1] == 3 && out[2] == 4 && out[3] == 7);
+    EXPECT_EQ(inject_size(&inject), 0);
+    push_numbers(8, 1);
+    expect_taken(8, 1);
+    inject_destroy(&inject);
+}
+
 TEST(inject_gives_what_there_is) {
     uint64_t out[10];
     inject_init(&inject);

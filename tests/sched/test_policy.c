@@ -1,6 +1,8 @@
 /* The three disciplines through their seam: push, pop, steal, overflow. */
 #include "stage.h"
 
+#include "sched/nursery.h"
+
 static struct worker *own;
 
 static uint16_t ticket_of(struct proc *proc) { return state_ticket(atom_load_rlx(&proc->state.word)); }
@@ -13,6 +15,13 @@ static struct proc *loose(uint32_t number) {
     EXPECT_EQ(inject_take_batch(&stage.runtime->inject, &entry, 1), 1);
     EXPECT(entry == entry_make(proc, ticket_of(proc)));
     stage_play(0);
+    return proc;
+}
+/* One that has run before. */
+static struct proc *grown(uint32_t number) {
+    struct proc *proc = loose(number);
+    EXPECT(state_claim_any(&proc->state));
+    state_yield(&proc->state);
     return proc;
 }
 static bool push(struct proc *proc, enum ready_why why) { return policy_push(own, proc, ticket_of(proc), why); }
@@ -104,9 +113,9 @@ TEST(policy_a_pair_does_not_starve_a_third) {
 TEST(policy_ring_overflow_goes_to_the_global_queue) {
     begin(POLICY_RING, 1);
     for (uint32_t i = 0; i < RING_SIZE; i++)
-        push(loose(i), READY_YIELDED);
+        push(grown(i), READY_YIELDED);
     EXPECT_EQ(inject_size(&stage.runtime->inject), 0);
-    EXPECT(push(loose(RING_SIZE), READY_YIELDED));
+    EXPECT(push(grown(RING_SIZE), READY_YIELDED));
     EXPECT_EQ(inject_size(&stage.runtime->inject), RING_HALF + 1); /* the older half, and the new one */
     EXPECT_EQ(ring_size(&own->ring), RING_SIZE - RING_HALF);
     for (uint32_t i = 0; i < RING_HALF; i++)
@@ -122,11 +131,11 @@ TEST(policy_ring_overflow_goes_to_the_global_queue) {
 TEST(policy_ring_overflow_purges_what_is_stale) {
     begin(POLICY_RING, 1);
     for (uint32_t i = 0; i < RING_SIZE; i++) {
-        struct proc *proc = loose(i);
+        struct proc *proc = grown(i);
         push(proc, READY_YIELDED);
         if (i % 2) EXPECT(state_claim_any(&proc->state)); /* taken out by a hand-off */
     }
-    push(loose(RING_SIZE), READY_YIELDED);
+    push(grown(RING_SIZE), READY_YIELDED);
     EXPECT_EQ(inject_size(&stage.runtime->inject), RING_HALF / 2 + 1);
     for (uint32_t i = 0; i < RING_HALF; i += 2)
         EXPECT_EQ(injected(), i);
@@ -134,6 +143,57 @@ TEST(policy_ring_overflow_purges_what_is_stale) {
     for (uint32_t i = RING_HALF; i < RING_SIZE; i += 2)
         EXPECT_EQ(popped(), i); /* a stale one is skipped */
     EXPECT_EQ(popped(), UINT32_MAX);
+    stage_end();
+}
+
+/* Those who have never run go elsewhere: to where the newest are taken first, and the oldest by thieves. */
+static uint32_t number_of(struct proc *proc) { return proc ? ((struct part *)proc->self)->number : UINT32_MAX; }
+static void overflows_with_newborn(void) {
+    begin(POLICY_RING, 2);
+    for (uint32_t i = 0; i <= RING_SIZE; i++)
+        push(i % 4 ? loose(i) : grown(i), READY_YIELDED);
+    EXPECT_EQ(inject_size(&stage.runtime->inject), RING_HALF / 4 + 1); /* with the new one, whose number is RING_SIZE */
+    EXPECT_EQ(inject_size(&own->nursery), RING_HALF / 4 * 3);
+    for (uint32_t i = 0; i <= RING_HALF; i += 4)
+        EXPECT_EQ(injected(), i < RING_HALF ? i : RING_SIZE);
+    for (uint32_t i = RING_HALF; i < RING_SIZE; i++)
+        EXPECT_EQ(popped(), i);
+    EXPECT_EQ(popped(), UINT32_MAX);
+    EXPECT(!policy_is_empty(own)); /* though the ring is */
+}
+TEST(policy_ring_newborn_are_taken_newest_first) {
+    overflows_with_newborn();
+    /* Batches of sixteen, the newest of them, each in order of age. */
+    uint32_t young[RING_HALF], count = 0;
+    for (uint32_t i = 0; i < RING_HALF; i++)
+        if (i % 4) young[count++] = i;
+    for (uint32_t end = count; end > 0; end -= 16)
+        for (uint32_t i = end - 16; i < end; i++)
+            EXPECT_EQ(number_of(stage_find(0)), young[i]);
+    EXPECT(stage_find(0) == NULL && policy_is_empty(own));
+    stage_end();
+}
+TEST(policy_ring_newborn_are_stolen_eldest_first) {
+    overflows_with_newborn();
+    struct worker *thief = stage_worker(1);
+    bool busy = false;
+    EXPECT_EQ(number_of(policy_steal(thief, own, false, &busy)), 1);
+    EXPECT(!busy);
+    EXPECT_EQ(ring_size(&thief->ring), 15);
+    EXPECT_EQ(number_of(policy_pop(thief)), 2);
+    EXPECT_EQ(number_of(nursery_eldest(own)), 22); /* the seventeenth */
+    stage_end();
+}
+TEST(policy_ring_newborn_without_memory_go_to_the_global_queue) {
+    begin(POLICY_RING, 1);
+    for (uint32_t i = 0; i < RING_SIZE; i++)
+        push(loose(i), READY_YIELDED);
+    struct proc *last = loose(RING_SIZE);
+    sys_script.alloc_fail_from = 1;
+    push(last, READY_YIELDED);
+    sys_script.alloc_fail_from = 0;
+    EXPECT_EQ(inject_size(&own->nursery), 0);
+    EXPECT_EQ(inject_size(&stage.runtime->inject), RING_HALF + 1);
     stage_end();
 }
 

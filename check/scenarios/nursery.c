@@ -1,0 +1,75 @@
+/* The newborn for which a ring had no room: found by whoever has nothing to do, once each. As in find.c, a worker takes one process and is busy
+ * with it for ever; there are as many as workers, and one that is not found means a worker asleep for ever. */
+#include "sleepers.h"
+
+#include "sched/nursery.h"
+
+/* `count` that have never run, in the first worker's nursery. */
+static void set_up(unsigned workers, unsigned count) {
+    small_begin(POLICY_RING, workers, 4);
+    small_play(0);
+    for (unsigned i = 0; i < count; i++) {
+        chk_assert(weft_spawn_step(&pid[i], &counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i}) == 0, "spawned");
+        small_name(pid[i]);
+        uint64_t entry = ring_take_next(&small_worker(0)->ring);
+        chk_assert(state_is_newborn(&small_proc(pid[i])->state) && nursery_put(small_worker(0), &entry, 1), "it has never run");
+    }
+    chk_name(&small_worker(0)->nursery.size, "nursery");
+}
+static void two(void) { set_up(2, 2); }
+static void works_once(void) {
+    struct worker *worker = small_play(chk_self());
+    step_run(worker, find_work(worker));
+}
+static void two_ran(void) {
+    for (unsigned i = 0; i < 2; i++)
+        chk_assert(runs[i] == 1, "each has run once");
+    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "nobody is counted who is not there");
+    small_end();
+}
+SCENARIO(nursery_two, .about = "a worker takes two of its newborn || another steals, or goes to sleep", .setup = two,
+         .threads = {works_once, works_once}, .finish = two_ran)
+
+/* The owner's look round is for the eldest. */
+static void two_due(void) {
+    two();
+    small_worker(0)->tick = GLOBAL_TICK - 1;
+    small_worker(0)->nursery_looks = 1; /* with the next it is the eldest's turn */
+}
+SCENARIO(nursery_eldest, .about = "a worker takes the eldest || another steals, or goes to sleep", .setup = two_due,
+         .threads = {works_once, works_once}, .finish = two_ran)
+
+/* A ring that is full: what does not fit is told to a sleeper as well. */
+static void full(void) {
+    small_begin(POLICY_RING, 2, 4);
+    small_play(0);
+}
+static void spawns_until_it_overflows(void) {
+    struct worker *worker = small_play(0);
+    for (unsigned i = 0; i < 2; i++)
+        chk_assert(weft_spawn_step(&pid[i], &counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i}) == 0, "spawned");
+    uint64_t entry = ring_pop(&worker->ring); /* as if the ring had been full */
+    if (entry != ENTRY_NONE) {
+        chk_assert(nursery_put(worker, &entry, 1), "there is memory");
+        ready_wake(small, worker);
+    }
+    step_run(worker, find_work(worker));
+}
+SCENARIO(nursery_put, .about = "a worker puts one of two newborn into its nursery and runs the other || another goes to sleep", .setup = full,
+         .threads = {spawns_until_it_overflows, works_once}, .finish = two_ran)
+
+/* Both are taken, one is kept, and nobody is told. */
+static void takes_both_silently(void) {
+    struct worker *worker = small_play(0);
+    uint64_t batch[2];
+    size_t n = inject_take_newest(&worker->nursery, batch, 2);
+    if (n == 0) {
+        step_run(worker, find_work(worker));
+        return;
+    }
+    struct proc *proc = find_claim(batch[0]);
+    if (n == 2) ring_push(&worker->ring, batch[1]);
+    step_run(worker, proc ? proc : find_work(worker));
+}
+SCENARIO(nursery_twin_silent, .about = "broken: a worker takes both and keeps one without a word || another goes to sleep", .setup = two,
+         .threads = {takes_both_silently, works_once}, .finish = two_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
