@@ -175,6 +175,16 @@ static void begins(void) { begins_as_second(); }
 SCENARIO(growth_worker_due, .about = "a worker looks at the queues that have lost their thread || another worker is made",
          .setup = one_queued_and_due, .threads = {works_once, begins}, .finish = all_ran)
 
+/* The look at workers that are held up, where processes are preempted. */
+static void one_queued_and_preempted(void) {
+    one_worker(POLICY_RING, 1);
+    lock_init(&small->preempt.lock);
+    atom_store_rlx(&small->preempt.on, true);
+    send_from_outside(0);
+}
+SCENARIO(growth_worker_held_up, .about = "a worker looks whether others are held up || another worker is made",
+         .setup = one_queued_and_preempted, .threads = {works_once, begins}, .finish = all_ran)
+
 /* Somebody is in the way, so the process goes into the next worker's line, which is new. */
 static void one_asleep_one_queued(void) {
     one_worker(POLICY_LINE, 2);

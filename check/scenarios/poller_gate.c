@@ -9,6 +9,7 @@ enum { GENERATION = 1, NEXT = 2, END = 256 };
 
 static struct gate gate;
 static atom_u32 there; /* to be read; and END: the other side has ended, which a read says once there is nothing more */
+static atom_u32 room;  /* to write to */
 SHARED int answer[2];   /* of each reader: what it read, or an error */
 SHARED unsigned reads[2];
 
@@ -20,11 +21,13 @@ static void set_up(void) {
     atom_store_rlx(&gate.cells[GATE_OUT].edges, 0);
     gate_open(&gate, GENERATION);
     atom_store_rlx(&there, 0);
+    atom_store_rlx(&room, 0);
     chk_name(&gate.lock.word, "gate.lock");
     chk_name(&gate.cells[GATE_IN].edges, "edges");
     chk_name(&gate.drained, "drained");
     chk_name(&gate.ended, "ended");
     chk_name(&there, "there");
+    chk_name(&room, "room");
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------------------- */
@@ -140,6 +143,8 @@ SCENARIO(poller_gate_cancel, .about = "a process waits || something comes || a c
          .threads = {reader_0, polls_one, cancels}, .finish = got_it_or_not)
 SCENARIO(poller_gate_close_deadline, .about = "a process waits || a close || its deadline", .setup = set_up,
          .threads = {reader_0_soon, closes, clock_comes_by}, .finish = nobody_waits)
+SCENARIO(poller_gate_all, .about = "a process waits || something comes || a close || its deadline (random: in full it is too large)",
+         .setup = set_up, .threads = {reader_0_soon, polls_one, closes, clock_comes_by}, .finish = got_it_or_not, .random_runs = 5000)
 SCENARIO(poller_gate_two, .about = "two processes read one each || two come at once: one edge (N2)", .setup = set_up,
          .threads = {reader_0, reader_1, polls_two_at_once}, .finish = both_got_one)
 
@@ -193,6 +198,61 @@ static void read_all(void) {
 }
 SCENARIO(poller_gate_drained, .about = "a process reads to the end and skips needless reads || something comes, then more with the end",
          .setup = set_up, .threads = {reads_to_the_end, polls_and_ends}, .finish = read_all)
+
+/* ---- both directions at once (N7) -------------------------------------------------------------------------------------------- */
+
+enum { READABLE = 1, WRITABLE = 2 };
+static int look(void) { return (atom_load_acq(&there) ? READABLE : 0) | (atom_load_acq(&room) ? WRITABLE : 0); }
+
+/* As net/foreign.c does it. */
+static void wait_for_either(uint64_t deadline) {
+    small_process(0);
+    do {
+        uint64_t seen[2] = {gate_seen(&gate, GATE_IN), gate_seen(&gate, GATE_OUT)};
+        answer[0] = look();
+        if (!answer[0]) answer[0] = gate_wait_either(&gate, seen, deadline, "wait_for_either");
+    } while (answer[0] == GATE_AGAIN);
+}
+static void either(void) { wait_for_either(WEFT_FOREVER); }
+static void either_soon(void) { wait_for_either(SMALL_SOON); }
+static void room_comes(void) {
+    small_process(1);
+    atom_store_rel(&room, 1);
+    gate_edge(&gate, GENERATION, 1 << GATE_OUT, false, false);
+}
+static void both_come_at_once(void) {
+    small_process(1);
+    atom_store_rel(&room, 1);
+    arrive(1);
+    gate_edge(&gate, GENERATION, GATE_BOTH, false, false);
+}
+static void is_told(void) {
+    nobody_waits();
+    chk_assert(answer[0] > 0, "it can read, or write");
+}
+static void is_told_or_closed(void) {
+    nobody_waits();
+    chk_assert(answer[0] > 0 || answer[0] == WEFT_ECLOSED, "told, or closed");
+}
+static void is_told_or_late(void) {
+    nobody_waits();
+    chk_assert(answer[0] > 0 || answer[0] == WEFT_ETIMEDOUT, "told, or too late");
+}
+static void both_are_served(void) {
+    is_told();
+    chk_assert(answer[1] == 1, "it was read");
+}
+/* The three largest in C11 only, which has all executions of the others. */
+SCENARIO(poller_gate_either, .about = "a process waits for either direction || something comes || there is room", .setup = set_up,
+         .threads = {either, polls_one, room_comes}, .finish = is_told, .models = CHK_C11)
+SCENARIO(poller_gate_either_at_once, .about = "a process waits for either direction || both come at once", .setup = set_up,
+         .threads = {either, both_come_at_once}, .finish = is_told)
+SCENARIO(poller_gate_either_close, .about = "a process waits for either direction || there is room || a close", .setup = set_up,
+         .threads = {either, room_comes, closes}, .finish = is_told_or_closed, .models = CHK_C11)
+SCENARIO(poller_gate_either_deadline, .about = "a process waits for either direction || there is room || its deadline", .setup = set_up,
+         .threads = {either_soon, room_comes, clock_comes_by}, .finish = is_told_or_late)
+SCENARIO(poller_gate_either_pass, .about = "one waits for either direction || another reads || two come at once: one edge (N2)", .setup = set_up,
+         .threads = {either, reader_1, polls_two_at_once}, .finish = both_are_served, .models = CHK_C11)
 
 /* ---- twins that are wrong --------------------------------------------------------------------------------------------------- */
 
@@ -248,6 +308,42 @@ static void twin_selfish(void) {
 }
 SCENARIO(poller_twin_selfish, .about = "one edge for two, and the one who is woken tells nobody", .setup = set_up,
          .threads = {twin_selfish, twin_selfish, polls_two_at_once}, .finish = both_got_one, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+/* Waits in both lists, and does not take itself out of that where it was not found; or keeps the rest of an edge for itself. */
+static void twin_wait_either(bool leaves, const uint64_t seen[2]) {
+    static struct wait wait; /* not on the stack: it stays in a list */
+    static struct waiter waiters[2];
+    wait_begin(&wait);
+    lock_take(&gate.lock);
+    bool edge = atom_load_rlx(&gate.cells[GATE_IN].edges) != seen[GATE_IN] || atom_load_rlx(&gate.cells[GATE_OUT].edges) != seen[GATE_OUT];
+    for (unsigned side = GATE_IN; side <= GATE_OUT && !edge; side++) {
+        waiter_init(&waiters[side], &wait, 1);
+        waiters_add(&gate.cells[side].waiters, &waiters[side]);
+    }
+    lock_drop(&gate.lock);
+    if (edge) return;
+    wait_for(&wait, WEFT_FOREVER, "twin");
+    if (!leaves) return;
+    lock_take(&gate.lock);
+    for (unsigned side = GATE_IN; side <= GATE_OUT; side++)
+        if (waiters[side].in) waiters_remove(&waiters[side]);
+    lock_drop(&gate.lock);
+}
+static void twin_either(bool leaves) {
+    small_process(0);
+    for (;;) {
+        uint64_t seen[2] = {gate_seen(&gate, GATE_IN), gate_seen(&gate, GATE_OUT)};
+        if ((answer[0] = look()) != 0) return;
+        twin_wait_either(leaves, seen);
+    }
+}
+static void twin_stays_in_a_list(void) { twin_either(false); }
+static void twin_either_selfish(void) { twin_either(true); }
+SCENARIO(poller_twin_either, .about = "waits for either direction, and stays in the other list", .setup = set_up,
+         .threads = {twin_stays_in_a_list, polls_one}, .finish = is_told, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+SCENARIO(poller_twin_either_selfish, .about = "waits for either direction, and tells nobody that the edge was for others too",
+         .setup = set_up, .threads = {twin_either_selfish, reader_1, polls_two_at_once}, .finish = both_are_served, .flawed_in = CHK_ALL,
+         .flaw = CHK_LOST_WAKEUP)
 
 /* Says that it was drained although the other side has ended. */
 static void twin_believes(void) {

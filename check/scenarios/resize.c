@@ -5,7 +5,7 @@
  * ever. Elsewhere a worker takes one process and is busy with it for ever, so it ends here (as in find.c).
  *
  * The broken twins use the real parts, put together wrongly. */
-#include "small_runtime.h"
+#include "small_poll.h"
 
 #include "sched/thread.h"
 
@@ -168,6 +168,19 @@ static void dismisses_0_then_sends(void) {
 SCENARIO(resize_down_then_woken, .about = "two sleep || the first is sent away, then a submission comes", .setup = both_asleep_tick,
          .threads = {sleeps_0, sleeps_1, dismisses_0_then_sends}, .finish = all_ran)
 
+/* The one that sleeps in the poll is sent away: another has to listen there from then on (sched/poll.h, B3). */
+static void wakes_it(void) {
+    struct worker *self = my_worker;
+    chk_assert(send_message(self ? &self->actor : &small->foreign[0], self, pid, &letter) == 0, "it lives");
+}
+static void one_polls(void) {
+    two_asleep(POLICY_RING);
+    small_poll(wakes_it);
+    chk_assert(poll_join(small, small_worker(0)) == 0, "a descriptor");
+}
+SCENARIO(resize_down_poll, .about = "a worker goes to sleep in the poll and is sent away || another sleeps || a descriptor becomes ready",
+         .setup = one_polls, .threads = {to_one, works_1, small_poll_event}, .finish = ran_or_told)
+
 /* ---- one worker more ------------------------------------------------------------------------------------------------ */
 
 /* Those who are there are busy for ever. */
@@ -218,6 +231,9 @@ static void dismiss_1(void) { worker_dismiss(small, small_worker(1)); }
 static void leaves_quietly_1(void) { work_and_leave_quietly(small_wait_to_begin(1)); }
 SCENARIO(resize_twin_no_rouse, .about = "as resize_down_slot, but nobody is told of what the worker leaves behind", .setup = slot_set_up,
          .threads = {dismiss_1, leaves_quietly_1, sleeps_0}, .finish = all_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+SCENARIO(resize_twin_poll, .about = "as resize_down_poll, but it leaves the poll and tells nobody", .setup = one_polls,
+         .threads = {dismiss_1, leaves_quietly_1, sleeps_0, small_poll_event}, .finish = all_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
 /* It fills its slot, then looks at its orders. */
 static struct worker *fill_the_slot(void) {

@@ -14,8 +14,8 @@ static weft_fd line;
 /* Standard input may be a terminal, which others share: so it is waited for and left as it is. A file cannot be waited for, and need
  * not. */
 static ssize_t input(void *data, size_t size) {
-    int error = weft_fd_wait_raw(STDIN_FILENO, WEFT_READABLE, WEFT_FOREVER);
-    return error && error != WEFT_EPERM ? error : read(STDIN_FILENO, data, size);
+    int ready = weft_fd_wait_raw(STDIN_FILENO, WEFT_READABLE, WEFT_FOREVER);
+    return ready < 0 && ready != WEFT_EPERM ? ready : read(STDIN_FILENO, data, size);
 }
 
 static void sends(void *unused) {

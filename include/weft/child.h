@@ -2,8 +2,8 @@
 #ifndef WEFT_CHILD_H
 #define WEFT_CHILD_H
 
+#include <weft/command.h>
 #include <weft/net.h>
-#include <weft/process.h>
 
 #include <sys/types.h>
 
@@ -28,6 +28,16 @@ enum { WEFT_CHILD_IN = 1, WEFT_CHILD_OUT = 2, WEFT_CHILD_ERR = 4 };
  * named. In a stackful process. 0, and then the pipes are to be closed by weft_fd_close and the child to be waited for by weft_waitpid; or
  * an error of the operating system's: WEFT_ENOENT, WEFT_EACCES, WEFT_EMFILE ... */
 WEFT_API int weft_child_start(weft_child *child, const char *const *arguments, unsigned pipes);
+
+/* Both as commands for step processes (weft/command.h). The completion's data: of a start a weft_child, of a wait an int, the status. If the
+ * process has ended by then, the pipes are closed; the child is left to itself. As weft_out_yield, and WEFT_EINVAL as above. */
+typedef struct weft_command_child { /* behind it: the arguments of a start, each with its 0 byte */
+    pid_t pid;                      /* whom to wait for; 0: start one */
+    unsigned pipes;
+    uint64_t deadline;
+} weft_command_child;
+WEFT_API int weft_out_child_start(weft_out *out, uint64_t tag, const char *const *arguments, unsigned pipes);
+WEFT_API int weft_out_waitpid(weft_out *out, uint64_t tag, pid_t child, uint64_t deadline);
 
 WEFT_END
 

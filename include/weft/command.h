@@ -34,6 +34,7 @@ typedef int (*weft_handler)(void *user, weft_completion completion, const void *
 #define WEFT_COMMAND_CALL UINT32_C(0xffff0007)  /* weft_command_call, and behind it the data */
 #define WEFT_COMMAND_NET UINT32_C(0xffff0008)   /* weft/net.h */
 #define WEFT_COMMAND_RESOLVE UINT32_C(0xffff0009) /* weft/name.h */
+#define WEFT_COMMAND_CHILD UINT32_C(0xffff000a)   /* weft/child.h */
 
 typedef struct weft_command_read {
     int descriptor;

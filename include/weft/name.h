@@ -41,14 +41,16 @@ typedef struct weft_resolve_options {
 WEFT_API int weft_resolve(const char *host, const char *service, const weft_resolve_options *options, weft_addr *list, size_t most,
                           uint64_t deadline);
 
-/* Resolves and connects, by TCP, to the first address that can be connected to; each has its share of the time that is left. The error is that
- * of weft_resolve, or of the last address. In a stackful process. */
+/* Resolves and connects, by TCP, to the first address that can be connected to, one after the other; each has its share of the time that is
+ * left, the first ones a second if there is. The error is that of weft_resolve, or of the last address. In a stackful process. */
 WEFT_API weft_fd weft_net_connect_name(const char *host, const char *service, uint64_t deadline);
 
 /* For step processes, a command (weft/command.h): the completion's data is an array of weft_addr, 16 at most; its error as above. The
  * command's own data is the deadline, a uint64_t, and behind it host and service, each with its 0 byte; empty: none. As weft_out_yield, and
  * WEFT_EINVAL for names of more than 300 bytes. */
 WEFT_API int weft_out_resolve(weft_out *out, uint64_t tag, const char *host, const char *service, uint64_t deadline);
+/* weft_net_connect_name as a command: the completion's data is a weft_fd (weft/net.h). */
+WEFT_API int weft_out_net_connect_name(weft_out *out, uint64_t tag, const char *host, const char *service, uint64_t deadline);
 
 WEFT_END
 

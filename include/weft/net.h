@@ -41,10 +41,10 @@ typedef struct weft_addr {
 
 enum { WEFT_ADDR_TEXT = 128 };
 
-/* From "127.0.0.1:80", "[::1]:80", "unix:/some/path" or "unix:@name" (an abstract name). Numbers only: there is no name resolution in it. 0 or
- * WEFT_EINVAL. */
+/* From "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80", "unix:/some/path" or "unix:@name" (an abstract name; "unix:@": one that the system
+ * chooses, where something is to be made there). Numbers only: there is no name resolution in it. 0 or WEFT_EINVAL. */
 WEFT_API int weft_addr_parse(weft_addr *address, const char *text);
-/* The same back; returns `text`, always terminated. */
+/* The same back, interfaces as numbers ("[fe80::1%2]:80"); returns `text`, always terminated. */
 WEFT_API const char *weft_addr_text(const weft_addr *address, char *text, size_t size);
 
 /* ---- connections --------------------------------------------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ typedef struct weft_listen_options {
 WEFT_API weft_fd weft_net_listen(const char *address, const weft_listen_options *options);
 /* The next connection, with its address (`peer` may be NULL). TCP connections have TCP_NODELAY. When there are no descriptors to be had
  * (WEFT_EMFILE, WEFT_ENFILE) or no memory, it waits until there are, looking every 50 ms at least, and says so only when the deadline has
- * passed. */
+ * passed. WEFT_ENOSPC, WEFT_ENOMEM: this one could not be registered, and was closed; the next one may be. */
 WEFT_API weft_fd weft_net_accept(weft_fd listener, weft_addr *peer, uint64_t deadline);
 WEFT_API weft_fd weft_net_connect(const char *address, uint64_t deadline);
 WEFT_API weft_fd weft_net_connect_to(const weft_addr *address, uint64_t deadline);
@@ -92,7 +92,7 @@ WEFT_API ssize_t weft_fd_sendfile(weft_fd fd, int file, off_t *offset, size_t si
 
 /* ---- datagrams ------------------------------------------------------------------------------------------------------------ */
 
-/* A UDP socket at an address; NULL: wherever it is sent from. */
+/* A socket for datagrams at an address: UDP, or between UNIX sockets ("unix:..."). NULL: UDP, IPv4, wherever it is sent from. */
 WEFT_API weft_fd weft_net_udp(const char *address, const weft_listen_options *options);
 /* One datagram; what does not fit is lost. Its length, and from whom (may be NULL). */
 WEFT_API ssize_t weft_net_recv_from(weft_fd fd, void *data, size_t size, weft_addr *from, uint64_t deadline);
@@ -109,7 +109,8 @@ enum { WEFT_PASS_MOST = 64 };
  * have gone; if any have, the descriptors have. */
 WEFT_API ssize_t weft_net_send_fds(weft_fd fd, const void *data, size_t size, const int *descriptors, size_t count, uint64_t deadline);
 /* The same at the other end: *count is how many there is room for, and then how many came; they are close-on-exec, and the caller's to
- * close, or to adopt. WEFT_EMSGSIZE: there were more; all have been closed. */
+ * close, or to adopt. WEFT_EMSGSIZE: there were more; WEFT_EMFILE: they could not be had, all of them. Then none is left open, and the data
+ * that came with them is lost. */
 WEFT_API ssize_t weft_net_recv_fds(weft_fd fd, void *data, size_t size, int *descriptors, size_t *count, uint64_t deadline);
 
 /* ---- descriptors of others ------------------------------------------------------------------------------------------------ */
@@ -124,23 +125,45 @@ WEFT_API int weft_fd_release(weft_fd fd);
 WEFT_API int weft_fd_number(weft_fd fd);
 
 enum weft_ready { WEFT_READABLE = 1, WEFT_WRITABLE = 2 };
-/* Waits until one can read from it, or write to it (one of the two), or it has ended or failed; and nothing else. 0 or an error. */
-WEFT_API int weft_fd_wait(weft_fd fd, enum weft_ready what, uint64_t deadline);
-/* The same for an operating system's descriptor that is not weft's, as libraries have them; it stays as it is. In a stackful process. */
-WEFT_API int weft_fd_wait_raw(int descriptor, enum weft_ready what, uint64_t deadline);
+/* Waits until one can read from it, or write to it, or either (WEFT_READABLE | WEFT_WRITABLE), or it has ended or failed; and nothing else.
+ * Which of what was asked for would not have to wait now, 1 or more, or an error. */
+WEFT_API int weft_fd_wait(weft_fd fd, int what, uint64_t deadline);
+/* The same for an operating system's descriptor that is not weft's, as libraries have them; it stays as it is, and must not be closed
+ * meanwhile. In a stackful process. */
+WEFT_API int weft_fd_wait_raw(int descriptor, int what, uint64_t deadline);
 
 /* Who waits for it is woken with WEFT_ECLOSED. 0 or WEFT_EBADF. */
 WEFT_API int weft_fd_close(weft_fd fd);
 
 /* ---- commands of step processes ------------------------------------------------------------------------------------------- */
 
-/* What may have to wait, as commands (weft/command.h); all else a step process may call itself. The completion's data: of accept and
- * connect a weft_fd, of a read what was read, of the others nothing. If the process has ended by then, a connection that was made is closed. */
-enum weft_do { WEFT_DO_ACCEPT, WEFT_DO_CONNECT, WEFT_DO_READ, WEFT_DO_WRITE, WEFT_DO_WAIT };
-typedef struct weft_command_net { /* behind it: the address of a connection, the bytes of a write */
+/* What may have to wait, as commands (weft/command.h); all else a step process may call itself. If the process has ended by then, a
+ * connection that was made is closed. The completion's data:
+ *
+ *   accept, connect   a weft_fd
+ *   read              what was read
+ *   recv_from         a weft_addr, and behind it the datagram
+ *   write, send_to    nothing: all of it has gone
+ *   sendfile          a size_t: how many bytes it were
+ *   wait              an int, as weft_fd_wait answers */
+enum weft_do {
+    WEFT_DO_ACCEPT,
+    WEFT_DO_CONNECT,
+    WEFT_DO_READ,
+    WEFT_DO_WRITE,
+    WEFT_DO_WAIT,
+    WEFT_DO_RECV_FROM,
+    WEFT_DO_SEND_TO,
+    WEFT_DO_SENDFILE,
+    WEFT_DO_CONNECT_NAME, /* weft/name.h */
+};
+/* Behind it: the address to connect to; host and service, each with its 0 byte; the bytes of a write; of send_to a weft_addr and the bytes. */
+typedef struct weft_command_net {
     enum weft_do what;
+    int file; /* of sendfile */
     weft_fd fd;
-    size_t size; /* at most, of a read; of a wait an enum weft_ready */
+    size_t size;    /* at most, of a read; of a wait what for; of sendfile how many */
+    int64_t offset; /* of sendfile; below 0: from where the file stands */
     uint64_t deadline;
 } weft_command_net;
 
@@ -149,7 +172,11 @@ WEFT_API int weft_out_net_accept(weft_out *out, uint64_t tag, weft_fd listener, 
 WEFT_API int weft_out_net_connect(weft_out *out, uint64_t tag, const char *address, uint64_t deadline);
 WEFT_API int weft_out_fd_read(weft_out *out, uint64_t tag, weft_fd fd, size_t size, uint64_t deadline);
 WEFT_API int weft_out_fd_write(weft_out *out, uint64_t tag, weft_fd fd, const void *data, size_t size, uint64_t deadline);
-WEFT_API int weft_out_fd_wait(weft_out *out, uint64_t tag, weft_fd fd, enum weft_ready what, uint64_t deadline);
+WEFT_API int weft_out_fd_wait(weft_out *out, uint64_t tag, weft_fd fd, int what, uint64_t deadline);
+WEFT_API int weft_out_fd_sendfile(weft_out *out, uint64_t tag, weft_fd fd, int file, int64_t offset, size_t size, uint64_t deadline);
+WEFT_API int weft_out_net_recv_from(weft_out *out, uint64_t tag, weft_fd fd, size_t size, uint64_t deadline);
+WEFT_API int weft_out_net_send_to(weft_out *out, uint64_t tag, weft_fd fd, const void *data, size_t size, const weft_addr *to,
+                                  uint64_t deadline);
 
 WEFT_END
 

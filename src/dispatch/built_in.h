@@ -13,5 +13,6 @@ int command_sync(void *user, weft_completion completion, const void *data, size_
 int command_call(void *user, weft_completion completion, const void *data, size_t size);
 int command_net(void *user, weft_completion completion, const void *data, size_t size); /* net/command.c */
 int command_resolve(void *user, weft_completion completion, const void *data, size_t size); /* net/name_command.c */
+int command_child(void *user, weft_completion completion, const void *data, size_t size); /* net/child_command.c */
 
 #endif

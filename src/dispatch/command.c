@@ -50,6 +50,7 @@ static const struct command command_built_in[] = {
     {.number = WEFT_COMMAND_OPEN, .handler = command_open},   {.number = WEFT_COMMAND_CLOSE, .handler = command_close},
     {.number = WEFT_COMMAND_SYNC, .handler = command_sync},   {.number = WEFT_COMMAND_CALL, .handler = command_call},
     {.number = WEFT_COMMAND_NET, .handler = command_net},     {.number = WEFT_COMMAND_RESOLVE, .handler = command_resolve},
+    {.number = WEFT_COMMAND_CHILD, .handler = command_child},
 #endif
 };
 

@@ -1,12 +1,14 @@
 /* Addresses as text. */
-#include <weft/net.h>
+#include "net/name.h"
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/un.h>
+
+enum { ADDRESS_HOST = INET6_ADDRSTRLEN + IF_NAMESIZE };
 
 static int address_unix(weft_addr *address, const char *path) {
     struct sockaddr_un *place = (struct sockaddr_un *)&address->place;
@@ -15,9 +17,9 @@ static int address_unix(weft_addr *address, const char *path) {
     place->sun_family = AF_UNIX;
     memcpy(place->sun_path, path, length + 1);
     address->size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + 1);
-    if (path[0] == '@') { /* a name of which the length is part, not the end */
+    if (path[0] == '@') { /* a name of which the length is part, not the end. "@" alone: the system chooses one */
         place->sun_path[0] = '\0';
-        address->size--;
+        address->size -= length == 1 ? 2 : 1;
     }
     return 0;
 }
@@ -46,8 +48,25 @@ static int address_split(const char *text, char *host, size_t size, const char *
     return 0;
 }
 
+/* "eth0" or "2". 0: there is none. */
+static uint32_t address_scope(const char *text) {
+    char *end;
+    unsigned long number = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
+    return number && !*end && number <= UINT32_MAX ? (uint32_t)number : if_nametoindex(text);
+}
+
+int address_number_6(const char *text, struct in6_addr *number, uint32_t *scope) {
+    char plain[ADDRESS_HOST], *percent;
+    *scope = 0;
+    if (strlen(text) >= sizeof plain) return 0;
+    strcpy(plain, text);
+    if ((percent = strchr(plain, '%')) != NULL) *percent = '\0';
+    if (inet_pton(AF_INET6, plain, number) != 1) return 0;
+    return percent && (*scope = address_scope(percent + 1)) == 0 ? WEFT_ENODEV : 1;
+}
+
 int weft_addr_parse(weft_addr *address, const char *text) {
-    char host[INET6_ADDRSTRLEN];
+    char host[ADDRESS_HOST];
     const char *port;
     memset(address, 0, sizeof *address);
     if (!text) return WEFT_EINVAL;
@@ -57,7 +76,7 @@ int weft_addr_parse(weft_addr *address, const char *text) {
         struct sockaddr_in6 *place = (struct sockaddr_in6 *)&address->place;
         place->sin6_family = AF_INET6;
         address->size = sizeof *place;
-        return inet_pton(AF_INET6, host, &place->sin6_addr) == 1 ? address_port(port, &place->sin6_port) : WEFT_EINVAL;
+        return address_number_6(host, &place->sin6_addr, &place->sin6_scope_id) == 1 ? address_port(port, &place->sin6_port) : WEFT_EINVAL;
     }
     struct sockaddr_in *place = (struct sockaddr_in *)&address->place;
     place->sin_family = AF_INET;
@@ -83,7 +102,9 @@ const char *weft_addr_text(const weft_addr *address, char *text, size_t size) {
         snprintf(text, size, "%s:%u", inet_ntop(AF_INET, &place->sin_addr, host, sizeof host), ntohs(place->sin_port));
     } else if (address->place.ss_family == AF_INET6) {
         const struct sockaddr_in6 *place = (const struct sockaddr_in6 *)&address->place;
-        snprintf(text, size, "[%s]:%u", inet_ntop(AF_INET6, &place->sin6_addr, host, sizeof host), ntohs(place->sin6_port));
+        inet_ntop(AF_INET6, &place->sin6_addr, host, sizeof host);
+        if (place->sin6_scope_id) snprintf(text, size, "[%s%%%u]:%u", host, place->sin6_scope_id, ntohs(place->sin6_port));
+        else snprintf(text, size, "[%s]:%u", host, ntohs(place->sin6_port));
     } else if (address->place.ss_family == AF_UNIX) {
         address_unix_text(address, text, size);
     }

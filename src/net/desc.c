@@ -59,9 +59,14 @@ void desc_done(struct desc *desc, int number) {
 
 /* ---- opening and closing ---------------------------------------------------------------------------------------------------- */
 
+bool desc_may_open(void) {
+    struct worker *self = worker_here();
+    return self && self->current;
+}
+
 weft_fd desc_open(int number, unsigned flags, const char *call) {
     struct worker *self = worker_here();
-    if (!self || !self->current) return WEFT_ENOTINSIDE;
+    if (!desc_may_open()) return WEFT_ENOTINSIDE;
     if (number >> DESC_NUMBER_BITS) return WEFT_EMFILE;
     struct desc *desc = desc_at(number);
     if (!desc && !(desc = desc_make(number))) return WEFT_ENOMEM;
@@ -144,12 +149,15 @@ static void desc_close_of(struct desc *desc, int number, struct runtime *runtime
     lock_take(&desc->gate.lock);
     bool mine = desc->runtime == runtime, adopted = desc->flags & DESC_ADOPTED;
     lock_drop(&desc->gate.lock);
+    unsigned dead = gate_forget(&desc->gate, runtime);
+    bool closed = mine && desc_close(handle, adopted) == 0;
+    for (unsigned i = 0; i < dead; i++) /* each was a user, and will never say that it has done */
+        desc_done(desc, number);
     desc_done(desc, number);
-    if (mine && desc_close(handle, adopted) == 0) desc_forsake(desc, desc_generation(handle), runtime, until);
+    if (closed) desc_forsake(desc, desc_generation(handle), runtime, until);
 }
 
 void net_destroy(struct runtime *runtime) {
-    if (!runtime->poll.made) return;
     uint64_t until = sys->now() + DESC_PATIENCE;
     uint32_t highest = atom_load_rlx(&desc_highest); /* rlx: see desc_make */
     for (uint32_t c = 0; c < highest; c++) {
@@ -157,4 +165,5 @@ void net_destroy(struct runtime *runtime) {
         for (unsigned i = 0; chunk && i < DESC_CHUNK; i++)
             desc_close_of(&chunk[i], (int)(c * DESC_CHUNK + i), runtime, until);
     }
+    signal_forsake(runtime);
 }

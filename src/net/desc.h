@@ -58,6 +58,10 @@ void desc_done(struct desc *desc, int number);
 
 /* 0 or WEFT_EBADF. `keep`: the number does not go back to the kernel. */
 int desc_close(weft_fd handle, bool keep);
+/* True: this is a process, which alone may make descriptors. For calls that would do something first that cannot be undone. */
+bool desc_may_open(void);
+/* signal.c: what it watches still, when a runtime ends that did not wait for its processes. */
+void signal_forsake(struct runtime *runtime);
 /* foreign.c: where a write can raise a signal instead of failing, the signal is ignored, unless the program has seen to it itself. */
 void net_ignore_broken_pipes(void);
 

@@ -69,26 +69,45 @@ static ssize_t foreign_try_ready(struct desc *desc, int number, uint64_t seen, v
     return ready == 0 ? -EAGAIN : ready;
 }
 
-int weft_fd_wait(weft_fd fd, enum weft_ready what, uint64_t deadline) {
-    short events = what == WEFT_READABLE ? POLLIN : POLLOUT;
-    if (what != WEFT_READABLE && what != WEFT_WRITABLE) return WEFT_EINVAL;
-    enum gate_side side = what == WEFT_READABLE ? GATE_IN : GATE_OUT;
-    ssize_t ready = op_run(fd, side, deadline, "weft_fd_wait", foreign_try_ready, &events);
-    return ready < 0 ? (int)ready : 0;
+/* As op_run, in both directions at once. */
+static ssize_t foreign_wait_either(weft_fd fd, short events, uint64_t deadline) {
+    op_give_way();
+    struct desc *desc = desc_use(fd);
+    if (!desc) return WEFT_EBADF;
+    ssize_t ready;
+    do {
+        uint64_t seen[2] = {gate_seen(&desc->gate, GATE_IN), gate_seen(&desc->gate, GATE_OUT)};
+        ready = foreign_try_ready(desc, desc_number(fd), 0, &events);
+        if (ready == -EAGAIN) ready = deadline == 0 ? WEFT_ETIMEDOUT : gate_wait_either(&desc->gate, seen, deadline, "weft_fd_wait");
+    } while (ready == GATE_AGAIN || ready == -EINTR);
+    desc_done(desc, desc_number(fd));
+    return ready;
 }
 
-int weft_fd_wait_raw(int number, enum weft_ready what, uint64_t deadline) {
+int weft_fd_wait(weft_fd fd, int what, uint64_t deadline) {
+    short events = (short)((what & WEFT_READABLE ? POLLIN : 0) | (what & WEFT_WRITABLE ? POLLOUT : 0));
+    if (what == 0 || what & ~(WEFT_READABLE | WEFT_WRITABLE)) return WEFT_EINVAL;
+    enum gate_side side = what == WEFT_READABLE ? GATE_IN : GATE_OUT;
+    ssize_t ready = what == (WEFT_READABLE | WEFT_WRITABLE)
+                        ? foreign_wait_either(fd, events, deadline)
+                        : op_run(fd, side, deadline, "weft_fd_wait", foreign_try_ready, &events);
+    if (ready < 0) return (int)ready;
+    if (ready & (POLLERR | POLLHUP)) return what; /* whatever is tried will not wait */
+    return (ready & POLLIN ? WEFT_READABLE : 0) | (ready & POLLOUT ? WEFT_WRITABLE : 0);
+}
+
+int weft_fd_wait_raw(int number, int what, uint64_t deadline) {
     if (number < 0) return WEFT_EBADF;
     fiber_worker("weft_fd_wait_raw");
     for (;;) {
         weft_fd own = desc_open(number, DESC_BORROWED, "weft_fd_wait_raw"), fd = own;
         if (own == WEFT_EEXIST) fd = desc_of(number); /* another waits for it just now, or it is weft's after all */
-        int error = fd < 0 ? (int)fd : weft_fd_wait(fd, what, deadline);
+        int ready = fd < 0 ? (int)fd : weft_fd_wait(fd, what, deadline);
         if (own > 0) {
             desc_close(own, true);
-            return error;
+            return ready;
         }
-        if (own != WEFT_EEXIST || (error != WEFT_EBADF && error != WEFT_ECLOSED)) return error;
+        if (own != WEFT_EEXIST || (ready != WEFT_EBADF && ready != WEFT_ECLOSED)) return ready;
         weft_yield(); /* the one that borrowed it is giving it back */
     }
 }

@@ -44,6 +44,22 @@ void gate_shut(struct gate *gate) {
     wakes_run(&wakes);
 }
 
+unsigned gate_forget(struct gate *gate, const struct runtime *runtime) {
+    unsigned count = 0;
+    lock_take(&gate->lock);
+    for (unsigned side = GATE_IN; side <= GATE_OUT; side++)
+        for (struct waiter *waiter = gate->cells[side].waiters.first, *next; waiter; waiter = next) {
+            struct wait *wait = waiter->wait;
+            next = waiter->next;
+            if (wait->runtime != runtime) continue;
+            waiters_remove(waiter);
+            count += wait->proc != NULL;
+            wait->proc = NULL; /* counted, should it be in the other list too (N7) */
+        }
+    lock_drop(&gate->lock);
+    return count;
+}
+
 bool gate_edge(struct gate *gate, uint64_t generation, unsigned sides, bool ended, bool urgent) {
     struct wakes wakes = {NULL, NULL};
     lock_take(&gate->lock);
@@ -72,6 +88,13 @@ void gate_pass(struct gate *gate, enum gate_side side) {
     wakes_run(&wakes);
 }
 
+/* Before and after: the kernel may wake it, if nobody else does. */
+static void gate_outside(bool begins) {
+    struct worker *worker = worker_here();
+    if (worker && begins) outside_begin(&worker->actor);
+    if (worker && !begins) outside_end(&worker->actor);
+}
+
 int gate_wait(struct gate *gate, enum gate_side side, uint64_t seen, uint64_t deadline, const char *call) {
     struct cell *cell = &gate->cells[side];
     struct wait wait;
@@ -86,13 +109,50 @@ int gate_wait(struct gate *gate, enum gate_side side, uint64_t seen, uint64_t de
         lock_drop(&gate->lock);
         return why == GATE_CLOSED ? WEFT_ECLOSED : GATE_AGAIN;
     }
-    struct worker *worker = worker_here();
-    if (worker) outside_begin(&worker->actor); /* the kernel may wake it, if nobody else does */
+    gate_outside(true);
     why = waiters_wait(&cell->waiters, &waiter, &gate->lock, deadline, call);
-    if ((worker = worker_here()) != NULL) outside_end(&worker->actor);
+    gate_outside(false);
     if (why == GATE_EDGE) return GATE_AGAIN;
     if (why == GATE_EDGE_MORE) return GATE_MORE;
     if (why == GATE_CLOSED) return WEFT_ECLOSED;
     lock_drop(&gate->lock);
     return why;
+}
+
+/* ---- both directions at once (N7) ----------------------------------------------------------------------------------------------- */
+
+/* Under the lock: out of both lists; and whoever is next in either, if the edge was for others too, or may have been. */
+static void gate_leave_both(struct gate *gate, struct waiter waiters[2], bool more, struct wakes *wakes) {
+    for (unsigned side = GATE_IN; side <= GATE_OUT; side++) {
+        if (waiters[side].in) waiters_remove(&waiters[side]);
+        if (more) gate_claim_one(&gate->cells[side], wakes);
+    }
+}
+
+int gate_wait_either(struct gate *gate, const uint64_t seen[2], uint64_t deadline, const char *call) {
+    struct wait wait;
+    struct waiter waiters[2];
+    struct wakes wakes = {NULL, NULL};
+    wait_begin(&wait);
+    lock_take(&gate->lock);
+    bool open = gate->open, edge = false;
+    for (unsigned side = GATE_IN; side <= GATE_OUT; side++)
+        if (atom_load_rlx(&gate->cells[side].edges) != seen[side]) edge = true; /* recheck */ /* rlx: written under the lock */
+    if (!open || edge) { /* recheck */
+        lock_drop(&gate->lock);
+        return open ? GATE_AGAIN : WEFT_ECLOSED;
+    }
+    for (unsigned side = GATE_IN; side <= GATE_OUT; side++) {
+        waiter_init(&waiters[side], &wait, GATE_EDGE);
+        waiters_add(&gate->cells[side].waiters, &waiters[side]);
+    }
+    lock_drop(&gate->lock);
+    gate_outside(true);
+    int why = wait_for(&wait, deadline, call);
+    gate_outside(false);
+    lock_take(&gate->lock);
+    gate_leave_both(gate, waiters, why == GATE_EDGE_MORE, &wakes);
+    lock_drop(&gate->lock);
+    wakes_run(&wakes);
+    return why < 0 ? why : why == GATE_CLOSED ? WEFT_ECLOSED : GATE_AGAIN;
 }

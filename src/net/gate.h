@@ -13,7 +13,9 @@
  *   operation              who may call
  *   gate_open              whoever has the descriptor, before anybody else knows of it
  *   gate_shut              whoever closes it, once
+ *   gate_forget            whoever takes a runtime down, when none of its processes will ever run again
  *   gate_seen, gate_wait   processes, and threads that are not workers, between gate_open and the descriptor's end
+ *   gate_wait_either       the same
  *   gate_pass              whoever gate_wait told to
  *   gate_edge              whoever polls, at any time: the generation says whom the kernel meant
  *
@@ -26,7 +28,9 @@
  *   N5  An edge of another generation, that is of a descriptor of the same number that was closed before, is nobody's.
  *   N6  `drained` is the number of edges at which a read got less than it asked for: until there is another edge, there is nothing to read.
  *       Not so once the other side has ended, or sent something urgent: those are said once, with the data or after. Plain TCP sockets that
- *       weft made itself only; UNIX sockets end a read where descriptors are passed, others where messages or records end. */
+ *       weft made itself only; UNIX sockets end a read where descriptors are passed, others where messages or records end.
+ *   N7  Who waits in both directions is in both lists with one wait. Whichever edge claims it, it takes itself out of the other list
+ *       before it goes on; an edge that meets it there meanwhile passes it over, and claims the next. */
 #ifndef WEFT_NET_GATE_H
 #define WEFT_NET_GATE_H
 
@@ -64,6 +68,11 @@ static inline uint64_t gate_seen(struct gate *gate, enum gate_side side) {
  * WEFT_ETIMEDOUT, WEFT_ECANCELED: do not. */
 int gate_wait(struct gate *gate, enum gate_side side, uint64_t seen, uint64_t deadline, const char *call);
 void gate_pass(struct gate *gate, enum gate_side side);
+/* In either direction, each seen before. As gate_wait, but it has passed on already what there was to be. */
+int gate_wait_either(struct gate *gate, const uint64_t seen[2], uint64_t deadline, const char *call);
+
+/* How many processes of this runtime waited; they do not any more, and are not woken. */
+unsigned gate_forget(struct gate *gate, const struct runtime *runtime);
 
 /* Of which kind: `sides` is a set of 1 << side; `ended`: N3, N6. True: somebody was woken. */
 bool gate_edge(struct gate *gate, uint64_t generation, unsigned sides, bool ended, bool urgent);

@@ -4,7 +4,6 @@
 #include "net/op.h"
 
 #include <arpa/inet.h>
-#include <net/if.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -33,30 +32,18 @@ static void name_add_6(struct name *name, struct in6_addr number, uint32_t scope
     name_add(name, (struct sockaddr *)&address, sizeof address);
 }
 
-/* "eth0" or "2". 0: there is none. */
-static uint32_t name_scope(const char *text) {
-    char *end;
-    unsigned long number = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
-    return number && !*end && number <= UINT32_MAX ? (uint32_t)number : if_nametoindex(text);
-}
-
 /* 1: it is a number, and has been added if it is of the family. 0: it is none. */
 static int name_number(struct name *name, const char *host) {
-    char text[INET6_ADDRSTRLEN + IF_NAMESIZE], *percent;
     struct in_addr four;
     struct in6_addr six;
-    uint32_t scope = 0;
-    if (strlen(host) >= sizeof text) return 0;
-    strcpy(text, host);
-    if (inet_pton(AF_INET, text, &four) == 1) {
+    uint32_t scope;
+    if (inet_pton(AF_INET, host, &four) == 1) {
         name_add_4(name, four);
         return 1;
     }
-    if ((percent = strchr(text, '%')) != NULL) *percent = '\0';
-    if (inet_pton(AF_INET6, text, &six) != 1) return 0;
-    if (percent && (scope = name_scope(percent + 1)) == 0) return WEFT_ENODEV;
-    name_add_6(name, six, scope);
-    return 1;
+    int number = address_number_6(host, &six, &scope);
+    if (number > 0) name_add_6(name, six, scope);
+    return number;
 }
 
 static void name_add_own(struct name *name, bool any) {
@@ -190,15 +177,23 @@ int weft_resolve(const char *host, const char *service, const weft_resolve_optio
     return result;
 }
 
+/* How long one of so many addresses may take: its share of the time that is left. Where there are many, or little time, the first have more:
+ * up to a second, which is what a packet that got lost takes to be sent again, and half of what is left. */
+static uint64_t name_patience(uint64_t deadline, unsigned addresses) {
+    uint64_t now = sys->now();
+    if (deadline == WEFT_FOREVER) return deadline;
+    if (deadline <= now) return 0;
+    uint64_t left = deadline - now, share = left / addresses, some = left / 2 < WEFT_SECOND ? left / 2 : WEFT_SECOND;
+    return addresses == 1 ? deadline : now + (share > some ? share : some);
+}
+
 weft_fd weft_net_connect_name(const char *host, const char *service, uint64_t deadline) {
     weft_addr list[16];
     if (!host || !service) return WEFT_EINVAL;
     int count = weft_resolve(host, service, NULL, list, sizeof list / sizeof *list, deadline);
     weft_fd fd = count;
     for (int i = 0; i < count; i++) {
-        uint64_t now = sys->now(), until = deadline;
-        if (deadline != WEFT_FOREVER) until = deadline > now ? now + (deadline - now) / (uint64_t)(count - i) : 0;
-        fd = weft_net_connect_to(&list[i], until);
+        fd = weft_net_connect_to(&list[i], name_patience(deadline, (unsigned)(count - i)));
         if (fd > 0 || fd == WEFT_ECANCELED) break;
     }
     return fd;

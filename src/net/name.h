@@ -27,6 +27,9 @@ struct name {
 /* One more, with the port; what there is no room for is left out. */
 void name_add(struct name *name, const struct sockaddr *address, socklen_t size);
 
+/* address.c: "::1", "fe80::1%eth0", "fe80::1%2". 1: it is such a number; 0: it is none; WEFT_ENODEV: there is no such interface. */
+int address_number_6(const char *text, struct in6_addr *number, uint32_t *scope);
+
 /* 0, or an error. name_libc with a service instead of a host finds the port. */
 int name_libc(struct name *name);
 int name_ares(struct name *name);

@@ -190,8 +190,8 @@ static int query_wait(struct query *query, struct epoll_event *events, int most,
     uint64_t deadline = query->name->deadline;
     uint64_t until = weft_in((uint64_t)left->tv_sec * WEFT_SECOND + (uint64_t)left->tv_usec * WEFT_MICROSECOND);
     if (until > deadline) until = deadline;
-    int error = query->handle ? weft_fd_wait(query->handle, WEFT_READABLE, until) : 0;
-    if (error && error != WEFT_ETIMEDOUT) return error;
+    int ready = query->handle ? weft_fd_wait(query->handle, WEFT_READABLE, until) : 0;
+    if (ready < 0 && ready != WEFT_ETIMEDOUT) return ready;
     int n = sys->net->poll_wait(query->set, events, most, query->handle ? 0 : until);
     if (n < 0 && n != -EINTR) return n;
     *count = n < 0 ? 0 : n;

@@ -30,11 +30,20 @@ int command_resolve(void *user, weft_completion completion, const void *data, si
     return job_start(job);
 }
 
-int weft_out_resolve(weft_out *out, uint64_t tag, const char *host, const char *service, uint64_t deadline) {
+/* Both, behind what the command begins with. */
+static int name_yield(weft_out *out, uint32_t command, uint64_t tag, const void *head, size_t head_size, const char *host,
+                      const char *service) {
     size_t host_size = host ? strlen(host) + 1 : 1, service_size = service ? strlen(service) + 1 : 1;
     char names[320]; /* longer than any name */
     if (host_size + service_size > sizeof names) return WEFT_EINVAL;
     memcpy(names, host ? host : "", host_size);
     memcpy(names + host_size, service ? service : "", service_size);
-    return yield_two(out, WEFT_COMMAND_RESOLVE, tag, &deadline, sizeof deadline, names, host_size + service_size);
+    return yield_two(out, command, tag, head, head_size, names, host_size + service_size);
+}
+int weft_out_resolve(weft_out *out, uint64_t tag, const char *host, const char *service, uint64_t deadline) {
+    return name_yield(out, WEFT_COMMAND_RESOLVE, tag, &deadline, sizeof deadline, host, service);
+}
+int weft_out_net_connect_name(weft_out *out, uint64_t tag, const char *host, const char *service, uint64_t deadline) {
+    weft_command_net net = {.what = WEFT_DO_CONNECT_NAME, .deadline = deadline};
+    return name_yield(out, WEFT_COMMAND_NET, tag, &net, sizeof net, host, service);
 }

@@ -2,7 +2,8 @@
  * the messages.
  *
  *   G1  A bell, once made, stays open until the program ends: a handler may be about to ring it at any time.
- *   G2  An entry is taken under the lock, and given back by its process, under the lock too, when that ends, however it does. */
+ *   G2  An entry is taken under the lock, and given back by its process, under the lock too, when that ends; or by whoever takes the runtime
+ *       down, if that did not wait for it. */
 #include "net/desc.h"
 
 #include <weft/signal.h>
@@ -17,6 +18,7 @@ struct signal_watch {
     bool taken;
     bool ending; /* somebody wants it to end */
     int number;
+    struct runtime *runtime;
     weft_pid process, to; /* who waits, for whom; NOBODY until it has begun */
     uint64_t tag;
     weft_fd fd;
@@ -45,6 +47,15 @@ static void signal_end(void *arg) {
     lock_drop(&signal_lock);
 }
 
+/* 0, or nobody is to be told any more. Memory is waited for. */
+static int signal_tell(const struct signal_watch *watch, const weft_signal *signal) {
+    enum { PAUSE = 10 * WEFT_MILLISECOND };
+    int error;
+    while ((error = weft_send(watch->to, watch->tag, signal, sizeof *signal)) == WEFT_ENOMEM)
+        if (weft_sleep(PAUSE)) break;
+    return error;
+}
+
 static void signal_main(void *arg) {
     struct signal_watch *watch = arg;
     weft_signal signal = {.number = watch->number};
@@ -53,7 +64,7 @@ static void signal_main(void *arg) {
     bool ending = watch->ending;
     lock_drop(&signal_lock);
     while (!ending && weft_fd_read(watch->fd, &signal.count, sizeof signal.count, WEFT_FOREVER) == sizeof signal.count)
-        if (weft_send(watch->to, watch->tag, &signal, sizeof signal)) break;
+        if (signal_tell(watch, &signal)) break;
     signal_end(watch);
 }
 
@@ -106,6 +117,7 @@ int weft_signal_watch(int number, weft_pid to, uint64_t tag) {
         watch->taken = true;
         watch->ending = false;
         watch->number = number;
+        watch->runtime = worker_here() ? worker_here()->runtime : NULL;
         watch->process = WEFT_NOBODY;
         watch->to = to;
         watch->tag = tag;
@@ -130,4 +142,16 @@ int weft_signal_unwatch(int number) {
     lock_drop(&signal_lock);
     if (taken && process != WEFT_NOBODY) weft_cancel(process);
     return taken ? 0 : WEFT_ENOENT;
+}
+
+/* G2. Nobody who could be told is left, nor the process. */
+void signal_forsake(struct runtime *runtime) {
+    lock_take(&signal_lock);
+    for (int number = 1; number <= SIGNAL_MOST; number++) {
+        struct signal_watch *watch = &signal_watches[number];
+        if (!watch->taken || watch->runtime != runtime) continue;
+        sys->signal_action(number, &watch->before, NULL);
+        watch->taken = false;
+    }
+    lock_drop(&signal_lock);
 }

@@ -34,6 +34,7 @@ static int socket_bind(int number, const weft_addr *address, bool stream, const 
 static weft_fd socket_at(const char *text, int type, const weft_listen_options *options, const char *call) {
     weft_addr address;
     if (weft_addr_parse(&address, text)) return WEFT_EINVAL;
+    if (!desc_may_open()) return WEFT_ENOTINSIDE;
     int number = sys->net->socket(address.place.ss_family, type, 0);
     if (number < 0) return number;
     int error = socket_bind(number, &address, type == SOCK_STREAM, options);
@@ -46,24 +47,38 @@ weft_fd weft_net_listen(const char *address, const weft_listen_options *options)
     return socket_at(address, SOCK_STREAM, options, "weft_net_listen");
 }
 
+/* ---- what the kernel does not tell ---------------------------------------------------------------------------------------------- */
+
+struct socket_pause {
+    uint64_t now, most; /* ns: the next one, and at most */
+    bool was;           /* there has been one */
+};
+
+/* Waits a little, longer each time: 0. Or `late`, if there is no time left. */
+static int socket_wait_a_little(struct socket_pause *pause, uint64_t deadline, int late) {
+    uint64_t now = sys->now(), until = now + pause->now;
+    if (deadline <= now) return late;
+    pause->now = pause->now * 2 < pause->most ? pause->now * 2 : pause->most;
+    pause->was = true;
+    return weft_sleep_until(until < deadline ? until : deadline);
+}
+/* Who closes it during a pause does so while somebody waits. */
+static ssize_t socket_closed_or(const struct socket_pause *pause, ssize_t result) {
+    return pause->was && result == WEFT_EBADF ? WEFT_ECLOSED : result;
+}
+
 /* ---- accepting --------------------------------------------------------------------------------------------------------------- */
 
-enum { SOCKET_PAUSE_LEAST = 1000000, SOCKET_PAUSE_MOST = 50000000 }; /* ns */
-
-/* Waits a little, longer each time; false: there is no time left. */
-static int socket_pause(uint64_t *pause, uint64_t deadline, int error) {
-    uint64_t now = sys->now(), until = now + *pause;
-    if (deadline <= now) return error;
-    *pause = *pause * 2 < SOCKET_PAUSE_MOST ? *pause * 2 : SOCKET_PAUSE_MOST;
-    int cancelled = weft_sleep_until(until < deadline ? until : deadline);
-    return cancelled ? cancelled : 0;
-}
+static const struct socket_pause socket_pause = {.now = WEFT_MILLISECOND, .most = 50 * WEFT_MILLISECOND};
 
 static ssize_t socket_try_accept(struct desc *desc, int number, uint64_t seen, void *arg) {
     weft_addr *peer = arg;
-    (void)desc, (void)seen;
+    (void)seen;
     peer->size = sizeof peer->place;
-    return sys->net->accept(number, socket_place(peer), &peer->size);
+    int accepted = sys->net->accept(number, socket_place(peer), &peer->size);
+    /* What weft listens at hands it on to what is accepted there. */
+    if (accepted >= 0 && desc->flags & DESC_ADOPTED && socket_is_tcp(peer)) socket_set(accepted, IPPROTO_TCP, TCP_NODELAY);
+    return accepted;
 }
 
 /* There is none to be had at the moment, of something that others have. */
@@ -82,14 +97,15 @@ static bool socket_is_passing(ssize_t error) {
 weft_fd weft_net_accept(weft_fd listener, weft_addr *peer, uint64_t deadline) {
     weft_addr unwanted;
     if (!peer) peer = &unwanted;
-    for (uint64_t pause = SOCKET_PAUSE_LEAST;;) {
+    if (!desc_may_open()) return WEFT_ENOTINSIDE; /* before a connection is lost by it */
+    for (struct socket_pause pause = socket_pause;;) {
         ssize_t number = op_run(listener, GATE_IN, deadline, "weft_net_accept", socket_try_accept, peer);
         if (number >= 0) return desc_open_or_close((int)number, socket_flags(peer), "weft_net_accept");
         if (socket_is_short(number)) {
-            int error = socket_pause(&pause, deadline, (int)number);
+            int error = socket_wait_a_little(&pause, deadline, (int)number);
             if (error) return error;
         } else if (!socket_is_passing(number) || number == WEFT_ETIMEDOUT) {
-            return number;
+            return socket_closed_or(&pause, number);
         }
     }
 }
@@ -111,18 +127,19 @@ static ssize_t socket_try_connected(struct desc *desc, int number, uint64_t seen
 
 /* Begins it: 0, -EINPROGRESS, or an error. A UNIX socket whose other end has no room is tried again. */
 static int socket_begin(int number, const weft_addr *address, uint64_t deadline) {
-    for (uint64_t pause = SOCKET_PAUSE_LEAST;;) {
+    for (struct socket_pause pause = socket_pause;;) {
         int error = sys->net->connect(number, socket_where(address), address->size);
         if (error == -EINTR) continue; /* it goes on all the same, and is asked after: */
         if (error == -EALREADY) return -EINPROGRESS;
         if (error == -EISCONN) return 0;
         if (error != -EAGAIN) return error;
-        error = socket_pause(&pause, deadline, WEFT_ETIMEDOUT);
+        error = socket_wait_a_little(&pause, deadline, WEFT_ETIMEDOUT);
         if (error) return error;
     }
 }
 
 weft_fd weft_net_connect_to(const weft_addr *address, uint64_t deadline) {
+    if (!desc_may_open()) return WEFT_ENOTINSIDE;
     int number = sys->net->socket(address->place.ss_family, SOCK_STREAM, 0);
     if (number < 0) return number;
     int error = socket_is_tcp(address) ? socket_set(number, IPPROTO_TCP, TCP_NODELAY) : 0;
@@ -211,7 +228,19 @@ static ssize_t socket_try_send_to(struct desc *desc, int number, uint64_t seen, 
     return sys->net->sendmsg(number, &message, MSG_NOSIGNAL);
 }
 
+/* To a UNIX socket that has no room left (10 datagrams are much). The kernel tells a sender that is connected to it when there is some
+ * again, and nobody else. */
+static ssize_t socket_send_again(weft_fd fd, struct socket_datagram *datagram, uint64_t deadline) {
+    for (struct socket_pause pause = {.now = 20 * WEFT_MICROSECOND, .most = 5 * WEFT_MILLISECOND};;) {
+        ssize_t n = op_run(fd, GATE_OUT, 0, "weft_net_send_to", socket_try_send_to, datagram);
+        if (n != WEFT_ETIMEDOUT) return socket_closed_or(&pause, n);
+        n = socket_wait_a_little(&pause, deadline, WEFT_ETIMEDOUT);
+        if (n) return n;
+    }
+}
+
 ssize_t weft_net_send_to(weft_fd fd, const void *data, size_t size, const weft_addr *to, uint64_t deadline) {
     struct socket_datagram datagram = {.data = (void *)(uintptr_t)data, .size = size, .to = to};
+    if (to && to->place.ss_family == AF_UNIX) return socket_send_again(fd, &datagram, deadline);
     return op_run(fd, GATE_OUT, deadline, "weft_net_send_to", socket_try_send_to, &datagram);
 }

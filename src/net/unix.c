@@ -33,7 +33,7 @@ struct unix_parcel {
     size_t size;
     int descriptors[WEFT_PASS_MOST];
     size_t count, room;
-    bool cut;
+    int error; /* why there are none although there were some */
 };
 union unix_control {
     struct cmsghdr header;
@@ -66,15 +66,15 @@ ssize_t weft_net_send_fds(weft_fd fd, const void *data, size_t size, const int *
 }
 
 static void unix_unpack(struct unix_parcel *parcel, struct msghdr *message) {
-    parcel->cut = message->msg_flags & MSG_CTRUNC;
+    bool cut = message->msg_flags & MSG_CTRUNC;
     for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
         if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
         size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         for (size_t i = 0; i < count && parcel->count < WEFT_PASS_MOST; i++)
             memcpy(&parcel->descriptors[parcel->count++], CMSG_DATA(header) + i * sizeof(int), sizeof(int));
     }
-    if (parcel->count <= parcel->room && !parcel->cut) return;
-    parcel->cut = true;
+    if (parcel->count <= parcel->room && !cut) return;
+    parcel->error = cut && parcel->count < WEFT_PASS_MOST ? WEFT_EMFILE : WEFT_EMSGSIZE; /* the kernel had none left, or there were more */
     while (parcel->count > 0)
         sys->net->close(parcel->descriptors[--parcel->count]);
 }
@@ -97,5 +97,5 @@ ssize_t weft_net_recv_fds(weft_fd fd, void *data, size_t size, int *descriptors,
     if (n < 0) return n;
     *count = parcel.count;
     if (parcel.count > 0) memcpy(descriptors, parcel.descriptors, sizeof(int) * parcel.count);
-    return parcel.cut ? WEFT_EMSGSIZE : n;
+    return parcel.error ? parcel.error : n;
 }

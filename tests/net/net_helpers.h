@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 
 static atom_u64 net_done;
 
@@ -32,6 +33,23 @@ static inline unsigned net_count_open(void) {
     for (int i = 0; i < 4096; i++)
         if (fcntl(i, F_GETFD) >= 0) count++;
     return count;
+}
+
+/* How often the system has been asked. Who has asked in vain waits, or is about to, and uses the descriptor: so a close that comes now is told
+ * to it, whatever the load of the machine. */
+static inline uint64_t net_calls(enum sys_net_call call) { return atom_load_rlx(&sys_script.counts.net[call]); } /* rlx: a count */
+static inline void net_wait_calls(enum sys_net_call call, uint64_t count) {
+    while (net_calls(call) < count)
+        EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+}
+
+/* As many descriptors as there may be. */
+static inline rlim_t net_raise_limit(void) {
+    struct rlimit limit;
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = limit.rlim_max;
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    return limit.rlim_cur;
 }
 
 static inline weft_fd net_listen_any(char *where, const weft_listen_options *options) {

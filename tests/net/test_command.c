@@ -77,6 +77,8 @@ static void client_hears(weft_fd *fd, const weft_event *event, weft_out *out) {
         break;
     case WAIT:
         EXPECT_EQ(event->error, 0);
+        EXPECT_EQ(event->size, sizeof(int));
+        EXPECT_EQ(*(const int *)event->data, WEFT_READABLE);
         EXPECT_EQ(weft_out_fd_read(out, READ, *fd, 5, WEFT_FOREVER), 0);
         break;
     case READ:
@@ -144,11 +146,132 @@ static void quits(const char *policy, unsigned workers) {
 }
 TEST(given_up_when_the_process_ends) { rt_cases(quits); }
 
+/* ---- the other commands --------------------------------------------------------------------------------------------------------------- */
+
+enum { GOT = 1, SENT, FILED, NAMED, BOTH };
+enum { FILE_SIZE = 1000 };
+static atom_u64 others_done;
+struct others {
+    weft_fd boxes[2], pair[2], door;
+    weft_addr places[2];
+    FILE *file;
+    unsigned heard;
+};
+static void others_begin(struct others *self, weft_out *out) {
+    for (unsigned i = 0; i < 2; i++) {
+        self->boxes[i] = weft_net_udp("127.0.0.1:0", NULL);
+        EXPECT(self->boxes[i] > 0);
+        EXPECT_EQ(weft_net_name(self->boxes[i], &self->places[i]), 0);
+    }
+    EXPECT_EQ(weft_out_net_recv_from(out, GOT, self->boxes[0], 100, WEFT_FOREVER), 0);
+    EXPECT_EQ(weft_out_net_send_to(out, SENT, self->boxes[1], "hello", 5, &self->places[0], WEFT_FOREVER), 0);
+    EXPECT_EQ(weft_net_pair(self->pair), 0);
+    self->file = tmpfile();
+    for (unsigned i = 0; i < FILE_SIZE; i++)
+        putc((int)(i * 7 & 0xff), self->file);
+    fflush(self->file);
+    EXPECT_EQ(weft_out_fd_sendfile(out, FILED, self->pair[0], fileno(self->file), 10, 5 * FILE_SIZE, WEFT_FOREVER), 0);
+    EXPECT_EQ(weft_out_fd_wait(out, BOTH, self->pair[1], WEFT_READABLE | WEFT_WRITABLE, WEFT_FOREVER), 0);
+    char place[WEFT_ADDR_TEXT];
+    self->door = net_listen_any(place, NULL);
+    EXPECT_EQ(weft_out_net_connect_name(out, NAMED, "localhost", strrchr(place, ':') + 1, WEFT_FOREVER), 0);
+}
+static void others_hear(struct others *self, const weft_event *event) {
+    unsigned char data[2 * FILE_SIZE];
+    weft_addr from;
+    size_t sent;
+    weft_fd fd;
+    EXPECT_EQ(event->error, 0);
+    switch (event->tag) {
+    case GOT:
+        EXPECT_EQ(event->size, sizeof from + 5);
+        memcpy(&from, event->data, sizeof from);
+        EXPECT(from.size == self->places[1].size && memcmp(&from.place, &self->places[1].place, from.size) == 0);
+        EXPECT(memcmp((const char *)event->data + sizeof from, "hello", 5) == 0);
+        break;
+    case SENT: EXPECT_EQ(event->size, 0); break;
+    case FILED:
+        EXPECT_EQ(event->size, sizeof sent);
+        memcpy(&sent, event->data, sizeof sent);
+        EXPECT_EQ(sent, FILE_SIZE - 10);
+        EXPECT_EQ(weft_fd_read_all(self->pair[1], data, sent, 0), (ssize_t)sent);
+        for (unsigned i = 10; i < FILE_SIZE; i++)
+            EXPECT_EQ(data[i - 10], (i * 7) & 0xff);
+        break;
+    case BOTH: EXPECT(*(const int *)event->data & WEFT_WRITABLE); break;
+    case NAMED:
+        memcpy(&fd, event->data, sizeof fd);
+        EXPECT_EQ(weft_fd_close(fd), 0);
+        break;
+    }
+    if (++self->heard < 5) return;
+    for (unsigned i = 0; i < 2; i++) {
+        EXPECT_EQ(weft_fd_close(self->boxes[i]), 0);
+        EXPECT_EQ(weft_fd_close(self->pair[i]), 0);
+    }
+    EXPECT_EQ(weft_fd_close(self->door), 0);
+    fclose(self->file);
+    atom_add_rel(&others_done, 1);
+}
+static int others_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    bool over = false;
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type == WEFT_CANCEL) over = true;
+        if (events[i].type == WEFT_MESSAGE) others_begin(self, out);
+        if (events[i].type == WEFT_COMPLETION) others_hear(self, &events[i]);
+    }
+    weft_out_status(out, over ? WEFT_DONE : WEFT_BLOCKED);
+    return 0;
+}
+static const weft_behavior others = {.name = "others", .state_size = sizeof(struct others), .step = others_step};
+static void others_all(void) {
+    atom_store_rlx(&others_done, 0);
+    EXPECT_EQ(weft_send(rt_spawn(&others), 0, NULL, 0), 0);
+    rt_wait(&others_done, 1);
+}
+TEST(datagrams_files_and_names) { rt_each(others_all); }
+
+/* ---- no helper can be had ------------------------------------------------------------------------------------------------------------- */
+
+/* There is no address space for its stack: the completion says so, and the listener is still there. */
+static atom_u64 unlucky_done;
+static int unlucky_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    weft_fd *door = self;
+    weft_addr address;
+    bool over = false;
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type == WEFT_CANCEL) over = true;
+        if (events[i].type == WEFT_MESSAGE) {
+            *door = weft_net_listen("127.0.0.1:0", NULL);
+            EXPECT(*door > 0);
+            sys_script.map_fail_from = 1;
+            EXPECT_EQ(weft_out_net_accept(out, ACCEPT, *door, WEFT_FOREVER), 0);
+        }
+        if (events[i].type == WEFT_COMPLETION) {
+            sys_script.map_fail_from = 0;
+            EXPECT(events[i].error == WEFT_ENOMEM || events[i].error == WEFT_ENOSTACK);
+            EXPECT_EQ(weft_net_name(*door, &address), 0);
+            EXPECT_EQ(weft_fd_close(*door), 0);
+            atom_add_rel(&unlucky_done, 1);
+        }
+    }
+    weft_out_status(out, over ? WEFT_DONE : WEFT_BLOCKED);
+    return 0;
+}
+static const weft_behavior unlucky = {.name = "unlucky", .state_size = sizeof(weft_fd), .step = unlucky_step};
+static void unlucky_all(void) {
+    atom_store_rlx(&unlucky_done, 0);
+    EXPECT_EQ(weft_send(rt_spawn(&unlucky), 0, NULL, 0), 0);
+    rt_wait(&unlucky_done, 1);
+}
+TEST(the_listener_stays_when_there_is_no_helper) { rt_each(unlucky_all); }
+
 /* ---- mistakes ------------------------------------------------------------------------------------------------------------------------------ */
 
 static atom_u64 refused;
 static int wrong_step(void *self, const weft_event *events, size_t count, weft_out *out) {
-    static const int wanted[] = {WEFT_EBADF, WEFT_EBADF, WEFT_EBADF, WEFT_EINVAL, WEFT_EINVAL, WEFT_ECONNREFUSED};
+    static const int wanted[] = {WEFT_EBADF,  WEFT_EBADF,  WEFT_EBADF, WEFT_EINVAL, WEFT_EINVAL, WEFT_ECONNREFUSED,
+                                 WEFT_EINVAL, WEFT_ENOMEM, WEFT_EBADF, WEFT_EBADF,  WEFT_EINVAL};
     (void)self;
     bool over = false;
     for (size_t i = 0; i < count; i++) {
@@ -164,6 +287,12 @@ static int wrong_step(void *self, const weft_event *events, size_t count, weft_o
         EXPECT_EQ(weft_out_net_connect(out, 3, "nonsense", WEFT_FOREVER), 0);
         EXPECT_EQ(weft_out_yield(out, WEFT_COMMAND_NET, 4, "x", 1), 0);
         EXPECT_EQ(weft_out_net_connect(out, 5, "127.0.0.1:1", WEFT_FOREVER), 0);
+        EXPECT_EQ(weft_out_net_connect_name(out, 6, "", "80", WEFT_FOREVER), 0);
+        EXPECT_EQ(weft_out_net_recv_from(out, 7, 12345, SIZE_MAX, WEFT_FOREVER), 0);
+        EXPECT_EQ(weft_out_net_recv_from(out, 8, 12345, 0, WEFT_FOREVER), 0);
+        EXPECT_EQ(weft_out_fd_sendfile(out, 9, 12345, -1, 0, 1, WEFT_FOREVER), 0);
+        weft_command_net no_address = {.what = WEFT_DO_SEND_TO, .fd = 12345};
+        EXPECT_EQ(weft_out_yield(out, WEFT_COMMAND_NET, 10, &no_address, sizeof no_address), 0);
     }
     weft_out_status(out, over ? WEFT_DONE : WEFT_BLOCKED);
     return 0;
@@ -172,7 +301,7 @@ static const weft_behavior wrong = {.name = "wrong", .step = wrong_step};
 static void wrongs(void) {
     atom_store_rlx(&refused, 0);
     EXPECT_EQ(weft_send(rt_spawn(&wrong), 0, NULL, 0), 0);
-    rt_wait(&refused, 6);
+    rt_wait(&refused, 11);
 }
 TEST(errors_come_with_the_completion) { rt_each(wrongs); }
 

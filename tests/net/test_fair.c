@@ -1,9 +1,10 @@
 /* Many descriptors that are ready all the time: everybody has a turn. */
 #include "net_helpers.h"
 
-#include <sys/resource.h>
-
 enum { FAIR_PAIRS = 1000 / RT_SLOW, FAIR_ROUNDS = 30 }; /* several times as many as a worker's ring holds */
+/* A thread that the machine takes off its processor may hold a hundred events that it has just been told of. A scheduler that is unfair is
+ * so all the time; it has to be fair in one of these. */
+enum { FAIR_WINDOWS = 10 };
 
 static struct fair {
     weft_fd ends[2];
@@ -41,6 +42,20 @@ static void fair_wait(uint64_t turns) {
         EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), 0);
 }
 
+/* Whether each has had its turns, but for those who were running when the machine took their threads off the processors. */
+static bool fair_window(void) {
+    uint64_t before[FAIR_PAIRS], after[FAIR_PAIRS], sum = 0, behind = 0;
+    for (unsigned i = 0; i < FAIR_PAIRS; i++)
+        before[i] = atom_load_rlx(&fair[i].turns);
+    fair_wait(FAIR_PAIRS * FAIR_ROUNDS);
+    for (unsigned i = 0; i < FAIR_PAIRS; i++)
+        sum += after[i] = atom_load_rlx(&fair[i].turns) - before[i];
+    for (unsigned i = 0; i < FAIR_PAIRS; i++)
+        behind += after[i] < sum / FAIR_PAIRS / 3;
+    printf("%lu turns on average, %lu have had less than a third of that\n", (unsigned long)(sum / FAIR_PAIRS), (unsigned long)behind);
+    return behind <= 4;
+}
+
 static void fair_begin(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < FAIR_PAIRS; i++) {
@@ -50,26 +65,16 @@ static void fair_begin(void *arg) {
         EXPECT(weft_spawn(fair_asks, &fair[i]) != WEFT_NOBODY);
     }
     fair_wait(FAIR_PAIRS * 10); /* the first turns are for being born */
-    uint64_t before[FAIR_PAIRS], after[FAIR_PAIRS], sum = 0, behind = 0;
-    for (unsigned i = 0; i < FAIR_PAIRS; i++)
-        before[i] = atom_load_rlx(&fair[i].turns);
-    fair_wait(FAIR_PAIRS * FAIR_ROUNDS);
-    for (unsigned i = 0; i < FAIR_PAIRS; i++)
-        sum += after[i] = atom_load_rlx(&fair[i].turns) - before[i];
+    bool good = false;
+    for (unsigned window = 0; window < FAIR_WINDOWS && !good; window++)
+        good = fair_window();
     atom_store_rlx(&fair_over, true);
-    for (unsigned i = 0; i < FAIR_PAIRS; i++)
-        behind += after[i] < sum / FAIR_PAIRS / 3;
-    printf("%lu turns on average, %lu have had less than a third of that\n", (unsigned long)(sum / FAIR_PAIRS), (unsigned long)behind);
-    EXPECT(behind <= 4); /* those who were running when the machine took their threads off the processors */
+    EXPECT(good);
     net_is_done();
 }
 
-/* As many descriptors as it takes. */
 static void fair_case(const char *policy, unsigned workers) {
-    struct rlimit limit;
-    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
-    limit.rlim_cur = limit.rlim_max;
-    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    net_raise_limit();
     rt_start(policy, workers);
     atom_store_rlx(&fair_over, false);
     atom_store_rlx(&fair_turns, 0);

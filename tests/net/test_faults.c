@@ -1,7 +1,6 @@
 /* What can go wrong outside: no descriptors, no memory, signals at every call. Every failure reaches the one who waits. */
 #include "net_helpers.h"
 
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 /* ---- descriptors run out ---------------------------------------------------------------------------------------------------------- */
@@ -12,44 +11,92 @@ static double cpu_seconds(void) {
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
-static atom_u64 accepted_at;
+static atom_u64 accepted;
 static void patient_acceptor(void *arg) {
     weft_fd fd = weft_net_accept(net_unbox(arg), NULL, WEFT_FOREVER);
-    atom_store_rel(&accepted_at, weft_now());
+    atom_add_rel(&accepted, 1);
     EXPECT(fd > 0);
     EXPECT_EQ(weft_fd_close(fd), 0);
-    net_is_done();
+}
+static void limit_descriptors(rlim_t most) {
+    struct rlimit limit;
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    limit.rlim_cur = most ? most : limit.rlim_max;
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+/* How long two that wait take to accept, in milliseconds, from the moment when there are descriptors again. */
+static uint64_t recovery(weft_fd door, double *cpu) {
+    weft_fd client = weft_net_connect(where, WEFT_FOREVER), second = weft_net_connect(where, WEFT_FOREVER);
+    EXPECT(client > 0 && second > 0);
+    atom_store_rlx(&accepted, 0);
+    limit_descriptors(3);
+    EXPECT(weft_spawn(patient_acceptor, net_box(door)) != WEFT_NOBODY);
+    EXPECT(weft_spawn(patient_acceptor, net_box(door)) != WEFT_NOBODY);
+    *cpu = cpu_seconds();
+    EXPECT_EQ(weft_sleep(300 * WEFT_MILLISECOND), 0);
+    *cpu = cpu_seconds() - *cpu;
+    EXPECT_EQ(atom_load_acq(&accepted), 0);
+    limit_descriptors(0);
+    uint64_t freed = weft_now();
+    while (atom_load_acq(&accepted) < 2)
+        weft_sleep(WEFT_MILLISECOND);
+    uint64_t took = (weft_now() - freed) / WEFT_MILLISECOND;
+    weft_fd_close(client);
+    weft_fd_close(second);
+    return took;
 }
 static void no_descriptors(void *arg) {
     (void)arg;
-    struct rlimit before, none;
     weft_fd door = net_listen_any(where, NULL);
-    weft_fd client = weft_net_connect(where, WEFT_FOREVER), second = weft_net_connect(where, WEFT_FOREVER);
-    EXPECT(client > 0 && second > 0);
-    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-    none = (struct rlimit){3, before.rlim_max};
-    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    weft_fd client = weft_net_connect(where, WEFT_FOREVER);
+    EXPECT(client > 0);
+    limit_descriptors(3);
     EXPECT_EQ(weft_net_accept(door, NULL, 0), WEFT_EMFILE);
     EXPECT_EQ(weft_net_accept(door, NULL, weft_in(5 * WEFT_MILLISECOND)), WEFT_EMFILE);
     EXPECT_EQ(weft_net_listen("127.0.0.1:0", NULL), WEFT_EMFILE);
     EXPECT_EQ(weft_net_connect(where, WEFT_FOREVER), WEFT_EMFILE);
-    EXPECT(weft_spawn(patient_acceptor, net_box(door)) != WEFT_NOBODY);
-    EXPECT(weft_spawn(patient_acceptor, net_box(door)) != WEFT_NOBODY);
-    double cpu = cpu_seconds();
-    EXPECT_EQ(weft_sleep(300 * WEFT_MILLISECOND), 0);
-    EXPECT(cpu_seconds() - cpu < 0.1 * RT_SLOW);
-    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-    uint64_t freed = weft_now();
-    while (atom_load_acq(&net_done) < 2)
-        weft_sleep(WEFT_MILLISECOND);
-    EXPECT(atom_load_acq(&accepted_at) - freed < (RT_SLOW > 1 ? 1000 : 100) * WEFT_MILLISECOND);
+    limit_descriptors(0);
+    weft_fd guest = weft_net_accept(door, NULL, WEFT_FOREVER);
+    EXPECT(guest > 0);
+    /* The system may keep us from our processor for longer than that; not every time. */
+    double cpu = 0;
+    uint64_t took = 0;
+    bool good = false;
+    for (unsigned i = 0; i < 8 && !good; i++) {
+        took = recovery(door, &cpu);
+        good = took < (RT_SLOW > 1 ? 1000 : 100) && cpu < 0.1 * RT_SLOW;
+    }
+    if (!good) test_fail(__FILE__, __LINE__, "%g s of processor time in 0.3 s; accepted after %u ms", cpu, (unsigned)took);
     weft_fd_close(client);
-    weft_fd_close(second);
+    weft_fd_close(guest);
     weft_fd_close(door);
     net_is_done();
 }
-static void no_descriptors_all(void) { net_run_until(no_descriptors, 3); }
+static void no_descriptors_all(void) { net_run_until(no_descriptors, 1); }
 TEST(accept_waits_for_descriptors) { rt_each(no_descriptors_all); }
+
+/* A listener that is closed while somebody waits for descriptors there. */
+static void closed_in_want(void *arg) {
+    EXPECT_EQ(weft_net_accept(net_unbox(arg), NULL, WEFT_FOREVER), WEFT_ECLOSED);
+    net_is_done();
+}
+static void close_in_want(void *arg) {
+    (void)arg;
+    weft_fd door = net_listen_any(where, NULL), client = weft_net_connect(where, WEFT_FOREVER);
+    EXPECT(client > 0);
+    limit_descriptors(3);
+    uint64_t before = net_calls(SYS_NET_ACCEPT);
+    EXPECT(weft_spawn(closed_in_want, net_box(door)) != WEFT_NOBODY);
+    net_wait_calls(SYS_NET_ACCEPT, before + 4); /* it pauses by now, for 4 ms or more */
+    EXPECT_EQ(weft_fd_close(door), 0);
+    while (atom_load_acq(&net_done) < 1)
+        weft_sleep(WEFT_MILLISECOND);
+    limit_descriptors(0);
+    EXPECT_EQ(weft_fd_close(client), 0);
+    net_is_done();
+}
+static void closes_in_want(void) { net_run_until(close_in_want, 2); }
+TEST(close_is_told_to_who_waits_for_descriptors) { rt_each(closes_in_want); }
 
 /* ---- what the kernel refuses -------------------------------------------------------------------------------------------------------- */
 
@@ -199,6 +246,83 @@ static void talks(void) {
     sys_script.net_most = 0;
 }
 TEST(interrupted_calls_go_on) { rt_each(talks); }
+
+/* The other calls. */
+static void kinds_datagrams(const char *place) {
+    weft_fd boxes[2] = {weft_net_udp(place, NULL), weft_net_udp(place, NULL)};
+    weft_addr to, from;
+    char data[8];
+    EXPECT(boxes[0] > 0 && boxes[1] > 0);
+    EXPECT_EQ(weft_net_name(boxes[0], &to), 0);
+    EXPECT_EQ(weft_net_send_to(boxes[1], "datagram", 8, &to, WEFT_FOREVER), 8);
+    EXPECT_EQ(weft_net_recv_from(boxes[0], data, 8, &from, WEFT_FOREVER), 8);
+    EXPECT_EQ(weft_fd_close(boxes[0]), 0);
+    EXPECT_EQ(weft_fd_close(boxes[1]), 0);
+}
+static void kinds_passing(void) {
+    weft_fd pair[2];
+    int some[2] = {0, 1}, got[2];
+    size_t count = 2;
+    char byte;
+    EXPECT_EQ(weft_net_pair(pair), 0);
+    EXPECT_EQ(weft_net_send_fds(pair[0], "x", 1, some, 2, WEFT_FOREVER), 1);
+    EXPECT_EQ(weft_fd_wait(pair[1], WEFT_READABLE, WEFT_FOREVER), WEFT_READABLE);
+    EXPECT_EQ(weft_fd_wait(pair[1], WEFT_READABLE | WEFT_WRITABLE, WEFT_FOREVER), WEFT_READABLE | WEFT_WRITABLE);
+    EXPECT_EQ(weft_net_recv_fds(pair[1], &byte, 1, got, &count, WEFT_FOREVER), 1);
+    EXPECT_EQ(count, 2);
+    close(got[0]);
+    close(got[1]);
+    EXPECT_EQ(weft_fd_close(pair[0]), 0);
+    EXPECT_EQ(weft_fd_close(pair[1]), 0);
+}
+enum { KINDS_FILE = 5000 };
+static void kinds_file(int file) {
+    weft_fd pair[2];
+    char data[KINDS_FILE];
+    off_t offset = 0;
+    net_tcp_pair(pair);
+    EXPECT_EQ(weft_fd_sendfile(pair[0], file, &offset, KINDS_FILE, WEFT_FOREVER), KINDS_FILE);
+    EXPECT_EQ(weft_fd_read_all(pair[1], data, KINDS_FILE, WEFT_FOREVER), KINDS_FILE);
+    for (unsigned i = 0; i < KINDS_FILE; i++)
+        if (data[i] != (char)(i * 3)) EXPECT_EQ(data[i], (char)(i * 3));
+    EXPECT_EQ(weft_fd_close(pair[0]), 0);
+    EXPECT_EQ(weft_fd_close(pair[1]), 0);
+}
+static void kinds_pipe(void) {
+    weft_fd pair[2];
+    char left[3], right[5];
+    struct iovec out[2] = {{"abc", 3}, {"defgh", 5}}, in[2] = {{left, 3}, {right, 5}};
+    EXPECT_EQ(weft_pipe(pair), 0);
+    EXPECT_EQ(weft_fd_writev(pair[1], out, 2, WEFT_FOREVER), 8);
+    EXPECT_EQ(weft_fd_readv(pair[0], in, 2, WEFT_FOREVER), 8);
+    EXPECT(memcmp(left, "abc", 3) == 0 && memcmp(right, "defgh", 5) == 0);
+    EXPECT_EQ(weft_fd_close(pair[0]), 0);
+    EXPECT_EQ(weft_fd_close(pair[1]), 0);
+}
+static void kinds(void *arg) {
+    FILE *file = tmpfile();
+    (void)arg;
+    for (unsigned i = 0; i < KINDS_FILE; i++)
+        putc((char)(i * 3), file);
+    fflush(file);
+    for (unsigned round = 0; round < 20; round++) { /* so that each comes to be interrupted */
+        kinds_datagrams("127.0.0.1:0");
+        kinds_datagrams("unix:@");
+        kinds_passing();
+        kinds_file(fileno(file));
+        kinds_pipe();
+    }
+    fclose(file);
+    net_is_done();
+}
+static void kinds_all(void) {
+    for (unsigned every = 2; every <= 5; every++) {
+        sys_script.net_eintr_every = every;
+        net_run_until(kinds, 1);
+    }
+    sys_script.net_eintr_every = 0;
+}
+TEST(interrupted_calls_of_every_kind_go_on) { rt_each(kinds_all); }
 
 /* ---- memory and address space ---------------------------------------------------------------------------------------------------------- */
 

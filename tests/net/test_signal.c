@@ -78,4 +78,30 @@ TEST(the_former_action_comes_back) {
     EXPECT_EQ(weft_signal_watch(SIGUSR2, 1, 1), WEFT_ENOTINSIDE);
 }
 
+/* The runtime is stopped before the process that watches for it has had time to end. */
+static void holds_up(void *arg) {
+    (void)arg;
+    EXPECT_EQ(weft_signal_watch(SIGUSR2, weft_self(), 1), 0);
+    weft_shield_begin();
+    net_is_done();
+    for (uint64_t until = weft_in(50 * WEFT_MILLISECOND); weft_now() < until;) {
+    }
+    weft_sleep(WEFT_SECOND * 1000);
+}
+static void stops_at_once(const char *policy, unsigned workers) {
+    struct sigaction now;
+    rt_start(policy, workers);
+    net_run_until(holds_up, 1);
+    EXPECT_EQ(weft_stop(rt.runtime, 1, NULL), WEFT_ETIMEDOUT);
+    rt_watch_end();
+    EXPECT_EQ(sigaction(SIGUSR2, NULL, &now), 0);
+    EXPECT(now.sa_handler == SIG_IGN);
+    EXPECT_EQ(raise(SIGUSR2), 0);
+    stops(policy, workers); /* and it can be watched again */
+}
+TEST(a_stop_by_force_gives_it_back) {
+    signal(SIGUSR2, SIG_IGN);
+    rt_cases(stops_at_once);
+}
+
 int main(int argc, char **argv) { return test_main(argc, argv); }
