@@ -1,4 +1,4 @@
-/* yield and spawn, with stackful processes. */
+/* yield, poll and spawn, with stackful processes. */
 #include "base/atom.h"
 #include "bench/trial.h"
 
@@ -27,6 +27,24 @@ static void run_yield(const struct bench_args *args, struct bench_result *result
 }
 BENCH(stackful_yield, .name = "yield", .about = "one switch between two processes", .kind = "stackful", .n = 10000000,
       .run = run_yield)
+
+/* ---- poll: one process that asks n times whether it has had its time ------------------------------------------------- */
+
+static uint64_t looks;
+
+static void looker(void *unused) {
+    (void)unused;
+    trial_begin();
+    for (uint64_t left = looks; left > 0; left--)
+        weft_poll();
+    trial_end();
+}
+
+static void run_poll(const struct bench_args *args, struct bench_result *result) {
+    looks = args->n;
+    trial_run_stackful(args, result, looker, NULL);
+}
+BENCH(stackful_poll, .name = "poll", .about = "weft_poll in a loop", .kind = "stackful", .n = 100000000, .run = run_poll)
 
 /* ---- spawn: one process spawns n that do nothing and end, in bursts ------------------------------------------------- */
 

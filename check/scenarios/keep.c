@@ -2,34 +2,20 @@
  *
  * Whoever joins gets the reason, at least one of them unless somebody detached it; the record is freed once, and the block comes to one
  * shelf, once. What a record is made of is plain memory: taking it out without the lock, or reading it afterwards, is a race. */
-#include "small_runtime.h"
+#include "mortal.h"
 
 #include "sched/keep.h"
 
-enum { JOINERS = 2, REASON = -5, NOT_ASKED = 77 };
+enum { JOINERS = 2, NOT_ASKED = 77 };
 
 struct joiner {
-    struct watcher watcher; /* first */
-    int result, reason;
-    unsigned told;
+    struct listener ear; /* first */
+    int result;
 };
 SHARED struct joiner joiners[JOINERS];
 SHARED int detached;
 static weft_pid owner, child;
 static struct proc *owner_proc, *child_proc;
-
-static void hear(struct actor *actor, struct worker *self, struct watcher *watcher, int reason) {
-    struct joiner *joiner = (struct joiner *)watcher;
-    (void)actor, (void)self;
-    joiner->told++;
-    joiner->reason = reason;
-}
-
-static int mortal_step(void *self, const weft_event *events, size_t count, weft_out *out) {
-    (void)self, (void)events, (void)count, (void)out;
-    return REASON;
-}
-static const weft_behavior mortal = {.name = "mortal", .step = mortal_step};
 
 /* ---- setup ------------------------------------------------------------------------------------------------------------------- */
 
@@ -37,7 +23,7 @@ static const weft_behavior mortal = {.name = "mortal", .step = mortal_step};
 static void set_up(void) {
     small_begin(POLICY_RING, 3, 4);
     for (unsigned i = 0; i < JOINERS; i++)
-        joiners[i] = (struct joiner){.watcher = {.tell = hear}, .result = NOT_ASKED};
+        joiners[i] = (struct joiner){.ear.watcher.tell = hear, .result = NOT_ASKED};
     detached = NOT_ASKED;
     owner = small_spawn(&mortal);
     owner_proc = policy_pop(small_worker(0));
@@ -63,7 +49,7 @@ static void owner_ends(void) { step_run(small_play(2), owner_proc); }
 static void join(unsigned worker, unsigned i) {
     struct joiner *joiner = &joiners[i];
     int reason = 0;
-    joiner->result = watch_join(&small_play(worker)->actor, child, &joiner->watcher, &reason);
+    joiner->result = watch_join(&small_play(worker)->actor, child, &joiner->ear.watcher, &reason);
     if (joiner->result == WATCH_ENDED) chk_assert(reason == REASON, "the reason, later");
 }
 static void joins_0(void) { join(1, 0); }
@@ -94,8 +80,8 @@ static unsigned successes(void) {
     for (unsigned i = 0; i < JOINERS; i++) {
         struct joiner *joiner = &joiners[i];
         if (joiner->result == NOT_ASKED) continue;
-        chk_assert(joiner->told == (joiner->result == 0), "told once if it was to wait, else not");
-        chk_assert(joiner->result != 0 || joiner->reason == REASON, "with the reason");
+        chk_assert(joiner->ear.told == (joiner->result == 0), "told once if it was to wait, else not");
+        chk_assert(joiner->result != 0 || joiner->ear.reason == REASON, "with the reason");
         found += joiner->result >= 0;
     }
     return found;
@@ -144,10 +130,10 @@ static void joins_by_the_word(void) {
     lock_take(lock);
     if (state_of(atom_load_acq(&child_proc->state.word)) != STATE_COMPLETE) {
         joiner->result = 0;
-        joiner->watcher.joins = true;
-        joiner->watcher.prev = *list;
-        joiner->watcher.next = NULL;
-        (*list)->next = &joiner->watcher;
+        joiner->ear.watcher.joins = true;
+        joiner->ear.watcher.prev = *list;
+        joiner->ear.watcher.next = NULL;
+        (*list)->next = &joiner->ear.watcher;
     } else {
         struct kept *kept = keep_find(*list, child);
         chk_assert(kept && kept->watcher.told, "who has ended has left its reason");

@@ -198,6 +198,18 @@ static void open_again(void) {
 SCENARIO(pinned_back, .about = "a process is pinned || its worker is to leave, and is wanted again", .setup = set_up_leaving,
          .threads = {pins_at_last, resizes_and_back}, .finish = open_again)
 
+/* And then that thread does not leave: were a worker open before it is wanted again, a process could be pinned to one whose thread goes. */
+static void pins_and_looks(void) {
+    struct worker *worker = small_play(HOME);
+    pinned = worker_pin(worker);
+    if (!pinned) return;
+    lock_take(&small->moving); /* as in worker_leave */
+    chk_assert(!atom_load_rlx(&worker->leave), "the thread of a pinned process stays");
+    lock_drop(&small->moving);
+}
+SCENARIO(pinned_stays, .about = "a process is pinned, and its thread does not leave || its worker is to leave, and is wanted again",
+         .setup = set_up_leaving, .threads = {pins_and_looks, resizes_and_back}, .finish = open_again)
+
 /* The end: whoever is pinned must go, and may unpin itself while the worker is closed. */
 static void set_up_closing(void) {
     set_up_leaving();

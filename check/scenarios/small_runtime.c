@@ -1,5 +1,6 @@
 #include "small_runtime.h"
 
+#include "sched/preempt.h"
 #include "sched/thread.h"
 
 struct runtime *small;
@@ -110,6 +111,14 @@ int monitor_start(struct runtime *runtime) {
 }
 void monitor_stop(struct runtime *runtime) { (void)runtime; }
 
+static bool preempts;
+__attribute__((no_sanitize_thread)) bool chk_preempts(void) { return preempts; }
+void small_preempt(void) {
+    preempts = true;
+    lock_init(&small->preempt.lock);
+    atom_store_rlx(&small->preempt.on, true);
+}
+
 /* ---- the runtime -------------------------------------------------------------------------------------------------- */
 
 static void name_worker(struct worker *worker) {
@@ -132,6 +141,7 @@ static void name_worker(struct worker *worker) {
 
 void small_begin(enum policy_name policy, unsigned workers, unsigned processes) {
     threads_begin();
+    preempts = false;
     small = sys->alloc(sizeof *small);
     small->policy = policy;
     small->seed = 1;

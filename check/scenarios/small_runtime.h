@@ -42,6 +42,8 @@ void small_has_ended(struct worker *worker);
 unsigned small_given(unsigned index);
 /* In setup: so many times in a row no thread can be started. By one thread at a time. */
 void small_refuse_threads(unsigned times);
+/* In setup: processes may be stopped (sched/preempt.h). */
+void small_preempt(void);
 /* Runs what is in the worker's own queue, until it is empty. */
 void small_run_own(struct worker *worker);
 

@@ -68,23 +68,29 @@ static void thread_waits_soon(void) {
 
 /* ---- the others ------------------------------------------------------------------------------------------------------ */
 
-static void fill(void) {
+/* Into the memory of one who waits, which is to be woken then; or into the box: NULL. */
+static struct waiter *put(bool while_it_waits) {
     lock_take(&lock);
+    if (while_it_waits) chk_assume(list.first);
     struct waiter *waiter = waiters_claim(&list);
     if (waiter)
         *(unsigned *)waiter->item = 42; /* W3 */
     else
         box = 42;
     lock_drop(&lock);
+    return waiter;
+}
+static void fill(bool while_it_waits) {
+    struct waiter *waiter = put(while_it_waits);
     if (waiter) waiter_wake(waiter);
 }
 static void process_fills(void) {
     small_process(1);
-    fill();
+    fill(false);
 }
 static void thread_fills(void) {
     small_thread();
-    fill();
+    fill(false);
 }
 static void process_cancels(void) {
     small_process(1);
@@ -121,15 +127,7 @@ SCENARIO(wait_timeout, .about = "a process waits || a wake-up || its deadline", 
 /* Fewer orders, so that all four fit: the one that fills the box comes when the process is in the list. */
 static void process_fills_when_waited_for(void) {
     small_process(1);
-    lock_take(&lock);
-    chk_assume(list.first);
-    struct waiter *waiter = waiters_claim(&list);
-    if (waiter)
-        *(unsigned *)waiter->item = 42;
-    else
-        box = 42;
-    lock_drop(&lock);
-    if (waiter) waiter_wake(waiter);
+    fill(true);
 }
 SCENARIO(wait_timeout_cancel,
          .about = "a process waits || a wake-up while it is in the list || its deadline || a cancellation",
@@ -163,13 +161,7 @@ SCENARIO(wait_twin_without_busy,
 /* Ends BUSY first although the waiter is a thread: its parker is gone. */
 static void fill_busy_first(void) {
     small_thread();
-    lock_take(&lock);
-    struct waiter *waiter = waiters_claim(&list);
-    if (waiter)
-        *(unsigned *)waiter->item = 42;
-    else
-        box = 42;
-    lock_drop(&lock);
+    struct waiter *waiter = put(false);
     if (!waiter) return;
     struct wait *wait = waiter->wait;
     atom_store_rel(&wait->claimed, 1);

@@ -2,35 +2,15 @@
  *
  * Who was added is told once, with the reason, unless it was taken back before; who was refused is not told. After watch_remove the
  * watcher's memory may go: it is plain here, so being told too late is a race. */
-#include "small_runtime.h"
+#include "mortal.h"
 
-#include "sched/watch.h"
+enum { WATCHERS = 2 };
 
-enum { WATCHERS = 2, REASON = -5 };
-
-struct listener {
-    struct watcher watcher; /* first */
-    unsigned told;
-    int reason;
-};
 SHARED struct listener listeners[WATCHERS];
 SHARED int added[WATCHERS];
 SHARED bool taken_back[WATCHERS];
 static weft_pid pid;
 static struct proc *proc;
-
-static void hear(struct actor *actor, struct worker *self, struct watcher *watcher, int reason) {
-    struct listener *listener = (struct listener *)watcher;
-    (void)actor, (void)self;
-    listener->told++;
-    listener->reason = reason;
-}
-
-static int mortal_step(void *self, const weft_event *events, size_t count, weft_out *out) {
-    (void)self, (void)events, (void)count, (void)out;
-    return REASON;
-}
-static const weft_behavior mortal = {.name = "mortal", .step = mortal_step};
 
 /* ---- setup and finish ------------------------------------------------------------------------------------------------ */
 

@@ -11,7 +11,8 @@
  * A forked task runs when it is joined, by a plain call, unless a worker that had nothing to do took it before: then it runs there, in
  * a process of its own, and the join waits for it. So a fork costs a few nanoseconds, and results do not depend on who ran what.
  *
- *   WEFT_TASK(R, name, T1, a1, ...)   defines a task that returns R, with up to six arguments of together 48 bytes
+ *   WEFT_TASK(R, name, T1, a1, ...)   defines a task that returns R, with up to six arguments of together 48 bytes; none of
+ *                                     these types is aligned to more than 16
  *   WEFT_VOID_TASK(name, T1, a1, ...) one that returns nothing
  *   WEFT_TASK_DECLARE, WEFT_VOID_TASK_DECLARE    announce one, for tasks that call each other; WEFT_TASK_DEFINE,
  *                                     WEFT_VOID_TASK_DEFINE come later, with the same words and the body
@@ -25,6 +26,9 @@
  * joined at a time. A task does not wait for anything but its own tasks: a call that would (weft_recv, weft_sleep, a mutex that is
  * taken...) aborts the program, unless it stands between WEFT_BLOCKING_BEGIN() and WEFT_BLOCKING_END(), and so does weft_exit. A task
  * that another worker took has that process's errno, mailbox and PID, and the stack size of the process that forked it.
+ *
+ * Each process that is in WEFT_RUN has 64 MiB of address space for its tasks, and no more memory than they touch. Where not even that is to be had
+ * the program aborts.
  *
  * A process that is cancelled runs its tasks to their end all the same: they would otherwise have no results. One that may take long
  * asks weft_fork_cancelled() now and then, which tells of the process that called WEFT_RUN, whoever runs the task. */
@@ -114,13 +118,17 @@ WEFT_END
 
 /* ---- what they are made of -------------------------------------------------------------------------------------------- */
 
+/* Into a task, and in its place there. */
+#define WEFT_TASK_FITS(type)                                                                                           \
+    typedef char type##_fits[sizeof(type) <= sizeof(((weft_task *)0)->data) && __alignof__(type) <= 16 ? 1 : -1]       \
+        __attribute__((unused))
+
 /* A task with a result, and one without. */
 #define WEFT_TASK_VALUE(R, name, ...)                                                                                  \
     typedef struct __attribute__((may_alias)) {                                                                        \
         R value;                                                                                                       \
     } name##_weft_result;                                                                                              \
-    typedef char name##_weft_result_fits[sizeof(name##_weft_result) <= sizeof(((weft_task *)0)->data) ? 1 : -1]        \
-        __attribute__((unused));                                                                                       \
+    WEFT_TASK_FITS(name##_weft_result);                                                                                \
     WEFT_TASK_PARTS(R, name, WEFT_TASK_KEEP, WEFT_TASK_GIVE, WEFT_TASK_BACK, __VA_ARGS__)
 #define WEFT_TASK_KEEP(name, at, call) ((name##_weft_result *)&(at)->data)->value = call
 #define WEFT_TASK_GIVE(name, at) return ((name##_weft_result *)&(at)->data)->value
@@ -137,8 +145,7 @@ WEFT_END
     typedef struct __attribute__((may_alias)) {                                                                        \
         WEFT_TASK_OPEN FIELDS                                                                                          \
     } name##_weft_args;                                                                                                \
-    typedef char name##_weft_args_fit[sizeof(name##_weft_args) <= sizeof(((weft_task *)0)->data) ? 1 : -1]             \
-        __attribute__((unused));                                                                                       \
+    WEFT_TASK_FITS(name##_weft_args);                                                                                  \
     static R name##_weft_body(weft_task *weft_at WEFT_TASK_OPEN PARAMS);                                               \
     static __attribute__((unused)) void name##_weft_run(weft_task *weft_self, weft_task *weft_at) {                    \
         const name##_weft_args *weft_args = (const name##_weft_args *)&weft_self->data;                                \

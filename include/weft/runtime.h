@@ -54,7 +54,8 @@ typedef struct weft_stop_report {
 
 /* Cancels every process, lets all run on until none is left or the deadline has passed, and takes the runtime down. Refuses
  * new processes from then on (WEFT_ESTOPPING). 0, or WEFT_ETIMEDOUT when processes were left; they are closed without having
- * ended by themselves and the report (may be NULL) names them. Not to be called from a process. */
+ * ended by themselves and the report (may be NULL) names them. It does not return while a process computes that cannot be interrupted: in a
+ * step, pinned, or without preemption. Not to be called from a process. */
 WEFT_API int weft_stop(weft_runtime *runtime, uint64_t deadline, weft_stop_report *report);
 
 /* The number of workers; changed while running, up or down, nothing is lost. WEFT_EINVAL for 0 or more than 1024; WEFT_EAGAIN

@@ -57,7 +57,8 @@ WEFT_API int weft_detach(weft_pid pid);
 /* Lets others have a turn. */
 WEFT_API void weft_yield(void);
 
-/* For long loops: lets others have a turn if this process has had its time. Some nanoseconds. */
+/* For long loops: lets others have a turn if this process has had its time. Some nanoseconds. Where there is no stackful process (a step, a
+ * thread of one's own) it does nothing. */
 WEFT_API void weft_poll(void);
 
 /* Sends, and runs the receiver at once on this worker, before anybody else, if it can be had; the caller is queued behind the others.

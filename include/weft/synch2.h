@@ -11,7 +11,7 @@
  * thread that waits spins, then yields, then sleeps; a process parks, and never its thread.
  *
  * A role belongs to one process, or thread, at a time, which takes only one role; the two roles may be one of each. A
- * step process must not wait: it may try. Entering twice, leaving without having
+ * step process, or a task of weft/fork.h, must not wait: it may try, and leave. Entering twice, leaving without having
  * entered and roles other than 0 and 1 abort with a message. What one party did inside is seen by the other once it
  * is inside. Destroying is nothing, but only when both have returned from weft_synch2_leave. docs/synch2.md has the
  * protocol and the proofs. */

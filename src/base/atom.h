@@ -104,10 +104,12 @@ void chk_fence_light(void);
 static inline void atom_fence_light(void) { chk_fence_light(); }
 #else
 /* True until the kernel has granted membarrier, and for good if it refuses: then the light side has to be a full fence
- * too. Set by sys/fence.c, which says how it may change while threads run; read relaxed. */
+ * too. Set by sys/fence.c, which says how it may change while threads run. For that, what was stored comes before the look at it (the
+ * compiler has to be told), and what is looked at next comes after it (acquire). */
 extern bool atom_fence_light_is_full;
 static inline void atom_fence_light(void) {
-    if (__builtin_expect(__atomic_load_n(&atom_fence_light_is_full, __ATOMIC_RELAXED), 0))
+    atomic_signal_fence(memory_order_seq_cst);
+    if (__builtin_expect(__atomic_load_n(&atom_fence_light_is_full, __ATOMIC_ACQUIRE), 0))
         atomic_thread_fence(memory_order_seq_cst);
     else
         atomic_signal_fence(memory_order_seq_cst);

@@ -70,11 +70,12 @@ static int fiber_init(void *self, weft_context *context, const char *method, con
     memcpy(self, &given->start, sizeof given->start);
     proc->stackful = true;
     proc->stack_class = given->stack_class;
+    if (given->stack_now) {
+        struct stack *stack = stack_now(given->stack_now, proc->stack_class);
+        if (!stack) return WEFT_ENOSTACK;
+        fiber_on(proc, stack);
+    }
     if (__builtin_expect(given->preempt, 0)) proc->extras |= PROC_PREEMPT;
-    if (!given->stack_now) return 0;
-    struct stack *stack = stack_now(given->stack_now, proc->stack_class);
-    if (!stack) return WEFT_ENOSTACK;
-    fiber_on(proc, stack);
     return 0;
 }
 

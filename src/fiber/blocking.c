@@ -4,7 +4,7 @@
 
 #include <weft/blocking.h>
 
-static void blocking_enter(bool is_long) {
+void blocking_enter(const char *call, bool is_long) {
     struct thread *thread = my_thread;
     struct worker *worker = my_worker;
     if (thread && thread->caller) { /* nested */
@@ -13,20 +13,24 @@ static void blocking_enter(bool is_long) {
     }
     if (!worker) return; /* not a worker: blocks whom it likes */
     if (!worker->current || !worker->current->stackful)
-        WEFT_MISUSE("weft_blocking", "called from a step process, which must not block", "yield a command");
+        WEFT_MISUSE(call, "called from a step process, which must not block", "yield a command");
     struct fiber *fiber = fiber_of(worker->current);
+    fiber_waits(worker->current, call, NULL);
     thread->caller = fiber;
     fiber->calls = 1;
     fiber->call_worker = NULL;
-    /* Pinned processes are here: the worker must stay with its thread. rlx: they come and go on this very thread. */
-    if (atom_load_rlx(&worker->guests) != 0) return;
+    /* Pinned processes are here: the worker must stay with its thread. rlx: they come and go on this very thread. One that is about to
+     * leave and has none is given up as any other, or whoever waits for it would wait for the call. */
+    if (atom_load_rlx(&worker->guests) & ~GUESTS_CLOSED) return;
     fiber->call_worker = worker;
     fiber->call_number = call_enter(worker);
-    if (is_long) call_hand_over(worker, fiber->call_number);
+    /* If there is no thread for the worker, the monitor tries again later. So where there is no monitor (rlx: set before the first process)
+     * the worker stays. */
+    if (is_long && atom_load_rlx(&thread->runtime->coarse) != 0) call_hand_over(worker, fiber->call_number);
 }
 
-void weft_blocking_enter(void) { blocking_enter(false); }
-void weft_blocking_enter_long(void) { blocking_enter(true); }
+void weft_blocking_enter(void) { blocking_enter("weft_blocking_enter", false); }
+void weft_blocking_enter_long(void) { blocking_enter("weft_blocking_enter_long", true); }
 
 void weft_blocking_leave(void) {
     struct thread *thread = my_thread;
@@ -56,17 +60,17 @@ bool blocking_is_full(struct worker *worker) {
     return atom_load_rlx(&threads->living) >= threads->most && atom_load_rlx(&threads->at_rest) == 0;
 }
 
-static int blocking_call(void (*fn)(void *arg), void *arg, bool is_long) {
+static int blocking_call(const char *call, void (*fn)(void *arg), void *arg, bool is_long) {
     if (blocking_is_full(my_worker)) return WEFT_EAGAIN;
-    blocking_enter(is_long);
+    blocking_enter(call, is_long);
     fn(arg);
     weft_blocking_leave();
     struct worker *worker = worker_here(); /* another, perhaps; none in a thread of the program's own, or in a call around this one */
     return worker && worker->current && fiber_is_cancelled(worker->current) ? WEFT_ECANCELED : 0;
 }
 
-int weft_blocking(void (*fn)(void *arg), void *arg) { return blocking_call(fn, arg, false); }
-int weft_blocking_long(void (*fn)(void *arg), void *arg) { return blocking_call(fn, arg, true); }
+int weft_blocking(void (*fn)(void *arg), void *arg) { return blocking_call("weft_blocking", fn, arg, false); }
+int weft_blocking_long(void (*fn)(void *arg), void *arg) { return blocking_call("weft_blocking_long", fn, arg, true); }
 
 /* ---- one that may be abandoned -------------------------------------------------------------------------------------- */
 

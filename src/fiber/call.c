@@ -122,12 +122,12 @@ static bool ask_answered(struct worker *worker, struct proc *proc, struct ask *a
 }
 
 /* 0: it is there. `target` is who to hand over to first, or NULL. */
-static int ask_wait(struct worker *worker, struct ask *ask, struct proc *target, uint64_t deadline) {
+static int ask_wait(struct worker *worker, struct ask *ask, struct proc *target, uint64_t deadline, const char *call) {
     struct proc *proc = worker->current;
     struct wait wait;
     bool armed = false;
     int error = 0;
-    fiber_waits(proc, "weft_call", (const void *)(uintptr_t)ask->to);
+    fiber_waits(proc, call, (const void *)(uintptr_t)ask->to);
     for (;;) {
         bool gone = atom_load_acq(&ask->gone); /* acq: pairs with the rel in ask_tell. Before looking for the answer */
         if (!target && ask_answered(worker, proc, ask)) break;
@@ -136,6 +136,7 @@ static int ask_wait(struct worker *worker, struct ask *ask, struct proc *target,
         else if (armed && atom_load_acq(&wait.claimed) != WAIT_PENDING) error = WEFT_ETIMEDOUT; /* acq: as in wait_over */
         else if (!armed && deadline != WEFT_FOREVER && deadline <= sys->now()) error = WEFT_ETIMEDOUT;
         if (error && !target) break;
+        if (!error) fiber_may_wait(proc, call);
         if (!error && !armed && deadline != WEFT_FOREVER) {
             wait_begin(&wait);
             alarm_arm(worker, &wait.alarm, deadline);
@@ -166,7 +167,7 @@ int weft_call(weft_pid to, uint64_t tag, const void *data, size_t size, weft_msg
     ask.kept = false;
     int error = ask_begin(worker, &ask, to, tag, data, size, &target);
     if (error) return error;
-    error = ask_wait(worker, &ask, target, deadline);
+    error = ask_wait(worker, &ask, target, deadline, "weft_call");
     ask_end(&worker_here()->actor, talk, &ask);
     return error ? error : ask_got(&ask, instance, reply);
 }
@@ -205,7 +206,7 @@ int weft_recv_reply(weft_msg **reply, uint64_t reference, uint64_t deadline) {
     unsigned instance = worker->runtime->instance;
     struct ask *ask = ask_own(worker, reference);
     if (!ask) return WEFT_ENOENT;
-    int error = ask_wait(worker, ask, NULL, deadline);
+    int error = ask_wait(worker, ask, NULL, deadline, "weft_recv_reply");
     if (error == WEFT_ETIMEDOUT || error == WEFT_ECANCELED) return error;
     worker = worker_here();
     ask_end(&worker->actor, talk, ask);

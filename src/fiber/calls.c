@@ -28,10 +28,7 @@ __attribute__((flatten)) void weft_yield(void) {
 
 __attribute__((noinline, cold)) void fiber_give_way(void) { fiber_leave(fiber_worker("weft_poll"), WEFT_CONTINUE); }
 
-void weft_poll(void) {
-    struct worker *worker = my_worker;
-    if (__builtin_expect(worker && worker_shall_give_way(worker), 0)) fiber_give_way();
-}
+void weft_poll(void) { fiber_take_turns(my_worker); }
 
 void fiber_quit(int reason) {
     struct proc *proc = worker_here()->current;

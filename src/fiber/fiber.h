@@ -69,6 +69,10 @@ void fiber_free(struct actor *actor, struct fiber *fiber);
  * do this: the caller may hold a mutex of the operating system. */
 void fiber_give_way(void);
 static inline bool fiber_shall_give_way(struct worker *worker) { return __builtin_expect(worker_shall_give_way(worker), 0); }
+/* The same where the caller may be anybody: a thread, a step process or a worker between two (`close`, `release`) goes on at once. */
+static inline void fiber_take_turns(struct worker *worker) {
+    if (worker && fiber_shall_give_way(worker) && worker->current && worker->current->stackful) fiber_give_way();
+}
 
 /* As weft_spawn_with, on the calling process's worker, but the watcher is told of the end, however soon that is. *ticket is that of the
  * first entry. */
@@ -102,6 +106,8 @@ void fiber_exit(struct worker *worker, int reason) __attribute__((noreturn));
 
 /* blocking.c: whether there is no thread that could take over if a call lasts, and the program wants to hear of that. `worker` may be NULL. */
 bool blocking_is_full(struct worker *worker);
+/* As weft_blocking_enter; dumps and reports name `call`. weft_blocking_leave is to follow. */
+void blocking_enter(const char *call, bool is_long);
 
 /* pin.c: the process is not pinned any more. */
 void pin_drop(struct worker *worker, struct proc *proc);

@@ -6,7 +6,6 @@
 /* The runtime's; made when the first is measured. */
 struct marks {
     struct lock lock;
-    uint32_t count;
     struct weft_stack_mark mark[MARKS_MOST]; /* open addressing by entry and size */
 };
 
@@ -39,7 +38,6 @@ static struct weft_stack_mark *marks_find(struct marks *marks, weft_entry entry,
         if (mark->entry) continue;
         mark->entry = entry;
         mark->stack_size = size;
-        marks->count++;
         return mark;
     }
     return NULL;

@@ -20,7 +20,7 @@ enum {
 };
 
 atom_u64 preempt_verdicts[PREEMPT_VERDICTS];
-atom_u64 preempt_walked;
+atom_u64 preempt_walked, preempt_restarted;
 
 /* Where weft's code is; set before the handler is installed. */
 static struct { uintptr_t low, size; } weft_code;
@@ -91,6 +91,7 @@ static __attribute__((no_sanitize("address"))) void preempt_restart(ucontext_t *
             if (preempt_calls[i].number == number && (ours || !preempt_calls[i].from_beginning)) {
                 registers[REG_RAX] = number;
                 registers[REG_RIP] -= 2;
+                atom_add_rlx(&preempt_restarted, 1); /* rlx: a count */
                 return;
             }
     }
@@ -140,10 +141,9 @@ static enum preempt_verdict preempt_place(const struct fiber *fiber, const ucont
     uintptr_t sp = preempt_sp(context), low = (uintptr_t)stack->low, top = (uintptr_t)stack_top(stack),
               floor = (uintptr_t)fiber->floor;
     if (sp < low || sp >= top) return PREEMPT_ELSEWHERE;
-    if (floor <= sp || floor > top) return PREEMPT_IN_WEFT;
-    if (preempt_in_registers(context)) return PREEMPT_IN_WEFT;
+    if (floor < sp || floor > top) return PREEMPT_IN_WEFT; /* equal, on ARM: a function that needs no stack */
     sp = (sp + 7) & ~(uintptr_t)7;
-    if (!preempt_on_stack((const uintptr_t *)sp, (const uintptr_t *)floor)) return PREEMPT_DONE;
+    if (!preempt_in_registers(context) && !preempt_on_stack((const uintptr_t *)sp, (const uintptr_t *)floor)) return PREEMPT_DONE;
     if (!preempt_walk(context, floor, false)) return PREEMPT_IN_WEFT;
     atom_add_rlx(&preempt_walked, 1); /* rlx: a count */
     return PREEMPT_DONE;
@@ -168,18 +168,17 @@ static enum preempt_verdict preempt_judge(struct worker *worker, const ucontext_
 /* ---- stopping and going on ----------------------------------------------------------------------------------------------------- */
 
 /* Among those who are stopped, and who takes the worker: a thread at rest, or, where there is none, the one that was stopped first, which then
- * goes on (A5). */
+ * goes on (A5). NULL: nobody has to, because the runtime stops. */
 static enum preempt_verdict preempt_give_up(struct worker *worker, struct thread *self, struct thread **heir) {
     struct proc *proc = worker->current;
     self->stopped = proc;
     if (!preempt_list(self)) return PREEMPT_TOO_MANY;
-    if ((*heir = thread_take(worker->runtime)) != NULL) return PREEMPT_DONE;
-    preempt_unlist(self); /* or it would find itself */
-    *heir = preempt_next(worker);
+    *heir = thread_take(worker->runtime);
+    if (!*heir) *heir = preempt_next(worker); /* another: this one cannot be resumed yet */
     worker->current = proc;
-    if (!*heir) return PREEMPT_NO_THREAD;
-    if (preempt_list(self)) return PREEMPT_DONE;
-    WEFT_PANIC("one was taken from the list, and there is no room for another");
+    if (*heir || preempt_is_last(worker)) return PREEMPT_DONE;
+    preempt_unlist(self);
+    return PREEMPT_NO_THREAD;
 }
 
 /* The thread sleeps here, with the process that it has interrupted. */
@@ -195,11 +194,7 @@ static enum preempt_verdict preempt_stop(struct worker *worker, struct thread *s
     start->arg = self;
     proc->stack_class |= PROC_DISPLACED;
     atom_add_rlx(&worker->runtime->preempt.times, 1); /* rlx: a count */
-    worker->displaced = proc;
-    my_worker = NULL;
-    thread_wake(heir, worker); /* D1: nothing of the worker's is touched from here on */
-    parker_park(&self->parker, SYS_FOREVER);
-    worker = self->given;
+    worker = preempt_sleep(worker, self, heir);
     start->fiber = fiber;
     start->arg = arg;
     proc->stack_class &= (uint8_t)~PROC_DISPLACED;
@@ -228,11 +223,7 @@ struct thread *preempt_thread_of(struct proc *proc) {
 }
 
 int preempt_resume(struct worker *worker, struct proc *proc) {
-    struct thread *thread = preempt_thread_of(proc);
-    preempt_unlist(thread);
-    preempt_goes_on(worker);
-    my_worker = NULL;
-    thread_wake(thread, worker);
+    preempt_hand_back(worker, preempt_thread_of(proc));
     return STEP_GONE;
 }
 

@@ -9,8 +9,9 @@
  *       program counter is in weft's code, or a return address on the stack is, below the mark of the last callout (callout.h). A call
  *       always leaves its return address there (or in a register, on ARM: those are looked at too), whatever was called: memcpy, a
  *       system call, malloc, a signal handler of the program's that interrupted weft. No call of weft is marked, so none costs more.
- *   X2  What lies on the stack may also be left over from calls that have returned. So if such a word is found, the frames are counted one by
- *       one, by the tables that debuggers use (unwind.h). If these say that weft is not there, and lead to the callout, it is not.
+ *   X2  What lies on the stack may also be left over from calls that have returned, and what is in a register may be there for weft's own
+ *       frames above the callout. So if such a word is found, the frames are counted one by one, by the tables that debuggers use (unwind.h). If these say
+ *       that weft is not there, and lead to the callout, it is not.
  *   X3  A process that runs on a stack of its own making, or on that of another signal handler, is not stopped: the stack pointer tells.
  *   X4  Nothing in the handler allocates, or takes a lock that a stopped thread may hold.
  *   X5  A call of the operating system that was interrupted by our signal and would tell so (poll, nanosleep: SA_RESTART does not help
@@ -42,7 +43,7 @@ enum preempt_verdict {
 };
 /* So often each, since the program began. */
 extern atom_u64 preempt_verdicts[PREEMPT_VERDICTS];
-/* So often X2 helped. */
-extern atom_u64 preempt_walked;
+/* So often X2 helped; so often a call of the operating system was begun again (X5). */
+extern atom_u64 preempt_walked, preempt_restarted;
 
 #endif

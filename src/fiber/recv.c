@@ -18,15 +18,16 @@ static __attribute__((noinline)) int recv_until(struct worker *worker, struct pr
 
 /* 0: there is a message. */
 static __attribute__((noinline)) int recv_wait(struct worker *worker, struct proc *proc, uint64_t deadline, const char *call) {
+    if (fiber_is_cancelled(proc)) return WEFT_ECANCELED;
+    if (deadline != WEFT_FOREVER && deadline <= sys->now()) return WEFT_ETIMEDOUT;
     fiber_may_wait(proc, call);
     fiber_waits(proc, call, NULL);
-    if (deadline != WEFT_FOREVER && !fiber_is_cancelled(proc))
-        return deadline <= sys->now() ? WEFT_ETIMEDOUT : recv_until(worker, proc, deadline);
+    if (deadline != WEFT_FOREVER) return recv_until(worker, proc, deadline);
     do {
-        if (fiber_is_cancelled(proc)) return WEFT_ECANCELED;
         worker = fiber_leave(worker, WEFT_IDLE);
-    } while (mpsc_is_empty(&proc->box));
-    return 0;
+        if (!mpsc_is_empty(&proc->box)) return 0;
+    } while (!fiber_is_cancelled(proc));
+    return WEFT_ECANCELED;
 }
 
 static inline int recv_got(weft_msg **message, struct mpsc_node *node, unsigned instance) {
@@ -73,6 +74,7 @@ static struct mpsc_node *recv_fresh(struct worker *worker, struct proc *proc, st
 }
 
 static int recv_selected(weft_msg **message, const struct match *match, uint64_t deadline, const char *call) {
+    fiber_take_turns(worker_here());
     struct worker *worker = fiber_worker(call);
     struct proc *proc = worker->current;
     struct talk *talk = &fiber_of(proc)->talk;

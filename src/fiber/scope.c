@@ -169,10 +169,11 @@ int weft_scope_spawn_many(weft_scope *scope, size_t n, weft_entry entry, void *a
 /* ---- waiting ----------------------------------------------------------------------------------------------------------------- */
 
 /* Under the lock: the newest child that has not begun, claimed, so that the owner can make room for it; NULL: there is none, or it is
- * others' turn. In a line they keep their places. */
+ * others' turn, or the owner has been cancelled and must not wait for a child before it has cancelled all. In a line they keep their
+ * places. */
 static struct proc *scope_claim(struct scope *scope, struct worker *worker) {
     scope->own = NULL;
-    if (worker->policy == POLICY_LINE || worker->tick + 1 >= GLOBAL_TICK) return NULL;
+    if (worker->policy == POLICY_LINE || worker->tick + 1 >= GLOBAL_TICK || fiber_is_cancelled(scope->owner)) return NULL;
     for (struct scope_child *child; (child = scope->untried) != NULL;) {
         struct proc *proc = entry_ptr(child->entry);
         scope->untried = child->next;
@@ -197,6 +198,7 @@ static bool scope_wait_once(struct scope *scope, int *error) {
     scope->wait = some ? &wait : NULL;
     lock_drop(&scope->lock);
     if (!some) return false;
+    fiber_may_wait(worker->current, "weft_scope_end");
     if (child) fiber_leave_to(worker, WEFT_BLOCKED, child);
     *error = wait_for(&wait, WEFT_FOREVER, "weft_scope_end");
     lock_take(&scope->lock);

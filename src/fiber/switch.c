@@ -86,7 +86,10 @@ int fiber_step(void *self, const weft_event *events, size_t count_events, weft_o
     struct fiber *fiber = fiber_of(worker->current);
     if (!fiber) {
         if (__builtin_expect(worker->current->stack_class & PROC_DISPLACED, 0)) return preempt_resume(worker, worker->current);
-        if (!(fiber = fiber_new(worker, worker->current))) return WEFT_ENOSTACK;
+        if (!(fiber = fiber_new(worker, worker->current))) {
+            worker->current->extras = 0; /* of PROC_PREEMPT: the block's next tenant begins without */
+            return WEFT_ENOSTACK;
+        }
     }
     struct loop *loop = worker->loop;
     annotate_before_switch(&loop->annotate, &fiber->annotate, false);
@@ -135,6 +138,12 @@ static inline bool fiber_suits(const struct fiber *fiber, struct proc *next) {
     return next && next->stackful && !fiber_of(next) && next->stack_class == fiber->stack->class;
 }
 
+/* Its function has returned, and the thread has no worker. */
+static __attribute__((noreturn, noinline, cold)) void fiber_nowhere(void) {
+    child_check("a process's function that returns");
+    WEFT_MISUSE("weft_blocking_enter", "a process's function has returned, and there was no weft_blocking_leave", "pair them");
+}
+
 void fiber_main(void *gift) {
     struct worker *worker = gift;
     struct fiber *fiber = fiber_of(worker->current);
@@ -146,7 +155,7 @@ void fiber_main(void *gift) {
         callout(fiber, start->entry, start->arg);
         if (__builtin_expect(fiber->proc->extras & PROC_FAREWELL, 0)) cleanup_run(fiber->proc, true);
         worker = worker_here();
-        if (__builtin_expect(!worker, 0)) child_check("a process's function that returns");
+        if (__builtin_expect(!worker, 0)) fiber_nowhere();
         fiber_end(worker, fiber, 0);
         struct proc *next = fiber_next(worker);
         if (!fiber_suits(fiber, next)) fiber_go(worker, fiber, next);

@@ -22,7 +22,7 @@ struct regions {
     struct lock lock;
     struct region *free;          /* newest first */
     struct regions_arena *arenas; /* newest first */
-    atom_bool refused; /* a process for a task was refused: not to be tried again before the next fork that asks */
+    atom_bool refused; /* there was no process for a task, or no region for that: not to be tried again before the next fork that asks */
     atom_u32 made;     /* so many of `seen` are there; changed under the lock */
     ATOM_PTR(struct region) seen[REGIONS_SEEN];
 };

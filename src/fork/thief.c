@@ -31,6 +31,9 @@ static weft_task *thief_steal(struct worker *worker, unsigned class, weft_task_r
     return NULL;
 }
 
+/* There is nobody to be had for tasks. */
+static void thief_refuse(struct regions *regions) { atom_store_rlx(&regions->refused, true); /* rlx: a hint */ }
+
 /* ---- the process -------------------------------------------------------------------------------------------------- */
 
 static void thief_complete(weft_task *task) {
@@ -49,7 +52,10 @@ static void thief_main(void *unused) {
     struct worker *worker = worker_here();
     struct proc *proc = worker->current;
     struct region *region = regions_take(worker->runtime);
-    if (!region) return;
+    if (!region) {
+        thief_refuse(atom_load_rlx(&worker->runtime->regions)); /* rlx: there since somebody forked */
+        return;
+    }
     weft_task_run *run;
     weft_task *task;
     do {
@@ -72,7 +78,7 @@ static struct proc *thief_spawn(struct worker *worker, struct regions *regions, 
         .stack_size = stack_class_size((unsigned)class), .name = "task", .flags = WEFT_STACK_NOW};
     weft_pid pid;
     if (weft_spawn_with(&pid, thief_main, NULL, &options)) {
-        atom_store_rlx(&regions->refused, true); /* rlx: a hint */
+        thief_refuse(regions);
         return NULL;
     }
     return policy_pop(worker); /* unless somebody else was faster */

@@ -19,8 +19,7 @@ int io_enter(const char *call, bool is_long) {
     struct proc *proc = io_caller(call);
     if (proc && fiber_is_cancelled(proc)) return WEFT_ECANCELED;
     if (blocking_is_full(worker_here())) return WEFT_EAGAIN;
-    if (is_long) weft_blocking_enter_long();
-    else weft_blocking_enter();
+    blocking_enter(call, is_long);
     return 0;
 }
 
@@ -55,8 +54,8 @@ static int io_poll(int descriptor, short events, uint64_t deadline, struct proc 
 }
 
 /* The worker is given away at once: somebody else has to do something first. */
-static int io_wait_long(int descriptor, short events, uint64_t deadline, struct proc *proc, int event) {
-    weft_blocking_enter_long();
+static int io_wait_long(int descriptor, short events, uint64_t deadline, struct proc *proc, int event, const char *call) {
+    blocking_enter(call, true);
     int error = io_poll(descriptor, events, deadline, proc, event);
     weft_blocking_leave();
     return error;
@@ -68,12 +67,12 @@ int io_wait(int descriptor, short events, uint64_t deadline, const char *call) {
     if (error != WEFT_ETIMEDOUT || deadline <= sys->now()) return error;
     if (proc) fiber_may_wait(proc, call);
     if (proc && fiber_of(proc)->shields > 0) proc = NULL;
-    if (!proc) return io_wait_long(descriptor, events, deadline, NULL, -1);
+    if (!proc) return io_wait_long(descriptor, events, deadline, NULL, -1, call);
     struct runtime *runtime = my_thread->runtime;
     struct io_interrupt own = {.interrupt.poke = io_poke, .event = sys->file->event_open()};
     error = WEFT_ECANCELED;
     if (interrupt_begin(runtime, proc, &own.interrupt)) {
-        error = io_wait_long(descriptor, events, deadline, proc, own.event);
+        error = io_wait_long(descriptor, events, deadline, proc, own.event, call);
         interrupt_end(runtime, &own.interrupt);
     }
     if (own.event >= 0) sys->file->close(own.event);

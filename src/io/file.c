@@ -9,9 +9,9 @@ int weft_file_open(const char *path, int flags, mode_t mode) {
 
 int weft_file_close(int descriptor) {
     io_caller("weft_file_close"); /* for the misuse alone: a cancelled process closes too */
-    weft_blocking_enter();
+    blocking_enter("weft_file_close", false);
     int error = sys->file->close(descriptor);
-    weft_blocking_leave();
+    io_leave();
     return error == -EINTR ? 0 : error; /* closed it is, in every case */
 }
 

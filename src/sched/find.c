@@ -216,9 +216,9 @@ static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *work
     struct proc *proc = NULL;
     worker->looks = 0;
     if (alarms_run(worker, worker)) proc = policy_pop(worker);
-    if (!proc && find_has_guests(worker)) proc = find_guest(worker);
     if (!proc && preempt_is_on(worker->runtime)) proc = find_held_up(worker);
     if (!proc) proc = find_stored(worker);
+    if (!proc && find_has_guests(worker)) proc = find_guest(worker); /* after the others: they have their turns in find_round */
     if (!proc && poll_is_used(worker->runtime)) proc = find_polled(worker);
     if (proc) return proc;
     if (!worker->searching) worker->searching = idle_search(&worker->runtime->idle);

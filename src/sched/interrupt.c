@@ -25,6 +25,6 @@ void interrupt_end(struct runtime *runtime, struct interrupt *interrupt) {
 void interrupt_poke(struct runtime *runtime, struct proc *proc) {
     lock_take(&runtime->interrupts_lock);
     for (struct interrupt *each = runtime->interrupts; each; each = each->next)
-        if (each->proc == proc) each->poke(each);
+        if (each->proc == proc && state_is_cancelled(&proc->state)) each->poke(each); /* I3 */
     lock_drop(&runtime->interrupts_lock);
 }

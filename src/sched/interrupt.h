@@ -8,7 +8,7 @@
  *
  *   I1  Both marks are in one word and set by read-modify-writes: one of the two sees the other's.
  *   I2  Poking and leaving the list are under the same lock: after interrupt_end nobody is about to poke.
- *   I3  A poke may be for no reason (the block has another tenant by now): the process looks whether it was cancelled. */
+ *   I3  The block may have another tenant by now: whoever was not cancelled is not poked. Its CANCEL was cleared before it came to the list. */
 #ifndef WEFT_SCHED_INTERRUPT_H
 #define WEFT_SCHED_INTERRUPT_H
 

@@ -1,8 +1,110 @@
 #include "sched/preempt.h"
 
-#if !WEFT_CHECK
 #include "sched/call.h"
 
+/* ---- those who are stopped ---------------------------------------------------------------------------------------- */
+
+bool preempt_list(struct thread *thread) {
+    struct preempt *preempt = &thread->runtime->preempt;
+    lock_take(&preempt->lock);
+    uint32_t displaced =
+        atom_load_rlx(&preempt->displaced); /* rlx, here and below: under the lock; others want a number */
+    bool may = displaced < preempt->most || atom_load_rlx(&preempt->settling); /* then nobody is resumed any more, but to settle */
+    if (may) {
+        atom_store_rlx(&preempt->displaced, displaced + 1);
+        thread->waits = false;
+        thread->sooner = preempt->last;
+        thread->later = NULL;
+        *(preempt->last ? &preempt->last->later : &preempt->first) = thread;
+        preempt->last = thread;
+    }
+    lock_drop(&preempt->lock);
+    /* Should the runtime stop, nobody waits for a thread that sleeps in the handler. rlx: a count. */
+    if (may) atom_add_rlx(&thread->runtime->threads.away, 1);
+    return may;
+}
+
+/* Under the lock. */
+static void preempt_waits_no_more(struct thread *thread) {
+    struct preempt *preempt = &thread->runtime->preempt;
+    if (thread->waits) atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) - 1);
+    thread->waits = false;
+}
+
+void preempt_unlist(struct thread *thread) {
+    struct preempt *preempt = &thread->runtime->preempt;
+    lock_take(&preempt->lock);
+    *(thread->sooner ? &thread->sooner->later : &preempt->first) = thread->later;
+    *(thread->later ? &thread->later->sooner : &preempt->last) = thread->sooner;
+    atom_store_rlx(&preempt->displaced, atom_load_rlx(&preempt->displaced) - 1);
+    preempt_waits_no_more(thread);
+    lock_drop(&preempt->lock);
+    atom_sub_rlx(&thread->runtime->threads.away, 1);
+}
+
+void preempt_took(struct worker *worker, uint32_t number) {
+    struct proc *proc = worker->displaced;
+    atom_store_rlx(&worker->driver, number); /* rlx: a number */
+    if (!proc) return;
+    worker->displaced = NULL;
+    struct preempt *preempt = &worker->runtime->preempt;
+    struct thread *thread = preempt_thread_of(proc);
+    lock_take(&preempt->lock);
+    if (!atom_load_rlx(
+            &preempt->settling)) { /* rlx, all: under the lock; `waiting`, behind the fence in ready_wake too */
+        thread->waits = true;
+        atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) + 1);
+    }
+    state_yield(&proc->state); /* not pinned. Its ticket is for nobody: it is in no queue but the list */
+    lock_drop(&preempt->lock);
+    ready_wake(worker->runtime, NULL);
+}
+
+struct proc *preempt_take(struct worker *worker) {
+    struct preempt *preempt = &worker->runtime->preempt;
+    struct proc *proc = NULL;
+    if (!preempt_waiting(worker->runtime)) return NULL;
+    lock_take(&preempt->lock);
+    for (struct thread *thread = preempt->first; thread && !proc; thread = thread->later) {
+        if (!thread->waits || !state_claim_any(&thread->stopped->state)) continue; /* the latter: it was handed over to */
+        proc = thread->stopped;
+        preempt_waits_no_more(thread);
+    }
+    lock_drop(&preempt->lock);
+    return proc;
+}
+
+struct thread *preempt_next(struct worker *worker) {
+    struct proc *proc = preempt_take(worker);
+    if (!proc) return NULL;
+    struct thread *thread = preempt_thread_of(proc);
+    preempt_unlist(thread);
+    worker->current = proc;
+    count(&worker->actor.counters.steps);
+    preempt_goes_on(worker);
+    return thread;
+}
+
+struct worker *preempt_sleep(struct worker *worker, struct thread *self, struct thread *heir) {
+    worker->displaced = self->stopped;
+    my_worker = NULL;
+    /* D1: nothing of the worker's is touched from here on. */
+    if (heir) thread_wake(heir, worker);
+    else atom_store_rlx(&worker->undriven, true); /* rlx: for worker_wait; the monitor, who might drive it again, has been stopped */
+    parker_park(&self->parker, SYS_FOREVER);
+    return self->given;
+}
+
+void preempt_hand_back(struct worker *worker, struct thread *thread) {
+    preempt_unlist(thread);
+    preempt_goes_on(worker);
+    my_worker = NULL;
+    thread_wake(thread, worker);
+}
+
+/* ---- the monitor's side ------------------------------------------------------------------------------------------- */
+
+#if !WEFT_CHECK
 #include <signal.h>
 
 enum {
@@ -15,8 +117,6 @@ enum {
     PREEMPT_SETTLE = 1000000000, /* so long at most until all who do not end are where they can be left */
     PREEMPT_REST_MOST = 4,       /* threads at rest, besides one */
 };
-
-/* ---- the monitor's side ------------------------------------------------------------------------------------------- */
 
 /* Whether somebody needs the worker who was not stopped: what waits at others could be taken by it. */
 static bool preempt_needed(struct worker *worker, uint64_t now) {
@@ -113,62 +213,25 @@ uint64_t preempt_period(struct runtime *runtime, uint64_t period) {
 void preempt_evict(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
     if (!preempt_is_on(runtime)) return;
-    if (atom_load_rlx(&runtime->threads.at_rest) == 0)
-        preempt_nurse_call(runtime); /* rlx: a number */
-    else
-        preempt_signal_thread(worker, atom_load_rlx(&worker->actor.counters.steps));
+    if (atom_load_rlx(&runtime->threads.at_rest) == 0) preempt_nurse_call(runtime); /* rlx, both: numbers */
+    preempt_signal_thread(worker, atom_load_rlx(&worker->actor.counters.steps));
 }
 
-/* ---- those who are stopped ---------------------------------------------------------------------------------------- */
-
-bool preempt_list(struct thread *thread) {
-    struct preempt *preempt = &thread->runtime->preempt;
-    lock_take(&preempt->lock);
-    uint32_t displaced =
-        atom_load_rlx(&preempt->displaced); /* rlx, here and below: under the lock; others want a number */
-    bool may = displaced < preempt->most;
-    if (may) {
-        atom_store_rlx(&preempt->displaced, displaced + 1);
-        thread->waits = false;
-        thread->sooner = preempt->last;
-        thread->later = NULL;
-        *(preempt->last ? &preempt->last->later : &preempt->first) = thread;
-        preempt->last = thread;
-    }
-    lock_drop(&preempt->lock);
-    /* Should the runtime stop, nobody waits for a thread that sleeps in the handler. rlx: a count. */
-    if (may) atom_add_rlx(&thread->runtime->threads.away, 1);
-    return may;
+/* rlx, both: requests; the first is never taken back, the second not by a runtime that stops. */
+bool preempt_is_last(struct worker *worker) {
+    return atom_load_rlx(&worker->runtime->preempt.settling) && atom_load_rlx(&worker->leave);
 }
 
-void preempt_unlist(struct thread *thread) {
-    struct preempt *preempt = &thread->runtime->preempt;
-    lock_take(&preempt->lock);
-    *(thread->sooner ? &thread->sooner->later : &preempt->first) = thread->later;
-    *(thread->later ? &thread->later->sooner : &preempt->last) = thread->sooner;
-    atom_store_rlx(&preempt->displaced, atom_load_rlx(&preempt->displaced) - 1);
-    if (thread->waits) atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) - 1);
-    lock_drop(&preempt->lock);
-    atom_sub_rlx(&thread->runtime->threads.away, 1);
+struct thread *preempt_heir(struct worker *worker) {
+    struct runtime *runtime = worker->runtime;
+    if (!preempt_is_on(runtime)) return NULL;
+    /* rlx, both: numbers. */
+    bool extra = worker->index >= atom_load_rlx(&runtime->wanted),
+         alone = atom_load_rlx(&runtime->threads.at_rest) == 0;
+    return extra || alone ? preempt_next(worker) : NULL;
 }
 
-void preempt_took(struct worker *worker, uint32_t number) {
-    struct proc *proc = worker->displaced;
-    atom_store_rlx(&worker->driver, number); /* rlx: a number */
-    if (!proc) return;
-    worker->displaced = NULL;
-    struct preempt *preempt = &worker->runtime->preempt;
-    struct thread *thread = preempt_thread_of(proc);
-    lock_take(&preempt->lock);
-    if (!atom_load_rlx(
-            &preempt->settling)) { /* rlx, all: under the lock; `waiting`, behind the fence in ready_wake too */
-        thread->waits = true;
-        atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) + 1);
-    }
-    state_yield(&proc->state); /* not pinned. Its ticket is for nobody: it is in no queue but the list */
-    lock_drop(&preempt->lock);
-    ready_wake(worker->runtime, NULL);
-}
+/* ---- stopping ----------------------------------------------------------------------------------------------------- */
 
 /* Who may sleep for ever does; the others are resumed, until they are interrupted where they may. False: there are such. */
 static bool preempt_settled(struct runtime *runtime) {
@@ -178,18 +241,15 @@ static bool preempt_settled(struct runtime *runtime) {
     atom_store_rlx(&preempt->settling, true);
     for (struct thread *thread = preempt->first; thread; thread = thread->later) {
         if (!thread->waits) continue; /* for good, or it is being resumed: then its worker is awake */
-        if (preempt_at_home(thread)) {
-            thread->waits = false;
-            atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) - 1);
-        } else {
-            all = false;
-        }
+        if (preempt_at_home(thread)) preempt_waits_no_more(thread);
+        else all = false;
     }
     lock_drop(&preempt->lock);
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
-        if (!atom_load_rlx(&worker->driven) || idle_is_asleep(&runtime->idle, i) || call_seen(worker)) continue;
+        if (!atom_load_rlx(&worker->driven) || atom_load_rlx(&worker->undriven)) continue; /* rlx, both: in passing */
+        if (idle_is_asleep(&runtime->idle, i) || call_seen(worker)) continue;
         preempt_evict(worker);
         all = false;
     }
@@ -203,38 +263,6 @@ void preempt_settle(struct runtime *runtime) {
     parker_init(&pause);
     while (!preempt_settled(runtime) && sys->now() < end)
         parker_park(&pause, sys->now() + PREEMPT_SETTLE / 1000);
-}
-
-struct proc *preempt_take(struct worker *worker) {
-    struct preempt *preempt = &worker->runtime->preempt;
-    struct proc *proc = NULL;
-    if (!preempt_waiting(worker->runtime)) return NULL;
-    lock_take(&preempt->lock);
-    for (struct thread *thread = preempt->first; thread && !proc; thread = thread->later)
-        if (thread->waits && state_claim_any(&thread->stopped->state))
-            proc = thread->stopped; /* unless it was handed over to */
-    lock_drop(&preempt->lock);
-    return proc;
-}
-
-struct thread *preempt_next(struct worker *worker) {
-    struct proc *proc = preempt_take(worker);
-    if (!proc) return NULL;
-    struct thread *thread = preempt_thread_of(proc);
-    preempt_unlist(thread);
-    worker->current = proc;
-    count(&worker->actor.counters.steps);
-    preempt_goes_on(worker);
-    return thread;
-}
-
-struct thread *preempt_heir(struct worker *worker) {
-    struct runtime *runtime = worker->runtime;
-    if (!preempt_is_on(runtime)) return NULL;
-    /* rlx, both: numbers. */
-    bool extra = worker->index >= atom_load_rlx(&runtime->wanted),
-         alone = atom_load_rlx(&runtime->threads.at_rest) == 0;
-    return extra || alone ? preempt_next(worker) : NULL;
 }
 
 /* ---- the nurse ---------------------------------------------------------------------------------------------------- */

@@ -8,12 +8,14 @@
  *                                                                                            7  S, with worker V, claims P
  *                                        9  drives V; the handler returns, P goes on         8  S gives V to T, and rests
  *
- *   operation          who may call
- *   preempt_look       the monitor, of a worker whose step has lasted
- *   preempt_took       the thread that has just been given a worker
- *   preempt_next       whoever has a worker that nobody drives
- *   preempt_list/unlist  T in 4; whoever has claimed P, in 8
- *   preempt_evict      the thread that stops the runtime
+ *   operation                           who may call
+ *   preempt_look                        the monitor, of a worker whose step has lasted
+ *   preempt_list, preempt_sleep         T in 4 and 5
+ *   preempt_took                        the thread that has just been given a worker
+ *   preempt_take                        S, in 7
+ *   preempt_unlist, preempt_hand_back   whoever has claimed P, in 8
+ *   preempt_next                        whoever has a worker that nobody drives
+ *   preempt_evict                       the thread that stops the runtime
  *
  *   A1  A request names a step by its number, as give_way does. A signal that comes late finds that another is meant, or none.
  *   A2  Nobody is signalled who has not used the processor lately: a thread asleep in a system call is not, as far as one can tell from
@@ -42,32 +44,36 @@ enum preempt_view {
     PREEMPT_STUCK, /* its thread sleeps, perhaps for a lock of somebody who was stopped: an extra worker at once */
 };
 
-#if WEFT_CHECK
-static inline enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
-    return (void)worker, (void)now, PREEMPT_NONE;
-}
-static inline void preempt_evict(struct worker *worker) { (void)worker; }
-static inline void preempt_settle(struct runtime *runtime) { (void)runtime; }
-static inline bool preempt_is_on(struct runtime *runtime) { return (void)runtime, false; }
-static inline bool preempt_waiting(struct runtime *runtime) { return (void)runtime, false; }
-static inline struct proc *preempt_take(struct worker *worker) { return (void)worker, NULL; }
-#else
 struct thread;
 
+/* ---- those who are stopped ---------------------------------------------------------------------------------------- */
+
+#if WEFT_CHECK
+/* Whether the scenario is about them; the others are spared the looks (check/scenarios/small_runtime.c). */
+bool chk_preempts(void);
+#else
+#define chk_preempts() true
+#endif
+
 static inline bool preempt_is_on(struct runtime *runtime) {
-    return __builtin_expect(atom_load_rlx(&runtime->preempt.on), 0); /* rlx: once on it stays on; late is no harm */
+    return chk_preempts() && __builtin_expect(atom_load_rlx(&runtime->preempt.on), 0); /* rlx: once on it stays on; late is no harm */
 }
 
-enum preempt_view preempt_look(struct worker *worker, uint64_t now);
-/* The longest the monitor may sleep while somebody runs. */
-uint64_t preempt_period(struct runtime *runtime, uint64_t period);
+/* Among those who are stopped. False: there are as many as there may be, which is no matter any more when the runtime stops. */
+bool preempt_list(struct thread *thread);
+void preempt_unlist(struct thread *thread);
+/* In 4 and 5: its process is in the list. Gives the worker to `heir` (NULL: nobody has to drive it, because the runtime stops) and sleeps until
+ * somebody brings another, which is returned. */
+struct worker *preempt_sleep(struct worker *worker, struct thread *self, struct thread *heir);
+/* In 8: the thread of a process that was claimed goes on with the worker, which is not the caller's any more. */
+void preempt_hand_back(struct worker *worker, struct thread *thread);
 
 /* Thread `number` drives the worker from now on: queues who was stopped there. */
 void preempt_took(struct worker *worker, uint32_t number);
 /* Whether somebody is stopped who could be resumed; a hint. */
 static inline bool preempt_waiting(struct runtime *runtime) {
-    return atom_load_rlx(&runtime->preempt.waiting) > 0;
-} /* rlx: a number */
+    return chk_preempts() && atom_load_rlx(&runtime->preempt.waiting) > 0; /* rlx: a number */
+}
 /* Who has been stopped for longest, claimed; NULL: nobody, or it cannot be had just now. Its step hands the worker over to its thread. */
 struct proc *preempt_take(struct worker *worker);
 /* The worker's step, which has begun, is of one who was stopped. */
@@ -77,21 +83,33 @@ static inline void preempt_goes_on(struct worker *own) {
 /* The thread of who has been stopped for longest; the process is claimed, and goes on as soon as the thread is given the worker. NULL: there is
  * none, or it cannot be had just now. By whoever has the worker. */
 struct thread *preempt_next(struct worker *worker);
-/* The same, if the worker should go to such a thread rather than to one at rest: an extra worker; or there is none at rest. */
-struct thread *preempt_heir(struct worker *worker);
 
-/* Among those who are stopped. False: there are as many as there may be. */
-bool preempt_list(struct thread *thread);
-void preempt_unlist(struct thread *thread);
+/* fiber/preempt.c: which thread keeps a process that is stopped. By whoever has claimed it. */
+struct thread *preempt_thread_of(struct proc *proc);
+
+/* ---- who is stopped, and when: with signals, of which the checker has none ---------------------------------------- */
+
+#if WEFT_CHECK
+static inline enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
+    return (void)worker, (void)now, PREEMPT_NONE;
+}
+static inline void preempt_evict(struct worker *worker) { (void)worker; }
+static inline void preempt_settle(struct runtime *runtime) { (void)runtime; }
+#else
+enum preempt_view preempt_look(struct worker *worker, uint64_t now);
+/* The longest the monitor may sleep while somebody runs. */
+uint64_t preempt_period(struct runtime *runtime, uint64_t period);
+/* As preempt_next, if the worker should go to such a thread rather than to one at rest: an extra worker; or there is none at rest. */
+struct thread *preempt_heir(struct worker *worker);
 
 /* A runtime stops and wants the worker back. */
 void preempt_evict(struct worker *worker);
+/* And has said so to the worker: nobody drives it after the one who is stopped now. By its own thread. */
+bool preempt_is_last(struct worker *worker);
 /* A runtime stops, and some processes have not ended: before its monitor does. Those who are stopped will sleep for ever, so they must not hold
  * a lock of the C library: they are resumed until they can be stopped in the program's own code. Takes a second at most. */
 void preempt_settle(struct runtime *runtime);
 
-/* fiber/preempt.c: which thread keeps a process that is stopped. By whoever has claimed it. */
-struct thread *preempt_thread_of(struct proc *proc);
 /* fiber/preempt.c: whether it was stopped in the program's own code, called by nothing but that. By anyone, while it is stopped. */
 bool preempt_at_home(const struct thread *thread);
 

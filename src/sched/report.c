@@ -50,7 +50,7 @@ void report_wait(struct runtime *runtime, struct proc *proc, char *text, size_t 
     const char *what = look.entry ? look.call : state == STATE_BLOCKED ? "a command or a message" : "a message";
     *text = '\0';
     if (look.entry && look.in_call) {
-        snprintf(text, size, ", in a blocking call");
+        snprintf(text, size, look.call ? ", in a blocking call (%s)" : ", in a blocking call", look.call);
         return;
     }
     if ((state != STATE_IDLE && state != STATE_BLOCKED) || !what || atom_load_rlx(&proc->state.word) != word) return; /* rlx: as above */

@@ -1,3 +1,4 @@
+#include "sched/call.h"
 #include "sched/preempt.h"
 #include "sched/report.h"
 #include "sched/thread.h"
@@ -72,6 +73,7 @@ static void thread_queue_orphan(struct thread *self) {
 
 static void thread_drive(struct thread *self, struct worker *worker) {
     worker->loop = &self->loop;
+    worker->current = NULL; /* who ran on it last is elsewhere, in a call or stopped */
     preempt_took(worker, self->number);
     struct proc *first = NULL;
     while (worker) {
@@ -174,12 +176,6 @@ struct thread *thread_take(struct runtime *runtime) {
     return thread;
 }
 
-void thread_wake(struct thread *thread, struct worker *worker) {
-    atom_store_rlx(&worker->driver, 0); /* rlx: a number; nobody's, until the thread is up */
-    thread->given = worker;
-    parker_unpark(&thread->parker);
-}
-
 int thread_give(struct runtime *runtime, struct worker *worker) {
     struct thread *thread = preempt_heir(worker);
     if (!thread) thread = thread_take(runtime);
@@ -190,6 +186,16 @@ int thread_give(struct runtime *runtime, struct worker *worker) {
     if (!preempt_is_on(runtime) || !(my_thread || thread_is_careful)) return thread_start(runtime, worker);
     preempt_nurse_call(runtime);
     return WEFT_EAGAIN;
+}
+
+/* A worker that was sent away before the runtime stopped may still have a thread, which is in a call: that one is out, too. */
+static void threads_retake(struct runtime *runtime) {
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    for (unsigned i = 0; i < made; i++) {
+        struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
+        uint32_t number = call_seen(worker);
+        if (number) call_retake(worker, number);
+    }
 }
 
 /* True: whoever has not ended is out in a call, and is not waited for. */
@@ -218,8 +224,10 @@ bool threads_end(struct runtime *runtime) {
     lock_drop(&threads->lock);
     thread_join_ended(threads);
     /* Those that are on their way to their rest find that it is over. */
-    for (struct spin spin = spin_begin(); !threads_leave(threads); spin_wait(&spin))
+    for (struct spin spin = spin_begin(); !threads_leave(threads); spin_wait(&spin)) {
+        threads_retake(runtime);
         thread_join_ended(threads);
+    }
     thread_join_ended(threads);
     return atom_load_rlx(&threads->living) == 0;
 }

@@ -48,7 +48,11 @@ int thread_prepare(struct runtime *runtime);
 /* A thread at rest; NULL: there is none. It is to be given a worker at once, by thread_wake. */
 struct thread *thread_take(struct runtime *runtime);
 /* Gives the worker to a thread that waits for one. */
-void thread_wake(struct thread *thread, struct worker *worker);
+static inline void thread_wake(struct thread *thread, struct worker *worker) {
+    atom_store_rlx(&worker->driver, 0); /* rlx: a number; nobody's, until the thread is up */
+    thread->given = worker;
+    parker_unpark(&thread->parker);
+}
 /* 0: some thread drives the worker from now on. WEFT_EAGAIN: there is none to be had, and the worker is still the caller's. */
 int thread_give(struct runtime *runtime, struct worker *worker);
 /* Joins all threads. False: some are out in calls that do not end, and will look at the runtime should they ever come back. */

@@ -107,13 +107,15 @@ static int worker_begin(struct runtime *runtime, unsigned index) {
     struct worker *worker = index < atom_load_rlx(&runtime->made) ? atom_load_rlx(&runtime->workers[index]) /* rlx: under the lock */
                                                                    : worker_new(runtime, index);
     if (!worker) return WEFT_ENOMEM;
-    atom_and_rlx(&worker->guests, ~GUESTS_CLOSED); /* not 0: a pin that was refused may still have to take itself back */
     idle_resize(&runtime->idle, index + 1);
     lock_take(&runtime->moving);
     bool there = atom_load_rlx(&worker->driven); /* its thread has been sent away and has not left yet: it may stay */
     atom_store_rlx(&worker->leave, false);
     atom_store_rlx(&worker->driven, true);
     lock_drop(&runtime->moving);
+    /* Only now, so that nobody is pinned to a thread that leaves. Not 0: a pin that was refused may still have to take itself back. rlx: a
+     * thread whose pin has seen this comes to `moving` later than this one. */
+    atom_and_rlx(&worker->guests, ~GUESTS_CLOSED);
     int error = there ? 0 : thread_give(runtime, worker);
     if (error) atom_store_rlx(&worker->driven, false);
     return error;

@@ -33,13 +33,9 @@ void weft_chan_free(weft_chan *opaque) {
 /* With the lock held: waits in one of the channel's lists. */
 static inline int chan_wait(struct chan *chan, struct waiters *list, void *element, uint64_t deadline,
                             const char *call) {
-    struct wait wait;
-    struct waiter waiter;
-    wait_begin(&wait);
-    wait.about = chan;
-    waiter_init(&waiter, &wait, chan_why(0));
-    waiter.item = element;
-    int why = waiters_wait(list, &waiter, &chan->lock, deadline, call);
+    struct turn turn;
+    turn_begin(&turn, chan, chan_why(0))->item = element;
+    int why = waiters_wait(list, &turn.waiter, &chan->lock, deadline, call);
     if (__builtin_expect(why > 0, 1)) return __builtin_expect(why & CHAN_SHUT, 0) ? WEFT_ECLOSED : 0;
     lock_drop(&chan->lock);
     return why;
@@ -57,16 +53,10 @@ FIBER_SLOW int chan_recv_slow(struct chan *chan, void *element, uint64_t deadlin
     return chan_wait(chan, &chan->receivers, element, deadline, "weft_chan_recv");
 }
 
-/* One that never has to wait lets others have their turn all the same. */
-static inline void chan_give_way(void) {
-    struct worker *worker = worker_here();
-    if (worker && fiber_shall_give_way(worker) && worker->current->stackful) fiber_give_way();
-}
-
 int weft_chan_send(weft_chan *opaque, const void *element, uint64_t deadline) {
     struct chan *chan = chan_of(opaque);
     struct waiter *other;
-    chan_give_way();
+    fiber_take_turns(worker_here()); /* one that never has to wait lets others have their turn all the same */
     lock_take(&chan->lock);
     int error = chan_send_now(chan, element, &other);
     if (error == WEFT_EAGAIN && deadline != 0) return chan_send_home(chan, element, deadline);
@@ -78,7 +68,7 @@ int weft_chan_send(weft_chan *opaque, const void *element, uint64_t deadline) {
 int weft_chan_recv(weft_chan *opaque, void *element, uint64_t deadline) {
     struct chan *chan = chan_of(opaque);
     struct waiter *other;
-    chan_give_way();
+    fiber_take_turns(worker_here());
     lock_take(&chan->lock);
     int error = chan_recv_now(chan, element, &other);
     if (error == WEFT_EAGAIN && deadline != 0) return chan_recv_home(chan, element, deadline);

@@ -15,21 +15,18 @@ static void cond_count(struct cond *cond) { atom_store_rlx(&cond->waits, cond->w
 
 int weft_cond_wait(weft_cond *opaque, weft_mutex *mutex, uint64_t deadline) {
     struct cond *cond = cond_of(opaque);
-    struct wait wait;
-    struct waiter waiter;
+    struct turn turn;
     if (deadline == 0) return WEFT_ETIMEDOUT; /* a signal that was given before is not kept */
-    wait_begin(&wait);
-    wait.about = cond;
-    waiter_init(&waiter, &wait, 1);
+    turn_begin(&turn, cond, 1);
     lock_take(&cond->lock);
-    waiters_add(&cond->waiting, &waiter);
+    waiters_add(&cond->waiting, &turn.waiter);
     cond_count(cond);
     lock_drop(&cond->lock);
     mutex_unlock(mutex_of(mutex), "weft_cond_wait");
-    int why = wait_for(&wait, deadline, "weft_cond_wait");
+    int why = wait_for(&turn.wait, deadline, "weft_cond_wait");
     if (why <= 0) {
         lock_take(&cond->lock);
-        if (waiter.in) waiters_remove(&waiter);
+        if (turn.waiter.in) waiters_remove(&turn.waiter);
         cond_count(cond);
         lock_drop(&cond->lock);
     }

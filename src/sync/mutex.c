@@ -59,13 +59,9 @@ FIBER_SLOW int mutex_lock_slow(struct mutex *mutex, uint64_t deadline, const cha
 FIBER_HOME(mutex_lock_home, mutex_lock_slow);
 /* With the lock held and QUEUE set. */
 FIBER_SLOW int mutex_lock_slow(struct mutex *mutex, uint64_t deadline, const char *call) {
-    struct wait wait;
-    struct waiter waiter;
-    wait_begin(&wait);
-    wait.about = mutex;
-    waiter_init(&waiter, &wait, 1);
-    waiter.item = (void *)(uintptr_t)mutex_me();
-    int why = waiters_wait(&mutex->waiting, &waiter, &mutex->lock, deadline, call);
+    struct turn turn;
+    turn_begin(&turn, mutex, 1)->item = (void *)(uintptr_t)mutex_me();
+    int why = waiters_wait(&mutex->waiting, &turn.waiter, &mutex->lock, deadline, call);
     if (__builtin_expect(why > 0, 1)) {
         gate_entered(worker_here(), mutex);
         return 0;

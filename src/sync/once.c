@@ -76,12 +76,9 @@ static uint32_t once_enter(struct once *once, bool queue) {
 }
 
 static int once_wait(struct once *once, uint64_t deadline) {
-    struct wait wait;
-    struct waiter waiter;
-    wait_begin(&wait);
-    wait.about = once;
-    waiter_init(&waiter, &wait, ONCE_WOKEN_DONE);
-    int why = waiters_wait(&once->waiting, &waiter, &once->lock, deadline, "weft_once_do");
+    struct turn turn;
+    turn_begin(&turn, once, ONCE_WOKEN_DONE);
+    int why = waiters_wait(&once->waiting, &turn.waiter, &once->lock, deadline, "weft_once_do");
     if (why <= 0) lock_drop(&once->lock); /* QUEUE may stay: the runner then finds nobody */
     return why;
 }

@@ -67,14 +67,11 @@ FIBER_SLOW int rwlock_slow(struct rwlock *rwlock, uint32_t amount, uint64_t dead
 FIBER_HOME(rwlock_home, rwlock_slow);
 /* With the lock held and QUEUE set. */
 FIBER_SLOW int rwlock_slow(struct rwlock *rwlock, uint32_t amount, uint64_t deadline) {
-    struct wait wait;
-    struct waiter waiter;
+    struct turn turn;
     struct wakes wakes = {NULL, NULL};
-    wait_begin(&wait);
-    wait.about = rwlock;
-    waiter_init(&waiter, &wait, 1);
-    waiter.amount = amount;
-    int why = waiters_wait(&rwlock->waiting, &waiter, &rwlock->lock, deadline, "weft_rwlock");
+    turn_begin(&turn, rwlock, 1)->amount = amount;
+    int why = waiters_wait(&rwlock->waiting, &turn.waiter, &rwlock->lock, deadline,
+                           amount == RW_WRITER ? "weft_rwlock_write" : "weft_rwlock_read");
     if (__builtin_expect(why > 0, 1)) {
         gate_entered(worker_here(), rwlock);
         return 0;

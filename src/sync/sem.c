@@ -75,14 +75,10 @@ FIBER_SLOW int sem_acquire_slow(struct sem *sem, uint64_t permits, uint64_t dead
 FIBER_HOME(sem_acquire_home, sem_acquire_slow);
 /* With the lock held and QUEUE set. */
 FIBER_SLOW int sem_acquire_slow(struct sem *sem, uint64_t permits, uint64_t deadline) {
-    struct wait wait;
-    struct waiter waiter;
+    struct turn turn;
     struct wakes wakes = {NULL, NULL};
-    wait_begin(&wait);
-    wait.about = sem;
-    waiter_init(&waiter, &wait, 1);
-    waiter.amount = permits;
-    int why = waiters_wait(&sem->waiting, &waiter, &sem->lock, deadline, "weft_sem_acquire");
+    turn_begin(&turn, sem, 1)->amount = permits;
+    int why = waiters_wait(&sem->waiting, &turn.waiter, &sem->lock, deadline, "weft_sem_acquire");
     if (__builtin_expect(why > 0, 1)) return 0;
     /* Those behind may have waited only because this one asked for so many. rlx: with QUEUE only the lock's holder writes it; without
      * it there is nobody. */

@@ -28,17 +28,24 @@ static void synch2_shield_process(bool on) {
         fiber->shields--;
 }
 
+/* Step processes, and tasks of a fork/join region, must not wait. At the door that is their own mistake, and wait_for says so. But leaving
+ * too may take a moment, until the other one, who is awake just then, has taken notice: that long they keep their thread. */
+static bool synch2_keeps_thread(struct worker *self, struct synch2_role *at) {
+    if (!self) return true;
+    const struct proc *proc = self->current;
+    bool may_wait = proc && proc->stackful && !(proc->extras & PROC_TASKS);
+    return !may_wait && atom_load_rlx(&at->place) != SYNCH2_WAITING; /* rlx: this role's own */
+}
+
 static int synch2_park(const struct synch2_waiter *waiter, unsigned role, atom_u32 *bell, uint64_t deadline) {
-    if (!synch2_parks()) return synch2_thread_waiter.sleep(waiter, role, bell, deadline);
     struct synch2_role *at = synch2_role_of(bell);
-    struct wait wait;
-    struct waiter sleeper;
+    if (synch2_keeps_thread(worker_here(), at)) return synch2_thread_waiter.sleep(waiter, role, bell, deadline);
+    struct turn turn;
     int why = 1;
     lock_take(&at->bed_lock);
     if (atom_load_rlx(bell)) { /* recheck */ /* rlx: the bed's lock orders it with the waker's store */
-        wait_begin(&wait);
-        waiter_init(&sleeper, &wait, 1);
-        why = waiters_wait(&at->bed, &sleeper, &at->bed_lock, deadline, "weft_synch2_enter");
+        turn_begin(&turn, NULL, 1);
+        why = waiters_wait(&at->bed, &turn.waiter, &at->bed_lock, deadline, "weft_synch2_enter");
         if (why > 0) return 0;
     }
     lock_drop(&at->bed_lock);

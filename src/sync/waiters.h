@@ -100,6 +100,18 @@ static inline void wakes_run(const struct wakes *wakes) {
     }
 }
 
+/* One who waits for one thing: `about` is shown in dumps, `why` is what it is woken with. */
+struct turn {
+    struct wait wait;
+    struct waiter waiter;
+};
+static inline struct waiter *turn_begin(struct turn *turn, const void *about, uint32_t why) {
+    wait_begin(&turn->wait);
+    turn->wait.about = about;
+    waiter_init(&turn->waiter, &turn->wait, why);
+    return &turn->waiter;
+}
+
 /* Waits with one waiter in one list, which `lock` guards; the caller holds it and has seen that it has to wait. As wait_for. On
  * return the lock is dropped and the waiter in no list if the answer is 1 or more; else the lock is held again, the waiter out
  * of the list too, and the caller has to set things right and drop it. */

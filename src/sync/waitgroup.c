@@ -71,12 +71,9 @@ FIBER_SLOW int group_wait_slow(struct group *group, uint64_t deadline);
 FIBER_HOME(group_wait_home, group_wait_slow);
 /* With the lock held and QUEUE set. */
 FIBER_SLOW int group_wait_slow(struct group *group, uint64_t deadline) {
-    struct wait wait;
-    struct waiter waiter;
-    wait_begin(&wait);
-    wait.about = group;
-    waiter_init(&waiter, &wait, 1);
-    int why = waiters_wait(&group->waiting, &waiter, &group->lock, deadline, "weft_waitgroup_wait");
+    struct turn turn;
+    turn_begin(&turn, group, 1);
+    int why = waiters_wait(&group->waiting, &turn.waiter, &group->lock, deadline, "weft_waitgroup_wait");
     if (__builtin_expect(why > 0, 1)) return 0;
     if (!group->waiting.first) atom_and_rlx(&group->word, ~(uint32_t)GROUP_QUEUE); /* rlx: the count is not touched */
     lock_drop(&group->lock);

@@ -9,7 +9,8 @@ static unsigned fence_wishes; /* for full ones; whoever changes it holds the loc
 static atom_u32 fence_lock;
 static atom_bool fence_heavy_is_full;
 
-static void fence_set_light(bool full) { __atomic_store_n(&atom_fence_light_is_full, full, __ATOMIC_RELAXED); }
+/* rel: pairs with the acq in atom_fence_light. */
+static void fence_set_light(bool full) { __atomic_store_n(&atom_fence_light_is_full, full, __ATOMIC_RELEASE); }
 
 void sys_fence_setup(void) {
     fence_granted = sys->fence_register() == 0;
@@ -22,7 +23,8 @@ __attribute__((constructor)) static void sys_fence_setup_at_load(void) { sys_fen
 /* While threads run. A heavy fence may be a full one of its own thread's alone (3) when no light one is light any more: whoever has seen the old
  * flag has passed the membarrier (2) since, and with it all that it had stored before its light fence; so a heavy fence that begins after
  * (3) sees that. The way back is the same in a mirror: a heavy fence that has seen the old flag (4) has passed the membarrier (5) since, and
- * what it had stored is seen by light ones that begin after (6). */
+ * what it had stored is seen by light ones that have seen (6); rel and acq, because the membarrier may have come to the light side before it came
+ * to the other, and a load behind the flag must not be made in between. Scenarios: check/scenarios/fences.c. */
 static void fence_make_full(void) {
     fence_set_light(true);                       /* 1 */
     sys->fence_heavy();                          /* 2 */

@@ -185,17 +185,15 @@ static uint64_t linux_set_slice(uint64_t slice) {
 }
 
 static int linux_thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
-    _Static_assert(sizeof(pthread_t) <= sizeof thread->handle, "a thread handle fits");
-    pthread_t handle;
+    _Static_assert(sizeof(pthread_t) == sizeof thread->handle, "a thread handle fits");
     /* By default the kernel lets a thread sleep 50 us longer than asked, so as to wake several at once. A new thread has what its
      * creator has. A kernel that refuses is as it was. */
     int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
     prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
     uint64_t slice = linux_set_slice(LINUX_SLICE); /* likewise */
-    int error = pthread_create(&handle, NULL, entry, arg);
+    int error = pthread_create((pthread_t *)&thread->handle, NULL, entry, arg); /* there before the thread runs, which somebody may join */
     if (slice > 0) linux_set_slice(slice);
     if (slack > 0) prctl(PR_SET_TIMERSLACK, slack, 0, 0, 0);
-    if (error == 0) thread->handle = (uint64_t)handle;
     return -error;
 }
 

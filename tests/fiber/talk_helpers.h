@@ -6,21 +6,26 @@
 
 #include <weft/weft.h>
 
-static inline weft_pid run_spawn(weft_entry entry, void *arg) {
+static inline weft_pid run_flags(weft_entry entry, void *arg, unsigned flags) {
     weft_pid pid = WEFT_NOBODY;
-    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = rt.runtime, .flags = flags}), 0);
     return pid;
 }
+static inline weft_pid run_spawn(weft_entry entry, void *arg) { return run_flags(entry, arg, 0); }
 
-/* Inside a process, or from the test's thread. */
+/* Inside a process, or from the test's thread. It may have ended before. */
 static inline int run_join(weft_pid pid) {
     int reason = 0, error = weft_join(pid, &reason, WEFT_FOREVER);
     EXPECT(error == 0 || error == WEFT_ENOPROC);
     return reason;
 }
 
-/* Runs entry(arg) in a process and waits for its end. */
-static inline int run(weft_entry entry, void *arg) { return run_join(run_spawn(entry, arg)); }
+/* Runs entry(arg) in a process and waits for its end, which cannot be missed. */
+static inline int run(weft_entry entry, void *arg) {
+    int reason = 1;
+    EXPECT_EQ(weft_join(run_flags(entry, arg, WEFT_JOINABLE), &reason, WEFT_FOREVER), 0);
+    return reason;
+}
 
 /* Inside a process: so that others come to run, here or elsewhere. */
 static inline void run_others(void) {

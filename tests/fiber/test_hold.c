@@ -87,8 +87,9 @@ static void body(void) {
     weft_stackful_options options = {.runtime = runtime, .name = "sinner"};
     weft_spawn_with(&other, drains, NULL, &options);
     weft_spawn_with(&pid, busy, NULL, &options); /* so that there is somebody to switch to */
+    options.flags = WEFT_JOINABLE;
     weft_spawn_with(&pid, wrong, NULL, &options);
-    usleep(300 * 1000);
+    weft_join(pid, NULL, WEFT_FOREVER);
     _exit(7);
 }
 

@@ -241,6 +241,30 @@ static void owners(void *unused) {
 static void owners_body(void) { EXPECT_EQ(run(owners, NULL), 0); }
 TEST(scope_of_a_cancelled_owner) { rt_each(owners_body); }
 
+/* Cancelled before it had any: they are cancelled as soon as it waits for them, and it does not make room for one of them first. */
+static void cancelled_before(void *unused) {
+    weft_scope scope;
+    (void)unused;
+    while (!weft_cancelled())
+        weft_yield();
+    weft_shield_begin();
+    EXPECT_EQ(weft_sleep(100 * WEFT_MICROSECOND), 0); /* the wake-up that came with the cancellation is used up */
+    weft_shield_end();
+    weft_scope_begin(&scope, WEFT_FOREVER);
+    for (unsigned i = 0; i < 5; i++)
+        EXPECT_EQ(weft_scope_spawn(&scope, sleeps, NULL), 0);
+    EXPECT_EQ(weft_scope_end(&scope), WEFT_ECANCELED);
+    EXPECT_EQ(atom_load_acq(&ended), 5);
+}
+static void cancelled_before_body(void) {
+    atom_store_rlx(&ended, 0);
+    weft_pid pid = run_flags(cancelled_before, NULL, WEFT_JOINABLE);
+    EXPECT_EQ(weft_cancel(pid), 0);
+    EXPECT_EQ(weft_join(pid, NULL, WEFT_FOREVER), 0);
+    EXPECT_EQ(atom_load_acq(&ended), 5);
+}
+TEST(scope_of_an_owner_that_was_cancelled_before) { rt_each(cancelled_before_body); }
+
 static void by_hand(void *unused) {
     weft_scope scope;
     (void)unused;
@@ -293,7 +317,8 @@ static void leaves_open(void) {
     weft_pid pid;
     weft_start(&runtime, &(weft_config){.workers = 1});
     weft_spawn_with(&pid, returns_within, NULL, &(weft_stackful_options){.runtime = runtime});
-    rt_pause(2 * RT_SECOND);
+    for (;;)
+        pause();
 }
 TEST(scope_left_open_aborts_by_name) { EXPECT_ABORT(leaves_open, "weft_scope_end"); }
 

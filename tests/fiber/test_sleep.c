@@ -58,31 +58,35 @@ TEST(sleep_is_cancelled) { rt_each(cancels_body); }
 
 /* ---- lateness of an idle runtime ------------------------------------------------------------------------------------------ */
 
-static int by_value(const void *a, const void *b) {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
+/* A worker that has nothing to do asks the kernel to wake it at the very moment, and not at some tick near it. How late the kernel is then
+ * depends on what else the machine does: that is printed here, and measured by `weft bench sleepers`. */
+static atom_u64 wanted, exact;
+static int noted_wait(atom_u32 *word, uint32_t expected, uint64_t deadline) {
+    if (deadline == atom_load_rlx(&wanted)) atom_add_rlx(&exact, 1);
+    return sys_linux.futex_wait(word, expected, deadline);
 }
 static void measures(void *unused) {
-    enum { N = 101 };
-    uint64_t late[N];
+    uint64_t best = UINT64_MAX;
     (void)unused;
-    for (unsigned i = 0; i < N; i++) {
-        uint64_t moment = weft_in(200 * WEFT_MICROSECOND);
+    for (unsigned i = 0; i < 100; i++) {
+        uint64_t moment = weft_in(WEFT_MILLISECOND);
+        atom_store_rlx(&wanted, moment);
         EXPECT_EQ(weft_sleep_until(moment), 0);
-        late[i] = weft_now() - moment;
+        uint64_t late = weft_now() - moment;
+        if (late < best) best = late;
     }
-    qsort(late, N, sizeof late[0], by_value);
-    printf("late by %.1f us (median), %.1f us (90 of 100)\n", (double)late[N / 2] / 1e3, (double)late[N * 9 / 10] / 1e3);
-    EXPECT(late[0] < 200 * WEFT_MICROSECOND); /* the best of them, since others use this machine too: no tick that times are rounded to */
+    printf("late by %.1f us at best; %lu of 100 slept until the very moment\n", (double)best / 1e3, (unsigned long)atom_load_rlx(&exact));
+    EXPECT(atom_load_rlx(&exact) > 0); /* not all: on a busy machine the moment may have passed before anybody could sleep */
 }
-TEST(sleep_lateness) {
-    weft_runtime *runtime;
-    weft_pid pid;
-    EXPECT_EQ(weft_start(&runtime, &(weft_config){.workers = 2}), 0);
-    EXPECT_EQ(weft_spawn_with(&pid, measures, NULL, &(weft_stackful_options){.runtime = runtime}), 0);
-    int error = weft_join(pid, NULL, WEFT_FOREVER);
-    EXPECT(error == 0 || error == WEFT_ENOPROC);
-    EXPECT_EQ(weft_stop(runtime, WEFT_FOREVER, NULL), 0);
+TEST(sleep_is_exact) {
+    static struct sys noted;
+    noted = sys_linux;
+    noted.futex_wait = noted_wait;
+    sys = &noted;
+    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.workers = 2}), 0);
+    EXPECT_EQ(run(measures, NULL), 0);
+    EXPECT_EQ(weft_stop(rt.runtime, WEFT_FOREVER, NULL), 0);
+    sys = &sys_linux;
 }
 
 /* ---- the clock is the table's ------------------------------------------------------------------------------------------------ */

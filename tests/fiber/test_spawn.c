@@ -311,6 +311,38 @@ TEST(spawn_every_map_fails) {
     EXPECT(n > 3);
 }
 
+/* One that was to be interrupted (WEFT_PREEMPT) and got no stack leaves nothing of that to whoever has its block next. */
+static void is_plain(void *unused) {
+    (void)unused;
+    EXPECT_EQ(victim_self()->extras & PROC_PREEMPT, 0);
+    atom_add_rel(&done, 1);
+}
+static void preempted_without_stack(void *unused) {
+    weft_pid pid;
+    weft_stackful_options options = {.stack_size = 4 << 20, .flags = WEFT_PREEMPT | WEFT_STACK_NOW};
+    (void)unused;
+    EXPECT_EQ(weft_spawn_with(&pid, is_plain, NULL, &options), WEFT_ENOSTACK);
+    weft_spawn(is_plain, NULL);
+    options.flags = WEFT_PREEMPT | WEFT_JOINABLE;
+    EXPECT_EQ(weft_spawn_with(&pid, is_plain, NULL, &options), 0);
+    EXPECT_EQ(victim_reason(pid), WEFT_ENOSTACK);
+    for (unsigned i = 1; i < 500; i++) { /* a block is used again after some others */
+        weft_spawn(is_plain, NULL);
+        weft_yield();
+    }
+}
+TEST(spawn_without_a_stack_leaves_no_traces) {
+    rt_start("ring", 1);
+    atom_store_rlx(&done, 0);
+    victim_spawn(is_plain, NULL, 0, NULL); /* what a first process needs is there afterwards */
+    rt_wait(&done, 1);
+    sys_script.map_most = 1 << 20; /* no stack of 4 MiB */
+    victim_spawn(preempted_without_stack, NULL, 0, NULL);
+    rt_wait(&done, 501);
+    sys_script.map_most = 0;
+    rt_stop();
+}
+
 /* ---- stop ----------------------------------------------------------------------------------------------------------------- */
 
 static void stays(void *arg) {

@@ -241,7 +241,8 @@ static int be_debugged(bool on_a_bigger_stack) {
     rt_start("ring", 1);
     victim_spawn(parked_entry, on_a_bigger_stack ? &done : NULL, 0, NULL);
     rt_wait(&done, 1);
-    usleep(20 * 1000);
+    while (state_of(atom_load_acq(&parked_fiber->proc->state.word)) != STATE_BLOCKED)
+        usleep(100);
     parked_marker();
     return 0;
 }

@@ -6,16 +6,16 @@
 
 #include <weft/fork.h>
 #include <weft/message.h>
+#include <weft/scope.h>
 #include <weft/stackful.h>
 #include <weft/time.h>
 
 /* Runs a process and waits until it has ended. */
 static inline void in_process_with(weft_entry entry, void *arg, size_t stack_size) {
     weft_pid pid;
-    weft_stackful_options options = {.runtime = rt.runtime, .stack_size = stack_size};
+    weft_stackful_options options = {.runtime = rt.runtime, .stack_size = stack_size, .flags = WEFT_JOINABLE};
     EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &options), 0);
-    int error = weft_join(pid, NULL, WEFT_FOREVER);
-    EXPECT(error == 0 || error == WEFT_ENOPROC);
+    EXPECT_EQ(weft_join(pid, NULL, WEFT_FOREVER), 0);
 }
 static inline void in_process(weft_entry entry) { in_process_with(entry, NULL, 0); }
 

@@ -90,4 +90,30 @@ TEST(regions_no_more_processes) {
     rt_stop();
 }
 
+/* A thief has a region of its own. No address space for one: it gives up, and no other is sent before somebody forks again. */
+WEFT_VOID_TASK(leaf) {}
+WEFT_VOID_TASK(waits_for_thieves) {
+    sys_script.map_fail_from = atom_load_rlx(&sys_script.counts.vm_map) + 1;
+    WEFT_FORK(leaf);
+    rt_pause(20 * RT_MS);
+    WEFT_JOIN(leaf);
+}
+static void lonely_process(void *unused) {
+    (void)unused;
+    for (int i = 0; i < 3; i++)
+        WEFT_RUN(waits_for_thieves);
+}
+TEST(regions_none_for_thieves) {
+    if (ANNOTATE_THREAD) return; /* the script is changed while it is read */
+    sys_scripted_install();
+    sys_script.map_most = 2 * WEFT_TASKS_BYTES; /* one at a time */
+    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.policy = "ring", .workers = 2, .seed = 1}), 0);
+    rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
+    in_process(lonely_process);
+    printf("%lu processes\n", (unsigned long)rt_stats().spawned);
+    EXPECT(rt_stats().spawned <= 1 + 3 * 2);
+    sys_script.map_fail_from = 0;
+    rt_stop();
+}
+
 int main(int argc, char **argv) { return test_main(argc, argv); }

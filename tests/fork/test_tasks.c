@@ -60,6 +60,23 @@ static void waits_body(void) {
 }
 TEST(tasks_wait_when_allowed) { rt_each(waits_body); }
 
+/* What does not have to wait is no waiting. */
+WEFT_VOID_TASK(only_looks) {
+    weft_msg *message;
+    EXPECT_EQ(weft_recv(&message, 0), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_recv_tag(&message, 7, 1), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_sleep(0), 0);
+    EXPECT_EQ(weft_send(weft_self(), 7, NULL, 0), 0);
+    EXPECT_EQ(weft_recv_tag(&message, 7, WEFT_FOREVER), 0);
+    weft_msg_free(message);
+}
+static void looks_process(void *unused) {
+    (void)unused;
+    WEFT_RUN(only_looks);
+}
+static void looks_body(void) { in_process(looks_process); }
+TEST(tasks_may_look) { rt_each(looks_body); }
+
 /* ---- cancelled --------------------------------------------------------------------------------------------------------- */
 
 static atom_u64 looks;
@@ -141,6 +158,31 @@ WEFT_VOID_TASK(waits_for_message) {
     weft_recv(&message, WEFT_FOREVER);
 }
 WEFT_VOID_TASK(sleeps) { weft_sleep(RT_MS); }
+static void answers(void *unused) {
+    weft_msg *message;
+    (void)unused;
+    while (weft_recv(&message, WEFT_FOREVER) == 0) {
+        weft_reply(message, NULL, 0);
+        weft_msg_free(message);
+    }
+}
+WEFT_VOID_TASK(calls) {
+    weft_msg *reply;
+    weft_call(weft_spawn(answers, NULL), 1, NULL, 0, &reply, WEFT_FOREVER);
+}
+WEFT_VOID_TASK(waits_for_reply) {
+    weft_msg *reply;
+    uint64_t reference;
+    weft_ask(weft_spawn(answers, NULL), 1, NULL, 0, &reference);
+    weft_recv_reply(&reply, reference, WEFT_FOREVER);
+}
+static void ends_at_once(void *unused) { (void)unused; }
+WEFT_VOID_TASK(ends_scope) {
+    weft_scope scope;
+    weft_scope_begin(&scope, WEFT_FOREVER);
+    weft_scope_spawn(&scope, ends_at_once, NULL);
+    weft_scope_end(&scope); /* one that has not begun: it would make room for it */
+}
 WEFT_VOID_TASK(exits) { weft_exit(3); }
 WEFT_VOID_TASK(forgets) { WEFT_FORK(nothing); }
 WEFT_VOID_TASK(forgets_below) {
@@ -173,6 +215,9 @@ WEFT_VOID_TASK(ends_blocking) { WEFT_BLOCKING_END(); }
     }
 PROCESS(waits_for_message)
 PROCESS(sleeps)
+PROCESS(calls)
+PROCESS(waits_for_reply)
+PROCESS(ends_scope)
 PROCESS(exits)
 PROCESS(forgets)
 PROCESS(forgets_below)
@@ -185,6 +230,9 @@ PROCESS(ends_blocking)
 TEST(tasks_misused) {
     EXPECT_MISUSE(waits_for_message_process, "weft_recv", "in a task", "WEFT_BLOCKING_BEGIN");
     EXPECT_MISUSE(sleeps_process, "weft_sleep", "in a task", "WEFT_BLOCKING_BEGIN");
+    EXPECT_MISUSE(calls_process, "weft_call", "in a task", "WEFT_BLOCKING_BEGIN");
+    EXPECT_MISUSE(waits_for_reply_process, "weft_recv_reply", "in a task", "WEFT_BLOCKING_BEGIN");
+    EXPECT_MISUSE(ends_scope_process, "weft_scope_end", "in a task", "WEFT_BLOCKING_BEGIN");
     EXPECT_MISUSE(exits_process, "weft_exit", "in a task");
     EXPECT_MISUSE(forgets_process, "forgets", "not joined");
     EXPECT_MISUSE(forgets_below_process, "forgets_below", "not joined");

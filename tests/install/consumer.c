@@ -3,6 +3,40 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Two loops that never give way take turns on one worker: so weft knows its own code from the program's, however it was linked. */
+static volatile unsigned long turns[2];
+static volatile int over;
+
+static void loops(void *arg) {
+    volatile unsigned long *mine = (volatile unsigned long *)arg;
+    while (!over)
+        ++*mine;
+}
+
+static int interrupted(void) {
+    weft_runtime *runtime;
+    weft_config config;
+    weft_stats stats;
+    weft_stackful_options options;
+    weft_pid pid;
+    memset(&config, 0, sizeof config);
+    memset(&options, 0, sizeof options);
+    config.workers = 1;
+    config.preempt = 1;
+    config.preempt_us = 1000;
+    if (weft_start(&runtime, &config) != 0) return 1;
+    options.runtime = runtime;
+    for (int i = 0; i < 2; i++)
+        if (weft_spawn_with(&pid, loops, (void *)&turns[i], &options) != 0) return 1;
+    do {
+        usleep(1000);
+        weft_get_stats(runtime, &stats);
+    } while (turns[0] == 0 || turns[1] == 0 || stats.preemptions < 3);
+    over = 1;
+    return weft_stop(runtime, WEFT_FOREVER, NULL);
+}
 
 int main(void) {
     if (weft_version() != WEFT_VERSION || strcmp(weft_version_string(), WEFT_VERSION_STRING) != 0) {
@@ -19,6 +53,11 @@ int main(void) {
         return 1;
     }
     weft_synch2_leave(&door, 1);
+    alarm(60);
+    if (interrupted() != 0) {
+        printf("a runtime whose processes are interrupted did not start, or did not stop\n");
+        return 1;
+    }
     printf("weft %s\n", weft_version_string());
     return 0;
 }

@@ -2,7 +2,7 @@
  * is cancelled. */
 #include "io_helpers.h"
 
-#include "sched/runtime.h"
+#include "sched/sched.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -216,6 +216,65 @@ static void crowd(void) {
     pipes_end();
 }
 TEST(stdin_many_readers_of_one_pipe) { rt_each(crowd); }
+
+/* Somebody meant the one who had this process's block before: nothing happens, and it does not begin to ask again and again. */
+static void poked(void) {
+    struct runtime *runtime = (struct runtime *)rt.runtime;
+    pipes_begin();
+    begin_reading(WEFT_FOREVER);
+    struct proc *proc = table_at(&runtime->table, pid_slot(reader_pid));
+    while (!state_is_interruptible(&proc->state))
+        usleep(100);
+    interrupt_poke(runtime, proc);
+    rt_pause(2 * RT_MS);
+    uint64_t before = atom_load_rlx(&sys_script.counts.file[SYS_FILE_POLL]);
+    rt_pause(10 * RT_MS);
+    EXPECT(atom_load_rlx(&sys_script.counts.file[SYS_FILE_POLL]) <= before + 2);
+    EXPECT_EQ(weft_cancel(reader_pid), 0);
+    EXPECT_EQ(end_reading(), WEFT_ECANCELED);
+    pipes_end();
+}
+TEST(stdin_poked_for_another) { rt_each(poked); }
+
+/* Dumps tell which call a process is in, soon; in vain, the watchdog ends it, with a dump. */
+static bool is_dumped(const char *text) {
+    static char dump[1 << 14];
+    FILE *file = tmpfile();
+    EXPECT(file);
+    weft_dump(rt.runtime, fileno(file));
+    rewind(file);
+    dump[fread(dump, 1, sizeof dump - 1, file)] = '\0';
+    fclose(file);
+    return strstr(dump, text);
+}
+static void wait_for_dump(const char *text) {
+    while (!is_dumped(text))
+        usleep(1000);
+}
+static void blocks_until_told(void *arg) {
+    weft_blocking_enter();
+    atom_add_rel(&io_done, 1);
+    while (!atom_load_acq((atom_bool *)arg))
+        usleep(100);
+    weft_blocking_leave();
+    atom_add_rel(&io_done, 1);
+}
+static void dumped(void) {
+    static atom_bool told;
+    pipes_begin();
+    begin_reading(WEFT_FOREVER);
+    wait_for_dump(", in a blocking call (weft_file_read)\n");
+    give("x");
+    EXPECT_EQ(end_reading(), 1);
+    atom_store_rlx(&told, false);
+    io_spawn(blocks_until_told, &told);
+    rt_wait(&io_done, 3);
+    wait_for_dump(", in a blocking call (weft_blocking_enter)\n");
+    atom_store_rel(&told, true);
+    rt_wait(&io_done, 4);
+    pipes_end();
+}
+TEST(stdin_reader_in_a_dump) { rt_each(dumped); }
 
 /* ---- writing ---------------------------------------------------------------------------------------------------------------- */
 

@@ -100,8 +100,8 @@ TEST_WITHIN(preempt_in_what_weft_calls, 60) {
 /* Not in a predicate, which must not wait. */
 static bool predicate(const weft_msg *message, void *arg) {
     (void)message;
-    uint64_t end = weft_now() + 20 * RT_MS, before = pre_verdict(PREEMPT_DONE);
-    while (weft_now() < end)
+    uint64_t before = pre_verdict(PREEMPT_DONE), tried = pre_verdict(PREEMPT_IN_WEFT) + 3;
+    while (pre_verdict(PREEMPT_IN_WEFT) < tried)
         for (volatile unsigned i = 0; i < 1000; i++) {}
     EXPECT_EQ(pre_verdict(PREEMPT_DONE), before);
     (void)arg;
@@ -116,13 +116,14 @@ static void receives(void *arg) {
 }
 TEST_WITHIN(preempt_not_in_predicates, 60) {
     PREEMPT_TEST_APPLIES();
-    pre_start("ring", 1, 1000);
+    rt_start_with(&(weft_config){.policy = "ring", .workers = 1, .seed = 1, .preempt_us = 1000});
     forget();
-    weft_pid pid = victim_spawn(receives, NULL, 0, "receiver");
+    weft_pid pid = spawn_marked(receives, NULL); /* and nobody else is */
     EXPECT_EQ(weft_send(pid, 1, NULL, 0), 0);
-    victim_spawn(ticks, (void *)10, 0, "ticker");
+    victim_spawn(ticks_on, NULL, 0, "ticker");
+    rt_wait(&done, 1);
+    atom_store_rlx(&over, true);
     rt_wait(&done, 2);
-    EXPECT(pre_verdict(PREEMPT_IN_WEFT) > 0);
     rt_stop();
 }
 
@@ -165,6 +166,8 @@ TEST_WITHIN(preempt_with_traces_of_weft_on_the_stack, 60) {
 /* ---- system calls, other signals ---------------------------------------------------------------------------------------------------- */
 
 /* A call that our signal interrupts is begun again: nobody hears of it, and it is not shorter. */
+static atom_u64 sent;
+enum { SENT = 30 };
 static void interrupted_calls(void *arg) {
     int epoll = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event;
@@ -174,7 +177,7 @@ static void interrupted_calls(void *arg) {
     (void)arg;
     atom_store_rlx(&numbers[0], thread_number());
     FD_ZERO(&none);
-    for (unsigned i = 0; i < 20; i++) {
+    while (atom_load_rlx(&sent) < SENT) {
         EXPECT_EQ(nanosleep(&nap, NULL), 0);
         EXPECT_EQ(poll(NULL, 0, 3), 0);
         EXPECT_EQ(epoll_wait(epoll, &event, 1, 3), 0);
@@ -197,13 +200,14 @@ TEST_WITHIN(preempt_calls_are_begun_again, 60) {
     pre_start("ring", 1, 1000);
     forget();
     victim_spawn(interrupted_calls, NULL, 0, "caller");
-    uint64_t sent = 0;
+    uint64_t before = atom_load_rlx(&preempt_restarted);
     while (!atom_load_acq(&over)) { /* the monitor would not: it sleeps */
-        if (atom_load_rlx(&numbers[0]) && sys->thread_signal(atom_load_rlx(&numbers[0]), SIGURG) == 0) sent++;
+        if (atom_load_rlx(&numbers[0]) && sys->thread_signal(atom_load_rlx(&numbers[0]), SIGURG) == 0) atom_add_rlx(&sent, 1);
         usleep(6700); /* a call that is begun again has its time from the beginning */
     }
-    printf("note: %lu signals into 160 calls of 3 ms\n", sent);
-    EXPECT(sent > 30);
+    uint64_t restarted = atom_load_rlx(&preempt_restarted) - before;
+    printf("note: %lu signals, %lu calls of 3 ms begun again\n", atom_load_rlx(&sent), restarted);
+    EXPECT(restarted > 0);
     rt_stop();
 }
 
@@ -222,11 +226,11 @@ TEST_WITHIN(preempt_not_who_sleeps, 60) {
     usleep(5000);
     victim_spawn(ticks, (void *)20, 0, "ticker"); /* on a worker beside */
     rt_wait(&done, 2);
-    uint64_t signals = 0;
+    uint64_t signals = 0, restarted = atom_load_rlx(&preempt_restarted);
     for (unsigned i = 0; i < PREEMPT_VERDICTS; i++)
         signals += pre_verdict((enum preempt_verdict)i);
-    printf("note: %lu signals\n", signals);
-    EXPECT(signals <= 10); /* when it goes to sleep, at most */
+    printf("note: %lu signals, %lu calls begun again\n", signals, restarted); /* who waits for a CPU is signalled, on a busy machine */
+    EXPECT(restarted < 100); /* when it goes to sleep, at most; else it would be thousands */
     rt_stop();
 }
 

@@ -116,6 +116,39 @@ TEST_WITHIN(preempt_stop_with_endless_loops, 60) {
     printf("note: %s", result.said);
 }
 
+/* As many as may be stopped at a time are, and others run. */
+static void stops_with(const weft_config *config, unsigned count) {
+    weft_stop_report report;
+    rt_start_with(config);
+    forget();
+    for (uintptr_t i = 0; i < count; i++)
+        victim_spawn(loops, (void *)i, 0, "hog");
+    for (unsigned i = 0; i < count; i++)
+        rt_wait(&rounds[i], 1);
+    EXPECT_EQ(weft_stop(rt.runtime, weft_now() + 20 * RT_MS, &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(report.left, count);
+    rt_watch_end();
+}
+static void stops_over_the_cap(void) {
+    stops_with(&(weft_config){.policy = "ring", .workers = 2, .preempt = true, .preempt_us = 1000, .max_displaced = 1}, 4);
+}
+TEST_WITHIN(preempt_stop_with_more_loops_than_may_be_stopped, 60) {
+    PREEMPT_TEST_APPLIES();
+    struct child result;
+    child_run(&result, stops_over_the_cap);
+    EXPECT_EXIT(&result, 0);
+}
+/* There is no thread that could go on with a worker, and there need not be. */
+static void stops_at_the_limit_of_threads(void) {
+    stops_with(&(weft_config){.policy = "ring", .workers = 2, .preempt = true, .preempt_us = 1000, .max_threads = 2}, 2);
+}
+TEST_WITHIN(preempt_stop_at_the_limit_of_threads, 60) {
+    PREEMPT_TEST_APPLIES();
+    struct child result;
+    child_run(&result, stops_at_the_limit_of_threads);
+    EXPECT_EXIT(&result, 0);
+}
+
 /* No thread is to be had: they run on as without preemption. */
 TEST_WITHIN(preempt_without_threads, 60) {
     PREEMPT_TEST_APPLIES();

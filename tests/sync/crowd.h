@@ -20,9 +20,10 @@ static inline weft_pid crowd_spawn(weft_entry entry, void *arg) {
 
 /* Runs one process and waits for its end. */
 static inline void crowd_run(weft_entry entry, void *arg) {
-    weft_pid pid = crowd_spawn(entry, arg);
-    int error = weft_join(pid, NULL, WEFT_FOREVER);
-    EXPECT(error == 0 || error == WEFT_ENOPROC);
+    weft_pid pid;
+    weft_stackful_options options = {.runtime = rt.runtime, .flags = WEFT_JOINABLE};
+    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &options), 0);
+    EXPECT_EQ(weft_join(pid, NULL, WEFT_FOREVER), 0);
 }
 
 static inline pthread_t crowd_thread(void *(*entry)(void *), void *arg) {

@@ -323,6 +323,40 @@ static void serves_in_order(void) {
 }
 TEST(channel_serves_in_order) { rt_each(serves_in_order); }
 
+/* ---- where there is no process that could give way ------------------------------------------------------------------- */
+
+static int ends_late(void *self, const weft_event *events, size_t count, weft_out *out) {
+    struct worker *worker = worker_here();
+    (void)self, (void)events, (void)count;
+    /* As the monitor does with one that has been at it for long. */
+    atom_store_rlx(&worker->give_way, atom_load_rlx(&worker->actor.counters.steps));
+    EXPECT_EQ(weft_chan_send(place, &(uint64_t){1}, 0), 0);
+    weft_out_status(out, WEFT_DONE);
+    return 0;
+}
+static void sends_in_close(void *self) {
+    (void)self;
+    EXPECT_EQ(weft_chan_send(place, &(uint64_t){2}, 0), 0);
+    EXPECT_EQ(weft_chan_recv(place, NULL, 0), 0);
+    weft_case one = weft_case_send(place, &(uint64_t){3});
+    EXPECT_EQ(weft_select(&one, 1, 0), 0);
+    atom_add_rel(&happened, 1);
+}
+static const weft_behavior closer = {.name = "closer", .step = ends_late, .close = sends_in_close};
+static void used_in_close(void) {
+    uint64_t got = 0;
+    forget(3);
+    rt_spawn(&closer);
+    rt_wait(&happened, 1);
+    for (uint64_t i = 2; i <= 3; i++) {
+        EXPECT_EQ(weft_chan_recv(place, &got, 0), 0);
+        EXPECT_EQ(got, i);
+    }
+    rt_wait_for_nobody();
+    weft_chan_free(place);
+}
+TEST(channel_used_between_two_processes) { rt_each(used_in_close); }
+
 /* ---- between two runtimes -------------------------------------------------------------------------------------------- */
 
 static void spawn_in(weft_runtime *runtime, weft_entry entry, void *arg) {

@@ -1,7 +1,8 @@
 /* synch2 between two processes, and between a process and a thread: they exclude each other, park, and leave their threads to others. */
 #include "crowd.h"
+#include "sync/synch2.h"
 
-#include <weft/synch2.h>
+#include <weft/fork.h>
 
 static weft_synch2 door;
 static uint64_t room, rounds; /* room: only inside */
@@ -122,5 +123,85 @@ static void cancels(void) {
     rt_wait_for_nobody();
 }
 TEST(synch2_processes_cancel) { rt_each(cancels); }
+
+/* ---- leaving ------------------------------------------------------------------------------------------------------------ */
+
+/* Step processes and tasks must not wait, but they may try, and then leave: also when the other one has just come and is slow to take
+ * notice. That one is played by hand. */
+static void tries_and_leaves(void) {
+    EXPECT_EQ(weft_synch2_try(&door, 1), 0);
+    atom_store_rel(&go, 1);
+    rt_wait(&others, 1);
+    weft_synch2_leave(&door, 1);
+    atom_add_rel(&over, 1);
+}
+static int leaver_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count;
+    tries_and_leaves();
+    weft_out_status(out, WEFT_DONE);
+    return 0;
+}
+static const weft_behavior leaver = {.name = "leaver", .step = leaver_step};
+WEFT_VOID_TASK(leaver_task) { tries_and_leaves(); }
+static void leaver_process(void *task) {
+    if (task)
+        WEFT_RUN(leaver_task);
+    else
+        tries_and_leaves();
+}
+static void is_left(unsigned kind) {
+    struct synch2 *inside = synch2_of(&door);
+    atom_u32 *bell = &inside->role[1].bell;
+    forget();
+    if (kind == 0)
+        rt_spawn(&leaver);
+    else
+        crowd_spawn(leaver_process, kind == 1 ? &door : NULL);
+    rt_wait(&go, 1);
+    atom_store_sc(&inside->role[0].active, 1);
+    atom_store_rel(&others, 1);
+    while (!atom_load_acq(bell)) /* until it sleeps, or is about to */
+        usleep(100);
+    atom_store_rel(&inside->waker_change, 0);
+    atom_store_rlx(bell, 0);
+    synch2_any_waiter.wake(&synch2_any_waiter, 1, bell);
+    rt_wait(&over, 1);
+    rt_wait_for_nobody();
+}
+static void leaves(void) {
+    for (unsigned kind = 0; kind < 3; kind++)
+        is_left(kind);
+}
+TEST(synch2_leaves_whoever_it_is) { rt_each(leaves); }
+
+static int enters_in_a_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count, (void)out;
+    weft_synch2_enter(&door, 1);
+    return 0;
+}
+static void step_enters(void) {
+    static const weft_behavior enterer = {.name = "enterer", .step = enters_in_a_step};
+    rt_start("ring", 2);
+    forget();
+    weft_synch2_enter(&door, 0);
+    rt_spawn(&enterer);
+    for (;;)
+        pause();
+}
+WEFT_VOID_TASK(enters) { weft_synch2_enter(&door, 1); }
+static void runs_enters(void *unused) {
+    (void)unused;
+    WEFT_RUN(enters);
+}
+static void task_enters(void) {
+    rt_start("ring", 2);
+    forget();
+    weft_synch2_enter(&door, 0);
+    crowd_run(runs_enters, NULL);
+}
+TEST(synch2_wait_where_one_must_not_aborts) {
+    EXPECT_ABORT(step_enters, "weft_synch2_enter", "stackful");
+    EXPECT_ABORT(task_enters, "weft_synch2_enter", "in a task");
+}
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -1,0 +1,29 @@
+/* For scenarios about the end of a process: one that ends in its first step, and somebody who is told of it. */
+#ifndef WEFT_CHECK_SCENARIOS_MORTAL_H
+#define WEFT_CHECK_SCENARIOS_MORTAL_H
+
+#include "small_runtime.h"
+
+#include "sched/watch.h"
+
+enum { REASON = -5 };
+
+static inline int mortal_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count, (void)out;
+    return REASON;
+}
+static const weft_behavior mortal = {.name = "mortal", .step = mortal_step};
+
+struct listener {
+    struct watcher watcher; /* first */
+    unsigned told;
+    int reason;
+};
+static inline void hear(struct actor *actor, struct worker *self, struct watcher *watcher, int reason) {
+    struct listener *listener = (struct listener *)watcher;
+    (void)actor, (void)self;
+    listener->told++;
+    listener->reason = reason;
+}
+
+#endif

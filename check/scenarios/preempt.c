@@ -1,0 +1,281 @@
+/* A process is stopped with its thread, its worker goes on with another one, and somebody resumes it: on that thread, with whatever worker.
+ *
+ * The real sched/preempt.c, from the moment that the handler has decided; what decides, and the signal, is fiber/preempt.c. The first thread of
+ * each scenario is the one that is stopped, the second was at rest and takes its worker over. `kept` stands for everything that belongs to a
+ * worker and is not locked, `own` for what is the process's: two who drive the one or run the other at once show as a race.
+ *
+ * The broken twins use the real parts, put together wrongly. */
+#include "small_runtime.h"
+
+#include "sched/preempt.h"
+#include "sched/thread.h"
+
+SHARED unsigned kept[2], own;
+SHARED struct thread sleeper, heir;
+static struct proc *proc;
+static atom_u32 resumed;
+
+/* Where fiber/preempt.c keeps it, too: in the process's block. */
+static struct thread **keeper(struct proc *of) { return (struct thread **)of->inline_state; }
+struct thread *preempt_thread_of(struct proc *of) { return *keeper(of); }
+
+/* As fiber_step, of one who is stopped. */
+static int stopped_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count;
+    preempt_hand_back(out->worker, preempt_thread_of(proc));
+    return STEP_GONE;
+}
+static const weft_behavior computes = {.name = "computes", .step = stopped_step};
+
+/* ---- setup -------------------------------------------------------------------------------------------------------- */
+
+static void set_up(void) {
+    small_begin(POLICY_RING, 2, 2);
+    small_has_begun(0);
+    small_has_begun(1);
+    small_preempt();
+    small->preempt.most = 1;
+    atom_store_rlx(&resumed, 0);
+    weft_pid pid = small_spawn(&computes);
+    proc = policy_pop(small_worker(0));
+    chk_assert(proc == small_proc(pid), "it runs");
+    proc->stackful = true;
+    sleeper.runtime = heir.runtime = small;
+    parker_init(&sleeper.parker);
+    parker_init(&heir.parker);
+    chk_name(&small->preempt.lock, "preempt.lock");
+    chk_name(&small->preempt.waiting, "waiting");
+    chk_name(&small->preempt.displaced, "displaced");
+    chk_name(&small->threads.away, "away");
+    chk_name(&sleeper.parker.word, "sleeper's bed");
+    chk_name(&heir.parker.word, "heir's bed");
+    chk_name(&resumed, "resumed");
+}
+/* And the second worker sleeps. */
+static void set_up_asleep(void) {
+    set_up();
+    idle_enter(&small->idle, 1, false);
+}
+
+static void went_on(void) {
+    chk_assert(atom_load_rlx(&resumed) == 1 && own == 2, "it goes on, once");
+    chk_assert(atom_load_rlx(&small->preempt.displaced) == 0 && atom_load_rlx(&small->preempt.waiting) == 0, "nobody is stopped any more");
+    chk_assert(!small->preempt.first && !small->preempt.last, "nor in the list");
+    chk_assert(atom_load_rlx(&small->threads.away) == 0, "nor away");
+    chk_assert(idle_searchers(&small->idle) == 0, "nobody is counted who does not search");
+    small_end();
+}
+
+/* ---- threads ------------------------------------------------------------------------------------------------------ */
+
+static void drive(struct worker *worker) { kept[worker->index]++; }
+
+static void goes_on(struct worker *worker) {
+    my_worker = worker;
+    preempt_took(worker, 1);
+    drive(worker);
+    own++;
+    atom_add_rlx(&resumed, 1);
+}
+/* As preempt_stop in fiber/preempt.c. */
+static void is_stopped(void) {
+    struct worker *worker = small_play(0);
+    drive(worker);
+    own++;
+    sleeper.stopped = proc;
+    chk_assert(preempt_list(&sleeper), "there is room");
+    *keeper(proc) = &sleeper;
+    goes_on(preempt_sleep(worker, &sleeper, &heir));
+}
+
+static struct worker *wakes_up(void) {
+    parker_park(&heir.parker, SYS_FOREVER);
+    return my_worker = heir.given;
+}
+/* And has somebody else to run, for ever. */
+static void takes_over(void) {
+    struct worker *worker = wakes_up();
+    preempt_took(worker, 2);
+    drive(worker);
+}
+static void resumes_with(struct worker *worker) {
+    struct proc *next = preempt_take(worker);
+    if (!next) return;
+    drive(worker);
+    preempt_hand_back(worker, preempt_thread_of(next));
+}
+static void takes_over_and_resumes(void) {
+    struct worker *worker = wakes_up();
+    preempt_took(worker, 2);
+    resumes_with(worker);
+}
+
+static void resumes(void) { resumes_with(small_play(1)); }
+/* A hand-off: it wants this very process. */
+static void hands_over(void) {
+    struct worker *worker = small_play(1);
+    if (policy_wake_to_run(small, proc).verdict != STATE_RUN) return;
+    drive(worker);
+    preempt_hand_back(worker, preempt_thread_of(proc));
+}
+/* By the real find_work. */
+static void works(struct worker *worker) {
+    struct proc *next = find_work(worker);
+    chk_assert(next == proc, "nothing else is there");
+    drive(worker);
+    chk_assert(!step_run(worker, next), "the worker is given away");
+}
+static void looks_round(void) { works(small_play(1)); }
+static struct worker *is_woken(void) {
+    struct worker *worker = small_play(1);
+    parker_park(&worker->parker, SYS_FOREVER);
+    worker->searching = true;
+    return worker;
+}
+static void sleeps(void) { works(is_woken()); }
+
+/* ---- what holds --------------------------------------------------------------------------------------------------- */
+
+SCENARIO(preempt_two_resume, .about = "a process is stopped || its worker's next thread resumes it || another worker does", .setup = set_up,
+         .threads = {is_stopped, takes_over_and_resumes, resumes}, .finish = went_on)
+SCENARIO(preempt_handoff, .about = "a process is stopped || its worker's next thread resumes it || it is handed over to", .setup = set_up,
+         .threads = {is_stopped, takes_over_and_resumes, hands_over}, .finish = went_on)
+SCENARIO(preempt_sleeper, .about = "a process is stopped || its worker has others to run || a worker that sleeps is woken for it",
+         .setup = set_up_asleep, .threads = {is_stopped, takes_over, sleeps}, .finish = went_on)
+SCENARIO(preempt_falls_asleep, .about = "the same || a worker looks round, finds nothing and goes to sleep", .setup = set_up,
+         .threads = {is_stopped, takes_over, looks_round}, .finish = went_on)
+
+/* Where no thread is at rest, whoever is to be stopped next gives its worker to the one that was stopped first (A5), which resumes it in turn.
+ * The first has been stopped in setup. */
+SHARED struct thread second;
+SHARED unsigned others;
+static struct proc *other;
+static void set_up_stopped(void) {
+    set_up();
+    struct worker *worker = small_play(0);
+    small->preempt.most = 2;
+    own = 1;
+    sleeper.stopped = worker->displaced = proc;
+    *keeper(proc) = &sleeper;
+    chk_assert(preempt_list(&sleeper), "there is room");
+    preempt_took(worker, 2);
+    weft_pid pid = small_spawn(&computes);
+    other = policy_pop(worker);
+    chk_assert(other == small_proc(pid), "it runs, on the other worker");
+    second.runtime = small;
+    parker_init(&second.parker);
+    chk_name(&second.parker.word, "second's bed");
+}
+static void is_resumed_and_resumes(void) {
+    parker_park(&sleeper.parker, SYS_FOREVER);
+    goes_on(sleeper.given);
+    resumes_with(my_worker);
+}
+static void gives_way_to_the_first(void) {
+    struct worker *worker = small_play(1);
+    drive(worker);
+    others++;
+    second.stopped = other;
+    chk_assert(preempt_list(&second), "there is room");
+    struct thread *first = preempt_next(worker);
+    chk_assert(first == &sleeper, "not itself, which cannot be resumed yet");
+    *keeper(other) = &second;
+    worker = preempt_sleep(worker, &second, first);
+    my_worker = worker;
+    preempt_took(worker, 3);
+    drive(worker);
+    others++;
+}
+static void both_went_on(void) {
+    chk_assert(others == 2, "the second goes on, too");
+    went_on();
+}
+SCENARIO(preempt_no_thread, .about = "one who is stopped gives its worker to another || which goes on, and resumes it", .setup = set_up_stopped,
+         .threads = {is_resumed_and_resumes, gives_way_to_the_first}, .finish = both_went_on)
+
+/* Two on the list at once. */
+static void set_up_two(void) {
+    set_up();
+    small->preempt.most = 2;
+    second.runtime = small;
+}
+static void come_and_go(struct thread *thread) {
+    chk_assert(preempt_list(thread), "there is room");
+    preempt_unlist(thread);
+}
+static void one_comes_and_goes(void) { come_and_go(&sleeper); }
+static void another_comes_and_goes(void) { come_and_go(&second); }
+static void nobody_there(void) {
+    chk_assert(atom_load_rlx(&small->preempt.displaced) == 0 && !small->preempt.first && !small->preempt.last, "the list is empty");
+    chk_assert(atom_load_rlx(&small->threads.away) == 0, "nobody is away");
+    small_end();
+}
+SCENARIO(preempt_list, .about = "two threads enter the list of those who are stopped and leave it", .setup = set_up_two,
+         .threads = {one_comes_and_goes, another_comes_and_goes}, .finish = nobody_there)
+
+/* The second worker is an extra one, and is sent away meanwhile: it leaves, or goes with the one who is resumed and leaves after that. */
+static void is_stopped_and_leaves(void) {
+    is_stopped();
+    if (my_worker == small_worker(1)) worker_main(my_worker);
+}
+static void takes_over_and_sends_away(void) {
+    struct worker *worker = wakes_up();
+    preempt_took(worker, 2);
+    worker_dismiss(small, small_worker(1));
+    resumes_with(worker);
+}
+static void extra_sleeps(void) { worker_main(is_woken()); }
+static void extra_left(void) {
+    chk_assert(!atom_load_rlx(&small_worker(1)->driven), "the extra worker has no thread any more");
+    chk_assert(idle_sleepers(&small->idle) == 0, "nor sleeps");
+    went_on();
+}
+SCENARIO(preempt_retire, .about = "a process is stopped || resumed by its worker's next thread || or by an extra worker, which is sent away",
+         .setup = set_up_asleep, .threads = {is_stopped_and_leaves, takes_over_and_sends_away, extra_sleeps}, .finish = extra_left)
+
+/* ---- broken twins ------------------------------------------------------------------------------------------------- */
+
+static void queue_silently(void) {
+    lock_take(&small->preempt.lock);
+    sleeper.waits = true;
+    atom_store_rlx(&small->preempt.waiting, 1);
+    state_yield(&proc->state);
+    lock_drop(&small->preempt.lock);
+}
+/* preempt_took, but nobody is told. */
+static void takes_over_silently(void) {
+    struct worker *worker = wakes_up();
+    worker->displaced = NULL;
+    queue_silently();
+    drive(worker);
+}
+SCENARIO(preempt_twin_silent, .about = "as preempt_sleeper, but nobody is told that one can be resumed", .setup = set_up_asleep,
+         .threads = {is_stopped, takes_over_silently, sleeps}, .finish = went_on, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+/* A3: it is queued by its own thread, which has not let go of it yet. */
+static void queues_itself(void) {
+    struct worker *worker = small_play(0);
+    drive(worker);
+    own++;
+    sleeper.stopped = proc;
+    chk_assert(preempt_list(&sleeper), "there is room");
+    queue_silently();
+    *keeper(proc) = &sleeper;
+    thread_wake(&heir, worker);
+    parker_park(&sleeper.parker, SYS_FOREVER);
+    goes_on(sleeper.given);
+}
+SCENARIO(preempt_twin_too_early, .about = "as preempt_two_resume, but the process is queued by the thread that it is on", .setup = set_up,
+         .threads = {queues_itself, takes_over_and_resumes, resumes}, .finish = went_on, .flawed_in = CHK_ALL, .flaw = CHK_RACE)
+
+/* Found in the list, and not claimed. */
+static void resumes_unclaimed(void) {
+    struct worker *worker = small_play(1);
+    lock_take(&small->preempt.lock);
+    struct thread *thread = small->preempt.first;
+    bool waits = thread && thread->waits;
+    lock_drop(&small->preempt.lock);
+    if (waits) preempt_hand_back(worker, thread);
+}
+SCENARIO(preempt_twin_unclaimed, .about = "as preempt_two_resume, but one of the two does not claim it", .setup = set_up,
+         .threads = {is_stopped, takes_over_and_resumes, resumes_unclaimed}, .finish = went_on, .flawed_in = CHK_ALL)
