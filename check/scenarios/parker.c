@@ -95,19 +95,23 @@ SCENARIO(parker_turns, .about = "two threads wake each other twice in turn: the 
 /* ---- an owner that sleeps elsewhere (P5) ------------------------------------------------------------------------- */
 
 static atom_u32 bell;
+SHARED unsigned bell_made; /* by the owner, shortly before */
 
 static void set_up_away(void) {
     setup();
+    bell_made = 0;
     atom_store_rlx(&bell, 0);
     chk_name(&bell, "bell");
 }
 static void bring_plain_and_ring(void) {
     plain = 42;
     if (!parker_unpark(&parker)) return;
+    chk_assert(bell_made == 1, "who has to ring finds the bell (P5)");
     atom_store_rlx(&bell, 1); /* rlx: the token carries it over */
     sys->futex_wake(&bell, 1);
 }
 static void sleep_elsewhere(uint64_t deadline) {
+    bell_made = 1;
     bool token = !parker_away(&parker);
     if (!token) {
         while (atom_load_rlx(&bell) == 0 && sys->futex_wait(&bell, 0, deadline) != -ETIMEDOUT) {

@@ -28,7 +28,7 @@ int parker_park(struct parker *parker, uint64_t deadline) {
 
 bool parker_away(struct parker *parker) {
     uint32_t found = PARKER_EMPTY;
-    if (atom_cas_rlx_rlx(&parker->word, &found, PARKER_AWAY)) return true; /* rlx: an announcement; nothing goes with it */
+    if (atom_cas_rel_rlx(&parker->word, &found, PARKER_AWAY)) return true; /* rel: pairs with the acq in parker_unpark (P5) */
     return !parker_back(parker);
 }
 
@@ -37,8 +37,8 @@ bool parker_back(struct parker *parker) {
 }
 
 bool parker_unpark(struct parker *parker) {
-    /* rel: pairs with the acq in parker_park and parker_back (P2). */
-    uint32_t before = atom_swap_rel(&parker->word, PARKER_TOKEN);
+    /* rel: pairs with the acq in parker_park and parker_back (P2). acq: with the rel in parker_away (P5). */
+    uint32_t before = atom_swap_acqrel(&parker->word, PARKER_TOKEN);
     if (before == PARKER_ASLEEP) sys->futex_wake(&parker->word, 1);
     return before == PARKER_AWAY;
 }

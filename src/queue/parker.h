@@ -14,7 +14,8 @@
  * P3  A token put down while the owner is asleep or on its way wakes it: only the owner writes ASLEEP, and the unpark
  *     that replaces ASLEEP wakes the futex. No wake-up is lost.
  * P4  After a park has returned, for either reason, the word is not ASLEEP.
- * P5  An owner that sleeps elsewhere, in a call that others can end, says so before; the unpark that replaces AWAY has to end that call.
+ * P5  An owner that sleeps elsewhere, in a call that others can end, says so before; the unpark that replaces AWAY has to end that call,
+ *     and sees what the owner did before, so that it finds what it ends it by.
  *     The token is put down before that, and the owner takes it when it comes back: none is lost. */
 #ifndef WEFT_QUEUE_PARKER_H
 #define WEFT_QUEUE_PARKER_H
