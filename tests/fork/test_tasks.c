@@ -157,30 +157,31 @@ WEFT_VOID_TASK(waits_for_message) {
     weft_msg *message;
     weft_recv(&message, WEFT_FOREVER);
 }
-WEFT_VOID_TASK(sleeps) { weft_sleep(RT_MS); }
-static void answers(void *unused) {
+WEFT_VOID_TASK(sleeps) { weft_sleep(3600 * WEFT_SECOND); }
+static void never_answers(void *unused) {
     weft_msg *message;
     (void)unused;
-    while (weft_recv(&message, WEFT_FOREVER) == 0) {
-        weft_reply(message, NULL, 0);
+    while (weft_recv(&message, WEFT_FOREVER) == 0)
         weft_msg_free(message);
-    }
 }
 WEFT_VOID_TASK(calls) {
     weft_msg *reply;
-    weft_call(weft_spawn(answers, NULL), 1, NULL, 0, &reply, WEFT_FOREVER);
+    weft_call(weft_spawn(never_answers, NULL), 1, NULL, 0, &reply, WEFT_FOREVER);
 }
 WEFT_VOID_TASK(waits_for_reply) {
     weft_msg *reply;
     uint64_t reference;
-    weft_ask(weft_spawn(answers, NULL), 1, NULL, 0, &reference);
+    weft_ask(weft_spawn(never_answers, NULL), 1, NULL, 0, &reference);
     weft_recv_reply(&reply, reference, WEFT_FOREVER);
 }
-static void ends_at_once(void *unused) { (void)unused; }
+static void stays(void *unused) {
+    (void)unused;
+    weft_sleep(3600 * WEFT_SECOND);
+}
 WEFT_VOID_TASK(ends_scope) {
     weft_scope scope;
     weft_scope_begin(&scope, WEFT_FOREVER);
-    weft_scope_spawn(&scope, ends_at_once, NULL);
+    weft_scope_spawn(&scope, stays, NULL);
     weft_scope_end(&scope); /* one that has not begun: it would make room for it */
 }
 WEFT_VOID_TASK(exits) { weft_exit(3); }
