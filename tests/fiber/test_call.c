@@ -37,7 +37,7 @@ static uint64_t call_double(weft_pid to, uint64_t tag, uint64_t value) {
 
 static void calls(void *unused) {
     (void)unused;
-    weft_pid pid = weft_spawn(server, NULL);
+    weft_pid pid = weft_spawn_joinable(server, NULL);
     for (uint64_t i = 0; i < 1000; i++) {
         if (i % 10 == 0) EXPECT_EQ(weft_send(weft_self(), i, NULL, 0), 0);
         EXPECT_EQ(call_double(pid, DOUBLE, i), 2 * i);
