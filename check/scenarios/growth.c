@@ -178,8 +178,7 @@ SCENARIO(growth_worker_due, .about = "a worker looks at the queues that have los
 /* The look at workers that are held up, where processes are preempted. */
 static void one_queued_and_preempted(void) {
     one_worker(POLICY_RING, 1);
-    lock_init(&small->preempt.lock);
-    atom_store_rlx(&small->preempt.on, true);
+    small_preempt();
     send_from_outside(0);
 }
 SCENARIO(growth_worker_held_up, .about = "a worker looks whether others are held up || another worker is made",
