@@ -350,13 +350,17 @@ static __attribute__((noinline)) void jump(void) {
     room[0] = 1;
     atom_store_rlx(&victim_sink, room[0]);
 }
+static atom_u32 waiting;
 static void jumps(void *arg) {
     (void)arg;
     jump();
+    atom_add_rlx(&waiting, 1); /* there is none yet below: that memory is nobody's */
+    weft_sleep_until(WEFT_FOREVER);
 }
 /* As many stacks as lie below: so that there is one, with its guard. */
 static void waits_for_ever(void *arg) {
     (void)arg;
+    atom_add_rlx(&waiting, 1);
     weft_sleep_until(WEFT_FOREVER);
 }
 static void jumps_among_others(void *arg) {
@@ -365,11 +369,14 @@ static void jumps_among_others(void *arg) {
         weft_pid pid;
         weft_spawn_with(&pid, waits_for_ever, NULL, &(weft_stackful_options){.stack_size = 16 << 10});
     }
-    for (unsigned i = 0; i < 100; i++)
+    while (atom_load_rlx(&waiting) < 40) /* each has its stack */
         weft_yield();
-    weft_pid pid;
-    weft_spawn_with(&pid, jumps, NULL, &(weft_stackful_options){.stack_size = 16 << 10, .name = "jumper"});
-    weft_join(pid, NULL, WEFT_FOREVER);
+    for (unsigned i = 41; i < 80; i++) {
+        weft_pid pid;
+        weft_spawn_with(&pid, jumps, NULL, &(weft_stackful_options){.stack_size = 16 << 10, .name = "jumper"});
+        while (atom_load_rlx(&waiting) < i)
+            weft_yield();
+    }
 }
 TEST(overflow_beyond_the_guard_aborts) {
     struct child child;
