@@ -153,6 +153,18 @@ static inline void rt_wait(atom_u64 *cell, uint64_t value) {
             usleep(100);
 }
 
+/* What weft_dump says now; until the next call. */
+static inline const char *rt_dump_text(void) {
+    static char text[1 << 16];
+    FILE *file = tmpfile();
+    EXPECT(file);
+    weft_dump(rt.runtime, fileno(file));
+    rewind(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
 static inline void rt_pause(uint64_t nanoseconds) {
     struct timespec t = {(time_t)(nanoseconds / RT_SECOND), (long)(nanoseconds % RT_SECOND)};
     nanosleep(&t, NULL);

@@ -71,7 +71,7 @@ static ssize_t foreign_try_ready(struct desc *desc, int number, uint64_t seen, v
 
 /* As op_run, in both directions at once. */
 static ssize_t foreign_wait_either(weft_fd fd, short events, uint64_t deadline) {
-    op_give_way();
+    fiber_take_turns(my_worker);
     struct desc *desc = desc_use(fd);
     if (!desc) return WEFT_EBADF;
     ssize_t ready;

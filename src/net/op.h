@@ -9,16 +9,9 @@
 /* One try: the result, 0 or more, or a negative errno. `seen` is how many edges there were before (gate.h). */
 typedef ssize_t op_try(struct desc *desc, int number, uint64_t seen, void *arg);
 
-/* A process that never has to wait would never give way. */
-static inline void op_give_way(void) {
-    struct worker *worker = my_worker;
-    if (__builtin_expect(worker && worker_shall_give_way(worker), 0) && worker->current && worker->current->stackful)
-        fiber_leave(worker, WEFT_CONTINUE);
-}
-
 static inline __attribute__((always_inline)) ssize_t op_run(weft_fd handle, enum gate_side side, uint64_t deadline, const char *call,
                                                             op_try *attempt, void *arg) {
-    op_give_way();
+    fiber_take_turns(my_worker); /* one that never has to wait would never give way */
     struct desc *desc = desc_use(handle);
     if (__builtin_expect(!desc, 0)) return WEFT_EBADF;
     int number = desc_number(handle), why = GATE_AGAIN;

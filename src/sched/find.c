@@ -6,15 +6,14 @@
 
 /* ---- the global queue --------------------------------------------------------------------------------------------- */
 
-__attribute__((noinline)) struct proc *find_global_one(struct worker *worker) {
-    struct inject *inject = &worker->runtime->inject;
-    uint64_t entry;
-    while (inject_size(inject) > 0 && inject_take_batch(inject, &entry, 1) == 1) {
-        struct proc *proc = find_claim(entry);
-        if (proc) return proc;
-    }
-    return NULL;
+struct proc *find_oldest(struct inject *inject) {
+    struct proc *proc = NULL;
+    for (uint64_t entry; !proc && inject_take_batch(inject, &entry, 1) > 0;)
+        proc = find_claim(entry);
+    return proc;
 }
+
+__attribute__((noinline)) struct proc *find_global_one(struct worker *worker) { return find_oldest(&worker->runtime->inject); }
 
 /* How many to take at once: a fair share, so that one worker does not empty the queue for all. */
 static size_t global_share(struct worker *worker) {

@@ -20,12 +20,7 @@ struct proc *nursery_newest(struct worker *own) {
     return proc;
 }
 
-struct proc *nursery_eldest(struct worker *own) {
-    struct proc *proc = NULL;
-    for (uint64_t entry; !proc && inject_take_batch(&own->nursery, &entry, 1) > 0;)
-        proc = find_claim(entry);
-    return proc;
-}
+struct proc *nursery_eldest(struct worker *own) { return find_oldest(&own->nursery); }
 
 bool nursery_is_due(struct worker *own) {
     if (nursery_is_empty(own)) return false;

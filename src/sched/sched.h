@@ -56,6 +56,8 @@ static inline void find_charge(struct worker *worker) {
 /* A searching worker searches no longer, and the last one sends another. */
 void find_success(struct worker *worker);
 struct proc *find_global_one(struct worker *worker);
+/* The oldest there that can be claimed, or NULL. */
+struct proc *find_oldest(struct inject *inject);
 struct proc *find_global_batch(struct worker *worker);
 /* After how many processes a busy worker takes the next one from the global queue: GLOBAL_OFTEN ... GLOBAL_TICK. */
 unsigned find_global_due(size_t queued, unsigned workers, uint32_t looks);

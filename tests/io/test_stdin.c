@@ -237,18 +237,8 @@ static void poked(void) {
 TEST(stdin_poked_for_another) { rt_each(poked); }
 
 /* Dumps tell which call a process is in, soon; in vain, the watchdog ends it, with a dump. */
-static bool is_dumped(const char *text) {
-    static char dump[1 << 14];
-    FILE *file = tmpfile();
-    EXPECT(file);
-    weft_dump(rt.runtime, fileno(file));
-    rewind(file);
-    dump[fread(dump, 1, sizeof dump - 1, file)] = '\0';
-    fclose(file);
-    return strstr(dump, text);
-}
 static void wait_for_dump(const char *text) {
-    while (!is_dumped(text))
+    while (!strstr(rt_dump_text(), text))
         usleep(1000);
 }
 static void blocks_until_told(void *arg) {

@@ -40,26 +40,15 @@ TEST(stats_add_up) { rt_each(counters); }
 
 /* ---- the dump ---------------------------------------------------------------------------------------------------------- */
 
-static const char *dump_text(void) {
-    static char text[1 << 16];
-    FILE *file = tmpfile();
-    EXPECT(file);
-    weft_dump(rt.runtime, fileno(file));
-    rewind(file);
-    text[fread(text, 1, sizeof text - 1, file)] = '\0';
-    fclose(file);
-    return text;
-}
-
 static void dumped(void) {
     char line[64];
     weft_pid a = rt_spawn(&listener), b = rt_spawn(&listener);
     char idle[2][64];
     snprintf(idle[0], sizeof idle[0], "%016lx Idle       listener", (unsigned long)a);
     snprintf(idle[1], sizeof idle[1], "%016lx Idle       listener", (unsigned long)b);
-    const char *text = dump_text();
+    const char *text = rt_dump_text();
     while (!strstr(text, idle[0]) || !strstr(text, idle[1])) /* in vain, the watchdog ends it */
-        text = dump_text();
+        text = rt_dump_text();
     EXPECT(strstr(text, "2 processes (2 spawned, 0 ended)"));
     snprintf(line, sizeof line, "%u workers", rt.workers);
     EXPECT(strstr(text, line));
@@ -73,7 +62,7 @@ TEST(stats_dump_names_workers_and_processes) { rt_each(dumped); }
 static void long_dump(void) {
     for (unsigned i = 0; i < 500; i++)
         rt_spawn(&listener);
-    EXPECT(strstr(dump_text(), "and 300 more processes"));
+    EXPECT(strstr(rt_dump_text(), "and 300 more processes"));
 }
 TEST(stats_dump_of_many_is_cut) { rt_each(long_dump); }
 
