@@ -4,6 +4,23 @@
 
 #include <weft/blocking.h>
 
+enum {
+    BLOCKING_LASTING = 4,     /* so many calls in a row have lasted: then the next will, too */
+    BLOCKING_SHORT = 50000,   /* ns; one that does not last so long would rather have kept its worker */
+};
+
+/* Whether the call will last as those before it did, and others wait for the worker. */
+static bool blocking_will_last(struct worker *worker) {
+    return atom_load_rlx(&worker->lasting) >= BLOCKING_LASTING && /* rlx: a guess */
+           (!policy_is_empty(worker) || inject_size(&worker->runtime->inject) > 0);
+}
+
+/* It is over. rlx: guesses, which the monitor may be changing. */
+static void blocking_learn(struct fiber *fiber, struct worker *worker, bool lost) {
+    if (lost ? fiber->call_began && sys->now() - fiber->call_began < BLOCKING_SHORT : atom_load_rlx(&worker->lasting) > 0)
+        atom_store_rlx(&worker->lasting, 0);
+}
+
 void blocking_enter(const char *call, bool is_long) {
     struct thread *thread = my_thread;
     struct worker *worker = my_worker;
@@ -23,6 +40,8 @@ void blocking_enter(const char *call, bool is_long) {
      * leave and has none is given up as any other, or whoever waits for it would wait for the call. */
     if (atom_load_rlx(&worker->guests) & ~GUESTS_CLOSED) return;
     fiber->call_worker = worker;
+    fiber->call_began = !is_long && blocking_will_last(worker) ? sys->now() : 0;
+    is_long |= fiber->call_began != 0;
     fiber->call_number = call_enter(worker);
     /* If there is no thread for the worker, the monitor tries again later. So where there is no monitor (rlx: set before the first process)
      * the worker stays. */
@@ -45,6 +64,7 @@ void weft_blocking_leave(void) {
     }
     bool lost = fiber->call_worker && !call_leave(fiber->call_worker, fiber->call_number);
     if (__builtin_expect(lost, 0)) thread_came_back(thread); /* still in the call, for whoever looks */
+    if (fiber->call_worker) blocking_learn(fiber, fiber->call_worker, lost);
     fiber->calls = 0;
     thread->caller = NULL;
     if (lost) fiber_come_back(thread, fiber);

@@ -48,6 +48,7 @@ struct fiber {
     unsigned calls;
     uint32_t call_number;
     struct worker *call_worker;
+    uint64_t call_began; /* 0: it was not thought to be long */
 };
 
 /* In a stackful process's block. */

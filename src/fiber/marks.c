@@ -11,7 +11,7 @@ struct marks {
 
 void marks_begin(struct proc *proc, struct stack *stack) {
     proc->extras |= PROC_MEASURED;
-    stack_clear(stack);
+    if (!stack_is_new(stack)) stack_clear(stack);
 }
 
 static struct marks *marks_of(struct runtime *runtime) {

@@ -275,26 +275,19 @@ void overflow_finish(void) {
 
 /* ---- each thread's stack for signals ------------------------------------------------------------------------------------ */
 
-/* At the top of it: what the thread had before. */
-struct signal_stack {
-    stack_t before;
-};
-
-void *overflow_thread_begin(void) {
-    unsigned char *memory = sys->vm_map(OVERFLOW_SIGNAL_STACK);
-    if (!memory) return NULL; /* an overflow will be what it is without weft */
-    struct signal_stack *mine = (struct signal_stack *)(memory + OVERFLOW_SIGNAL_STACK) - 1;
-    stack_t stack = {.ss_sp = memory, .ss_size = OVERFLOW_SIGNAL_STACK - sizeof *mine};
-    if (sys->signal_stack(&stack, &mine->before) == 0) return memory;
-    sys->vm_unmap(memory, OVERFLOW_SIGNAL_STACK);
-    return NULL;
+void overflow_thread_begin(struct signal_stack *mine) {
+    mine->memory = sys->vm_map(OVERFLOW_SIGNAL_STACK);
+    if (!mine->memory) return; /* an overflow will be what it is without weft */
+    stack_t stack = {.ss_sp = mine->memory, .ss_size = OVERFLOW_SIGNAL_STACK};
+    if (sys->signal_stack(&stack, &mine->before) == 0) return;
+    sys->vm_unmap(mine->memory, OVERFLOW_SIGNAL_STACK);
+    mine->memory = NULL;
 }
 
-void overflow_thread_end(void *memory) {
-    if (!memory) return;
-    struct signal_stack *mine = (struct signal_stack *)((unsigned char *)memory + OVERFLOW_SIGNAL_STACK) - 1;
+void overflow_thread_end(struct signal_stack *mine) {
+    if (!mine->memory) return;
     stack_t before = mine->before;
     if (before.ss_flags & SS_DISABLE) before = (stack_t){.ss_flags = SS_DISABLE};
     sys->signal_stack(&before, NULL);
-    sys->vm_unmap(memory, OVERFLOW_SIGNAL_STACK);
+    sys->vm_unmap(mine->memory, OVERFLOW_SIGNAL_STACK);
 }

@@ -1,6 +1,7 @@
 #include "fiber/preempt.h"
 
 #include "fiber/callout.h"
+#include "fiber/restart.h"
 #include "fiber/second.h"
 #include "fiber/unwind.h"
 #include "sched/preempt.h"
@@ -20,7 +21,7 @@ enum {
 };
 
 atom_u64 preempt_verdicts[PREEMPT_VERDICTS];
-atom_u64 preempt_walked, preempt_restarted;
+atom_u64 preempt_walked;
 
 /* Where weft's code is; set before the handler is installed. */
 static struct { uintptr_t low, size; } weft_code;
@@ -59,46 +60,6 @@ static void preempt_registers(const ucontext_t *context, struct unwind *unwind) 
     unwind->registers[UNWIND_SP] = context->uc_mcontext.sp;
     unwind->known = (UINT64_C(1) << UNWIND_REGISTERS) - 1;
 }
-#endif
-
-/* ---- X5: system calls ------------------------------------------------------------------------------------------------------ */
-
-#if defined(__x86_64__)
-/* Those that SA_RESTART does not restart, and that have done nothing when they were interrupted. For those that take a time to wait from
- * their beginning: only if it was us, since then that was just now. */
-static const struct {
-    uint16_t number;
-    bool from_beginning;
-} preempt_calls[] = {
-    {0, false},   {7, true},   {23, false}, {34, false}, {35, true},   {43, false},  {45, false},
-    {47, false},  {65, false}, {69, false}, {70, false}, {128, true},  {130, false}, {202, true},
-    {208, true},  {220, true}, {230, true}, {232, true}, {270, false}, {271, false}, {281, true},
-    {288, false}, {299, true}, {333, true}, {441, true},
-}; /* read (inotify), poll, select, pause, nanosleep, accept, recvfrom, recvmsg, semop, msgsnd, msgrcv, rt_sigtimedwait, rt_sigsuspend, futex,
-    * io_getevents, semtimedop, clock_nanosleep, epoll_wait, pselect6, ppoll, epoll_pwait, accept4, recvmmsg, io_pgetevents, epoll_pwait2 */
-
-/* The context is just behind a system call that says "interrupted". Its number is not there any more; but it was loaded right before. */
-static __attribute__((no_sanitize("address"))) void preempt_restart(ucontext_t *context, bool ours) {
-    greg_t *registers = context->uc_mcontext.gregs;
-    const unsigned char *pc = (const unsigned char *)preempt_pc(context);
-    if (registers[REG_RAX] != -EINTR || ((uintptr_t)pc & 4095) < 16) return;
-    if (pc[-2] != 0x0f || pc[-1] != 0x05) return; /* syscall */
-    for (unsigned back = 7; back <= 15;
-         back++) { /* mov $number, %eax; and one or two instructions that load arguments */
-        if (pc[-(int)back] != 0xb8 || pc[-(int)back + 3] != 0 || pc[-(int)back + 4] != 0) continue;
-        unsigned number = pc[-(int)back + 1] | (unsigned)pc[-(int)back + 2] << 8;
-        for (unsigned i = 0; i < sizeof preempt_calls / sizeof preempt_calls[0]; i++)
-            if (preempt_calls[i].number == number && (ours || !preempt_calls[i].from_beginning)) {
-                registers[REG_RAX] = number;
-                registers[REG_RIP] -= 2;
-                atom_add_rlx(&preempt_restarted, 1); /* rlx: a count */
-                return;
-            }
-    }
-}
-#else
-/* The first argument is lost with the result. */
-static void preempt_restart(ucontext_t *context, bool ours) { (void)context, (void)ours; }
 #endif
 
 /* ---- X1, X2: whose code? --------------------------------------------------------------------------------------------------- */
@@ -243,7 +204,7 @@ static void preempt_pass_on(int number, siginfo_t *info, void *context) {
     } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
         before->sa_handler(number);
     } else {
-        preempt_restart(context, false);
+        restart_call(context, false);
     }
 }
 
@@ -251,7 +212,7 @@ static void preempt_signal(int number, siginfo_t *info, void *context) {
     int error = errno;
     struct worker *worker = my_worker;
     if (info->si_code == SI_TKILL && info->si_pid == getpid()) {
-        preempt_restart(context, true);
+        restart_call(context, true);
         enum preempt_verdict verdict = worker ? preempt_try(worker, context) : PREEMPT_NOT_ASKED;
         atom_add_rlx(&preempt_verdicts[verdict], 1); /* rlx: a count */
     } else {

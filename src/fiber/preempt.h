@@ -15,7 +15,7 @@
  *   X3  A process that runs on a stack of its own making, or on that of another signal handler, is not stopped: the stack pointer tells.
  *   X4  Nothing in the handler allocates, or takes a lock that a stopped thread may hold.
  *   X5  A call of the operating system that was interrupted by our signal and would tell so (poll, nanosleep: SA_RESTART does not help
- *       them) is begun again. It cannot have waited for long, because threads that sleep are not signalled (A2). */
+ *       them) is begun again (restart.h). It cannot have waited for long, because threads that sleep are not signalled (A2). */
 #ifndef WEFT_FIBER_PREEMPT_H
 #define WEFT_FIBER_PREEMPT_H
 
@@ -43,7 +43,7 @@ enum preempt_verdict {
 };
 /* So often each, since the program began. */
 extern atom_u64 preempt_verdicts[PREEMPT_VERDICTS];
-/* So often X2 helped; so often a call of the operating system was begun again (X5). */
-extern atom_u64 preempt_walked, preempt_restarted;
+/* So often X2 helped. */
+extern atom_u64 preempt_walked;
 
 #endif

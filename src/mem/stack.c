@@ -114,6 +114,7 @@ static struct stack *range_cut(struct stacks *stacks, struct stack_range *range)
     stack->class = arena->class;
     stack->low = slot_base(arena, slot) + arena->guard;
     stack->arena = arena;
+    stack->next = stack;
     canary_set(stack);
     annotate_stack(stack->low, stack);
     return stack;

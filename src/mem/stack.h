@@ -54,7 +54,7 @@ enum {
 };
 
 struct stack {
-    _Alignas(64) struct stack *next; /* in a list of free ones */
+    _Alignas(64) struct stack *next; /* in a list of free ones; itself: it has never been in one */
     struct stack *next_list; /* in the head of a list in the depot: the next list, and how much room is in this one */
     uint32_t room;
     /* Set when it is cut. */
@@ -145,6 +145,9 @@ static inline void stack_give(struct stack_cache *cache, struct stack *stack) {
     hot->first = stack;
     hot->room--;
 }
+
+/* Nobody has had it before. */
+static inline bool stack_is_new(const struct stack *stack) { return stack->next == stack; }
 
 /* Lets go of all pages but the uppermost. After that the high-water mark is that of one tenant. */
 void stack_clear(struct stack *stack);

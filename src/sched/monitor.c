@@ -5,15 +5,13 @@
  * the runtime has been idle for a second: then the first worker to wake up wakes it too. */
 #include "sched/alarm.h"
 #include "sched/call.h"
+#include "sched/pace.h"
 #include "sched/poll.h"
 #include "sched/preempt.h"
 #include "sched/report.h"
 
 enum {
-    MONITOR_SHORTEST = 20000,    /* ns */
-    MONITOR_WATCHFUL = 100000,   /* at most, while somebody waits at a busy worker and another sleeps */
-    MONITOR_LONGEST = 10000000,
-    MONITOR_ROUNDS = 50,         /* rounds without anything to do, before it looks less often */
+    MONITOR_WATCHFUL = 100000,   /* ns; how often at least, while somebody waits at a busy worker and another sleeps */
     MONITOR_HOG = 10000000,      /* a step that lasts so long is a hog's */
     MONITOR_TRIM = 1000000000,   /* how often stacks that nobody needs are given back */
     MONITOR_LINGER = 800000000,  /* of idleness, before it sleeps */
@@ -43,7 +41,10 @@ static bool monitor_call(struct worker *worker, uint64_t now) {
     bool needed = !policy_is_empty(worker) || inject_size(&runtime->inject) > 0 || timers_next(&worker->timers) <= now ||
                   preempt_waiting(runtime);
     if (!needed && (idle || now - worker->seen.call_since < MONITOR_HOG)) return false;
-    return call_hand_over(worker, number);
+    uint32_t lasting = atom_load_rlx(&worker->lasting); /* rlx, both: a guess */
+    if (!call_hand_over(worker, number)) return false;
+    atom_store_rlx(&worker->lasting, lasting + 1);
+    return true;
 }
 
 /* Whether the same step has been running for too long. */
@@ -63,6 +64,15 @@ static bool monitor_hog(struct worker *worker, uint64_t now) {
     if (view == PREEMPT_ASKED) return false;
     atom_store_rlx(&worker->give_way, steps); /* rlx: a request; the step that is meant sees it or not */
     return !in_call;
+}
+
+/* The thread of a hog leaves the CPU at once to whoever wakes up beside it, until its step is over. */
+static void monitor_patience(struct worker *worker, bool hog) {
+    uint32_t thread = hog ? atom_load_rlx(&worker->driver) : 0; /* rlx: a number */
+    if (thread == worker->seen.patient) return;
+    if (worker->seen.patient) sys->thread_patient(worker->seen.patient, false);
+    if (thread) sys->thread_patient(thread, true);
+    worker->seen.patient = thread;
 }
 
 /* What waits at a worker that is busy for a round or longer must not wait while another sleeps. */
@@ -131,7 +141,9 @@ static bool monitor_round(struct runtime *runtime, uint64_t now) {
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
         if (call_drive_again(worker) || monitor_call(worker, now)) some = true;
-        hogs += monitor_hog(worker, now);
+        bool hog = monitor_hog(worker, now);
+        hogs += hog;
+        monitor_patience(worker, hog);
         monitor_pace(worker, now);
         if (monitor_stuck(worker, now)) some = true;
     }
@@ -162,25 +174,17 @@ static bool monitor_nap(struct runtime *runtime, uint64_t period) {
 static void *monitor_main(void *argument) {
     struct runtime *runtime = argument;
     struct monitor *monitor = &runtime->monitor;
-    uint64_t period = MONITOR_SHORTEST, idle_since = 0, trimmed = sys->now();
-    unsigned quiet = 0;
+    uint64_t idle_since = 0, trimmed = sys->now();
+    struct pace pace = pace_begin();
     thread_is_careful = true;
     monitor->come_back = SYS_FOREVER;
     bool asked = false; /* whether it is a deadlock, since they all fell asleep */
     while (!atom_load_acq(&monitor->over)) { /* acq: pairs with the rel in monitor_stop */
-        if (monitor_nap(runtime, period)) { /* for some rounds: others may come who have just not seen it drowsy */
-            period = MONITOR_PACE;
-            quiet = MONITOR_ROUNDS - 10;
-        }
+        if (monitor_nap(runtime, pace.period)) pace = pace_woken();
         uint64_t now = sys->now();
         monitor_tell_time(runtime, now);
-        if (monitor_round(runtime, now)) {
-            quiet = 0;
-            period = MONITOR_SHORTEST;
-        } else if (++quiet > MONITOR_ROUNDS) {
-            uint64_t longest = inject_size(&runtime->inject) > 0 ? MONITOR_PACE : MONITOR_LONGEST; /* while somebody waits */
-            period = period * 2 < longest ? period * 2 : longest;
-        }
+        bool busy = monitor_round(runtime, now);
+        pace_round(&pace, busy, inject_size(&runtime->inject) > 0);
         if (now - trimmed > MONITOR_TRIM) {
             stacks_trim(&runtime->stacks, false);
             trimmed = now;
@@ -198,8 +202,7 @@ static void *monitor_main(void *argument) {
             deadlock_check(runtime, now); /* a thread of the program's own may have ended meanwhile */
             stacks_trim(&runtime->stacks, true);
             monitor_sleep(runtime);
-            quiet = 0;
-            period = MONITOR_SHORTEST;
+            pace = pace_begin();
             idle_since = 0;
         }
     }

@@ -130,6 +130,7 @@ struct worker {
     atom_bool driven;   /* some thread has it; written under the runtime's `moving`; rlx: others look at it in passing */
     atom_bool undriven; /* it should have one, but there was none to be had: call.c */
     atom_u32 call;      /* odd: its thread is in a call. call.c */
+    atom_u32 lasting;   /* so many calls in a row have lasted, and lost their threads the worker; rlx, all: a guess (fiber/blocking.c) */
     atom_u64 finished;  /* steps when it last ran dry */
     atom_u64 give_way;  /* the step of this number has lasted too long */
     atom_u32 due;       /* with which tick it looks round: GLOBAL_TICK, or less when the monitor thinks that it should */
@@ -147,6 +148,7 @@ struct worker {
         uint64_t cpu, cpu_at, cpu_step; /* preempt.c */
         uint64_t signalled, signalled_step, signalled_cpu;
         uint64_t asleep_at; /* when it was last found so */
+        uint32_t patient;   /* the number of a hog's thread, which does not mind if others get the CPU sooner; 0: none */
     } seen;
 };
 

@@ -5,6 +5,8 @@
 #include "base/spin.h"
 #include "sched/runtime.h"
 
+#include <signal.h>
+
 /* ---- ready.c: the one door into the run queues -------------------------------------------------------------------- */
 
 enum ready_why { READY_WOKEN, READY_SPAWNED, READY_YIELDED };
@@ -244,19 +246,25 @@ void fiber_symbol(const void *address, char *text, size_t size) __attribute__((n
 
 /* ---- fiber/overflow.c, fiber/marks.c ------------------------------------------------------------------------------ */
 
+/* Where a thread's signal handlers run. What it had before is kept here and not there: of most such stacks no page is ever touched. */
+struct signal_stack {
+    void *memory;
+    stack_t before;
+};
+
 #if WEFT_CHECK /* there are no stacks */
 static inline void overflow_begin(void) {}
 static inline void overflow_finish(void) {}
-static inline void *overflow_thread_begin(void) { return NULL; }
-static inline void overflow_thread_end(void *memory) { (void)memory; }
+static inline void overflow_thread_begin(struct signal_stack *mine) { (void)mine; }
+static inline void overflow_thread_end(struct signal_stack *mine) { (void)mine; }
 static inline void marks_destroy(struct runtime *runtime) { (void)runtime; }
 #else
 /* A runtime more, one less. */
 void overflow_begin(void);
 void overflow_finish(void);
-/* A worker's thread begins and ends; what the one returns is given to the other. */
-void *overflow_thread_begin(void);
-void overflow_thread_end(void *memory);
+/* A worker's thread begins and ends. */
+void overflow_thread_begin(struct signal_stack *mine);
+void overflow_thread_end(struct signal_stack *mine);
 void marks_destroy(struct runtime *runtime);
 #endif
 

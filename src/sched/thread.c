@@ -92,12 +92,13 @@ static void *thread_main(void *argument) {
     self->number = sys->thread_id();
     self->loop.error_number = &errno;
     annotate_thread(&self->loop.annotate);
-    void *signals = overflow_thread_begin();
+    struct signal_stack signals;
+    overflow_thread_begin(&signals);
     struct worker *worker = self->given;
     if (!worker) worker = thread_rest(self, true);
     for (; worker; worker = thread_rest(self, false))
         thread_drive(self, worker);
-    overflow_thread_end(signals);
+    overflow_thread_end(&signals);
     return NULL;
 }
 

@@ -171,17 +171,22 @@ struct linux_sched {
 /* Threads of the runtime that wait for their moment beside busy ones: a thread of the usual slice (1.4 ms with two CPUs) is woken on time or not,
  * as the one that runs has had its own slice or has not, and in that case comes a clock tick or several later: 1 in 100 by 1 ms or more, with 4 busy
  * threads on 2 CPUs; with this slice for all of them, 1 in 1000. Their share of the CPU is the same. */
-enum { LINUX_SLICE = 100000 };
+enum {
+    LINUX_SLACK = 1, /* ns */
+    LINUX_SLICE = 100000,
+    LINUX_SLICE_PATIENT = 20000000, /* for those that compute without end: whoever wakes up with a shorter one goes first; as much CPU as before */
+};
 
-/* The calling thread's slice; what it was before, or 0: it is not changed, because the kernel cannot or somebody has chosen another policy. */
-static uint64_t linux_set_slice(uint64_t slice) {
+/* A thread's slice (0: the calling one's); what it was before, or 0: it is not changed, because the kernel cannot or somebody has chosen another
+ * policy. */
+static uint64_t linux_set_slice(uint32_t id, uint64_t slice) {
     struct linux_sched sched = {.size = 0};
-    if (syscall(SYS_sched_getattr, 0, &sched, sizeof sched, 0) != 0 || sched.policy != SCHED_OTHER || sched.runtime == 0) return 0;
+    if (syscall(SYS_sched_getattr, id, &sched, sizeof sched, 0) != 0 || sched.policy != SCHED_OTHER || sched.runtime == 0) return 0;
     uint64_t before = sched.runtime;
     if (before == slice) return 0;
     sched.size = sizeof sched;
     sched.runtime = slice;
-    return syscall(SYS_sched_setattr, 0, &sched, 0) == 0 ? before : 0;
+    return syscall(SYS_sched_setattr, id, &sched, 0) == 0 ? before : 0;
 }
 
 static int linux_thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
@@ -189,11 +194,11 @@ static int linux_thread_start(sys_thread *thread, void *(*entry)(void *), void *
     /* By default the kernel lets a thread sleep 50 us longer than asked, so as to wake several at once. A new thread has what its
      * creator has. A kernel that refuses is as it was. */
     int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
-    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-    uint64_t slice = linux_set_slice(LINUX_SLICE); /* likewise */
+    if (slack != LINUX_SLACK) prctl(PR_SET_TIMERSLACK, LINUX_SLACK, 0, 0, 0);
+    uint64_t slice = linux_set_slice(0, LINUX_SLICE); /* likewise */
     int error = pthread_create((pthread_t *)&thread->handle, NULL, entry, arg); /* there before the thread runs, which somebody may join */
-    if (slice > 0) linux_set_slice(slice);
-    if (slack > 0) prctl(PR_SET_TIMERSLACK, slack, 0, 0, 0);
+    if (slice > 0) linux_set_slice(0, slice);
+    if (slack > 0 && slack != LINUX_SLACK) prctl(PR_SET_TIMERSLACK, slack, 0, 0, 0);
     return -error;
 }
 
@@ -212,6 +217,12 @@ static int linux_thread_time(uint32_t id, uint64_t *time) {
     errno = before;
     if (!error) *time = (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
     return error;
+}
+
+static void linux_thread_patient(uint32_t id, bool patient) {
+    int before = errno;
+    linux_set_slice(id, patient ? LINUX_SLICE_PATIENT : LINUX_SLICE);
+    errno = before;
 }
 
 static bool linux_thread_asleep(uint32_t id) {
@@ -330,6 +341,7 @@ const struct sys sys_linux = {
     .thread_time = linux_thread_time,
     .thread_signal = linux_thread_signal,
     .thread_asleep = linux_thread_asleep,
+    .thread_patient = linux_thread_patient,
     .thread_count = linux_thread_count,
     .thread_where = linux_thread_where,
     .signal_stack = linux_signal_stack,

@@ -124,6 +124,7 @@ SCRIPTED static uint32_t scripted_thread_id(void) { return sys_linux.thread_id()
 SCRIPTED static int scripted_thread_time(uint32_t id, uint64_t *time) { return sys_linux.thread_time(id, time); }
 SCRIPTED static int scripted_thread_signal(uint32_t id, int number) { return sys_linux.thread_signal(id, number); }
 SCRIPTED static bool scripted_thread_asleep(uint32_t id) { return sys_linux.thread_asleep(id); }
+SCRIPTED static void scripted_thread_patient(uint32_t id, bool patient) { sys_linux.thread_patient(id, patient); }
 SCRIPTED static int scripted_alloc_apart(void) { return sys_linux.alloc_apart(); }
 SCRIPTED static unsigned scripted_thread_count(void) { return sys_linux.thread_count(); }
 SCRIPTED static int scripted_thread_where(uint32_t number, int *call, uintptr_t *address) {
@@ -178,6 +179,7 @@ static const struct sys scripted_table = {
     .thread_time = scripted_thread_time,
     .thread_signal = scripted_thread_signal,
     .thread_asleep = scripted_thread_asleep,
+    .thread_patient = scripted_thread_patient,
     .alloc_apart = scripted_alloc_apart,
     .thread_count = scripted_thread_count,
     .thread_where = scripted_thread_where,

@@ -69,6 +69,8 @@ struct sys {
     int (*thread_signal)(uint32_t id, int number);
     /* Whether it sleeps, as opposed to running or waiting for a CPU; some microseconds. False if nobody can tell. */
     bool (*thread_asleep)(uint32_t id);
+    /* It computes, and can wait longer than others for the CPU without having less of it; or that is over. Ignored where it cannot be said. */
+    void (*thread_patient)(uint32_t id, bool patient);
     /* How many this program has, whoever started them; 0 when that cannot be known. */
     unsigned (*thread_count)(void);
     /* Where another thread of this program, by its number, sits in a system call: 0, the call's number and the address that it returns to.

@@ -1,6 +1,8 @@
 /* Processes that do not give way are interrupted: they go on where they were, and the others go on meanwhile. */
 #include "preempt/loops.h"
 
+#include "alone.h"
+
 /* ---- endless loops ------------------------------------------------------------------------------------------------------------ */
 
 static void case_loops(const char *policy, unsigned workers) {
@@ -61,6 +63,48 @@ TEST_WITHIN(preempt_no_more_threads_run_than_workers, 60) {
     atom_store_rlx(&over, true);
     rt_wait(&done, HOGS);
     rt_stop();
+}
+
+/* And counted: which loops go on from one look to the next. Each interruption in between lets one more of them have a turn. */
+enum { LOOKS = 2000, LOOK_US = 300 };
+static void counted(const char *policy, unsigned workers) {
+    enum { HOGS = 8 };
+    unsigned looks = 0, together = 0, changes = 0;
+    pre_start(policy, workers, 5000);
+    forget();
+    for (uintptr_t i = 0; i < HOGS; i++)
+        victim_spawn(loops, (void *)i, 0, "hog");
+    for (unsigned i = 0; i < HOGS; i++)
+        rt_wait(&rounds[i], 1);
+    alone_begin();
+    while (looks < LOOKS) {
+        uint64_t seen[HOGS], switches = rt_stats().preemptions;
+        for (unsigned i = 0; i < HOGS; i++)
+            seen[i] = atom_load_rlx(&rounds[i]);
+        usleep(LOOK_US);
+        unsigned went_on = 0;
+        for (unsigned i = 0; i < HOGS; i++)
+            went_on += atom_load_rlx(&rounds[i]) != seen[i];
+        switches = rt_stats().preemptions - switches;
+        EXPECT(went_on <= workers + switches);
+        if (switches == 0 && went_on > together) together = went_on;
+        changes += switches > 0;
+        looks++;
+    }
+    printf("note: %s, %u workers, %d loops: in %u looks at most %u went on without an interruption; in %u looks there was one\n", policy, workers, HOGS,
+           looks, together, changes);
+    EXPECT(changes > 10);
+    alone_end();
+    atom_store_rlx(&over, true);
+    rt_wait(&done, HOGS);
+    rt_stop();
+}
+TEST_WITHIN(preempt_running_loops_are_counted, 60) {
+    PREEMPT_TEST_APPLIES();
+    counted("ring", 1);
+    counted("ring", 2);
+    counted("deque", 2);
+    counted("line", 2);
 }
 
 /* ---- who is, and who is not ------------------------------------------------------------------------------------------------------ */

@@ -182,6 +182,20 @@ TEST_WITHIN(stack_hundred_thousand, 120) {
     end();
 }
 
+TEST(stack_is_new_once) {
+    begin();
+    struct stack *stack = stack_take(&a, CLASS), *other = stack_take(&a, CLASS);
+    EXPECT(stack_is_new(stack) && stack_is_new(other));
+    stack_give(&a, stack);
+    stack_give(&a, other);
+    other = stack_take(&a, CLASS);
+    stack = stack_take(&a, CLASS);
+    EXPECT(!stack_is_new(stack) && !stack_is_new(other));
+    stack_give(&a, stack);
+    stack_give(&a, other);
+    end();
+}
+
 TEST(stack_high_water_is_exact_to_a_page) {
     begin();
     struct stack *stack = stack_take(&a, CLASS);

@@ -238,9 +238,7 @@ TEST_WITHIN(hammer, 150) {
     pre_note("hammer");
     printf("note: %lu of the system calls said that a signal had interrupted them\n",
            atom_load_rlx(&interrupted_calls));
-#if defined(__x86_64__) /* elsewhere they may (docs/design/preemption.md) */
     EXPECT_EQ(atom_load_rlx(&interrupted_calls), 0);
-#endif
 }
 
 /* ---- the control: a handler that switches stacks ----------------------------------------------------------------------------- */

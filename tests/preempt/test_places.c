@@ -2,6 +2,8 @@
  * others. */
 #include "preempt/loops.h"
 
+#include "fiber/restart.h"
+
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/time.h>
@@ -193,19 +195,15 @@ static void interrupted_calls(void *arg) {
 }
 TEST_WITHIN(preempt_calls_are_begun_again, 60) {
     PREEMPT_TEST_APPLIES();
-#if !defined(__x86_64__)
-    printf("note: for x86-64 only\n");
-    return;
-#endif
     pre_start("ring", 1, 1000);
     forget();
     victim_spawn(interrupted_calls, NULL, 0, "caller");
-    uint64_t before = atom_load_rlx(&preempt_restarted);
+    uint64_t before = atom_load_rlx(&restarted_calls);
     while (!atom_load_acq(&over)) { /* the monitor would not: it sleeps */
         if (atom_load_rlx(&numbers[0]) && sys->thread_signal(atom_load_rlx(&numbers[0]), SIGURG) == 0) atom_add_rlx(&sent, 1);
         usleep(6700); /* a call that is begun again has its time from the beginning */
     }
-    uint64_t restarted = atom_load_rlx(&preempt_restarted) - before;
+    uint64_t restarted = atom_load_rlx(&restarted_calls) - before;
     printf("note: %lu signals, %lu calls of 3 ms begun again\n", atom_load_rlx(&sent), restarted);
     EXPECT(restarted > 0);
     rt_stop();
@@ -226,7 +224,7 @@ TEST_WITHIN(preempt_not_who_sleeps, 60) {
     usleep(5000);
     victim_spawn(ticks, (void *)20, 0, "ticker"); /* on a worker beside */
     rt_wait(&done, 2);
-    uint64_t signals = 0, restarted = atom_load_rlx(&preempt_restarted);
+    uint64_t signals = 0, restarted = atom_load_rlx(&restarted_calls);
     for (unsigned i = 0; i < PREEMPT_VERDICTS; i++)
         signals += pre_verdict((enum preempt_verdict)i);
     printf("note: %lu signals, %lu calls begun again\n", signals, restarted); /* who waits for a CPU is signalled, on a busy machine */

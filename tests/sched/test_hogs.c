@@ -7,6 +7,8 @@
 
 #include <weft/weft.h>
 
+#include <sys/syscall.h>
+
 static atom_u64 begun, done;
 static atom_bool free_them;
 
@@ -111,6 +113,49 @@ static void come_and_go(void) {
     }
 }
 TEST(hogs_extra_workers_come_and_go) { rt_each(come_and_go); }
+
+/* A hog's thread has a long slice, so that the kernel lets whoever wakes up run before it, and a short one again when it gives way. */
+struct sched { /* struct sched_attr, which the C library does not know */
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+};
+static uint64_t slice_of(uint32_t thread) { /* 0: nobody can say */
+    struct sched sched = {.size = 0};
+    return syscall(SYS_sched_getattr, thread, &sched, sizeof sched, 0) == 0 ? sched.runtime : 0;
+}
+static atom_u32 hog_thread;
+static atom_u64 usual_slice;
+static atom_bool may_end;
+static void hogs_then_rests(void *arg) {
+    (void)arg;
+    atom_store_rlx(&usual_slice, slice_of(0));
+    atom_store_rlx(&hog_thread, (uint32_t)syscall(SYS_gettid));
+    atom_add_rel(&begun, 1);
+    compute();
+    while (!atom_load_acq(&may_end))
+        weft_sleep(WEFT_MILLISECOND);
+    atom_add_rel(&done, 1);
+}
+static void patient(void) {
+    begin();
+    atom_store_rlx(&may_end, false);
+    spawn_here(hogs_then_rests, NULL, "hog");
+    rt_wait(&begun, 1);
+    uint32_t thread = atom_load_rlx(&hog_thread);
+    uint64_t usual = atom_load_rlx(&usual_slice);
+    if (usual == 0) printf("note: this kernel has no slices\n");
+    while (usual > 0 && slice_of(thread) <= usual) /* in vain, the watchdog ends it */
+        usleep(1000);
+    atom_store_rel(&free_them, true);
+    while (slice_of(thread) > usual)
+        usleep(1000);
+    atom_store_rel(&may_end, true);
+    rt_wait(&done, 1);
+}
+TEST(hogs_threads_are_patient) { rt_each(patient); }
 
 /* The number of workers is lowered while hogs run: it takes effect when they return. */
 static void lowered(const char *policy) {
