@@ -48,7 +48,7 @@ __asm__(".text\n\t.globl hold_registers\n\t.type hold_registers, %function\nhold
         "ldp d14, d15, [sp, #144]\n\tldp x29, x30, [sp], #192\n\t.cfi_def_cfa_offset 0\n\tret\n\t"
         ".cfi_endproc\n\t.size hold_registers, . - hold_registers\n");
 
-static void fill(struct image *image, uint64_t *seed) {
+static inline void fill(struct image *image, uint64_t *seed) {
     unsigned char *bytes = (unsigned char *)image;
     for (size_t i = 0; i < sizeof *image; i++)
         bytes[i] = (unsigned char)(rng_splitmix(seed) >> 40);
@@ -57,18 +57,18 @@ static void fill(struct image *image, uint64_t *seed) {
     image->status &= 0x0800009f;  /* what has happened */
 }
 
-static bool same(const struct image *a, const struct image *b) {
+static inline bool same(const struct image *a, const struct image *b) {
     return memcmp(a, b, offsetof(struct image, unused)) == 0 && memcmp(a->vector, b->vector, sizeof a->vector) == 0;
 }
 
 /* For hold_registers to store to: nothing is there yet. */
-static void image_blank(struct image *out, const struct image *in) {
+static inline void image_blank(struct image *out, const struct image *in) {
     (void)in;
     memset(out, 0, sizeof *out);
 }
 
 /* Where `same` looks in any case: from the beginning to here. */
 enum { IMAGE_PLAIN = offsetof(struct image, unused) };
-static unsigned char *image_last_vector(struct image *image) { return image->vector[31]; }
+static inline unsigned char *image_last_vector(struct image *image) { return image->vector[31]; }
 
 #endif

@@ -77,7 +77,7 @@ __asm__(
                                                                                                             "pop %r15\n\tpop %r14\n\tpop %r13\n\tpop %r12\n\tpop %rbp\n\tpop %rbx\n\t.cfi_adjust_cfa_offset -48\n\tret\n\t"
                                                                                                             ".cfi_endproc\n\t.size hold_registers, . - hold_registers\n");
 
-static void fill(struct image *image, uint64_t *seed) {
+static inline void fill(struct image *image, uint64_t *seed) {
     unsigned char *bytes = (unsigned char *)image;
     for (size_t i = 0; i < sizeof *image; i++)
         bytes[i] = (unsigned char)(rng_splitmix(seed) >> 40);
@@ -93,7 +93,7 @@ static void fill(struct image *image, uint64_t *seed) {
 }
 
 /* What is kept nowhere is compared as well: it was filled in on both sides. */
-static bool same(const struct image *a, const struct image *b) {
+static inline bool same(const struct image *a, const struct image *b) {
     unsigned vectors = a->level == 2 ? 32 : 16;
     size_t width = a->level == 2 ? 64 : a->level == 1 ? 32 : 16;
     if (memcmp(a->general, b->general, sizeof a->general) || a->flags != b->flags || a->mxcsr != b->mxcsr ||
@@ -107,13 +107,13 @@ static bool same(const struct image *a, const struct image *b) {
 }
 
 /* For hold_registers to store to: nothing is there yet. */
-static void image_blank(struct image *out, const struct image *in) {
+static inline void image_blank(struct image *out, const struct image *in) {
     memset(out, 0, sizeof *out);
     out->level = in->level;
 }
 
 /* Where `same` looks in any case: from the beginning to here. */
 enum { IMAGE_PLAIN = offsetof(struct image, level) };
-static unsigned char *image_last_vector(struct image *image) { return image->vector[15]; }
+static inline unsigned char *image_last_vector(struct image *image) { return image->vector[15]; }
 
 #endif
