@@ -4,7 +4,7 @@
  * With weft_config.preempt, or for one process with WEFT_PREEMPT, a stackful process is interrupted wherever it is after 10 ms
  * (weft_config.preempt_us), if others wait, and goes on when its turn comes again: on the same thread, so that locks, thread-local variables
  * and C libraries behave as ever. It uses the signal SIGURG, which then belongs to weft: handlers that were there before are still called
- * for signals that others send. */
+ * for those that weft has not sent. */
 #ifndef WEFT_PREEMPT_H
 #define WEFT_PREEMPT_H
 

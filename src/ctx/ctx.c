@@ -25,6 +25,12 @@ static void ctx_set_modes(struct ctx_frame *frame) {
     frame->mxcsr = modes ? (uint32_t)modes : CTX_MXCSR;
     frame->fpucw = modes ? (uint16_t)(modes >> 32) : CTX_FPUCW;
 }
+
+void ctx_begin(void) {
+    struct ctx_frame frame;
+    ctx_set_modes(&frame);
+    __asm__ volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(frame.mxcsr), "m"(frame.fpucw));
+}
 #else
 void ctx_adopt(void) {
     uint64_t fpcr;
@@ -33,6 +39,8 @@ void ctx_adopt(void) {
 }
 
 static void ctx_set_modes(struct ctx_frame *frame) { frame->fpcr = atom_load_rlx(&ctx_modes); }
+
+void ctx_begin(void) { __asm__ volatile("msr fpcr, %0" : : "r"(atom_load_rlx(&ctx_modes))); }
 #endif
 
 void ctx_nowhere(struct ctx *to) { WEFT_PANIC("a switch to a context at %p that was never made", (void *)to); }

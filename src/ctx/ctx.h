@@ -4,6 +4,7 @@
  *   ctx_make       the one that will switch to it; the stack is used by nobody
  *   ctx_switch     a running flow, to a saved context that nobody else switches to
  *   ctx_adopt      one thread, before contexts are made (or any time later: it is one word)
+ *   ctx_begin      any thread
  *
  * C1  A context is saved from the moment another flow runs; whoever learns of it from that flow may resume it, on
  *     any thread. (It must not be learnt from the flow that is about to switch away: its stack is still in use.
@@ -85,5 +86,7 @@ void ctx_make(struct ctx *ctx, void *top, void (*entry)(void *gift));
 /* New contexts begin with the floating-point modes of the calling thread from now on. Until then, with those that a
  * program has when it begins. */
 void ctx_adopt(void);
+/* The calling thread has those, too: for one that may have been made in the middle of a flow that has others. */
+void ctx_begin(void);
 
 #endif

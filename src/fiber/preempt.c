@@ -14,7 +14,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 enum {
     PREEMPT_FRAMES = 2000, /* looked at by X2, and not more */
@@ -196,23 +195,42 @@ static struct {
     struct sigaction before;
 } urgent;
 
-/* Not ours: goes where it would have gone. By default nothing comes of it. */
-static void preempt_pass_on(int number, siginfo_t *info, void *context) {
+/* The lowest address of the stack that the signal came on, as far as that is known: of processes. Else where it is now. */
+static uintptr_t preempt_lowest(struct worker *worker, const ucontext_t *context) {
+    struct proc *proc = worker ? worker->current : NULL;
+    struct fiber *fiber = proc && proc->stackful ? fiber_of(proc) : !worker && my_thread ? my_thread->caller : NULL;
+    struct stack *stack = fiber ? second_stack(fiber) : NULL;
+    uintptr_t sp = preempt_sp(context);
+    return stack && sp >= (uintptr_t)stack->low && sp < (uintptr_t)stack_top(stack) ? (uintptr_t)stack->low : sp;
+}
+
+static void preempt_restart(struct worker *worker, ucontext_t *context, bool at_once) {
+    if (restart_is_due(context)) restart_call(context, at_once, preempt_lowest(worker, context));
+}
+
+/* Not ours: goes where it would have gone, with what blocked would have been. By default nothing comes of it. */
+static void preempt_pass_on(int number, siginfo_t *info, ucontext_t *context) {
     const struct sigaction *before = &urgent.before;
-    if (before->sa_flags & SA_SIGINFO) {
-        if (before->sa_sigaction) before->sa_sigaction(number, info, context);
-    } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
-        before->sa_handler(number);
-    } else {
-        restart_call(context, false);
+    bool with_info = before->sa_flags & SA_SIGINFO;
+    if (with_info ? !before->sa_sigaction : before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN) {
+        preempt_restart(my_worker, context, false);
+        return;
     }
+    sigset_t blocked;
+    sigorset(&blocked, &context->uc_sigmask, &before->sa_mask);
+    if (!(before->sa_flags & SA_NODEFER)) sigaddset(&blocked, number);
+    pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+    if (with_info)
+        before->sa_sigaction(number, info, context);
+    else
+        before->sa_handler(number);
 }
 
 static void preempt_signal(int number, siginfo_t *info, void *context) {
     int error = errno;
     struct worker *worker = my_worker;
-    if (info->si_code == SI_TKILL && info->si_pid == getpid()) {
-        restart_call(context, true);
+    if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &sys) {
+        preempt_restart(worker, context, true);
         enum preempt_verdict verdict = worker ? preempt_try(worker, context) : PREEMPT_NOT_ASKED;
         atom_add_rlx(&preempt_verdicts[verdict], 1); /* rlx: a count */
     } else {
@@ -261,7 +279,8 @@ static int preempt_find_program(struct dl_phdr_info *info, size_t size, void *ar
     return 1;
 }
 
-static const char *preempt_install(void) {
+/* NULL: it is known whose code is where. */
+static const char *preempt_find(void) {
     if (ANNOTATE_THREAD) return "the thread sanitizer delays signals";
     if (__start_weft_text) {
         weft_code.low = (uintptr_t)__start_weft_text;
@@ -272,18 +291,31 @@ static const char *preempt_install(void) {
     if (weft_code.size == 0 || !preempt_is_weft((uintptr_t)preempt_signal) || !preempt_is_weft((uintptr_t)callout_back))
         return "weft is linked into the program without telling where it is";
     dl_iterate_phdr(preempt_find_program, NULL);
-    struct sigaction action = {.sa_sigaction = preempt_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
-    if (sys->signal_action(SIGURG, NULL, &urgent.before) != 0 || sys->signal_action(SIGURG, &action, NULL) != 0)
-        return "the signal cannot be had";
     return NULL;
+}
+
+/* What the code itself may cause, even in the handler: it is never blocked. */
+static const int preempt_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+
+static int preempt_install(void) {
+    struct sigaction action = {.sa_sigaction = preempt_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    sigfillset(&action.sa_mask); /* X6 */
+    for (unsigned i = 0; i < sizeof preempt_faults / sizeof preempt_faults[0]; i++)
+        sigdelset(&action.sa_mask, preempt_faults[i]);
+    int error = sys->signal_action(SIGURG, NULL, &urgent.before);
+    return error ? error : sys->signal_action(SIGURG, &action, NULL);
 }
 
 static const char *preempt_begin_locked(struct runtime *runtime) {
     if (runtime->preempt.nurse.started) return NULL;
     if (sys->alloc_apart() != 0) return "there is no memory";
-    const char *why_not = urgent.runtimes == 0 ? preempt_install() : NULL;
+    const char *why_not = urgent.runtimes == 0 ? preempt_find() : NULL;
     if (why_not) return why_not;
     if (preempt_nurse_start(runtime) != 0) return "there is no thread";
+    if (urgent.runtimes == 0 && preempt_install() != 0) { /* last, so that it has not to be taken back: what was before is kept in one place */
+        preempt_nurse_stop(runtime);
+        return "the signal cannot be had";
+    }
     urgent.runtimes++;
     return NULL;
 }

@@ -15,7 +15,10 @@
  *   X3  A process that runs on a stack of its own making, or on that of another signal handler, is not stopped: the stack pointer tells.
  *   X4  Nothing in the handler allocates, or takes a lock that a stopped thread may hold.
  *   X5  A call of the operating system that was interrupted by our signal and would tell so (poll, nanosleep: SA_RESTART does not help
- *       them) is begun again (restart.h). It cannot have waited for long, because threads that sleep are not signalled (A2). */
+ *       them) is begun again (restart.h). It cannot have waited for long, because threads that sleep are not signalled (A2).
+ *   X6  All signals are blocked in the handler, for as long as the process is stopped: a thread that is not running handles none. Else a
+ *       handler of the program's would run in a process that has no worker, and could leave ours by a jump; and what it was to interrupt, a
+ *       call that is begun again, would never hear of it. */
 #ifndef WEFT_FIBER_PREEMPT_H
 #define WEFT_FIBER_PREEMPT_H
 

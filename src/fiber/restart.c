@@ -1,12 +1,13 @@
 #include "fiber/restart.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 atom_u64 restarted_calls;
 
-/* Those that SA_RESTART does not restart, and that have done nothing when they were interrupted. */
+/* Those that SA_RESTART does not restart, and that have done nothing when they say that they were interrupted. */
 static const struct {
     uint16_t number;
     bool timed; /* it waits for so long from its beginning */
@@ -17,7 +18,6 @@ static const struct {
     {SYS_pause, false},
     {SYS_epoll_wait, true},
 #endif
-    {SYS_read, false}, /* inotify */
     {SYS_ppoll, false}, /* likewise */
     {SYS_pselect6, false}, /* likewise */
     {SYS_epoll_pwait, true},
@@ -25,11 +25,19 @@ static const struct {
     {SYS_nanosleep, true},
     {SYS_clock_nanosleep, true},
     {SYS_futex, true},
-    {SYS_accept, false}, /* these with a time limit of the socket's */
-    {SYS_accept4, false},
-    {SYS_recvfrom, false},
-    {SYS_recvmsg, false},
+    {SYS_accept, true}, /* from here on those with a time limit of the socket's */
+    {SYS_accept4, true},
+    {SYS_connect, true}, /* it goes on with the connection that it has begun */
+    {SYS_recvfrom, true},
+    {SYS_recvmsg, true},
     {SYS_recvmmsg, true},
+    {SYS_read, true},
+    {SYS_readv, true},
+    {SYS_sendto, true},
+    {SYS_sendmsg, true},
+    {SYS_sendmmsg, true},
+    {SYS_write, true},
+    {SYS_writev, true}, /* to here */
     {SYS_semop, false},
     {SYS_semtimedop, true},
     {SYS_msgsnd, false},
@@ -38,6 +46,7 @@ static const struct {
     {SYS_rt_sigsuspend, false},
     {SYS_io_getevents, true},
     {SYS_io_pgetevents, true},
+    {SYS_io_uring_enter, true},
 };
 
 static bool restart_can(unsigned long number, bool at_once) {
@@ -46,16 +55,45 @@ static bool restart_can(unsigned long number, bool at_once) {
     return false;
 }
 
+/* ---- who has interrupted it? ------------------------------------------------------------------------------------------------ */
+
+enum { RESTART_FRAME = 16 << 10 }; /* what the kernel writes for a handler is not larger */
+
+/* Whether a handler of the program's has interrupted the call before ours, and returned: SIGURG was blocked meanwhile, or came just then. What
+ * the kernel kept for it is below the stack pointer still, stack pointer and program counter side by side: nobody has used that stack since. */
+static __attribute__((no_sanitize("address"))) bool restart_was_another(uintptr_t sp, uintptr_t pc, uintptr_t low) {
+    if (low < sp - RESTART_FRAME) low = sp - RESTART_FRAME;
+    for (uintptr_t at = (sp & ~(uintptr_t)7) - 16; at >= low && at < sp; at -= 8)
+        if (((const uintptr_t *)at)[0] == sp && ((const uintptr_t *)at)[1] == pc) return true;
+    return false;
+}
+
+/* Whether one will, as soon as ours has returned: then too the program is to hear of it. */
+static bool restart_will_another(const ucontext_t *context) {
+    sigset_t pending;
+    if (sigpending(&pending) != 0) return false;
+    for (int number = 1; number <= SIGRTMAX; number++)
+        if (number != SIGURG && sigismember(&pending, number) == 1 && sigismember(&context->uc_sigmask, number) == 0) return true;
+    return false;
+}
+
+static bool restart_was_ours(const ucontext_t *context, uintptr_t sp, uintptr_t pc, uintptr_t low) {
+    return !restart_was_another(sp, pc, low) && !restart_will_another(context);
+}
+
+/* ---- what it needs ------------------------------------------------------------------------------------------------------------ */
+
 /* How much of the code before the address can be read: not beyond the page, there may be nothing. */
 static inline unsigned restart_before(uintptr_t address) { return address & 4095; }
 
 #if defined(__x86_64__)
 
-/* mov $number, %eax; then one or two instructions that load arguments; syscall. The number, or -1. */
+/* mov $number, %eax (not %r8d); then one or two instructions that load arguments; syscall. Or xor %eax, %eax; syscall. The number, or -1. */
 static __attribute__((no_sanitize("address"))) long restart_number_inline(const unsigned char *pc, bool at_once) {
     if (restart_before((uintptr_t)pc) < 16) return -1;
+    if (pc[-4] == 0x31 && pc[-3] == 0xc0) return 0;
     for (int back = 7; back <= 15; back++) {
-        if (pc[-back] != 0xb8 || pc[3 - back] != 0 || pc[4 - back] != 0) continue;
+        if (pc[-back] != 0xb8 || pc[3 - back] != 0 || pc[4 - back] != 0 || (pc[-back - 1] & 0xf1) == 0x41) continue;
         long number = pc[1 - back] | pc[2 - back] << 8;
         if (restart_can((unsigned long)number, at_once)) return number;
     }
@@ -90,13 +128,19 @@ static __attribute__((no_sanitize("address"))) long restart_number_passage(const
     return -1;
 }
 
-void restart_call(ucontext_t *context, bool at_once) {
+bool restart_is_due(const ucontext_t *context) {
+    const greg_t *registers = context->uc_mcontext.gregs;
+    const unsigned char *pc = (const unsigned char *)registers[REG_RIP];
+    return registers[REG_RAX] == -EINTR && restart_before((uintptr_t)pc) >= 2 && pc[-2] == 0x0f && pc[-1] == 0x05; /* syscall */
+}
+
+void restart_call(ucontext_t *context, bool at_once, uintptr_t low) {
     greg_t *registers = context->uc_mcontext.gregs;
     const unsigned char *pc = (const unsigned char *)registers[REG_RIP];
-    if (registers[REG_RAX] != -EINTR || restart_before((uintptr_t)pc) < 2 || pc[-2] != 0x0f || pc[-1] != 0x05) return; /* syscall */
     long number = restart_number_passage(pc, (const uintptr_t *)registers[REG_RSP]);
     if (number == -1) number = restart_number_inline(pc, at_once);
     if (number < 0 || !restart_can((unsigned long)number, at_once)) return;
+    if (!restart_was_ours(context, (uintptr_t)registers[REG_RSP], (uintptr_t)pc, low)) return;
     registers[REG_RAX] = number;
     registers[REG_RIP] -= 2;
     atom_add_rlx(&restarted_calls, 1); /* rlx: a count */
@@ -114,8 +158,9 @@ enum {
 /* Which registers the instruction may write, more rather than less. */
 static uint32_t restart_writes(uint32_t code) {
     uint32_t written = UINT32_C(1) << (code & 31);
-    bool memory = (code >> 25 & 5) == 4; /* a load or store: perhaps of a pair, perhaps it moves its base */
-    return memory ? written | UINT32_C(1) << (code >> 10 & 31) | UINT32_C(1) << (code >> 5 & 31) : written;
+    bool memory = (code >> 25 & 5) == 4; /* a load or store: perhaps of a pair, perhaps it moves its base, perhaps it tells how it went */
+    if (memory) written |= UINT32_C(1) << (code >> 10 & 31) | UINT32_C(1) << (code >> 5 & 31) | UINT32_C(1) << (code >> 16 & 31);
+    return written;
 }
 
 /* Backwards from the call to where its first argument was put into x0: mov x0, xN with a register that still has it, or a number. */
@@ -139,12 +184,17 @@ static __attribute__((no_sanitize("address"))) bool restart_first(const mcontext
     return false;
 }
 
-void restart_call(ucontext_t *context, bool at_once) {
+bool restart_is_due(const ucontext_t *context) {
+    const mcontext_t *machine = &context->uc_mcontext;
+    return machine->regs[0] == (uint64_t)-EINTR && restart_before(machine->pc) >= 4 && ((const uint32_t *)machine->pc)[-1] == RESTART_SVC;
+}
+
+void restart_call(ucontext_t *context, bool at_once, uintptr_t low) {
     mcontext_t *machine = &context->uc_mcontext;
     const uint32_t *svc = (const uint32_t *)machine->pc - 1;
     uint64_t first;
-    if (machine->regs[0] != (uint64_t)-EINTR || restart_before(machine->pc) < 4 || *svc != RESTART_SVC) return;
     if (!restart_can(machine->regs[8], at_once) || !restart_first(machine, svc, &first)) return;
+    if (!restart_was_ours(context, machine->sp, machine->pc, low)) return;
     machine->regs[0] = first;
     machine->pc -= 4;
     atom_add_rlx(&restarted_calls, 1); /* rlx: a count */

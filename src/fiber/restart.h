@@ -12,9 +12,13 @@
 #include <stdbool.h>
 #include <ucontext.h>
 
-/* In a signal handler: if a call was interrupted that has done nothing yet, and would say so, it is begun again when the handler returns.
- * `at_once`: it cannot have waited for long, so those that have a time to wait from their beginning may begin again as well. */
-void restart_call(ucontext_t *context, bool at_once);
+/* In a signal handler: whether it has interrupted a call that would say so. */
+bool restart_is_due(const ucontext_t *context);
+/* Then, if all other signals are blocked: a call that has done nothing yet is begun again when the handler returns. Not if a handler of the
+ * program's has interrupted it too: then the program is to hear of it.
+ * `at_once`: it cannot have waited for long, so those that have a time to wait from their beginning may begin again as well.
+ * `low`: from there up to the interrupted stack pointer the stack can be read; that pointer itself, if nothing is known. */
+void restart_call(ucontext_t *context, bool at_once, uintptr_t low);
 
 /* So often it was, since the program began. For tests. */
 extern atom_u64 restarted_calls;

@@ -25,21 +25,35 @@ enum { MONITOR_SILENCE_SECONDS = 10 }; /* between two complaints */
 
 /* ---- one worker --------------------------------------------------------------------------------------------------- */
 
+/* Whether anybody waits at the worker. */
+static bool monitor_waits_at(struct worker *worker, uint64_t now) {
+    return !policy_is_empty(worker) || timers_next(&worker->timers) <= now;
+}
+
+/* And whether anywhere. */
+static bool monitor_somebody_waits(struct runtime *runtime, uint64_t now) {
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    bool some = inject_size(&runtime->inject) > 0;
+    for (unsigned i = 0; i < made && !some; i++)
+        some = monitor_waits_at(atom_load_rlx(&runtime->workers[i]), now); /* rlx: published by `made` */
+    return some;
+}
+
 /* Whether the worker's thread is in a call that has lasted a round at least, and somebody needs the worker. Or in one of several, each of
- * which may be short, that the same step has made since the last round. */
+ * which may be short, that the same step has made since the last round. Those who wait at other workers need it if nobody is idle. */
 static bool monitor_call(struct worker *worker, uint64_t now) {
     struct runtime *runtime = worker->runtime;
     uint32_t number = call_seen(worker);
-    bool same_step = worker->seen.call && worker->seen.steps == atom_load_rlx(&worker->actor.counters.steps); /* rlx: as below */
-    if (number == 0 || (number != worker->seen.call && !same_step)) {
-        worker->seen.call = number;
+    bool same = number == worker->seen.call,
+         same_step = worker->seen.call && worker->seen.steps == atom_load_rlx(&worker->actor.counters.steps); /* rlx: as below */
+    worker->seen.call = number;
+    if (number == 0 || !(same || same_step)) {
         worker->seen.call_since = now;
         return false;
     }
-    worker->seen.call = number;
     bool idle = idle_sleepers(&runtime->idle) > 0 || idle_searchers(&runtime->idle) > 0;
-    bool needed = !policy_is_empty(worker) || inject_size(&runtime->inject) > 0 || timers_next(&worker->timers) <= now ||
-                  preempt_waiting(runtime);
+    bool needed = monitor_waits_at(worker, now) || inject_size(&runtime->inject) > 0 || preempt_waiting(runtime) ||
+                  (same && !idle && monitor_somebody_waits(runtime, now));
     if (!needed && (idle || now - worker->seen.call_since < MONITOR_HOG)) return false;
     uint32_t lasting = atom_load_rlx(&worker->lasting); /* rlx, both: a guess */
     if (!call_hand_over(worker, number)) return false;
@@ -63,7 +77,7 @@ static bool monitor_hog(struct worker *worker, uint64_t now) {
     if (now - worker->seen.step_since < MONITOR_HOG) return false;
     if (view == PREEMPT_ASKED) return false;
     atom_store_rlx(&worker->give_way, steps); /* rlx: a request; the step that is meant sees it or not */
-    return !in_call;
+    return !in_call && atom_load_rlx(&worker->driver) != 0; /* rlx: a number. 0: it has lost the worker to its call, and no thread has it yet */
 }
 
 /* The thread of a hog leaves the CPU at once to whoever wakes up beside it, until its step is over. */
@@ -99,16 +113,6 @@ static void monitor_pace(struct worker *worker, uint64_t now) {
 }
 
 /* ---- all of them -------------------------------------------------------------------------------------------------- */
-
-static bool monitor_somebody_waits(struct runtime *runtime, uint64_t now) {
-    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
-    bool some = inject_size(&runtime->inject) > 0;
-    for (unsigned i = 0; i < made && !some; i++) {
-        struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
-        some = !policy_is_empty(worker) || timers_next(&worker->timers) <= now;
-    }
-    return some;
-}
 
 /* All workers have hogs, the extra ones too, and somebody waits: said when it lasts, and not again for a while. */
 static void monitor_complain(struct runtime *runtime, unsigned hogs, uint64_t now) {

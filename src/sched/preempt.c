@@ -286,6 +286,7 @@ static void *nurse_main(void *argument) {
 int preempt_nurse_start(struct runtime *runtime) {
     struct nurse *nurse = &runtime->preempt.nurse;
     parker_init(&nurse->parker);
+    atom_store_rlx(&nurse->over, false); /* rlx: the thread comes after it */
     int error = sys->thread_start(&nurse->thread, nurse_main, runtime);
     nurse->started = error == 0;
     return error;

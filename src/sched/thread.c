@@ -91,6 +91,7 @@ static void *thread_main(void *argument) {
     my_thread = self;
     self->number = sys->thread_id();
     self->loop.error_number = &errno;
+    ctx_begin(); /* it has been made by a process, perhaps, and begins with what that one had: for itself */
     annotate_thread(&self->loop.annotate);
     struct signal_stack signals;
     overflow_thread_begin(&signals);
@@ -178,6 +179,7 @@ struct thread *thread_take(struct runtime *runtime) {
 }
 
 int thread_give(struct runtime *runtime, struct worker *worker) {
+    atom_store_rlx(&worker->driver, 0); /* rlx: as in thread_wake */
     struct thread *thread = preempt_heir(worker);
     if (!thread) thread = thread_take(runtime);
     if (thread) {

@@ -174,31 +174,37 @@ struct linux_sched {
 enum {
     LINUX_SLACK = 1, /* ns */
     LINUX_SLICE = 100000,
-    LINUX_SLICE_PATIENT = 20000000, /* for those that compute without end: whoever wakes up with a shorter one goes first; as much CPU as before */
+    /* For those that compute without end: whoever wakes up with a shorter one goes first; as much CPU as before. No number that others would choose. */
+    LINUX_SLICE_PATIENT = 20000001,
+    LINUX_KEEP_POLICY = 8, /* of the flags: should somebody choose another just now, then it stays */
 };
 
-/* A thread's slice (0: the calling one's); what it was before, or 0: it is not changed, because the kernel cannot or somebody has chosen another
- * policy. */
-static uint64_t linux_set_slice(uint32_t id, uint64_t slice) {
+/* A thread (0: the calling one) has another slice if it has had `from` (0: any); what it was before. 0: it is not changed; because the kernel cannot,
+ * or somebody has chosen another slice or policy. */
+static uint64_t linux_set_slice(uint32_t id, uint64_t from, uint64_t to) {
     struct linux_sched sched = {.size = 0};
     if (syscall(SYS_sched_getattr, id, &sched, sizeof sched, 0) != 0 || sched.policy != SCHED_OTHER || sched.runtime == 0) return 0;
     uint64_t before = sched.runtime;
-    if (before == slice) return 0;
+    if (before == to || (from && before != from)) return 0;
     sched.size = sizeof sched;
-    sched.runtime = slice;
+    sched.flags |= LINUX_KEEP_POLICY;
+    sched.runtime = to;
     return syscall(SYS_sched_setattr, id, &sched, 0) == 0 ? before : 0;
 }
 
 static int linux_thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
     _Static_assert(sizeof(pthread_t) == sizeof thread->handle, "a thread handle fits");
+    int before = errno;
     /* By default the kernel lets a thread sleep 50 us longer than asked, so as to wake several at once. A new thread has what its
      * creator has. A kernel that refuses is as it was. */
     int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
     if (slack != LINUX_SLACK) prctl(PR_SET_TIMERSLACK, LINUX_SLACK, 0, 0, 0);
-    uint64_t slice = linux_set_slice(0, LINUX_SLICE); /* likewise */
+    uint64_t slice = linux_set_slice(0, 0, LINUX_SLICE); /* likewise */
     int error = pthread_create((pthread_t *)&thread->handle, NULL, entry, arg); /* there before the thread runs, which somebody may join */
-    if (slice > 0) linux_set_slice(0, slice);
+    /* One that was patient stays without: it goes to wait, and whoever made it so may just have taken that back. */
+    if (slice > 0 && slice != LINUX_SLICE_PATIENT) linux_set_slice(0, LINUX_SLICE, slice);
     if (slack > 0 && slack != LINUX_SLACK) prctl(PR_SET_TIMERSLACK, slack, 0, 0, 0);
+    errno = before;
     return -error;
 }
 
@@ -221,7 +227,8 @@ static int linux_thread_time(uint32_t id, uint64_t *time) {
 
 static void linux_thread_patient(uint32_t id, bool patient) {
     int before = errno;
-    linux_set_slice(id, patient ? LINUX_SLICE_PATIENT : LINUX_SLICE);
+    if (patient) linux_set_slice(id, LINUX_SLICE, LINUX_SLICE_PATIENT);
+    else linux_set_slice(id, LINUX_SLICE_PATIENT, LINUX_SLICE);
     errno = before;
 }
 
@@ -240,7 +247,12 @@ static bool linux_thread_asleep(uint32_t id) {
 
 static int linux_thread_signal(uint32_t id, int number) {
     int before = errno;
-    int error = syscall(SYS_tgkill, getpid(), (pid_t)id, number) == 0 ? 0 : -errno;
+    pid_t self = getpid();
+    siginfo_t info = {.si_signo = number, .si_code = SI_QUEUE};
+    info.si_pid = self;
+    info.si_uid = getuid();
+    info.si_value.sival_ptr = &sys;
+    int error = syscall(SYS_rt_tgsigqueueinfo, self, (pid_t)id, number, &info) == 0 ? 0 : -errno;
     errno = before;
     return error;
 }

@@ -62,8 +62,8 @@ struct sys {
     int (*thread_join)(sys_thread thread);
     void (*yield)(void);
 
-    /* Threads by number: the calling one's; the CPU time (ns) that one has had so far; sends one a signal. Not 0: there is no such
-     * thread. A number may come to mean another thread when that one has ended. */
+    /* Threads by number: the calling one's; the CPU time (ns) that one has had so far; sends one a signal, whose
+     * value is &sys so that it can be told from others'. Not 0: there is no such thread. A number may come to mean another thread when that one has ended. */
     uint32_t (*thread_id)(void);
     int (*thread_time)(uint32_t id, uint64_t *time);
     int (*thread_signal)(uint32_t id, int number);

@@ -1,6 +1,8 @@
 /* Blocking calls hold up their own process alone; neither does a process that does not give way. */
 #include "victim.h"
 
+#include "sched/call.h"
+
 #include <weft/blocking.h>
 #include <weft/channel.h>
 
@@ -219,6 +221,83 @@ static void in_a_row(void) {
     EXPECT(calls / TICKS / callers < 100); /* where calls in a row count as many short ones, it is thousands */
 }
 TEST(blocking_calls_in_a_row_let_others_run) { rt_each(in_a_row); }
+
+/* Two workers: one computes, somebody is woken there and waits; the thread of the other is in a call, and nothing waits at it. That one is
+ * free to run who waits, long before either counts as a hog. Again and again until it was so; in vain, the watchdog ends it. */
+enum { COMPUTED = 8 * RT_MS, SEEN_TO = 3 };
+static atom_u64 ran, turn, in_call; /* in_call: of which turn */
+static void is_woken(void *arg) {
+    weft_msg *message;
+    (void)arg;
+    while (weft_recv(&message, WEFT_FOREVER) == 0) {
+        weft_msg_free(message);
+        atom_add_rel(&ran, 1);
+    }
+}
+static void stays_in_call(void *arg) {
+    uint64_t mine = atom_load_acq(&turn);
+    (void)arg;
+    atom_store_rel(&in_call, mine);
+    while (atom_load_acq(&turn) == mine)
+        usleep(100);
+}
+static void calls_in_rounds(void *arg) {
+    (void)arg;
+    while (!atom_load_acq(&enough)) {
+        weft_blocking(stays_in_call, NULL);
+        weft_sleep(100 * WEFT_MICROSECOND); /* the next is in another step: each call begins anew */
+    }
+    atom_add_rel(&done, 1);
+}
+/* Nobody idles, and the others' threads are in calls. */
+static bool all_others_call(void) {
+    struct runtime *runtime = worker_here()->runtime;
+    bool all = idle_sleepers(&runtime->idle) == 0 && idle_searchers(&runtime->idle) == 0;
+    for (unsigned i = 0; i < 2; i++) {
+        struct worker *worker = atom_load_rlx(&runtime->workers[i]);
+        all = all && (worker == worker_here() || call_seen(worker) != 0);
+    }
+    return all && atom_load_rlx(&runtime->extra) == 0;
+}
+static void computes_in_rounds(void *arg) {
+    unsigned seen_to = 0;
+    while (seen_to < SEEN_TO) {
+        do /* once at least: so that this step has just begun */
+            weft_sleep(100 * WEFT_MICROSECOND);
+        while (atom_load_acq(&in_call) != atom_load_rlx(&turn));
+        uint64_t before = atom_load_rlx(&ran), began = weft_now();
+        EXPECT_EQ(weft_send(*(weft_pid *)arg, 1, NULL, 0), 0);
+        bool counts = all_others_call();
+        while (weft_now() - began < COMPUTED && atom_load_acq(&ran) == before) { /* no weft call that gives way */
+        }
+        if (counts && atom_load_acq(&ran) != before) seen_to++;
+        while (atom_load_acq(&ran) == before)
+            weft_yield();
+        if (seen_to == SEEN_TO) atom_store_rel(&enough, true);
+        atom_add_rel(&turn, 1);
+    }
+    atom_add_rel(&done, 1);
+}
+static void who_waits_elsewhere(const char *policy) {
+    printf("policy %s\n", policy);
+    atom_store_rlx(&done, 0);
+    atom_store_rlx(&ran, 0);
+    atom_store_rlx(&turn, 1);
+    atom_store_rlx(&in_call, 0);
+    atom_store_rlx(&enough, false);
+    rt_start(policy, 2);
+    static weft_pid to;
+    to = victim_spawn(is_woken, NULL, 0, "woken");
+    victim_spawn(calls_in_rounds, NULL, 0, "caller");
+    victim_spawn(computes_in_rounds, &to, 0, "computer");
+    rt_wait(&done, 2);
+    rt_stop();
+}
+TEST(blocking_makes_room_for_who_waits_elsewhere) {
+    who_waits_elsewhere("ring");
+    who_waits_elsewhere("deque");
+    who_waits_elsewhere("line");
+}
 
 /* ---- cancelled, late, abandoned ---------------------------------------------------------------------------------------------- */
 

@@ -25,9 +25,10 @@ static void code_add(const void *bytes, size_t size) {
 }
 static uint64_t code_end(void) { return (uint64_t)(uintptr_t)(&code.page[0][0] + code.at); }
 
+static uintptr_t low = UINTPTR_MAX; /* of the stack: nothing is known */
 static bool restarts(bool at_once) {
     uint64_t before = atom_load_rlx(&restarted_calls);
-    restart_call(&context, at_once);
+    if (restart_is_due(&context)) restart_call(&context, at_once, low);
     return atom_load_rlx(&restarted_calls) == before + 1;
 }
 
@@ -79,6 +80,48 @@ TEST(restart_number_before_arguments) {
     expect_again(SYS_pselect6, false); /* the kernel writes down what is left of its time */
 }
 
+TEST(restart_number_not_of_another_register) {
+    code_begin(100);
+    LOAD_NUMBER(SYS_futex);
+    CODE(0x41, 0xb8, SYS_poll, 0, 0, 0); /* mov $7, %r8d */
+    SYSCALL();
+    interrupted(-EINTR);
+    expect_again(SYS_futex, true);
+}
+
+TEST(restart_number_is_zero) {
+    code_begin(100);
+    CODE(0x31, 0xc0); /* xor %eax, %eax */
+    SYSCALL();
+    interrupted(-EINTR);
+    expect_again(SYS_read, true);
+}
+
+/* A handler of the program's has interrupted the call before, and returned: what the kernel kept for it is below the stack pointer. */
+static uintptr_t old_stack[64];
+static bool heard_of(unsigned sp, unsigned at, uintptr_t pc) {
+    code_begin(100);
+    LOAD_NUMBER(SYS_poll);
+    SYSCALL();
+    interrupted(-EINTR);
+    memset(old_stack, 0, sizeof old_stack);
+    low = (uintptr_t)old_stack;
+    registers[REG_RSP] = (greg_t)&old_stack[sp];
+    old_stack[at] = (uintptr_t)&old_stack[sp];
+    old_stack[at + 1] = pc ? pc : code_end();
+    bool again = restarts(true);
+    low = UINTPTR_MAX;
+    return !again;
+}
+TEST(restart_not_what_a_handler_of_the_programs_interrupted) {
+    EXPECT(heard_of(63, 0, 0));
+    EXPECT(heard_of(63, 30, 0));
+    EXPECT(heard_of(63, 61, 0));
+    EXPECT(!heard_of(63, 30, 4711)); /* somewhere else */
+    EXPECT(!heard_of(32, 40, 0));    /* above */
+    EXPECT(!heard_of(0, 40, 0));     /* there is nothing below */
+}
+
 TEST(restart_not_what_has_no_number) {
     code_begin(100);
     CODE(0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0x48, 0x89, 0xd6, 0x48, 0x89, 0xca, 0x4d, 0x89, 0xc2); /* as in syscall() */
@@ -89,7 +132,7 @@ TEST(restart_not_what_has_no_number) {
 
 TEST(restart_not_other_calls) {
     code_begin(100);
-    LOAD_NUMBER(SYS_write); /* SA_RESTART sees to it, or it has done something */
+    LOAD_NUMBER(SYS_close); /* SA_RESTART sees to it, or it has done something */
     SYSCALL();
     interrupted(-EINTR);
     expect_not(true);
@@ -135,7 +178,7 @@ TEST(restart_number_on_the_callers_stack) {
     stack[10] = SYS_clock_nanosleep;
     expect_again(SYS_clock_nanosleep, true);
     passage_begin(0x20);
-    stack[5] = SYS_write;
+    stack[5] = SYS_close;
     expect_not(true);
     passage_begin(0x20);
     stack[5] = (uintptr_t)-1;
@@ -170,6 +213,7 @@ enum {
     SXTW_X0_W0 = 0x93407c00,
     LDP_X1_X3_SP = 0xa9430fe1,
     LDP_X1_X19_SP = 0xa9434fe1,
+    CAS_X19_X1_X2 = 0xc8b37c41,
     BRANCH = 0x94000010,
 };
 static mcontext_t *machine = &context.uc_mcontext;
@@ -216,6 +260,8 @@ TEST(restart_not_when_it_is_lost) {
     expect_not();
     COMPILED(MOV_X0_X19, LDP_X1_X19_SP);
     expect_not();
+    COMPILED(MOV_X0_X19, CAS_X19_X1_X2);
+    expect_not();
     COMPILED(MOV_X0_X19, BRANCH, MOV_X8_73);
     expect_not();
     COMPILED(MOV_X8_73);
@@ -223,7 +269,7 @@ TEST(restart_not_when_it_is_lost) {
 }
 TEST(restart_not_other_calls_or_results) {
     COMPILED(MOV_X0_X19);
-    machine->regs[8] = SYS_write;
+    machine->regs[8] = SYS_close;
     expect_not();
     COMPILED(MOV_X0_X19);
     machine->regs[0] = (uint64_t)-EAGAIN;

@@ -3,6 +3,8 @@
 #include "sched/stage.h"
 #include "victim.h"
 
+#include <weft/blocking.h>
+
 static atom_u64 done;
 
 /* ---- registers ------------------------------------------------------------------------------------------------------------ */
@@ -95,6 +97,34 @@ static void modes(void) {
     rt_wait(&done, 40);
 }
 TEST(switch_keeps_modes_apart) { rt_each(modes); }
+
+/* Nor those of step processes, on a thread that its call has made: they run on what the thread began with. */
+static int steps_to_nearest(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count;
+    EXPECT_EQ(a_third(), UINT64_C(0x3fd5555555555555));
+    atom_add_rel(&done, 1);
+    weft_out_status(out, WEFT_DONE);
+    return 0;
+}
+static const weft_behavior to_nearest = {.name = "to nearest", .step = steps_to_nearest};
+static void until_stepped(void *arg) {
+    weft_pid pid;
+    EXPECT_EQ(weft_spawn_step(&pid, &to_nearest, &(weft_spawn_options){.runtime = arg}), 0);
+    while (!atom_load_acq(&done)) /* in vain, the watchdog ends it */
+        usleep(100);
+}
+static void rounds_up_and_calls(void *arg) {
+    round_up();
+    EXPECT_EQ(weft_blocking_long(until_stepped, arg), 0);
+    EXPECT_EQ(a_third(), UINT64_C(0x3fd5555555555556));
+    atom_add_rel(&done, 1);
+}
+static void modes_of_threads(void) {
+    atom_store_rlx(&done, 0);
+    victim_spawn(rounds_up_and_calls, rt.runtime, 0, NULL);
+    rt_wait(&done, 2);
+}
+TEST(switch_keeps_modes_from_new_threads) { rt_each(modes_of_threads); }
 
 /* ---- from one to the other ------------------------------------------------------------------------------------------------ */
 

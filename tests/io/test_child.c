@@ -1,6 +1,8 @@
 /* weft_waitpid: children that end, that take their time, that are not there. */
 #include "io_helpers.h"
 
+#include <weft/blocking.h>
+
 #include <spawn.h>
 
 enum { STATUS = 7 };
@@ -121,7 +123,7 @@ static void every_error(void) {
     int held;
     pid_t pid = child_until(&held);
     for (int code = 1; code < 134; code++) {
-        if (code == EINTR || code == EAGAIN) continue; /* the second means "not yet", and waitpid has no other use for it */
+        if (code == EINTR) continue;
         sys_script.file[SYS_FILE_CHILD_REAP].error = -code;
         EXPECT_EQ(weft_waitpid(pid, NULL, WEFT_FOREVER), -code);
         sys_script.file[SYS_FILE_CHILD_REAP].error = 0;
@@ -133,6 +135,58 @@ TEST(child_every_error) {
     sys_scripted_install();
     every_error();
 }
+
+/* Between the look and the opening somebody else waits for it, and its number is given to another, which does not end. */
+TEST(child_whose_number_is_a_strangers) {
+    int held;
+    pid_t stranger = child_until(&held);
+    sys_scripted_install();
+    sys_script.file[SYS_FILE_CHILD_REAP].error = -ECHILD;
+    sys_script.file[SYS_FILE_CHILD_REAP].at = 2;
+    EXPECT_EQ(weft_waitpid(stranger, NULL, weft_in(20 * WEFT_SECOND)), WEFT_ECHILD);
+    sys_script.file[SYS_FILE_CHILD_REAP].error = 0;
+    close(held);
+    EXPECT_EQ(weft_waitpid(stranger, NULL, WEFT_FOREVER), 0);
+}
+
+/* No thread is left that could wait: who need not wait is told all the same. */
+static int reader_ends[2];
+static void reads_one(void *arg) {
+    char got;
+    (void)arg;
+    atom_add_rel(&io_done, 1);
+    EXPECT_EQ(read(reader_ends[0], &got, 1), 1);
+}
+static void has_a_thread(void *arg) {
+    (void)arg;
+    EXPECT_EQ(weft_blocking_long(reads_one, NULL), 0);
+}
+static void at_the_limit(const char *policy, unsigned workers) {
+    int held;
+    if (workers != 2) return;
+    rt_start_with(&(weft_config){.policy = policy, .workers = 1, .seed = 1, .max_threads = 2, .at_max_threads = "error"});
+    EXPECT_EQ(pipe2(reader_ends, O_CLOEXEC), 0);
+    atom_store_rlx(&io_done, 0);
+    io_spawn(has_a_thread, NULL);
+    rt_wait(&io_done, 1);
+    pid_t ended = child_at_once(4), lives = child_until(&held);
+    siginfo_t info;
+    EXPECT_EQ(waitid(P_PID, (id_t)ended, &info, WEXITED | WNOWAIT), 0);
+    begin_waiting(ended, 0);
+    EXPECT_EQ(end_waiting(), 0);
+    EXPECT_EQ(WEXITSTATUS(wait_status), 4);
+    begin_waiting(lives, 0);
+    EXPECT_EQ(end_waiting(), WEFT_ETIMEDOUT);
+    begin_waiting(lives, WEFT_FOREVER);
+    EXPECT_EQ(end_waiting(), WEFT_EAGAIN);
+    EXPECT_EQ(write(reader_ends[1], "x", 1), 1);
+    close(held);
+    EXPECT_EQ(weft_waitpid(lives, NULL, WEFT_FOREVER), 0);
+    rt_stop();
+    close(reader_ends[0]);
+    close(reader_ends[1]);
+}
+TEST(child_at_the_limit_of_threads) { rt_cases(at_the_limit); }
 
 /* Many at once, each with a process that waits for it: more than workers. */
 enum { MANY = 24 };

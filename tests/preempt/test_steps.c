@@ -3,6 +3,7 @@
  * come to the same results. */
 #include "preempt_helpers.h"
 
+#include "fiber/callout.h"
 #include "sched/preempt.h"
 
 #include <weft/blocking.h>
@@ -132,7 +133,7 @@ static _Noreturn void child_main(void) {
 
 /* ---- the tracer ----------------------------------------------------------------------------------------------------------------- */
 
-enum { THREADS_MOST = 4096, SEEN_BITS = 20, DULL = 3000, CATCH_EVERY = 2 };
+enum { THREADS_MOST = 4096, SEEN_BITS = 20, DULL = 1000, CATCH_EVERY = 2, OUTSIDE_EVERY = 8 };
 
 static struct tracee {
     pid_t tid;
@@ -144,7 +145,7 @@ static unsigned tracee_count;
 
 static pid_t child;
 static uintptr_t seen[1 << SEEN_BITS]; /* open addressing */
-static unsigned places, places_in_weft, tried;
+static unsigned places, places_in_weft, tried, tried_without;
 static uintptr_t restorer;
 extern const char __start_weft_text[], __stop_weft_text[];
 
@@ -156,6 +157,7 @@ static struct tracee *tracee_of(pid_t tid) {
     return &tracees[tracee_count++];
 }
 
+static bool is_in_weft(uintptr_t pc) { return pc >= (uintptr_t)__start_weft_text && pc < (uintptr_t)__stop_weft_text; }
 static bool is_new(uintptr_t pc) {
     size_t at = (pc * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - SEEN_BITS);
     for (; seen[at]; at = (at + 1) & ((1 << SEEN_BITS) - 1))
@@ -163,9 +165,12 @@ static bool is_new(uintptr_t pc) {
     if (places >= (1 << SEEN_BITS) / 2) return false;
     seen[at] = pc;
     places++;
-    if (pc >= (uintptr_t)__start_weft_text && pc < (uintptr_t)__stop_weft_text) places_in_weft++;
+    places_in_weft += is_in_weft(pc);
     return true;
 }
+
+/* Outside of weft most places are as good as any other, and it takes long until one that was interrupted goes on. */
+static bool is_worth_it(uintptr_t pc) { return is_in_weft(pc) || (places - places_in_weft) % OUTSIDE_EVERY == 0; }
 
 /* 0: it is gone. */
 static uint64_t peek(const void *address) {
@@ -176,6 +181,51 @@ static uint64_t peek(const void *address) {
 static void resume(struct tracee *tracee, bool step, int number) {
     tracee->stepping = step;
     ptrace(step ? PTRACE_SINGLESTEP : PTRACE_CONT, tracee->tid, NULL, (void *)(intptr_t)number);
+}
+
+/* The paths that matter most begin here: into a process, out of it, from one to the next, into a call of the operating system and back; functions
+ * that compilers cannot put into others. Who first comes by, even running freely, meets a breakpoint and goes on step by step. */
+static struct path {
+    const char *name;
+    uintptr_t at;
+    uint64_t code; /* what is there without a breakpoint */
+    bool planted, seen;
+} paths[] = {
+    {.name = "fiber_step", .at = (uintptr_t)fiber_step},
+    {.name = "fiber_main", .at = (uintptr_t)fiber_main},
+    {.name = "callout_call", .at = (uintptr_t)callout_call},
+    {.name = "weft_yield", .at = (uintptr_t)weft_yield},
+    {.name = "weft_recv", .at = (uintptr_t)weft_recv},
+    {.name = "weft_handoff", .at = (uintptr_t)weft_handoff},
+    {.name = "weft_sleep", .at = (uintptr_t)weft_sleep},
+    {.name = "weft_blocking", .at = (uintptr_t)weft_blocking},
+    {.name = "weft_blocking_long", .at = (uintptr_t)weft_blocking_long},
+};
+enum { PATHS = sizeof paths / sizeof paths[0] };
+
+static void paths_plant(pid_t tid) {
+    for (struct path *path = paths; path < paths + PATHS; path++) {
+        if (path->planted) continue;
+        path->code = peek((void *)path->at);
+        ptrace(PTRACE_POKETEXT, tid, (void *)path->at, (void *)((path->code & ~UINT64_C(0xff)) | 0xcc));
+        path->planted = true;
+    }
+}
+/* Behind a breakpoint: it goes, and the thread is where it was before. */
+static void path_met(struct tracee *tracee, struct user_regs_struct *registers) {
+    for (struct path *path = paths; path < paths + PATHS; path++) {
+        if (registers->rip != path->at + 1 || path->seen) continue;
+        ptrace(PTRACE_POKETEXT, tracee->tid, (void *)path->at, (void *)path->code);
+        registers->rip = path->at;
+        ptrace(PTRACE_SETREGS, tracee->tid, NULL, registers);
+        path->seen = true;
+    }
+}
+static unsigned paths_seen(void) {
+    unsigned seen = 0;
+    for (unsigned i = 0; i < PATHS; i++)
+        seen += paths[i].seen;
+    return seen;
 }
 
 /* The worker that a thread drives, in the child's memory; NULL: none. */
@@ -190,10 +240,11 @@ static struct worker *driven_by(pid_t tid) {
     return NULL;
 }
 
-/* As if the monitor had asked: the request, and the signal. */
+/* As if the monitor had asked: the request, and the signal. Who drives no worker, or not yet, or not any more, has been asked when it did. */
 static void inject(struct tracee *tracee, struct worker *worker) {
-    siginfo_t info = {.si_signo = SIGURG, .si_code = SI_TKILL};
+    siginfo_t info = {.si_signo = SIGURG, .si_code = SI_QUEUE};
     info.si_pid = child;
+    info.si_value.sival_ptr = &sys; /* at the same address there */
     ptrace(PTRACE_POKEDATA, tracee->tid, &worker->asked, (void *)peek(&worker->actor.counters.steps));
     if (ptrace(PTRACE_SETSIGINFO, tracee->tid, NULL, &info) != 0) {
         resume(tracee, true, 0);
@@ -234,12 +285,25 @@ static void stopped_by_trap(struct tracee *tracee) {
         leave_handler(tracee, &registers);
         return;
     }
-    struct worker *worker = is_new(registers.rip) ? driven_by(tracee->tid) : NULL;
-    tracee->dull = worker ? 0 : tracee->dull + 1;
-    if (worker)
-        inject(tracee, worker);
-    else
-        resume(tracee, tracee->dull < DULL, 0);
+    path_met(tracee, &registers);
+    if (shared->runtime && is_new(registers.rip) && is_worth_it(registers.rip)) {
+        struct worker *worker = driven_by(tracee->tid);
+        tracee->dull = worker ? 0 : tracee->dull + 1;
+        tried_without += worker == NULL;
+        inject(tracee, worker ? worker : (struct worker *)peek(&shared->runtime->workers[0]));
+    } else
+        resume(tracee, ++tracee->dull < DULL, 0);
+}
+
+/* The child is about to die. */
+static void say_where(pid_t tid, int number) {
+    struct user_regs_struct registers;
+    siginfo_t info;
+    if (ptrace(PTRACE_GETREGS, tid, NULL, &registers) != 0 || ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) != 0) return;
+    printf("signal %d, code %d, about address %p, at %#llx (weft begins at %p), stack at %#llx\n", number, info.si_code, info.si_addr, registers.rip,
+           (const void *)__start_weft_text, registers.rsp);
+    for (unsigned i = 0; i < 16; i++)
+        printf("    %#lx\n", peek((const uint64_t *)registers.rsp + i));
 }
 
 /* False: the child has ended. */
@@ -253,6 +317,7 @@ static bool tracer_round(int *status) {
     if (WIFEXITED(*status) || WIFSIGNALED(*status)) return tid != child;
     struct tracee *tracee = tracee_of(tid);
     int number = WSTOPSIG(*status);
+    if (shared->runtime) paths_plant(tid);
     if (*status >> 16 != 0) { /* a new thread, or one that was asked to stop */
         tracee->dull = 0;
         resume(tracee, driven_by(tid) != NULL, 0);
@@ -261,6 +326,7 @@ static bool tracer_round(int *status) {
     else {
         tracee->entering = number == SIGURG && tracee->stepping;
         if (number == SIGSTOP) number = 0;
+        if (number == SIGSEGV || number == SIGABRT || number == SIGILL || number == SIGBUS) say_where(tid, number);
         resume(tracee, tracee->stepping, number);
     }
     return true;
@@ -293,14 +359,18 @@ TEST_WITHIN(steps_every_instruction, 160) {
     uint64_t end = weft_now() + limit, next = 0;
     while (tracer_round(&status)) {
         uint64_t now = ++steps % 16 ? 0 : weft_now();
-        if (now > end && places_in_weft > PLACES_LEAST) atom_store_rlx(&shared->over, true);
+        bool enough = places_in_weft > PLACES_LEAST && paths_seen() == PATHS;
+        if (now > end && enough) atom_store_rlx(&shared->over, true);
         if (now > next) {
             catch_drivers();
             next = now + CATCH_EVERY * RT_MS;
         }
     }
-    printf("note: %lu stops, %u places (%u in weft), tried at %u, %lu times interrupted, %lu rounds\n", steps, places,
-           places_in_weft, tried, atom_load_rlx(&shared->preemptions), atom_load_rlx(&shared->rounds));
+    printf("note: %lu stops, %u places (%u in weft), tried at %u (%u without a worker), %lu times interrupted, %lu rounds\n", steps,
+           places, places_in_weft, tried, tried_without, atom_load_rlx(&shared->preemptions), atom_load_rlx(&shared->rounds));
+    for (unsigned i = 0; i < PATHS; i++)
+        if (!paths[i].seen) printf("note: never in %s\n", paths[i].name);
+    EXPECT_EQ(paths_seen(), PATHS);
     if (WIFSIGNALED(status)) printf("the child died by signal %d\n", WTERMSIG(status));
     EXPECT(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 0);

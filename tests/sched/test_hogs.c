@@ -5,6 +5,7 @@
 #include "sched/runtime.h"
 #include "sched/report.h"
 
+#include <weft/blocking.h>
 #include <weft/weft.h>
 
 #include <sys/syscall.h>
@@ -157,6 +158,32 @@ static void patient(void) {
 }
 TEST(hogs_threads_are_patient) { rt_each(patient); }
 
+/* In a call it is patient no longer: not even if it had to make the thread that takes over, and the monitor came just then. */
+enum { SLICE_LONG = 1000000 };
+static void until_usual(void *arg) {
+    (void)arg;
+    while (slice_of(0) > SLICE_LONG) /* in vain, the watchdog ends it */
+        usleep(100);
+}
+static void hogs_then_calls(void *arg) {
+    (void)arg;
+    while (slice_of(0) > 0 && slice_of(0) <= SLICE_LONG) {
+    }
+    EXPECT_EQ(weft_blocking_long(until_usual, NULL), 0);
+    atom_add_rel(&done, 1);
+}
+TEST(hogs_in_calls_are_not_patient) {
+    for (unsigned round = 0; round < 20; round++) {
+        rt_start("ring", 1);
+        begin();
+        for (unsigned i = 0; i < 3; i++)
+            spawn_here(hogs_then_calls, NULL, "hog");
+        rt_wait(&done, 3);
+        expect_no_extra();
+        rt_stop();
+    }
+}
+
 /* The number of workers is lowered while hogs run: it takes effect when they return. */
 static void lowered(const char *policy) {
     printf("policy %s\n", policy);
@@ -233,6 +260,16 @@ TEST(hogs_that_yield_do_not_keep_timers_waiting) {
 
 /* ---- too many ---------------------------------------------------------------------------------------------------------------- */
 
+/* How often standard error has it so far. */
+static unsigned said_so_far(const char *text) {
+    char said[4096];
+    ssize_t n = pread(fileno(rt_stderr.file), said, sizeof said - 1, 0);
+    unsigned times = 0;
+    said[n > 0 ? n : 0] = '\0';
+    for (const char *at = said; (at = strstr(at, text)) != NULL; at++)
+        times++;
+    return times;
+}
 static void too_many(const char *policy) {
     printf("policy %s\n", policy);
     begin();
@@ -242,19 +279,18 @@ static void too_many(const char *policy) {
         spawn_here(hogs, NULL, "a hog");
     rt_wait(&begun, 3);
     weft_pid waiting = spawn_here(hogs, NULL, "the one who waits");
-    usleep(1200000); /* named after half a second, and once */
+    while (said_so_far("(a hog, ") < 3) /* in vain, the watchdog ends it */
+        usleep(10000);
+    usleep(200000); /* once: there were many rounds of the monitor since */
     EXPECT_EQ(atom_load_acq(&begun), 3);
     EXPECT_EQ(atom_load_rlx(&runtime()->extra), 2);
+    EXPECT_EQ(said_so_far("(a hog, "), 3);
     atom_store_rel(&free_them, true);
     rt_wait(&done, 4);
     const char *said = rt_stderr_end();
     EXPECT(!weft_alive(waiting));
     const char *first = strstr(said, "weft: 1 workers and 2 extra ones are all held");
     EXPECT(first && !strstr(first + 1, "weft: 1 workers"));
-    unsigned named = 0;
-    for (const char *at = said; (at = strstr(at, "(a hog, ")) != NULL; at++)
-        named++;
-    EXPECT_EQ(named, 3);
     EXPECT(strstr(said, ", computing\n"));
     EXPECT(!strstr(said, "the one who waits"));
     rt_stop();
@@ -263,6 +299,38 @@ TEST(hogs_too_many_are_named) {
     too_many("ring");
     too_many("deque");
     too_many("line");
+}
+
+/* Others wait, but for a thread: who is in a blocking call does not hold the worker, and is no hog. That there are no threads is said. */
+static int ends[2];
+static void reads(void *arg) {
+    char got;
+    (void)arg;
+    atom_add_rel(&begun, 1);
+    EXPECT_EQ(read(ends[0], &got, 1), 1);
+}
+static void calls(void *arg) {
+    (void)arg;
+    EXPECT_EQ(weft_blocking(reads, NULL), 0);
+    atom_add_rel(&done, 1);
+}
+TEST(hogs_are_not_those_in_calls) {
+    begin();
+    EXPECT_EQ(pipe(ends), 0);
+    rt_start_with(&(weft_config){.workers = 2, .max_threads = 2, .seed = 1});
+    rt_stderr_begin();
+    for (unsigned i = 0; i < 2; i++)
+        spawn_here(calls, NULL, "caller");
+    rt_wait(&begun, 2);
+    spawn_here(counts_itself, NULL, "the one who waits");
+    usleep(1000000);
+    EXPECT_EQ(atom_load_acq(&done), 0);
+    EXPECT_EQ(write(ends[1], "xx", 2), 2);
+    rt_wait(&done, 3);
+    const char *said = rt_stderr_end();
+    EXPECT(strstr(said, "weft: no more threads than 2"));
+    EXPECT(!strstr(said, "extra ones"));
+    rt_stop();
 }
 
 /* As many, but nobody waits for them: nothing is said. */

@@ -1,18 +1,20 @@
 /* Idle means idle: after a burst of work no thread of the runtime runs again until there is something to do. */
 #include "runtime_helpers.h"
 
+#include "sched/runtime.h"
+
 #include <dirent.h>
 
 /* ---- threads of this program and how often the kernel has switched to them ---------------------------------------------------- */
 
 enum { THREADS_MAX = 64 };
-struct threads {
+struct own_threads {
     int id[THREADS_MAX];
     unsigned count;
 };
 
-static struct threads threads_now(void) {
-    struct threads threads = {.count = 0};
+static struct own_threads threads_now(void) {
+    struct own_threads threads = {.count = 0};
     DIR *tasks = opendir("/proc/self/task");
     EXPECT(tasks);
     for (struct dirent *entry; (entry = readdir(tasks));) {
@@ -24,14 +26,14 @@ static struct threads threads_now(void) {
     return threads;
 }
 
-static bool holds(const struct threads *threads, int id) {
+static bool holds(const struct own_threads *threads, int id) {
     for (unsigned i = 0; i < threads->count; i++)
         if (threads->id[i] == id) return true;
     return false;
 }
 
 /* Voluntary and involuntary, of all of them together. */
-static uint64_t switches(const struct threads *threads) {
+static uint64_t switches(const struct own_threads *threads) {
     uint64_t sum = 0;
     for (unsigned i = 0; i < threads->count; i++) {
         char line[256];
@@ -50,15 +52,15 @@ static uint64_t switches(const struct threads *threads) {
 static void *nothing(void *argument) { return argument; }
 
 /* The threads that weft_start starts. */
-static struct threads start(const char *policy, unsigned workers) {
-    struct threads own = {.count = 0};
+static struct own_threads start(const char *policy, unsigned workers) {
+    struct own_threads own = {.count = 0};
     pthread_t thread;
     EXPECT_EQ(pthread_create(&thread, NULL, nothing, NULL), 0); /* some sanitizers start a thread with the first */
     pthread_join(thread, NULL);
-    struct threads before = threads_now();
+    struct own_threads before = threads_now();
     sys_scripted_install();
     EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.policy = policy, .workers = workers, .seed = 1}), 0);
-    struct threads after = threads_now();
+    struct own_threads after = threads_now();
     rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
     for (unsigned i = 0; i < after.count; i++)
         if (!holds(&before, after.id[i])) own.id[own.count++] = after.id[i];
@@ -94,14 +96,15 @@ static void burst(void) {
 }
 
 static void quiet_for(const char *policy, unsigned workers, uint64_t nanoseconds) {
-    struct threads own = start(policy, workers);
+    struct own_threads own = start(policy, workers);
     burst();
     uint64_t before = switches(&own);
-    /* A moment to settle: the monitor looks every 10 ms for most of a second, and on a busy machine less often. */
-    for (unsigned tries = 0, quiet = 0; tries < 200 && quiet < 15; tries++) {
+    /* A moment to settle: the monitor looks every 10 ms for most of a second, and on a busy machine less often. In vain, the watchdog ends it. */
+    for (unsigned quiet = 0; quiet < 15;) {
         rt_pause(20 * RT_MS);
         uint64_t now = switches(&own);
-        quiet = now == before ? quiet + 1 : 0;
+        bool asleep = atom_load_rlx(&((struct runtime *)rt.runtime)->monitor.asleep);
+        quiet = now == before && asleep ? quiet + 1 : 0;
         before = now;
     }
     uint64_t wakeups = rt_stats().wakeups, sleeps = rt_stats().sleeps;

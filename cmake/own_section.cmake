@@ -1,0 +1,32 @@
+# cmake -D OBJDUMP=... -D OBJCOPY=... -D LIBRARY=... -D SECTION=... -P own_section.cmake
+# Puts all code of a static library into one section, whatever the compiler has called those that it made: .text, .text.unlikely (clang has a
+# dot more), one for each function with -ffunction-sections. Fails if some is left.
+function(code_sections result)
+    execute_process(COMMAND ${OBJDUMP} -h ${LIBRARY} OUTPUT_VARIABLE listing COMMAND_ERROR_IS_FATAL ANY)
+    # GNU's has two lines each: number, name and so on; then the flags. LLVM's has one, and the type at its end.
+    string(REGEX MATCHALL "[0-9]+ [^ \n]+ [^\n]*(\n[^\n]*, CODE| TEXT)" entries "${listing}")
+    if(NOT entries)
+        message(FATAL_ERROR "${OBJDUMP} tells of no code in ${LIBRARY}")
+    endif()
+    set(names "")
+    foreach(entry IN LISTS entries)
+        string(REGEX MATCH "^[0-9]+ ([^ ]+)" ignored "${entry}")
+        list(APPEND names ${CMAKE_MATCH_1})
+    endforeach()
+    list(REMOVE_DUPLICATES names)
+    list(REMOVE_ITEM names ${SECTION})
+    set(${result} "${names}" PARENT_SCOPE)
+endfunction()
+
+code_sections(names)
+set(renames "")
+foreach(name IN LISTS names)
+    list(APPEND renames --rename-section ${name}=${SECTION})
+endforeach()
+if(renames)
+    execute_process(COMMAND ${OBJCOPY} ${renames} ${LIBRARY} COMMAND_ERROR_IS_FATAL ANY)
+endif()
+code_sections(left)
+if(left)
+    message(FATAL_ERROR "${LIBRARY}: code is left in ${left}")
+endif()
