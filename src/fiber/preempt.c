@@ -121,7 +121,8 @@ static enum preempt_verdict preempt_judge(struct worker *worker, const ucontext_
     enum preempt_verdict verdict = preempt_place(fiber, context);
     my_thread->context = context;
     my_thread->floor = fiber->floor;
-    bool settling = atom_load_rlx(&worker->runtime->preempt.settling); /* rlx: looked at again under the lock */
+    struct preempt *preempt = &worker->runtime->preempt;
+    bool settling = atom_load_rlx(&preempt->settling) && !atom_load_rlx(&preempt->anywhere); /* rlx, both: looked at again under the lock; a request */
     return verdict == PREEMPT_DONE && settling && !preempt_at_home(my_thread) ? PREEMPT_IN_WEFT : verdict;
 }
 

@@ -263,6 +263,7 @@ void preempt_settle(struct runtime *runtime) {
     parker_init(&pause);
     while (!preempt_settled(runtime) && sys->now() < end)
         parker_park(&pause, sys->now() + PREEMPT_SETTLE / 1000);
+    atom_store_rlx(&runtime->preempt.anywhere, true); /* rlx: a request, as `settling` */
 }
 
 /* ---- the nurse ---------------------------------------------------------------------------------------------------- */

@@ -183,7 +183,8 @@ struct preempt {
     atom_u32 displaced;          /* how many; written under the lock */
     atom_u32 waiting;            /* how many of them could be resumed now; likewise */
     atom_u64 times;              /* so often in all */
-    atom_bool settling;          /* the runtime stops: who is interrupted from now on stays so */
+    atom_bool settling;          /* the runtime stops: who is interrupted from now on stays so, and should be where it can be left */
+    atom_bool anywhere;          /* that has taken too long */
     struct nurse nurse;
 };
 

@@ -1,4 +1,3 @@
-#include "sched/call.h"
 #include "sched/preempt.h"
 #include "sched/report.h"
 #include "sched/thread.h"
@@ -191,16 +190,6 @@ int thread_give(struct runtime *runtime, struct worker *worker) {
     return WEFT_EAGAIN;
 }
 
-/* A worker that was sent away before the runtime stopped may still have a thread, which is in a call: that one is out, too. */
-static void threads_retake(struct runtime *runtime) {
-    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
-    for (unsigned i = 0; i < made; i++) {
-        struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
-        uint32_t number = call_seen(worker);
-        if (number) call_retake(worker, number);
-    }
-}
-
 /* True: whoever has not ended is out in a call, and is not waited for. */
 static bool threads_leave(struct threads *threads) {
     lock_take(&threads->lock);
@@ -227,10 +216,8 @@ bool threads_end(struct runtime *runtime) {
     lock_drop(&threads->lock);
     thread_join_ended(threads);
     /* Those that are on their way to their rest find that it is over. */
-    for (struct spin spin = spin_begin(); !threads_leave(threads); spin_wait(&spin)) {
-        threads_retake(runtime);
+    for (struct spin spin = spin_begin(); !threads_leave(threads); spin_wait(&spin))
         thread_join_ended(threads);
-    }
     thread_join_ended(threads);
     return atom_load_rlx(&threads->living) == 0;
 }

@@ -184,7 +184,9 @@ int workers_set(struct runtime *runtime, unsigned workers) {
     lock_take(&runtime->resizing);
     unsigned now = atom_load_rlx(&runtime->wanted), extra = atom_load_rlx(&runtime->extra); /* rlx, both: written under the lock */
     atom_store_rlx(&runtime->wanted, workers < now ? workers : now);
-    int error = workers_drive(runtime, now + extra, workers ? workers + extra : 0, workers == 0, &got);
+    /* When none is to be left: those as well that have been sent away and still have a thread, in a call or a process that does not end. */
+    unsigned all = workers ? now + extra : atom_load_rlx(&runtime->made); /* rlx: written under the lock */
+    int error = workers_drive(runtime, all, workers ? workers + extra : 0, workers == 0, &got);
     bool stays = error == WEFT_EBUSY; /* one with pinned processes, and those below it */
     atom_store_rlx(&runtime->wanted, stays || got < workers ? got : workers);
     atom_store_rlx(&runtime->extra, stays || got < workers ? 0 : got - workers);

@@ -138,6 +138,48 @@ TEST_WITHIN(preempt_stop_with_more_loops_than_may_be_stopped, 60) {
     child_run(&result, stops_over_the_cap);
     EXPECT_EXIT(&result, 0);
 }
+/* Loops that a library has called are never where they could be left for good; neither are those who wait for a lock that one of them has. After a
+ * while they are left all the same. */
+static pthread_mutex_t locked = PTHREAD_MUTEX_INITIALIZER;
+static atom_u64 waiters;
+static int compares_for_ever(const void *a, const void *b) {
+    atom_u64 *mine = *(atom_u64 *const *)a;
+    for (;;)
+        atom_add_rlx(mine, 1);
+    return a < b;
+}
+static void sorts(void *arg) {
+    atom_u64 *mine[2] = {arg, arg};
+    if (arg == &rounds[0]) pthread_mutex_lock(&locked);
+    qsort(mine, 2, sizeof mine[0], compares_for_ever);
+}
+static void waits_for_the_lock(void *arg) {
+    (void)arg;
+    atom_add_rel(&waiters, 1);
+    pthread_mutex_lock(&locked);
+}
+static void stops_in_a_library(void) {
+    weft_stop_report report;
+    pre_start("ring", 2, 1000);
+    forget();
+    for (unsigned i = 0; i < 4; i++)
+        victim_spawn(sorts, &rounds[i], 0, "sorter");
+    for (unsigned i = 0; i < 4; i++)
+        rt_wait(&rounds[i], 1);
+    for (unsigned i = 0; i < 2; i++)
+        victim_spawn(waits_for_the_lock, NULL, 0, "waiter");
+    rt_wait(&waiters, 2);
+    EXPECT_EQ(weft_stop(rt.runtime, weft_now() + 20 * RT_MS, &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(report.left, 6);
+    rt_watch_end();
+}
+TEST_WITHIN(preempt_stop_with_loops_in_a_library, 60) {
+    PREEMPT_TEST_APPLIES();
+    struct child result;
+    child_run(&result, stops_in_a_library);
+    EXPECT_EXIT(&result, 0);
+}
+
 /* There is no thread that could go on with a worker, and there need not be. */
 static void stops_at_the_limit_of_threads(void) {
     stops_with(&(weft_config){.policy = "ring", .workers = 2, .preempt = true, .preempt_us = 1000, .max_threads = 2}, 2);
