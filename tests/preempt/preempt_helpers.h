@@ -24,6 +24,12 @@ static inline void pre_start(const char *policy, unsigned workers, unsigned slic
         &(weft_config){.policy = policy, .workers = workers, .seed = 1, .preempt = true, .preempt_us = slice_us});
 }
 
+/* Whether an address is in weft's code, which is linked into every test. */
+extern const char __start_weft_text[], __stop_weft_text[];
+static inline bool pre_is_in_weft(uintptr_t address) {
+    return address >= (uintptr_t)__start_weft_text && address < (uintptr_t)__stop_weft_text;
+}
+
 static inline uint64_t pre_verdict(enum preempt_verdict verdict) { return atom_load_rlx(&preempt_verdicts[verdict]); }
 
 static inline void pre_note(const char *what) {

@@ -48,10 +48,8 @@ __asm__(".text\n\t.globl hold_registers\n\t.type hold_registers, %function\nhold
         "ldp d14, d15, [sp, #144]\n\tldp x29, x30, [sp], #192\n\t.cfi_def_cfa_offset 0\n\tret\n\t"
         ".cfi_endproc\n\t.size hold_registers, . - hold_registers\n");
 
-static inline void fill(struct image *image, uint64_t *seed) {
-    unsigned char *bytes = (unsigned char *)image;
-    for (size_t i = 0; i < sizeof *image; i++)
-        bytes[i] = (unsigned char)(rng_splitmix(seed) >> 40);
+/* What was filled in at random becomes what registers can hold. */
+static inline void image_tame(struct image *image) {
     image->flags &= 0xf0000000;   /* negative, zero, carry, overflow */
     image->control &= 0x03c00000; /* rounding, flush to zero, default NaN */
     image->status &= 0x0800009f;  /* what has happened */

@@ -77,13 +77,11 @@ __asm__(
                                                                                                             "pop %r15\n\tpop %r14\n\tpop %r13\n\tpop %r12\n\tpop %rbp\n\tpop %rbx\n\t.cfi_adjust_cfa_offset -48\n\tret\n\t"
                                                                                                             ".cfi_endproc\n\t.size hold_registers, . - hold_registers\n");
 
-static inline void fill(struct image *image, uint64_t *seed) {
-    unsigned char *bytes = (unsigned char *)image;
-    for (size_t i = 0; i < sizeof *image; i++)
-        bytes[i] = (unsigned char)(rng_splitmix(seed) >> 40);
-    image->flags = 0x202 | (rng_splitmix(seed) & 0xcd5); /* carry, parity, auxiliary, zero, sign, direction, overflow */
-    image->mxcsr = 0x1f80 | (uint32_t)(rng_splitmix(seed) & 0xe03f); /* rounding, flush to zero, what has happened */
-    image->control = 0x7f | (uint16_t)(rng_splitmix(seed) & 0xf00);
+/* What was filled in at random becomes what registers can hold. */
+static inline void image_tame(struct image *image) {
+    image->flags = 0x202 | (image->flags & 0xcd5);   /* carry, parity, auxiliary, zero, sign, direction, overflow */
+    image->mxcsr = 0x1f80 | (image->mxcsr & 0xe03f); /* rounding, flush to zero, what has happened */
+    image->control = 0x7f | (image->control & 0xf00);
     image->level = __builtin_cpu_supports("avx512f") ? 2 : __builtin_cpu_supports("avx") ? 1 : 0;
     for (unsigned i = 0; i < 8; i++) {
         image->x87[i][7] |= 0x80; /* a normal number, and with a middling exponent */

@@ -166,12 +166,11 @@ TEST_WITHIN(preempt_with_traces_of_weft_on_the_stack, 60) {
 }
 
 /* All of weft's code is known as such, what compilers put aside as seldom used too. */
-extern const char __start_weft_text[], __stop_weft_text[];
 TEST(preempt_knows_all_of_weft) {
     const void *const code[] = {(const void *)weft_recv, (const void *)weft_yield, (const void *)fiber_give_way, (const void *)stack_take_slow,
                                 (const void *)stack_spill};
     for (unsigned i = 0; i < sizeof code / sizeof code[0]; i++)
-        EXPECT((uintptr_t)code[i] >= (uintptr_t)__start_weft_text && (uintptr_t)code[i] < (uintptr_t)__stop_weft_text);
+        EXPECT(pre_is_in_weft((uintptr_t)code[i]));
 }
 
 /* ---- system calls, other signals ---------------------------------------------------------------------------------------------------- */

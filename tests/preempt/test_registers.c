@@ -14,6 +14,13 @@ enum { PROCESSES = 6, SPINS = 30000 };
 static atom_bool over;
 static atom_u64 done, mismatches, checks;
 
+static void fill(struct image *image, uint64_t *seed) {
+    unsigned char *bytes = (unsigned char *)image;
+    for (size_t i = 0; i < sizeof *image; i++)
+        bytes[i] = (unsigned char)(rng_splitmix(seed) >> 40);
+    image_tame(image);
+}
+
 static void holder(void *arg) {
     uint64_t seed = (uintptr_t)arg;
     struct image in, out;

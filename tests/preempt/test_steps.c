@@ -147,7 +147,6 @@ static pid_t child;
 static uintptr_t seen[1 << SEEN_BITS]; /* open addressing */
 static unsigned places, places_in_weft, tried, tried_without;
 static uintptr_t restorer;
-extern const char __start_weft_text[], __stop_weft_text[];
 
 static struct tracee *tracee_of(pid_t tid) {
     for (unsigned i = 0; i < tracee_count; i++)
@@ -157,7 +156,6 @@ static struct tracee *tracee_of(pid_t tid) {
     return &tracees[tracee_count++];
 }
 
-static bool is_in_weft(uintptr_t pc) { return pc >= (uintptr_t)__start_weft_text && pc < (uintptr_t)__stop_weft_text; }
 static bool is_new(uintptr_t pc) {
     size_t at = (pc * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - SEEN_BITS);
     for (; seen[at]; at = (at + 1) & ((1 << SEEN_BITS) - 1))
@@ -165,12 +163,12 @@ static bool is_new(uintptr_t pc) {
     if (places >= (1 << SEEN_BITS) / 2) return false;
     seen[at] = pc;
     places++;
-    places_in_weft += is_in_weft(pc);
+    places_in_weft += pre_is_in_weft(pc);
     return true;
 }
 
 /* Outside of weft most places are as good as any other, and it takes long until one that was interrupted goes on. */
-static bool is_worth_it(uintptr_t pc) { return is_in_weft(pc) || (places - places_in_weft) % OUTSIDE_EVERY == 0; }
+static bool is_worth_it(uintptr_t pc) { return pre_is_in_weft(pc) || (places - places_in_weft) % OUTSIDE_EVERY == 0; }
 
 /* 0: it is gone. */
 static uint64_t peek(const void *address) {

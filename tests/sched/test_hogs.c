@@ -1,14 +1,13 @@
 /* Processes that do not give way: what lies at their workers is taken by others, extra workers come and go, and if there are too many
  * they are named. */
 #include "runtime_helpers.h"
+#include "slices.h"
 
 #include "sched/runtime.h"
 #include "sched/report.h"
 
 #include <weft/blocking.h>
 #include <weft/weft.h>
-
-#include <sys/syscall.h>
 
 static atom_u64 begun, done;
 static atom_bool free_them;
@@ -116,17 +115,6 @@ static void come_and_go(void) {
 TEST(hogs_extra_workers_come_and_go) { rt_each(come_and_go); }
 
 /* A hog's thread has a long slice, so that the kernel lets whoever wakes up run before it, and a short one again when it gives way. */
-struct sched { /* struct sched_attr, which the C library does not know */
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime, deadline, period;
-};
-static uint64_t slice_of(uint32_t thread) { /* 0: nobody can say */
-    struct sched sched = {.size = 0};
-    return syscall(SYS_sched_getattr, thread, &sched, sizeof sched, 0) == 0 ? sched.runtime : 0;
-}
 static atom_u32 hog_thread;
 static atom_u64 usual_slice;
 static atom_bool may_end;

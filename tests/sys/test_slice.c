@@ -1,6 +1,7 @@
 /* How long a thread may compute before it is another's turn, and how exactly it is woken: what new threads have, and what their creator has
  * afterwards. A kernel without slices (before Linux 6.12) is left as it is. */
 #include "sys/sys.h"
+#include "slices.h"
 #include "test.h"
 
 #include <errno.h>
@@ -8,24 +9,9 @@
 #include <sched.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 enum { USUAL = 100000, CHOSEN = 3000000, SLACK_CHOSEN = 40000 };
 
-struct sched { /* struct sched_attr, which the C library does not know */
-    uint32_t size, policy;
-    uint64_t flags;
-    int32_t nice;
-    uint32_t priority;
-    uint64_t runtime, deadline, period;
-};
-static struct sched sched_of(uint32_t thread) {
-    struct sched sched = {.size = 0};
-    if (syscall(SYS_sched_getattr, thread, &sched, sizeof sched, 0) != 0) sched.runtime = 0;
-    return sched;
-}
-static uint64_t slice_of(uint32_t thread) { return sched_of(thread).runtime; }
 static void choose(uint32_t policy, uint64_t slice) {
     struct sched sched = {.size = sizeof sched, .policy = policy, .runtime = slice};
     EXPECT_EQ(syscall(SYS_sched_setattr, 0, &sched, 0), 0);
