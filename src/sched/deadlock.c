@@ -7,6 +7,8 @@
  *   Z3  No timer is armed. The monitor itself, which rings timers too, is here and not at it.
  *   Z4  Nothing outside is pending (outside.h).
  *   Z5  The program has no threads but the runtime's and the one that waits in weft_main: any other might send something.
+ *   Z6  The first process is one of those that wait. When it has ended, the thread in weft_main is about to stop the runtime, which
+ *       wakes them all, however long that thread takes to get there.
  *
  * The other way round it may miss one: if a thread of the program's own ends later without having woken anybody, nobody looks again. */
 #include "sched/report.h"
@@ -53,19 +55,22 @@ static bool deadlock_timers(struct runtime *runtime) {
 }
 
 struct waiting {
+    weft_pid first;
     unsigned waiting, others;
+    bool first_waits;
 };
 static void waiting_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
     struct waiting *count = user;
     enum state_name state = state_of(atom_load_rlx(&proc->state.word));
-    (void)runtime, (void)pid;
+    (void)runtime;
     if (state == STATE_IDLE || state == STATE_BLOCKED) count->waiting++;
     else count->others++;
+    if (pid == count->first) count->first_waits = true;
 }
 
 /* How many processes there are; 0: it is none. */
 static unsigned deadlock_is(struct runtime *runtime) {
-    struct waiting count = {0, 0};
+    struct waiting count = {.first = atom_load_rlx(&runtime->deadlock.first)}; /* rlx: a number */
     uint64_t steps = deadlock_steps(runtime);
     if (!monitor_all_asleep(runtime) || atom_load_rlx(&runtime->stopping)) return 0;
     if (deadlock_timers(runtime) || deadlock_outside(runtime) || inject_size(&runtime->inject) > 0) return 0;
@@ -73,7 +78,7 @@ static unsigned deadlock_is(struct runtime *runtime) {
     unsigned threads = sys->thread_count(), own = atom_load_rlx(&runtime->threads.living) + 2 + runtime->preempt.nurse.started;
     if (threads == 0 || threads > own + runtime->deadlock.strangers) return 0;
     each_process(runtime, waiting_visit, &count);
-    if (count.others > 0 || !monitor_all_asleep(runtime) || deadlock_steps(runtime) != steps) return 0;
+    if (count.others > 0 || !count.first_waits || !monitor_all_asleep(runtime) || deadlock_steps(runtime) != steps) return 0;
     return count.waiting;
 }
 
@@ -115,6 +120,7 @@ void deadlock_check(struct runtime *runtime, uint64_t now) {
 void deadlock_hurry(struct runtime *runtime, uint64_t now) {
     struct deadlock *deadlock = &runtime->deadlock;
     if (__builtin_expect(!atom_load_rlx(&deadlock->found), 1) || now < deadlock->until || atom_load_rlx(&runtime->stopping)) return;
+    if (!weft_alive(atom_load_rlx(&deadlock->first))) return; /* Z6 */
     report_line(STDERR_FILENO, "weft: the first process was asked to end because of the deadlock and has not\n");
     _exit(WEFT_EXIT_DEADLOCK);
 }

@@ -205,6 +205,7 @@ struct monitor {
 /* deadlock.c */
 struct deadlock {
     atom_u32 action; /* enum weft_deadlock; DEADLOCK_UNWATCHED */
+    atom_u64 first;  /* the PID of the first process; 0 until weft_main has spawned it */
     atom_bool found; /* and the processes have been asked to end */
     /* The monitor's. */
     uint64_t until;         /* then the program ends */

@@ -289,6 +289,40 @@ static int reads_a_socket(int argc, char **argv) {
     return (int)weft_fd_read(pair[0], &got, 1, WEFT_FOREVER);
 }
 
+/* The first process has ended and another waits; the thread in weft_main is slow to hear of it, and has yet to stop the runtime. */
+static pthread_t main_thread;
+static void on_slow(int number) {
+    (void)number;
+    pause_a_while();
+}
+static int ends_before_the_others(int argc, char **argv) {
+    (void)argc, (void)argv;
+    EXPECT(weft_spawn(waits_for_a_message, NULL) != WEFT_NOBODY);
+    weft_sleep(WEFT_MILLISECOND);
+    EXPECT_EQ(pthread_kill(main_thread, SIGUSR1), 0);
+    return 3;
+}
+static void slow_main_body(void) {
+    main_thread = pthread_self();
+    signal(SIGUSR1, on_slow);
+    _exit(run(ends_before_the_others));
+}
+/* The same after a deadlock: the first process has ended in time, whatever the thread in weft_main does. */
+static int ends_when_cancelled(int argc, char **argv) {
+    weft_msg *message;
+    (void)argc, (void)argv;
+    EXPECT(weft_spawn(waits_for_a_message, NULL) != WEFT_NOBODY);
+    EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), WEFT_ECANCELED);
+    EXPECT_EQ(pthread_kill(main_thread, SIGUSR1), 0);
+    return 3;
+}
+static void slow_after_deadlock_body(void) {
+    main_thread = pthread_self();
+    signal(SIGUSR1, on_slow);
+    setenv("WEFT_GRACE_MS", "20", 1);
+    _exit(run(ends_when_cancelled));
+}
+
 static int (*none_app)(int, char **);
 static void none_body(void) { _exit(run(none_app)); }
 static void none_verdict(void) {
@@ -300,6 +334,17 @@ static void no_deadlock(int (*app)(int, char **), int status) {
     none = status;
     each_policy(none_body, none_verdict);
 }
+static void slow_main_verdict(void) {
+    EXPECT_EXIT(&child, 3);
+    EXPECT(!strstr(child.said, "weft: deadlock"));
+}
+TEST(deadlock_not_when_the_first_process_has_ended) { each_policy(slow_main_body, slow_main_verdict); }
+static void slow_after_deadlock_verdict(void) {
+    EXPECT_EXIT(&child, WEFT_EXIT_DEADLOCK);
+    EXPECT_SAID(&child, "goodbye from the receiver");
+    EXPECT(!strstr(child.said, "and has not"));
+}
+TEST(deadlock_waits_for_weft_main) { each_policy(slow_after_deadlock_body, slow_after_deadlock_verdict); }
 TEST(deadlock_not_while_one_sleeps) { no_deadlock(sleeps, 0); }
 TEST(deadlock_not_while_one_sleeps_for_ever) { no_deadlock(sleeps_for_ever, 9); }
 TEST(deadlock_not_while_one_is_in_a_call) { no_deadlock(in_a_call, 0); }
