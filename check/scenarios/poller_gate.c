@@ -165,24 +165,25 @@ SCENARIO(poller_gate_reuse, .about = "closed and opened again || an event of the
 
 /* ---- drained (N6) ------------------------------------------------------------------------------------------------------------ */
 
-/* Asks for two at a time, and does not ask again while it knows better. */
-static int read_knowing(void) {
+/* Asks for two at a time, and does not ask again while it knows better; but when its time is over it asks, as net/op.h does. */
+static int read_knowing(uint64_t deadline) {
     for (bool more = false;;) {
         uint64_t seen = gate_seen(&gate, GATE_IN);
-        int got = gate_is_drained(&gate, seen) ? -1 : take(2);
+        int got = deadline != 0 && gate_is_drained(&gate, seen) ? -1 : take(2);
         if (got >= 0) {
             if (got == 1) gate_drain(&gate, seen);
             if (more) gate_pass(&gate, GATE_IN);
             return got;
         }
-        int why = gate_wait(&gate, GATE_IN, seen, WEFT_FOREVER, "read_knowing");
-        if (why < 0) return why;
+        int why = deadline == 0 ? WEFT_ETIMEDOUT : gate_wait(&gate, GATE_IN, seen, deadline, "read_knowing");
+        if (why == WEFT_ETIMEDOUT && deadline != 0) deadline = 0;
+        else if (why < 0) return why;
         more = why == GATE_MORE;
     }
 }
 static void reads_to_the_end(void) {
     small_process(0);
-    for (int got; (got = read_knowing()) > 0;)
+    for (int got; (got = read_knowing(WEFT_FOREVER)) > 0;)
         reads[0] += (unsigned)got;
 }
 static void polls_and_ends(void) {
@@ -198,6 +199,21 @@ static void read_all(void) {
 }
 SCENARIO(poller_gate_drained, .about = "a process reads to the end and skips needless reads || something comes, then more with the end",
          .setup = set_up, .threads = {reads_to_the_end, polls_and_ends}, .finish = read_all)
+
+/* What came before the deadline is read, though no worker has polled it. */
+static void set_up_drained(void) { set_up(), gate_drain(&gate, 0); }
+static void reads_soon_knowing(void) {
+    small_process(0);
+    answer[0] = read_knowing(SMALL_SOON);
+}
+static void arrives_and_is_told_late(void) {
+    arrive(1);
+    small_clock(0);
+    small_process(2);
+    tell();
+}
+SCENARIO(poller_gate_drained_deadline, .about = "a process waits and knows that there was nothing || something comes, its deadline, the edge",
+         .setup = set_up_drained, .threads = {reads_soon_knowing, arrives_and_is_told_late}, .finish = got_it)
 
 /* ---- both directions at once (N7) -------------------------------------------------------------------------------------------- */
 
@@ -358,6 +374,18 @@ static void twin_believes(void) {
 }
 SCENARIO(poller_twin_drained, .about = "takes a short read for the last one although the end came with it", .setup = set_up,
          .threads = {twin_believes, polls_and_ends}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+/* Gives up at its deadline without asking. */
+static void twin_gives_up(void) {
+    small_process(0);
+    do {
+        uint64_t seen = gate_seen(&gate, GATE_IN);
+        answer[0] = gate_is_drained(&gate, seen) ? -1 : take(1);
+        if (answer[0] < 0) answer[0] = gate_wait(&gate, GATE_IN, seen, SMALL_SOON, "twin");
+    } while (answer[0] == GATE_AGAIN);
+}
+SCENARIO(poller_twin_drained_deadline, .about = "gives up at its deadline without asking for what no worker has polled", .setup = set_up_drained,
+         .threads = {twin_gives_up, arrives_and_is_told_late}, .finish = got_it, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 
 /* Takes an event for the present tenant's. */
 static void tells_anybody(void) {

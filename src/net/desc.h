@@ -35,6 +35,8 @@ enum desc_flags {
     DESC_ADOPTED = 4,  /* not weft's to close when the runtime stops */
     DESC_BORROWED = 8,  /* nor weft's to make non-blocking */
     DESC_BLOCKING = 16, /* it was, and is to be again */
+    DESC_UNIX = 32,     /* the kernel does not tell a writer of every end: op.h */
+    DESC_MESSAGES = 64, /* a socket where each write is a message of its own: datagrams */
 };
 
 struct desc {

@@ -15,11 +15,16 @@ void net_ignore_broken_pipes(void) {
 
 /* ---- adopting ----------------------------------------------------------------------------------------------------------------- */
 
+static int foreign_option(int number, int option, int *value) {
+    socklen_t size = sizeof *value;
+    return sys->net->option_get(number, SOL_SOCKET, option, value, &size);
+}
+
+/* Not DESC_TCP, even if it is: what was done to it is not known (net/gate.h, N6). */
 static unsigned foreign_kind(int number) {
-    int type = 0;
-    socklen_t size = sizeof type;
-    if (sys->net->option_get(number, SOL_SOCKET, SO_TYPE, &type, &size)) return 0;
-    return DESC_SOCKET; /* not DESC_TCP, even if it is: nobody knows what was done to it (net/gate.h, N6) */
+    int type = 0, family = 0;
+    if (foreign_option(number, SO_TYPE, &type) || foreign_option(number, SO_DOMAIN, &family)) return 0;
+    return DESC_SOCKET | (family == AF_UNIX ? DESC_UNIX : 0) | (type == SOCK_STREAM ? 0 : DESC_MESSAGES);
 }
 
 weft_fd weft_fd_adopt(int number) {
@@ -63,22 +68,36 @@ int weft_fd_close(weft_fd fd) { return desc_close(fd, false); }
 
 /* ---- waiting ------------------------------------------------------------------------------------------------------------------ */
 
+/* Writing to a full UNIX stream has ended: poll does not say so, a write of nothing does. */
+static bool foreign_is_broken(const struct desc *desc, int number, short events) {
+    bool stream = desc->flags & DESC_UNIX && !(desc->flags & DESC_MESSAGES);
+    return stream && events & POLLOUT && sys->net->send(number, "", 0, MSG_NOSIGNAL) == -EPIPE;
+}
+
 static ssize_t foreign_try_ready(struct desc *desc, int number, uint64_t seen, void *arg) {
-    (void)desc, (void)seen;
-    int ready = sys->net->ready(number, *(short *)arg);
+    (void)seen;
+    short events = *(short *)arg;
+    int ready = sys->net->ready(number, events);
+    if (ready == 0 && foreign_is_broken(desc, number, events)) return POLLERR;
     return ready == 0 ? -EAGAIN : ready;
 }
 
-/* As op_run, in both directions at once. */
+/* As op_wait and op_run, in both directions at once. */
+static int foreign_park_either(struct desc *desc, const uint64_t seen[2], uint64_t *deadline, struct op_pause *pause) {
+    uint64_t until = op_until(desc, pause, *deadline);
+    int why = gate_wait_either(&desc->gate, seen, until, "weft_fd_wait");
+    return why == WEFT_ETIMEDOUT ? op_late(until, deadline) : why;
+}
 static ssize_t foreign_wait_either(weft_fd fd, short events, uint64_t deadline) {
     fiber_take_turns(my_worker);
     struct desc *desc = desc_use(fd);
     if (!desc) return WEFT_EBADF;
+    struct op_pause pause = op_pause_unix;
     ssize_t ready;
     do {
         uint64_t seen[2] = {gate_seen(&desc->gate, GATE_IN), gate_seen(&desc->gate, GATE_OUT)};
         ready = foreign_try_ready(desc, desc_number(fd), 0, &events);
-        if (ready == -EAGAIN) ready = deadline == 0 ? WEFT_ETIMEDOUT : gate_wait_either(&desc->gate, seen, deadline, "weft_fd_wait");
+        if (ready == -EAGAIN) ready = deadline == 0 ? WEFT_ETIMEDOUT : foreign_park_either(desc, seen, &deadline, &pause);
     } while (ready == GATE_AGAIN || ready == -EINTR);
     desc_done(desc, desc_number(fd));
     return ready;

@@ -60,6 +60,19 @@ unsigned gate_forget(struct gate *gate, const struct runtime *runtime) {
     return count;
 }
 
+/* Under the lock. rel: pairs with the acq in gate_seen. rlx: written under the lock. */
+static void gate_count(struct cell *cell) { atom_store_rel(&cell->edges, atom_load_rlx(&cell->edges) + 1); }
+
+void gate_retry(struct gate *gate) {
+    struct wakes wakes = {NULL, NULL};
+    lock_take(&gate->lock);
+    for (unsigned side = GATE_IN; side <= GATE_OUT; side++)
+        gate_count(&gate->cells[side]);
+    gate_claim_all(gate, GATE_EDGE, &wakes);
+    lock_drop(&gate->lock);
+    wakes_run(&wakes);
+}
+
 bool gate_edge(struct gate *gate, uint64_t generation, unsigned sides, bool ended, bool urgent) {
     struct wakes wakes = {NULL, NULL};
     lock_take(&gate->lock);
@@ -69,8 +82,7 @@ bool gate_edge(struct gate *gate, uint64_t generation, unsigned sides, bool ende
         for (unsigned side = GATE_IN; side <= GATE_OUT; side++) {
             struct cell *cell = &gate->cells[side];
             if (!(sides & 1u << side)) continue;
-            /* rel: pairs with the acq in gate_seen. */
-            atom_store_rel(&cell->edges, atom_load_rlx(&cell->edges) + 1); /* rlx: written under the lock */
+            gate_count(cell);
             if (!ended) gate_claim_one(cell, &wakes); /* N2 */
         }
         if (ended) gate_claim_all(gate, GATE_EDGE, &wakes); /* N3 */

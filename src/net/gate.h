@@ -17,6 +17,7 @@
  *   gate_seen, gate_wait   processes, and threads that are not workers, between gate_open and the descriptor's end
  *   gate_wait_either       the same
  *   gate_pass              whoever gate_wait told to
+ *   gate_retry             a user of the descriptor that has changed what others wait for
  *   gate_edge              whoever polls, at any time: the generation says whom the kernel meant
  *
  *   N1  A waiter is in a list only while no edge came since before its EAGAIN; so what it waits for is told by an edge yet to come, or
@@ -27,8 +28,9 @@
  *   N4  After gate_shut nobody waits, and nobody begins to.
  *   N5  An edge of another generation, that is of a descriptor of the same number that was closed before, is nobody's.
  *   N6  `drained` is the number of edges at which a read got less than it asked for: until there is another edge, there is nothing to read.
- *       Not so once the other side has ended, or sent something urgent: those are said once, with the data or after. Plain TCP sockets that
- *       weft made itself only; UNIX sockets end a read where descriptors are passed, others where messages or records end.
+ *       A reader relies on that only if it waits for that edge: an edge that no worker has polled yet is not counted, so a reader whose deadline has
+ *       passed asks the kernel. Not so once the other side has ended, or sent something urgent: those are said once, with the data or after. Plain
+ *       TCP sockets that weft made itself only; UNIX sockets end a read where descriptors are passed, others where messages or records end.
  *   N7  Who waits in both directions is in both lists with one wait. Whichever edge claims it, it takes itself out of the other list
  *       before it goes on; an edge that meets it there meanwhile passes it over, and claims the next. */
 #ifndef WEFT_NET_GATE_H
@@ -70,6 +72,9 @@ int gate_wait(struct gate *gate, enum gate_side side, uint64_t seen, uint64_t de
 void gate_pass(struct gate *gate, enum gate_side side);
 /* In either direction, each seen before. As gate_wait, but it has passed on already what there was to be. */
 int gate_wait_either(struct gate *gate, const uint64_t seen[2], uint64_t deadline, const char *call);
+
+/* Everybody who waits, in either direction, tries again. */
+void gate_retry(struct gate *gate);
 
 /* How many processes of this runtime waited; they do not any more, and are not woken. */
 unsigned gate_forget(struct gate *gate, const struct runtime *runtime);

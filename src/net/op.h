@@ -1,10 +1,49 @@
-/* A system call that may have to wait: tries, waits while it says EAGAIN, tries again. */
+/* A system call that may have to wait: tries, waits while it says EAGAIN, tries again. When the deadline has passed (0 has) the kernel is asked
+ * once more, whatever is known of the descriptor: what came while no worker polled is there, and is the answer. */
 #ifndef WEFT_NET_OP_H
 #define WEFT_NET_OP_H
 
 #include "net/desc.h"
 
 #include <errno.h>
+
+/* ---- what the kernel does not tell ---------------------------------------------------------------------------------------------- */
+
+/* Waits that begin short and get longer. */
+struct op_pause {
+    uint64_t now, most; /* ns: the next one, and at most */
+    bool was;           /* there has been one */
+};
+/* The end of the next one, the deadline at the latest. */
+static inline uint64_t op_pause_until(struct op_pause *pause, uint64_t deadline) {
+    uint64_t until = sys->now() + pause->now;
+    pause->now = pause->now * 2 < pause->most ? pause->now * 2 : pause->most;
+    pause->was = true;
+    return until < deadline ? until : deadline;
+}
+
+/* A writer that waits at a full UNIX socket is not told by the kernel that its direction has ended, whether the other side has shut down reading
+ * or another program this side's writing. A write says so (EPIPE); so it is tried again now and then. */
+static const struct op_pause op_pause_unix = {.now = 10 * WEFT_MILLISECOND, .most = WEFT_SECOND};
+
+static inline uint64_t op_until(const struct desc *desc, struct op_pause *pause, uint64_t deadline) {
+    return __builtin_expect(desc->flags & DESC_UNIX, 0) ? op_pause_until(pause, deadline) : deadline;
+}
+/* A wait has come to its end without an edge: one more try, the last one if that was the deadline. */
+static inline int op_late(uint64_t until, uint64_t *deadline) {
+    if (until == *deadline) *deadline = 0;
+    return GATE_AGAIN;
+}
+
+/* ---- a call -------------------------------------------------------------------------------------------------------------------- */
+
+/* As gate_wait, after an attempt that said EAGAIN. */
+static inline int op_wait(struct desc *desc, enum gate_side side, uint64_t seen, uint64_t *deadline, struct op_pause *pause, const char *call) {
+    if (*deadline == 0) return WEFT_ETIMEDOUT;
+    uint64_t until = side == GATE_OUT ? op_until(desc, pause, *deadline) : *deadline;
+    int why = gate_wait(&desc->gate, side, seen, until, call);
+    return why == WEFT_ETIMEDOUT ? op_late(until, deadline) : why;
+}
 
 /* One try: the result, 0 or more, or a negative errno. `seen` is how many edges there were before (gate.h). */
 typedef ssize_t op_try(struct desc *desc, int number, uint64_t seen, void *arg);
@@ -15,13 +54,15 @@ static inline __attribute__((always_inline)) ssize_t op_run(weft_fd handle, enum
     struct desc *desc = desc_use(handle);
     if (__builtin_expect(!desc, 0)) return WEFT_EBADF;
     int number = desc_number(handle), why = GATE_AGAIN;
+    struct op_pause pause = op_pause_unix;
     ssize_t result;
     for (;;) {
         uint64_t seen = gate_seen(&desc->gate, side);
-        result = attempt(desc, number, seen, arg);
+        bool drained = side == GATE_IN && deadline != 0 && gate_is_drained(&desc->gate, seen); /* N6 */
+        result = drained ? -EAGAIN : attempt(desc, number, seen, arg);
         if (__builtin_expect(result == -EINTR, 0)) continue;
         if (result != -EAGAIN) break;
-        why = deadline == 0 ? WEFT_ETIMEDOUT : gate_wait(&desc->gate, side, seen, deadline, call);
+        why = op_wait(desc, side, seen, &deadline, &pause, call);
         if (why < 0) {
             result = why;
             break;

@@ -10,7 +10,9 @@ static const struct sockaddr *socket_where(const weft_addr *address) { return (c
 static bool socket_is_tcp(const weft_addr *address) {
     return address->place.ss_family == AF_INET || address->place.ss_family == AF_INET6;
 }
-static unsigned socket_flags(const weft_addr *address) { return DESC_SOCKET | (socket_is_tcp(address) ? DESC_TCP : 0); }
+static unsigned socket_kind(const weft_addr *address) { return DESC_SOCKET | (address->place.ss_family == AF_UNIX ? DESC_UNIX : 0); }
+/* Of a connection. */
+static unsigned socket_flags(const weft_addr *address) { return socket_kind(address) | (socket_is_tcp(address) ? DESC_TCP : 0); }
 
 static int socket_set(int number, int level, int option) {
     int on = 1;
@@ -38,7 +40,7 @@ static weft_fd socket_at(const char *text, int type, const weft_listen_options *
     int number = sys->net->socket(address.place.ss_family, type, 0);
     if (number < 0) return number;
     int error = socket_bind(number, &address, type == SOCK_STREAM, options);
-    if (!error) return desc_open_or_close(number, DESC_SOCKET, call);
+    if (!error) return desc_open_or_close(number, socket_kind(&address) | (type == SOCK_STREAM ? 0 : DESC_MESSAGES), call);
     sys->net->close(number);
     return error;
 }
@@ -49,27 +51,19 @@ weft_fd weft_net_listen(const char *address, const weft_listen_options *options)
 
 /* ---- what the kernel does not tell ---------------------------------------------------------------------------------------------- */
 
-struct socket_pause {
-    uint64_t now, most; /* ns: the next one, and at most */
-    bool was;           /* there has been one */
-};
-
 /* Waits a little, longer each time: 0. Or `late`, if there is no time left. */
-static int socket_wait_a_little(struct socket_pause *pause, uint64_t deadline, int late) {
-    uint64_t now = sys->now(), until = now + pause->now;
-    if (deadline <= now) return late;
-    pause->now = pause->now * 2 < pause->most ? pause->now * 2 : pause->most;
-    pause->was = true;
-    return weft_sleep_until(until < deadline ? until : deadline);
+static int socket_wait_a_little(struct op_pause *pause, uint64_t deadline, int late) {
+    if (deadline <= sys->now()) return late;
+    return weft_sleep_until(op_pause_until(pause, deadline));
 }
 /* Who closes it during a pause does so while somebody waits. */
-static ssize_t socket_closed_or(const struct socket_pause *pause, ssize_t result) {
+static ssize_t socket_closed_or(const struct op_pause *pause, ssize_t result) {
     return pause->was && result == WEFT_EBADF ? WEFT_ECLOSED : result;
 }
 
 /* ---- accepting --------------------------------------------------------------------------------------------------------------- */
 
-static const struct socket_pause socket_pause = {.now = WEFT_MILLISECOND, .most = 50 * WEFT_MILLISECOND};
+static const struct op_pause socket_pause = {.now = WEFT_MILLISECOND, .most = 50 * WEFT_MILLISECOND};
 
 static ssize_t socket_try_accept(struct desc *desc, int number, uint64_t seen, void *arg) {
     weft_addr *peer = arg;
@@ -98,7 +92,7 @@ weft_fd weft_net_accept(weft_fd listener, weft_addr *peer, uint64_t deadline) {
     weft_addr unwanted;
     if (!peer) peer = &unwanted;
     if (!desc_may_open()) return WEFT_ENOTINSIDE; /* before a connection is lost by it */
-    for (struct socket_pause pause = socket_pause;;) {
+    for (struct op_pause pause = socket_pause;;) {
         ssize_t number = op_run(listener, GATE_IN, deadline, "weft_net_accept", socket_try_accept, peer);
         if (number >= 0) return desc_open_or_close((int)number, socket_flags(peer), "weft_net_accept");
         if (socket_is_short(number)) {
@@ -127,7 +121,7 @@ static ssize_t socket_try_connected(struct desc *desc, int number, uint64_t seen
 
 /* Begins it: 0, -EINPROGRESS, or an error. A UNIX socket whose other end has no room is tried again. */
 static int socket_begin(int number, const weft_addr *address, uint64_t deadline) {
-    for (struct socket_pause pause = socket_pause;;) {
+    for (struct op_pause pause = socket_pause;;) {
         int error = sys->net->connect(number, socket_where(address), address->size);
         if (error == -EINTR) continue; /* it goes on all the same, and is asked after: */
         if (error == -EALREADY) return -EINPROGRESS;
@@ -180,6 +174,7 @@ int weft_net_shutdown(weft_fd fd, enum weft_side side) {
     struct desc *desc = desc_use(fd);
     if (!desc) return WEFT_EBADF;
     int error = sys->net->shutdown(desc_number(fd), hows[side]);
+    if (!error) gate_retry(&desc->gate); /* a writer at a full UNIX socket is told nothing by the kernel */
     desc_done(desc, desc_number(fd));
     return error;
 }
@@ -231,7 +226,7 @@ static ssize_t socket_try_send_to(struct desc *desc, int number, uint64_t seen, 
 /* To a UNIX socket that has no room left (10 datagrams are much). The kernel tells a sender that is connected to it when there is some
  * again, and nobody else. */
 static ssize_t socket_send_again(weft_fd fd, struct socket_datagram *datagram, uint64_t deadline) {
-    for (struct socket_pause pause = {.now = 20 * WEFT_MICROSECOND, .most = 5 * WEFT_MILLISECOND};;) {
+    for (struct op_pause pause = {.now = 20 * WEFT_MICROSECOND, .most = 5 * WEFT_MILLISECOND};;) {
         ssize_t n = op_run(fd, GATE_OUT, 0, "weft_net_send_to", socket_try_send_to, datagram);
         if (n != WEFT_ETIMEDOUT) return socket_closed_or(&pause, n);
         n = socket_wait_a_little(&pause, deadline, WEFT_ETIMEDOUT);

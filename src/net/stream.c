@@ -14,10 +14,8 @@ struct stream_read {
 
 static inline ssize_t stream_read_once(struct desc *desc, int number, uint64_t seen, unsigned char *data, size_t size) {
     if (!(desc->flags & DESC_SOCKET)) return sys->net->readv(number, &(struct iovec){data, size}, 1);
-    bool tcp = desc->flags & DESC_TCP;
-    if (tcp && gate_is_drained(&desc->gate, seen)) return -EAGAIN;
     ssize_t n = sys->net->recv(number, data, size, 0);
-    if (tcp && n > 0 && (size_t)n < size) gate_drain(&desc->gate, seen);
+    if (desc->flags & DESC_TCP && n > 0 && (size_t)n < size) gate_drain(&desc->gate, seen);
     return n;
 }
 
@@ -39,6 +37,7 @@ static ssize_t stream_try_read_all(struct desc *desc, int number, uint64_t seen,
         if (n < 0) return n;
         if (n == 0) break;
         read->done += (size_t)n;
+        if (read->done < read->size && gate_is_drained(&desc->gate, seen)) return -EAGAIN;
     }
     return (ssize_t)read->done;
 }

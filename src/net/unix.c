@@ -17,7 +17,7 @@ static int unix_open_both(const int numbers[2], unsigned flags, weft_fd pair[2],
 
 int weft_net_pair(weft_fd pair[2]) {
     int numbers[2], error = sys->net->socket_pair(AF_UNIX, SOCK_STREAM, numbers);
-    return error ? error : unix_open_both(numbers, DESC_SOCKET, pair, "weft_net_pair");
+    return error ? error : unix_open_both(numbers, DESC_SOCKET | DESC_UNIX, pair, "weft_net_pair");
 }
 
 int weft_pipe(weft_fd pair[2]) {
