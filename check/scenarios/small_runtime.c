@@ -59,7 +59,7 @@ void foreign_close(unsigned instance) {
 /* ---- threads of workers ------------------------------------------------------------------------------------------- */
 
 enum { NOT_YET, RUNS, ENDED };
-static atom_u32 threads[WORKERS_MAX], given[WORKERS_MAX];
+static atom_u32 threads[PLACES_MAX], given[PLACES_MAX];
 static unsigned refused; /* how many times no thread is to be had; kept by whoever gives, so not for two at once */
 void small_refuse_threads(unsigned times) { refused = times; }
 
@@ -96,7 +96,7 @@ void small_has_begun(unsigned index) {
 static void threads_begin(void) {
     refused = 0;
     static const char *const names[] = {"thread[0]", "thread[1]", "thread[2]", "thread[3]"};
-    for (unsigned i = 0; i < WORKERS_MAX; i++) {
+    for (unsigned i = 0; i < PLACES_MAX; i++) {
         atom_store_rlx(&threads[i], NOT_YET);
         chk_name(&threads[i], names[i]);
         atom_store_rlx(&given[i], 0);

@@ -38,7 +38,8 @@ typedef struct weft_config {
     unsigned preempt_us;    /* [WEFT_PREEMPT_US] which is so many microseconds: 50 to 10,000, the default */
     unsigned max_threads;   /* [WEFT_MAX_THREADS] threads of the runtime, those in blocking calls included; 1024. More workers than that: as many */
     const char *at_max_threads; /* [WEFT_AT_MAX_THREADS] weft_blocking then: "wait" (default) or "error"; weft/blocking.h */
-    unsigned max_extra;     /* [WEFT_MAX_EXTRA] extra workers beside processes that do not give way; 64, and not more */
+    unsigned max_extra;     /* [WEFT_MAX_EXTRA] extra workers beside processes that do not give way; 64, and not more. Processes that were
+                             * interrupted go on even when these are used up */
     unsigned max_displaced; /* [WEFT_MAX_DISPLACED] so many at most are interrupted at a time, each keeping a thread; 64, and not more */
 } weft_config;
 

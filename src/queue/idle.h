@@ -43,7 +43,7 @@
 #if WEFT_CHECK
 enum { IDLE_BITS = 2, IDLE_MAX = 4 }; /* so that three workers need two words */
 #else
-enum { IDLE_BITS = 64, IDLE_MAX = 1024 };
+enum { IDLE_BITS = 64, IDLE_MAX = 1152 };
 #endif
 
 enum { IDLE_WORDS = IDLE_MAX / IDLE_BITS, IDLE_NOBODY = -1 };

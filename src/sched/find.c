@@ -290,8 +290,9 @@ struct proc *find_work(struct worker *worker) {
         struct proc *proc = NULL;
         if (__builtin_expect(++worker->tick >= atom_load_rlx(&worker->due), 0)) { /* rlx: a request */
             worker->tick = 0;
-            atom_store_rlx(&worker->due, GLOBAL_TICK);
             if (atom_load_rlx(&worker->leave)) return NULL; /* rlx: a request, nothing is read on the strength of it */
+            if (atom_load_rlx(&worker->relief)) return preempt_take(worker); /* rlx: likewise; NULL: it leaves (preempt.h, A6) */
+            atom_store_rlx(&worker->due, GLOBAL_TICK);
             proc = find_round(worker);
         }
         if (!proc) proc = policy_pop(worker);

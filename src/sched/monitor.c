@@ -151,7 +151,9 @@ static bool monitor_round(struct runtime *runtime, uint64_t now) {
         monitor_pace(worker, now);
         if (monitor_stuck(worker, now)) some = true;
     }
-    workers_compensate(runtime, hogs);
+    unsigned overdue = preempt_overdue(runtime, now);
+    workers_compensate(runtime, hogs + overdue);
+    workers_relieve(runtime, hogs + overdue);
     if (poll_watch(runtime, now)) some = true;
     monitor_complain(runtime, hogs, now);
     monitor_fences(runtime, now);

@@ -4,14 +4,18 @@
 
 /* ---- those who are stopped ---------------------------------------------------------------------------------------- */
 
+/* rlx: under the lock, or a number of the moment. */
+static bool preempt_is_full(struct preempt *preempt) {
+    return atom_load_rlx(&preempt->displaced) + atom_load_rlx(&preempt->relief) >= preempt->most;
+}
+
 bool preempt_list(struct thread *thread) {
     struct preempt *preempt = &thread->runtime->preempt;
     lock_take(&preempt->lock);
-    uint32_t displaced =
-        atom_load_rlx(&preempt->displaced); /* rlx, here and below: under the lock; others want a number */
-    bool may = displaced < preempt->most || atom_load_rlx(&preempt->settling); /* then nobody is resumed any more, but to settle */
+    /* rlx, here and below: under the lock; others want a number. Settling: then nobody is resumed any more, but for that. */
+    bool may = !preempt_is_full(preempt) || atom_load_rlx(&preempt->settling);
     if (may) {
-        atom_store_rlx(&preempt->displaced, displaced + 1);
+        atom_store_rlx(&preempt->displaced, atom_load_rlx(&preempt->displaced) + 1);
         thread->waits = false;
         thread->sooner = preempt->last;
         thread->later = NULL;
@@ -27,8 +31,17 @@ bool preempt_list(struct thread *thread) {
 /* Under the lock. */
 static void preempt_waits_no_more(struct thread *thread) {
     struct preempt *preempt = &thread->runtime->preempt;
-    if (thread->waits) atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) - 1);
+    if (!thread->waits) return;
     thread->waits = false;
+    atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) - 1);
+    count(&preempt->taken);
+}
+
+void preempt_relieve(struct runtime *runtime, int more) {
+    struct preempt *preempt = &runtime->preempt;
+    lock_take(&preempt->lock);
+    atom_store_rlx(&preempt->relief, atom_load_rlx(&preempt->relief) + (unsigned)more); /* rlx: under the lock; others want a number */
+    lock_drop(&preempt->lock);
 }
 
 void preempt_unlist(struct thread *thread) {
@@ -112,6 +125,7 @@ enum {
     PREEMPT_AGAIN_PART = 10,     /* of the time that a process has: for one that was stopped before, if others wait */
     PREEMPT_PATIENCE = 10000000, /* so long is it tried, then it is a hog like others */
     PREEMPT_ASLEEP = 500000,     /* without any CPU time for so long: it is asked whether its thread sleeps */
+    PREEMPT_OVERDUE = 100000000, /* nobody was resumed for so long, though somebody could be: a worker more */
     PREEMPT_PERIOD_LEAST = 20000,
     PREEMPT_PERIOD_MOST = 500000,
     PREEMPT_SETTLE = 1000000000, /* so long at most until all who do not end are where they can be left */
@@ -134,6 +148,8 @@ static bool preempt_is_due(struct worker *worker, uint64_t now) {
     struct preempt *preempt = &worker->runtime->preempt;
     uint64_t age = now - worker->seen.step_since;
     if (age < preempt->slice / PREEMPT_AGAIN_PART) return false;
+    /* rlx, both: as they are just now. Nobody else can have a relief worker but one who was stopped. */
+    if (atom_load_rlx(&worker->relief) && !atom_load_rlx(&worker->leave)) return age >= preempt->slice && preempt_waiting(worker->runtime);
     bool again = atom_load_rlx(&worker->again) == worker->seen.steps; /* rlx: a number */
     if (preempt_needed(worker, now)) return again || age >= preempt->slice;
     return age >= preempt->slice && preempt_waiting(worker->runtime);
@@ -190,7 +206,7 @@ enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
     if (view == PREEMPT_STUCK) return atom_load_rlx(&preempt->displaced) > 0 ? PREEMPT_STUCK : PREEMPT_NONE;
     if (atom_load_rlx(&worker->refused) == worker->seen.steps) return PREEMPT_NONE;
     if (!preempt_is_due(worker, now)) return PREEMPT_ASKED; /* when somebody comes */
-    if (atom_load_rlx(&preempt->displaced) >= preempt->most) return PREEMPT_NONE;
+    if (preempt_is_full(preempt)) return PREEMPT_NONE;
     if (atom_load_rlx(&runtime->threads.at_rest) == 0) {
         preempt_nurse_call(runtime);
         if (atom_load_rlx(&preempt->displaced) == 0)
@@ -199,6 +215,21 @@ enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
     /* It has had little time of the processor: because it sleeps, or because others have it. */
     if (view == PREEMPT_NONE && sys->thread_asleep(atom_load_rlx(&worker->driver))) return PREEMPT_ASKED;
     return preempt_ask(worker, now) ? PREEMPT_ASKED : PREEMPT_NONE;
+}
+
+/* rlx: numbers. */
+unsigned preempt_overdue(struct runtime *runtime, uint64_t now) {
+    struct preempt *preempt = &runtime->preempt;
+    uint64_t taken = atom_load_rlx(&preempt->taken);
+    if (!preempt_waiting(runtime) || taken != preempt->overdue.taken) {
+        preempt->overdue.taken = taken;
+        preempt->overdue.since = now;
+        preempt->overdue.times = 0;
+    } else if (now - preempt->overdue.since > PREEMPT_OVERDUE) {
+        preempt->overdue.since = now;
+        preempt->overdue.times++;
+    }
+    return preempt->overdue.times;
 }
 
 uint64_t preempt_period(struct runtime *runtime, uint64_t period) {

@@ -25,7 +25,12 @@
  *       does, takes such a lock: memory comes from the kernel (sys/heap.h), threads are made by the nurse, who may wait.
  *   A5  Nothing is needed to resume somebody but a worker: its own thread drives it. So an extra worker, which L0 starts when threads are
  *       stuck, goes to who was stopped first, and whoever waits for a lock of theirs gets it in the end: when all are resumed, they are
- *       plain threads. And where no thread is at rest to take over in 4, T gives the worker to whoever was stopped before it. */
+ *       plain threads. And where no thread is at rest to take over in 4, T gives the worker to whoever was stopped before it.
+ *   A6  There is always a worker to be had for those who are stopped, whatever may have happened to all others: extra workers may be used up by
+ *       processes that fell asleep at a lock, in any number. A *relief worker* comes when there are more hogs than extra workers, or when nobody
+ *       has been resumed for a tenth of a second: a worker beyond all caps, which begins with the process that was stopped first, takes
+ *       none but others that were stopped, and leaves when there are none. Those who are stopped and relief workers together are at most `most`, and
+ *       so many places are kept for them: who may be stopped finds one. */
 #ifndef WEFT_SCHED_PREEMPT_H
 #define WEFT_SCHED_PREEMPT_H
 
@@ -34,7 +39,7 @@
 enum {
     PREEMPT_SLICE_US = 10000, /* default, and most: what lasts longer is a hog's (monitor.c) */
     PREEMPT_SLICE_LEAST_US = 50,
-    PREEMPT_MOST = EXTRA_MAX, /* stopped at a time; if they were more, there might not be workers for all (A5) */
+    PREEMPT_MOST = 64, /* stopped at a time, or relieved: there is a place for a worker for each (A6) */
 };
 
 /* What the monitor should think of a step that has lasted. */
@@ -43,6 +48,10 @@ enum preempt_view {
     PREEMPT_ASKED, /* it is, or will be, interrupted when somebody needs the worker: no extra worker for it */
     PREEMPT_STUCK, /* its thread sleeps, perhaps for a lock of somebody who was stopped: an extra worker at once */
 };
+
+#if !WEFT_CHECK
+_Static_assert(WORKERS_MAX + EXTRA_MAX + PREEMPT_MOST <= PLACES_MAX, "A6");
+#endif
 
 struct thread;
 
@@ -62,6 +71,8 @@ static inline bool preempt_is_on(struct runtime *runtime) {
 /* Among those who are stopped. False: there are as many as there may be, which is no matter any more when the runtime stops. */
 bool preempt_list(struct thread *thread);
 void preempt_unlist(struct thread *thread);
+/* There is a relief worker more (1), or one less (-1). */
+void preempt_relieve(struct runtime *runtime, int more);
 /* In 4 and 5: its process is in the list. Gives the worker to `heir` (NULL: nobody has to drive it, because the runtime stops) and sleeps until
  * somebody brings another, which is returned. */
 struct worker *preempt_sleep(struct worker *worker, struct thread *self, struct thread *heir);
@@ -95,8 +106,11 @@ static inline enum preempt_view preempt_look(struct worker *worker, uint64_t now
 }
 static inline void preempt_evict(struct worker *worker) { (void)worker; }
 static inline void preempt_settle(struct runtime *runtime) { (void)runtime; }
+static inline unsigned preempt_overdue(struct runtime *runtime, uint64_t now) { return (void)runtime, (void)now, 0; }
 #else
 enum preempt_view preempt_look(struct worker *worker, uint64_t now);
+/* So many workers are wanted besides, because nobody has been resumed for long though somebody could be: whatever it is that holds the others up. */
+unsigned preempt_overdue(struct runtime *runtime, uint64_t now);
 /* The longest the monitor may sleep while somebody runs. */
 uint64_t preempt_period(struct runtime *runtime, uint64_t period);
 /* As preempt_next, if the worker should go to such a thread rather than to one at rest: an extra worker; or there is none at rest. */

@@ -19,16 +19,17 @@
 #include <weft/command.h>
 
 #if WEFT_CHECK
-enum { FOREIGN = 2, EVENT_BATCH = 2, RESERVE_LEAST = 4 };
+enum { FOREIGN = 2, EVENT_BATCH = 2, RESERVE_LEAST = 4, WORKERS_MAX = IDLE_MAX };
 #else
 enum {
+    WORKERS_MAX = 1024,   /* that may be wanted; beside these there is room for EXTRA_MAX and PREEMPT_MOST */
     FOREIGN = 8,          /* doors for threads that are not workers */
     EVENT_BATCH = 64,     /* most events a step is given at once */
     RESERVE_LEAST = 2048, /* processes for which the global queue has room from the first on */
 };
 #endif
 enum {
-    WORKERS_MAX = IDLE_MAX,
+    PLACES_MAX = IDLE_MAX, /* workers of all kinds */
     GLOBAL_TICK = 61,     /* every so many processes, one from the global queue */
     GLOBAL_OFTEN = 16,     /* the same while very many wait there and a worker does not run dry */
     GUEST_TICK = 2,       /* a worker with pinned processes: every so many processes, one of them */
@@ -127,6 +128,7 @@ struct worker {
     struct mpsc inbox; /* pinned processes that are ready; this worker's thread alone takes them out */
     atom_u32 guests;   /* how many processes are pinned here (its own thread), or GUESTS_CLOSED (whoever changes the number of workers) */
     atom_bool leave; /* this worker is not wanted any more */
+    atom_bool relief; /* it is here for processes that were stopped, and for no others (preempt.h, A6); written under the runtime's `moving` */
     atom_bool driven;   /* some thread has it; written under the runtime's `moving`; rlx: others look at it in passing */
     atom_bool undriven; /* it should have one, but there was none to be had: call.c */
     atom_u32 call;      /* odd: its thread is in a call. call.c */
@@ -182,6 +184,12 @@ struct preempt {
     struct thread *first, *last; /* stopped; the longest first */
     atom_u32 displaced;          /* how many; written under the lock */
     atom_u32 waiting;            /* how many of them could be resumed now; likewise */
+    atom_u32 relief;             /* how many relief workers have a thread; likewise */
+    atom_u64 taken;              /* how often one that could be resumed was taken; likewise */
+    struct {                     /* the monitor's: since when nobody has been taken, and for how many times as long as that may last */
+        uint64_t taken, since;
+        unsigned times;
+    } overdue;
     atom_u64 times;              /* so often in all */
     atom_bool settling;          /* the runtime stops: who is interrupted from now on stays so, and should be where it can be left */
     atom_bool anywhere;          /* that has taken too long */
@@ -272,7 +280,7 @@ struct runtime {
     atom_u32 wanted;
     atom_u32 extra; /* beside those, while others are held up by hogs */
     atom_u32 made;
-    ATOM_PTR(struct worker) workers[WORKERS_MAX];
+    ATOM_PTR(struct worker) workers[PLACES_MAX];
 
     struct lock context_locks[CONTEXT_LOCKS];
     struct lock watch_locks[WATCH_LOCKS], keep_locks[WATCH_LOCKS];

@@ -172,6 +172,8 @@ bool worker_pin(struct worker *own);
 void worker_unpin(struct worker *own);
 /* So many workers beside those that are wanted; by the monitor. */
 void workers_compensate(struct runtime *runtime, unsigned hogs);
+/* Beyond these, if there are more hogs than extra workers: for processes that were stopped and no worker takes (preempt.h, A6); by the monitor. */
+void workers_relieve(struct runtime *runtime, unsigned hogs);
 /* Sends the worker's thread away: it leaves soon, whatever there is to do, and worker_main returns. */
 void worker_dismiss(struct runtime *runtime, struct worker *worker);
 

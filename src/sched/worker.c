@@ -35,16 +35,24 @@ static void worker_leave_timers(struct runtime *runtime, struct worker *gone) {
     if (gone != heir && timers_move(&heir->timers, &gone->timers)) ready_wake_one(runtime, heir);
 }
 
+/* Under `moving`: a relief worker leaves, or is any worker from now on. */
+static void worker_no_relief(struct worker *worker) {
+    atom_store_rlx(&worker->relief, false); /* rlx: under the lock */
+    preempt_relieve(worker->runtime, -1);
+}
+
 /* The worker is not wanted any more. False: it is again, meanwhile. */
 static bool worker_leave(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
     lock_take(&runtime->moving);
-    bool leaves = atom_load_rlx(&worker->leave); /* rlx: under the lock */
+    bool relief = atom_load_rlx(&worker->relief); /* rlx, both: under the lock */
+    bool leaves = relief || atom_load_rlx(&worker->leave);
     if (leaves) {
         if (worker->searching) find_success(worker);
         worker_leave_timers(runtime, worker);
         stack_cache_flush(&worker->actor.stacks);
-        if (worker->index > 0) idle_resize(&runtime->idle, worker->index);
+        if (relief) worker_no_relief(worker);
+        else if (worker->index > 0) idle_resize(&runtime->idle, worker->index);
         my_worker = NULL;
         atom_store_rlx(&worker->driven, false);
         parker_unpark(&worker->departure);
@@ -102,14 +110,20 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     return worker;
 }
 
+/* Under `resizing`; NULL when there is no memory. */
+static struct worker *worker_at(struct runtime *runtime, unsigned index) {
+    return index < atom_load_rlx(&runtime->made) ? atom_load_rlx(&runtime->workers[index]) /* rlx: under the lock */
+                                                 : worker_new(runtime, index);
+}
+
 /* Under `resizing`. */
 static int worker_begin(struct runtime *runtime, unsigned index) {
-    struct worker *worker = index < atom_load_rlx(&runtime->made) ? atom_load_rlx(&runtime->workers[index]) /* rlx: under the lock */
-                                                                   : worker_new(runtime, index);
+    struct worker *worker = worker_at(runtime, index);
     if (!worker) return WEFT_ENOMEM;
     idle_resize(&runtime->idle, index + 1);
     lock_take(&runtime->moving);
     bool there = atom_load_rlx(&worker->driven); /* its thread has been sent away and has not left yet: it may stay */
+    if (atom_load_rlx(&worker->relief)) worker_no_relief(worker); /* more workers are wanted, and it is one of them now */
     atom_store_rlx(&worker->leave, false);
     atom_store_rlx(&worker->driven, true);
     lock_drop(&runtime->moving);
@@ -198,9 +212,56 @@ void workers_compensate(struct runtime *runtime, unsigned hogs) {
     if (hogs > runtime->extra_most) hogs = runtime->extra_most;
     if (hogs == atom_load_rlx(&runtime->extra) || !lock_try(&runtime->resizing)) return; /* rlx: looked at again under the lock */
     unsigned wanted = atom_load_rlx(&runtime->wanted), extra = atom_load_rlx(&runtime->extra), got;
-    if (wanted > 0 && wanted + hogs <= WORKERS_MAX && hogs != extra) {
+    if (wanted > 0 && wanted + hogs <= PLACES_MAX && hogs != extra) {
         workers_drive(runtime, wanted + extra, wanted + hogs, false, &got);
         atom_store_rlx(&runtime->extra, got - wanted);
+    }
+    lock_drop(&runtime->resizing);
+}
+
+/* ---- relief workers: for processes that were stopped (preempt.h, A6) ------------------------------------------------ */
+
+/* Under `resizing`, a worker that has no thread: goes to the process that was stopped first. False: none can be had just now. */
+static bool worker_relieves(struct worker *worker) {
+    struct runtime *runtime = worker->runtime;
+    preempt_relieve(runtime, 1); /* first: those who are stopped and those who are relieved are never too many, not for a moment */
+    struct thread *thread = preempt_next(worker);
+    if (!thread) {
+        preempt_relieve(runtime, -1);
+        return false;
+    }
+    atom_or_rlx(&worker->guests, GUESTS_CLOSED); /* rlx, all: nobody else has it, and its thread comes later */
+    atom_store_rlx(&worker->leave, false);
+    atom_store_rlx(&worker->due, 0); /* and stays so: it looks at what it is with every process */
+    atom_store_rlx(&worker->relief, true);
+    thread_wake(thread, worker);
+    return true;
+}
+
+/* Under `resizing`: whether the worker relieves somebody, or does now because it shall. */
+static bool worker_relief(struct worker *worker, bool shall) {
+    lock_take(&worker->runtime->moving);
+    bool relief = atom_load_rlx(&worker->relief); /* rlx, here and below: under the lock */
+    bool begins = shall && !atom_load_rlx(&worker->driven) && preempt_waiting(worker->runtime);
+    if (relief) atom_store_rlx(&worker->leave, !shall);
+    if (begins) atom_store_rlx(&worker->driven, true);
+    lock_drop(&worker->runtime->moving);
+    if (!begins) return relief;
+    begins = worker_relieves(worker);
+    if (!begins) atom_store_rlx(&worker->driven, false);
+    return begins;
+}
+
+/* rlx, all: numbers, written under the lock; first looked at in passing. */
+void workers_relieve(struct runtime *runtime, unsigned hogs) {
+    struct preempt *preempt = &runtime->preempt;
+    unsigned count = hogs > runtime->extra_most ? hogs - runtime->extra_most : 0;
+    if (!preempt_is_on(runtime) || (count == 0 && atom_load_rlx(&preempt->relief) == 0) || !lock_try(&runtime->resizing)) return;
+    unsigned wanted = atom_load_rlx(&runtime->wanted), most = wanted > 0 ? PLACES_MAX : 0; /* 0: the runtime stops */
+    for (unsigned i = wanted + runtime->extra_most; i < most && i <= atom_load_rlx(&runtime->made); i++) {
+        bool known = i < atom_load_rlx(&runtime->made), shall = count > 0;
+        struct worker *worker = known || (shall && preempt_waiting(runtime)) ? worker_at(runtime, i) : NULL;
+        if (worker && worker_relief(worker, shall)) count -= shall;
     }
     lock_drop(&runtime->resizing);
 }
