@@ -180,3 +180,57 @@ static void sends_fourth(void) {
 }
 SCENARIO(wake_overfull_batch, .about = "a step puts one message back and is queued again || a send", .setup = ready_overfull,
          .threads = {runs_queue, sends_fourth}, .finish = has_seen_all)
+
+/* ---- a process that receives by itself: stackful ones do ----------------------------------------------------------- */
+
+/* It takes its messages between claim and park, as fiber/recv.c does, and parks by step_commit. One letter has come while it slept for another
+ * reason: its wake-up is used up. */
+static void running_beside_mail(void) {
+    set_up_running(POLICY_RING, 3);
+    struct worker *worker = small_play(1);
+    chk_assert(send_message(&worker->actor, worker, pid, &letters[0]) == 0, "sent in setup");
+    step_commit(worker, proc, WEFT_CONTINUE);
+    chk_assert(policy_pop(worker) == proc, "it runs again");
+}
+static void receives(void) {
+    for (struct mpsc_node *node; (node = mpsc_pop(&proc->box)) != NULL;)
+        seen |= 1u << message_of(node)->tag;
+}
+static void receives_and_parks(void) {
+    struct worker *worker = small_play(0);
+    receives();
+    step_commit(worker, proc, WEFT_IDLE);
+    while (policy_pop(worker)) {
+        receives();
+        step_commit(worker, proc, WEFT_IDLE);
+    }
+}
+static void sends_1(void) {
+    struct worker *worker = small_play(2);
+    chk_assert(send_message(&worker->actor, worker, pid, &letters[1]) == 0, "it lives");
+    while (policy_pop(worker)) {
+        receives();
+        step_commit(worker, proc, WEFT_IDLE);
+    }
+}
+static void has_received_all(void) {
+    chk_assert(state_of(atom_load_rlx(&proc->state.word)) == STATE_IDLE, "it has gone to sleep");
+    chk_assert(seen == wanted, "it does not sleep beside what came for it");
+    small_end();
+}
+SCENARIO(wake_mail, .about = "a process with unread mail empties its mailbox and parks || a send", .setup = running_beside_mail,
+         .threads = {receives_and_parks, sends_1}, .finish = has_received_all)
+
+/* M7: it parks beside its mail. The next letter is not the first, and wakes nobody. */
+static void parks_beside_mail(void) { step_commit(small_play(0), proc, WEFT_IDLE); }
+SCENARIO(wake_mail_unread, .about = "broken: a process with unread mail parks until a message comes || a send", .setup = running_beside_mail,
+         .threads = {parks_beside_mail, sends_1}, .finish = has_received_all, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+/* The same where it has received one letter and not looked whether that was the last. */
+static void receives_one_and_parks(void) {
+    struct mpsc_node *node = mpsc_pop(&proc->box);
+    seen |= 1u << message_of(node)->tag;
+    step_commit(small_play(0), proc, WEFT_IDLE);
+}
+SCENARIO(wake_mail_half_read, .about = "broken: it receives one letter and parks without looking again || a send",
+         .setup = running_beside_mail, .threads = {receives_one_and_parks, sends_1}, .finish = has_received_all, .flawed_in = CHK_ALL,
+         .flaw = CHK_ASSERT)

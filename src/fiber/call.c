@@ -112,7 +112,7 @@ static int ask_begin(struct worker *worker, struct ask *ask, weft_pid to, uint64
 
 /* ---- waiting for the answer ---------------------------------------------------------------------------------------------- */
 
-/* Looks for it in the mailbox; other messages are put by. */
+/* Looks for it in the mailbox; other messages are put by. False: it is not there, and the mailbox is empty. */
 static bool ask_answered(struct worker *worker, struct proc *proc, struct ask *ask) {
     struct talk *talk = &fiber_of(proc)->talk;
     struct mpsc_node *node;
@@ -121,34 +121,53 @@ static bool ask_answered(struct worker *worker, struct proc *proc, struct ask *a
     return ask->reply != NULL;
 }
 
+/* The asker's wait for an answer: known to its alarm alone, since an answer wakes the process by itself. */
+struct ask_patience {
+    uint64_t deadline;
+    bool armed;
+    struct wait wait;
+};
+
+/* 0: it is to wait. Otherwise the answer will not be waited for any longer. */
+static int ask_over(struct proc *proc, bool gone, struct ask_patience *patience) {
+    if (gone) return WEFT_ENOPROC;
+    if (fiber_is_cancelled(proc)) return WEFT_ECANCELED;
+    bool late = patience->armed ? atom_load_acq(&patience->wait.claimed) != WAIT_PENDING /* acq: as in wait_over */
+                                : patience->deadline != WEFT_FOREVER && patience->deadline <= sys->now();
+    return late ? WEFT_ETIMEDOUT : 0;
+}
+
+static void ask_arm(struct worker *worker, struct ask_patience *patience) {
+    if (patience->armed || patience->deadline == WEFT_FOREVER) return;
+    wait_begin(&patience->wait);
+    alarm_arm(worker, &patience->wait.alarm, patience->deadline);
+    patience->armed = true;
+}
+
 /* 0: it is there. `target` is who to hand over to first, or NULL. */
 static int ask_wait(struct worker *worker, struct ask *ask, struct proc *target, uint64_t deadline, const char *call) {
     struct proc *proc = worker->current;
-    struct wait wait;
-    bool armed = false;
-    int error = 0;
+    struct ask_patience patience;
+    patience.deadline = deadline;
+    patience.armed = false;
+    int error;
     fiber_waits(proc, call, (const void *)(uintptr_t)ask->to);
     for (;;) {
         bool gone = atom_load_acq(&ask->gone); /* acq: pairs with the rel in ask_tell. Before looking for the answer */
-        if (!target && ask_answered(worker, proc, ask)) break;
-        if (gone) error = WEFT_ENOPROC;
-        else if (fiber_is_cancelled(proc)) error = WEFT_ECANCELED;
-        else if (armed && atom_load_acq(&wait.claimed) != WAIT_PENDING) error = WEFT_ETIMEDOUT; /* acq: as in wait_over */
-        else if (!armed && deadline != WEFT_FOREVER && deadline <= sys->now()) error = WEFT_ETIMEDOUT;
-        if (error && !target) break;
-        if (!error) fiber_may_wait(proc, call);
-        if (!error && !armed && deadline != WEFT_FOREVER) {
-            wait_begin(&wait);
-            alarm_arm(worker, &wait.alarm, deadline);
-            armed = true;
+        bool answered = ask_answered(worker, proc, ask);
+        error = answered ? 0 : ask_over(proc, gone, &patience);
+        bool waits = !answered && !error;
+        if (!waits && !target) break;
+        if (waits) {
+            fiber_may_wait(proc, call);
+            ask_arm(worker, &patience);
         }
+        enum weft_status status = waits ? WEFT_IDLE : WEFT_CONTINUE;
         /* One that was claimed has to run, whatever else there is. */
-        if (!target) worker = fiber_leave(worker, WEFT_IDLE);
-        else worker = fiber_leave_to(worker, error ? WEFT_CONTINUE : WEFT_IDLE, target);
+        worker = target ? fiber_leave_to(worker, status, target) : fiber_leave(worker, status);
         target = NULL;
-        error = 0;
     }
-    if (armed) alarm_cancel(&wait.alarm);
+    if (patience.armed) alarm_cancel(&patience.wait.alarm);
     return error;
 }
 

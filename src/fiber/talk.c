@@ -47,7 +47,6 @@ struct mpsc_node *talk_pop(struct actor *actor, struct proc *proc, struct talk *
 void talk_end(struct actor *actor, struct proc *proc, struct talk *talk) {
     ask_forget_all(actor, talk);
     if (!talk->saved) return;
-    *talk->saved_end = proc->box.taken;
-    mpsc_put_back(&proc->box, talk->saved);
+    mpsc_put_first(&proc->box, talk->saved, talk->saved_end);
     talk->saved = NULL;
 }

@@ -2,8 +2,7 @@
 
 #include "base/spin.h"
 
-/* What head points to in a closed box. Never looked into. */
-static struct mpsc_node mpsc_mark;
+struct mpsc_node mpsc_mark;
 
 void mpsc_init(struct mpsc *box) {
     atom_store_rlx(&box->head, NULL); /* relaxed: nobody else knows the box yet */
@@ -41,15 +40,24 @@ static struct mpsc_node *mpsc_taken(struct mpsc_node *newest) {
     return newest == &mpsc_mark ? NULL : mpsc_turn_round(newest);
 }
 
+/* The consumer has found nothing (M7). */
+static inline void mpsc_looked(struct mpsc *box) {
+    if (WEFT_DEBUG) box->taken = MPSC_LOOKED;
+}
+
 struct mpsc_node *mpsc_take_all(struct mpsc *box) {
     struct mpsc_node *taken = box->taken;
-    if (taken) {
+    if (taken && taken != MPSC_LOOKED) {
         box->taken = NULL;
         return taken;
     }
     /* Relaxed: only saves the swap; NULL is what a swap might have found a moment earlier. */
     struct mpsc_node *head = atom_load_rlx(&box->head);
-    if (!head || head == &mpsc_mark) return NULL;
+    if (!head || head == &mpsc_mark) {
+        mpsc_looked(box);
+        return NULL;
+    }
+    mpsc_forget_look(box);
     return mpsc_taken(atom_swap_acq(&box->head, NULL)); /* pairs with the CAS in mpsc_push */
 }
 
@@ -63,7 +71,7 @@ struct mpsc_node *mpsc_close(struct mpsc *box) {
     /* acq: pairs with the CAS in mpsc_push. rel: with those who see the mark (M6). */
     struct mpsc_node *rest = mpsc_taken(atom_swap_acqrel(&box->head, &mpsc_mark)), *first = box->taken;
     box->taken = NULL;
-    if (!first) return rest;
+    if (!first || first == MPSC_LOOKED) return rest;
     struct mpsc_node *last = first;
     while (last->next)
         last = last->next;
@@ -72,9 +80,11 @@ struct mpsc_node *mpsc_close(struct mpsc *box) {
 }
 
 bool mpsc_is_empty(struct mpsc *box) {
-    if (box->taken) return false;
+    if (box->taken && box->taken != MPSC_LOOKED) return false;
     struct mpsc_node *head = atom_load_rlx(&box->head); /* relaxed: nothing is read through it */
-    return !head || head == &mpsc_mark;
+    bool empty = !head || head == &mpsc_mark;
+    if (empty) mpsc_looked(box);
+    return empty;
 }
 
 bool mpsc_is_closed(struct mpsc *box) {

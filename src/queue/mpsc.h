@@ -6,8 +6,11 @@
  *   mpsc_push                      any        lock-free
  *   mpsc_pop, mpsc_close           consumer
  *   mpsc_take_all, mpsc_put_back   consumer
+ *   mpsc_put_first                 consumer
  *   mpsc_is_empty                  consumer   exact: nothing pushed before is left
  *   mpsc_is_closed                 any        once true, always true
+ *   mpsc_expect_emptied            consumer   before it sleeps until a push wakes it
+ *   mpsc_forget_look               consumer   when it lets go of the box in any other way
  *
  * Producers push onto a stack; the consumer takes the whole stack in one swap and turns it round into a list of its
  * own.
@@ -20,10 +23,14 @@
  *   M4  Of the pushes that come between two takes of the consumer, one is told that the box was empty: that one wakes
  *       the consumer. (What the consumer has taken and not popped yet does not count: it is awake then.)
  *   M5  Everything pushed before the close is returned by it or was popped; every later push fails.
- *   M6  Who is refused, or told that the box is closed, sees what the consumer did before it closed the box. */
+ *   M6  Who is refused, or told that the box is closed, sees what the consumer did before it closed the box.
+ *   M7  A consumer that sleeps until a push wakes it has found the box empty since it was last woken. Otherwise a message may
+ *       lie there whose wake-up is used up, and the next push is not the first and wakes nobody. Asserted in debug builds and under the
+ *       checker, where the consumer's last look is remembered. */
 #ifndef WEFT_QUEUE_MPSC_H
 #define WEFT_QUEUE_MPSC_H
 
+#include "base/assert.h"
 #include "base/atom.h"
 
 #include <errno.h>
@@ -35,8 +42,16 @@ struct mpsc_node {
 
 struct mpsc {
     ATOM_PTR(struct mpsc_node) head; /* any */
-    struct mpsc_node *taken;         /* consumer: oldest first */
+    struct mpsc_node *taken;         /* consumer: oldest first. NULL or MPSC_LOOKED: none */
 };
+
+/* In debug builds: the consumer's last look found nothing. Points to what `head` points to in a closed box, and is never looked into. */
+extern struct mpsc_node mpsc_mark;
+#if WEFT_DEBUG
+#define MPSC_LOOKED (&mpsc_mark)
+#else
+#define MPSC_LOOKED ((struct mpsc_node *)NULL)
+#endif
 
 enum mpsc_pushed {
     MPSC_CLOSED = -EPIPE, /* refused: the message is still the caller's */
@@ -54,11 +69,25 @@ struct mpsc_node *mpsc_pop(struct mpsc *box);
  * NULL when there are none. The caller may put the rest of the list back before it takes or pops again. */
 struct mpsc_node *mpsc_take_all(struct mpsc *box);
 static inline void mpsc_put_back(struct mpsc *box, struct mpsc_node *oldest) { box->taken = oldest; }
+/* The same before what is still there of an earlier list; *end is the `next` of the last one. */
+static inline void mpsc_put_first(struct mpsc *box, struct mpsc_node *oldest, struct mpsc_node **end) {
+    *end = box->taken == MPSC_LOOKED ? NULL : box->taken;
+    box->taken = oldest;
+}
 
 /* Closes the box and returns what is left in it, oldest first, linked by next. Closing again returns NULL. */
 struct mpsc_node *mpsc_close(struct mpsc *box);
 
 bool mpsc_is_empty(struct mpsc *box);
 bool mpsc_is_closed(struct mpsc *box);
+
+static inline void mpsc_forget_look(struct mpsc *box) {
+    if (WEFT_DEBUG && box->taken == MPSC_LOOKED) box->taken = NULL;
+}
+/* M7 */
+static inline void mpsc_expect_emptied(struct mpsc *box) {
+    WEFT_ASSERT(box->taken == MPSC_LOOKED, "a process sleeps until a message comes and has not emptied its mailbox");
+    mpsc_forget_look(box);
+}
 
 #endif

@@ -70,7 +70,11 @@ int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data,
 
 /* ---- on to the next state ----------------------------------------------------------------------------------------- */
 
-static void step_park(struct worker *worker, struct proc *proc, enum state_name name) {
+/* Every process that goes to sleep passes here. `for_mail`: until a message comes, among other things; its mailbox is empty then (mpsc
+ * M7). A stackful process that is BLOCKED waits for something else, and may have unread messages. */
+static void step_park(struct worker *worker, struct proc *proc, enum state_name name, bool for_mail) {
+    if (for_mail) mpsc_expect_emptied(&proc->box);
+    else mpsc_forget_look(&proc->box);
 #if !WEFT_CHECK
     proc->since = atom_load_rlx(&worker->runtime->coarse); /* rlx: a moment, more or less */
 #endif
@@ -79,12 +83,13 @@ static void step_park(struct worker *worker, struct proc *proc, enum state_name 
 }
 
 static void step_requeue(struct worker *worker, struct proc *proc) {
+    mpsc_forget_look(&proc->box);
     ready_again(worker->runtime, worker, proc, state_requeue(&proc->state), READY_YIELDED);
 }
 
 void step_commit(struct worker *worker, struct proc *proc, enum weft_status status) {
     if (status == WEFT_CONTINUE) step_requeue(worker, proc);
-    else step_park(worker, proc, status == WEFT_BLOCKED ? STATE_BLOCKED : STATE_IDLE);
+    else step_park(worker, proc, status == WEFT_BLOCKED ? STATE_BLOCKED : STATE_IDLE, status != WEFT_BLOCKED);
 }
 
 /* True: at once, because there are more messages and it may. A process to which many send would otherwise fall behind: the others
@@ -98,7 +103,7 @@ static bool step_goes_on(struct worker *worker, struct proc *proc, enum weft_sta
         if (may) return true;
         step_requeue(worker, proc);
     } else {
-        step_park(worker, proc, status == WEFT_BLOCKED ? STATE_BLOCKED : STATE_IDLE);
+        step_park(worker, proc, status == WEFT_BLOCKED ? STATE_BLOCKED : STATE_IDLE, true);
     }
     return false;
 }

@@ -82,6 +82,38 @@ static void too_late(void *unused) {
 static void late_body(void) { EXPECT_EQ(run(too_late, NULL), 0); }
 TEST(call_drops_late_answers) { rt_each(late_body); }
 
+/* ---- with unread mail ---------------------------------------------------------------------------------------------------- */
+
+enum { MAIL_ROUNDS = 20 };
+
+/* What lies unread when it calls: a plain message, or the late answer to a call that was given up. */
+static void mail_leave(weft_pid pid, unsigned round) {
+    weft_msg *reply;
+    uint64_t value = round;
+    if (round % 2) {
+        EXPECT_EQ(weft_send(weft_self(), round, NULL, 0), 0);
+        return;
+    }
+    EXPECT_EQ(weft_call(pid, LATE, &value, sizeof value, &reply, 0), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_send(pid, LATE, NULL, 0), 0);
+}
+
+/* Another puts it there while the caller sleeps: what the wake-up was for has been seen by nobody. */
+static void calls_beside_mail(void *unused) {
+    (void)unused;
+    weft_pid pid = weft_spawn(server, NULL);
+    for (unsigned round = 0; round < MAIL_ROUNDS; round++) {
+        mail_leave(pid, round);
+        EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), 0); /* the server sleeps again */
+        EXPECT_EQ(call_double(pid, DOUBLE, round), 2 * (uint64_t)round);
+        expect_next(round % 2 ? round : LATE);
+    }
+    EXPECT_EQ(weft_cancel(pid), 0);
+    run_join(pid);
+}
+static void beside_mail_body(void) { EXPECT_EQ(run(calls_beside_mail, NULL), 0); }
+TEST(call_is_answered_beside_unread_mail) { rt_each(beside_mail_body); }
+
 /* ---- the one asked ends ---------------------------------------------------------------------------------------------- */
 
 static void called_ends(void *unused) {
