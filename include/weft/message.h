@@ -9,7 +9,8 @@ WEFT_BEGIN
 typedef struct weft_msg weft_msg;
 
 /* The oldest message of the calling process; waits for one. It is the caller's then, to be freed once. 0, or WEFT_ETIMEDOUT,
- * WEFT_ECANCELED. A deadline that has passed (0, say) means: only what is there already. */
+ * WEFT_ECANCELED. A deadline that has passed (0, say) means: only what is there already; when nothing is, a cancelled process gets
+ * WEFT_ECANCELED (weft/stackful.h). */
 WEFT_API int weft_recv(weft_msg **message, uint64_t deadline);
 
 /* The oldest with this tag, or the oldest that `wants` wants. What is not wanted stays, in order, for later. `wants` must not receive.

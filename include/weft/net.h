@@ -8,9 +8,9 @@
  * them. A step process may use those calls that take a deadline with the deadline 0, and yields commands for the rest.
  *
  * Every call that may wait takes a deadline, a moment of the monotonic clock: WEFT_FOREVER for none, 0 for "only if it can happen at
- * once". It answers WEFT_ETIMEDOUT when that has passed, WEFT_ECANCELED when the process was cancelled while it waited, WEFT_ECLOSED when
- * somebody closed the descriptor meanwhile, WEFT_EBADF when it had been closed before, and otherwise what the operating system says,
- * negated.
+ * once". It answers WEFT_ETIMEDOUT when that has passed, WEFT_ECANCELED when the process was cancelled and it cannot happen at once, whatever
+ * the deadline (weft/stackful.h), WEFT_ECLOSED when somebody closed the descriptor meanwhile, WEFT_EBADF when it had been closed before, and
+ * otherwise what the operating system says, negated.
  *
  * Several processes may read and write one descriptor at once. Each call's data is whole or, where it is cut into pieces, may be
  * mixed with another's: take a lock if that matters. */

@@ -19,7 +19,7 @@ typedef struct weft_scope {
     void *reserved[28];
 } weft_scope;
 
-/* In a stackful process, its owner. Scopes nest; the one begun last ends first. */
+/* In a stackful process, its owner. Scopes nest; the one begun last ends first. With a deadline that has passed nobody is let in. */
 WEFT_API void weft_scope_begin(weft_scope *scope, uint64_t deadline);
 
 /* A child, from the owner or from another child. 0, or as weft_spawn_with, and WEFT_ECANCELED when the scope has failed, its deadline

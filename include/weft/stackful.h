@@ -1,8 +1,14 @@
 /* Stackful processes: plain blocking C, each on its own stack.
  *
- * Inside one every call that has to wait parks the process, never the thread. Such a call takes a deadline (a moment of the monotonic
- * clock: weft_now() + what one is ready to wait, or WEFT_FOREVER) and is a place where a cancellation is noticed: from then on it
- * answers WEFT_ECANCELED instead of waiting.
+ * Inside one every call that has to wait parks the process, never the thread. Such a call takes a deadline: a moment of the monotonic
+ * clock, weft_in(what one is ready to wait), or WEFT_FOREVER for none; one that has passed, 0 say, means "only what can be done at once".
+ *
+ * Cancellation, the one rule for all of these calls: what can be done at once is done, in a cancelled process too. What cannot be is not waited for
+ * in a cancelled process, and the answer is WEFT_ECANCELED whatever the deadline: WEFT_FOREVER, one that has passed, or 0. So a loop
+ * that polls with the deadline 0 learns of it too. Calls of which the process cannot know whether they would wait answer WEFT_ECANCELED
+ * before anything is done: weft_sleep and weft_sleep_until (for no time, too), weft_blocking_until, weft_file_..., weft_waitpid. Between
+ * weft_shield_begin and weft_shield_end a process counts as not cancelled. A step process is told by an event (WEFT_CANCEL), and a thread
+ * that is not a worker cannot be cancelled: both get WEFT_ETIMEDOUT.
  *
  * A process may move to another thread at any weft call. Between two such calls it does not: errno and thread-local variables behave as
  * ever. Across one, errno keeps its value, and other thread-local variables are the new thread's. */

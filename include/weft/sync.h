@@ -4,8 +4,8 @@
  * they may do, with the deadline 0.
  *
  * Calls that may wait take a deadline: a moment of the monotonic clock (weft_in(...)), WEFT_FOREVER for none, 0 for "only if it can be had at
- * once". They return 0, or WEFT_ETIMEDOUT, or WEFT_ECANCELED when the process has been cancelled and would have to wait; then nothing
- * has happened. Those that wait are served in the order in which they came.
+ * once". They return 0, or WEFT_ETIMEDOUT, or WEFT_ECANCELED when the process has been cancelled and it cannot be had at once, whatever the
+ * deadline (weft/stackful.h); then nothing has happened. Those that wait are served in the order in which they came.
  *
  * All of these are plain memory: zeroed is ready for use, and so are the WEFT_..._INIT. There is nothing to destroy. The memory may go, or
  * be used for something else, when nobody waits and nobody will call. One who has been let in by somebody else's call (an unlock, a

@@ -13,7 +13,8 @@ WEFT_BEGIN
 /* weft_now() + nanoseconds, or WEFT_FOREVER where that would be too much. */
 WEFT_API uint64_t weft_in(uint64_t nanoseconds);
 
-/* Waits, in a stackful process. 0 when the moment has come, or WEFT_ECANCELED. */
+/* Waits, in a stackful process. 0 when the moment has come, or WEFT_ECANCELED: a cancelled process does not sleep, and is told so even when
+ * the moment has come already. */
 WEFT_API int weft_sleep(uint64_t nanoseconds);
 WEFT_API int weft_sleep_until(uint64_t moment);
 

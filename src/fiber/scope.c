@@ -11,7 +11,8 @@
 
 struct scope {
     struct cleanup cleanup;
-    struct alarm alarm; /* the deadline */
+    struct alarm alarm; /* the deadline's */
+    uint64_t deadline;
     struct lock lock;
     int failure;
     struct runtime *runtime;
@@ -103,9 +104,15 @@ void weft_scope_cancel(weft_scope *opaque) {
 
 /* ---- children ---------------------------------------------------------------------------------------------------------------- */
 
+/* A deadline that has passed holds also where its alarm has not rung yet. */
+static bool scope_is_late(const struct scope *scope) {
+    return scope->deadline != WEFT_FOREVER && scope->deadline <= sys->now();
+}
+
 /* Counts one more; false: there are to be no more. */
-static bool scope_admit(struct scope *scope) {
+static bool scope_admit(struct scope *scope, struct worker *self) {
     lock_take(&scope->lock);
+    if (scope_is_late(scope)) scope_fail(scope, self, WEFT_ETIMEDOUT);
     bool open = scope->failure == 0;
     if (open) scope->living++;
     lock_drop(&scope->lock);
@@ -141,7 +148,7 @@ int weft_scope_spawn_with(weft_scope *opaque, weft_pid *pid, weft_entry entry, v
         WEFT_MISUSE("weft_scope_spawn", "a scope's children live in its owner's runtime", "begin a scope there");
     if (options && options->flags & WEFT_JOINABLE)
         WEFT_MISUSE("weft_scope_spawn", "a scope's child cannot be spawned WEFT_JOINABLE", "leave it out: the scope waits for it");
-    if (!scope_admit(scope)) return WEFT_ECANCELED;
+    if (!scope_admit(scope, worker)) return WEFT_ECANCELED;
     struct scope_child *child = pool_take(&worker->actor.cache, 0);
     int error = WEFT_ENOMEM;
     if (child) {
@@ -233,11 +240,13 @@ void weft_scope_begin(weft_scope *opaque, uint64_t deadline) {
         .cleanup = {.run = scope_abandon, .arg = scope, .pair = "weft_scope_end"},
         .runtime = worker->runtime,
         .owner = worker->current,
+        .deadline = deadline,
     };
     lock_init(&scope->lock);
     alarm_init(&scope->alarm, scope_late);
     cleanup_push(worker->current, &scope->cleanup);
-    if (deadline != WEFT_FOREVER) alarm_arm(worker, &scope->alarm, deadline);
+    if (scope_is_late(scope)) scope->failure = WEFT_ETIMEDOUT;
+    else if (deadline != WEFT_FOREVER) alarm_arm(worker, &scope->alarm, deadline);
 }
 
 int weft_scope_end(weft_scope *opaque) {

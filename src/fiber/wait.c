@@ -62,8 +62,14 @@ static uint32_t wait_give_up(struct wait *wait, uint32_t why) {
     return atom_cas_rlx_rlx(&wait->claimed, &pending, why) ? why : wait_over(wait); /* rlx: as in wait_claim */
 }
 
+int wait_late(void) {
+    struct worker *worker = worker_here();
+    struct proc *proc = worker ? worker->current : NULL;
+    return proc && proc->stackful && fiber_is_cancelled(proc) ? WEFT_ECANCELED : WEFT_ETIMEDOUT;
+}
+
 static int wait_answer(uint32_t claimed) {
-    if (claimed == WAIT_LATE) return WEFT_ETIMEDOUT;
+    if (claimed == WAIT_LATE) return wait_late();
     if (claimed == WAIT_CANCELED) return WEFT_ECANCELED;
     return (int)claimed;
 }

@@ -51,6 +51,10 @@ void wait_begin(struct wait *wait);
 /* Waits until the wait is claimed; the waker's number (1 and up), or WEFT_ETIMEDOUT, WEFT_ECANCELED. Not to be called from a step
  * process, which must never wait: aborts, naming `call`. A deadline that has passed already is noticed at once. */
 int wait_for(struct wait *wait, uint64_t deadline, const char *call);
+/* What a call answers that cannot be done at once and has no time left, of its own accord or because its deadline has passed:
+ * WEFT_ECANCELED in a stackful process that is cancelled and not shielded, else WEFT_ETIMEDOUT. The one rule of all calls with a
+ * deadline (weft/stackful.h): a process that only polls learns of its cancellation too. */
+int wait_late(void);
 
 /* True: the wait is the caller's, who now has to wake the waiter. `why` is 1 or more. */
 bool wait_claim(struct wait *wait, uint32_t why, struct wake *wake);

@@ -85,8 +85,7 @@ static ssize_t foreign_try_ready(struct desc *desc, int number, uint64_t seen, v
 /* As op_wait and op_run, in both directions at once. */
 static int foreign_park_either(struct desc *desc, const uint64_t seen[2], uint64_t *deadline, struct op_pause *pause) {
     uint64_t until = op_until(desc, pause, *deadline);
-    int why = gate_wait_either(&desc->gate, seen, until, "weft_fd_wait");
-    return why == WEFT_ETIMEDOUT ? op_late(until, deadline) : why;
+    return op_waited(gate_wait_either(&desc->gate, seen, until, "weft_fd_wait"), until, deadline);
 }
 static ssize_t foreign_wait_either(weft_fd fd, short events, uint64_t deadline) {
     fiber_take_turns(my_worker);
@@ -97,7 +96,7 @@ static ssize_t foreign_wait_either(weft_fd fd, short events, uint64_t deadline) 
     do {
         uint64_t seen[2] = {gate_seen(&desc->gate, GATE_IN), gate_seen(&desc->gate, GATE_OUT)};
         ready = foreign_try_ready(desc, desc_number(fd), 0, &events);
-        if (ready == -EAGAIN) ready = deadline == 0 ? WEFT_ETIMEDOUT : foreign_park_either(desc, seen, &deadline, &pause);
+        if (ready == -EAGAIN) ready = deadline == 0 ? wait_late() : foreign_park_either(desc, seen, &deadline, &pause);
     } while (ready == GATE_AGAIN || ready == -EINTR);
     desc_done(desc, desc_number(fd));
     return ready;

@@ -137,7 +137,7 @@ static int name_ask(struct name *name, const char *resolver) {
 /* 0: somebody may be asked. */
 static int name_may_ask(const struct name *name, const weft_resolve_options *options) {
     if (options->numeric) return WEFT_ENOENT;
-    if (name->deadline != WEFT_FOREVER && name->deadline <= sys->now()) return WEFT_ETIMEDOUT;
+    if (name->deadline != WEFT_FOREVER && name->deadline <= sys->now()) return wait_late();
     if (worker_here()) fiber_worker("weft_resolve"); /* a step process must not wait */
     return 0;
 }

@@ -195,7 +195,7 @@ static int query_wait(struct query *query, struct epoll_event *events, int most,
     int n = sys->net->poll_wait(query->set, events, most, query->handle ? 0 : until);
     if (n < 0 && n != -EINTR) return n;
     *count = n < 0 ? 0 : n;
-    return n <= 0 && deadline != WEFT_FOREVER && sys->now() >= deadline ? WEFT_ETIMEDOUT : 0;
+    return n <= 0 && deadline != WEFT_FOREVER && sys->now() >= deadline ? wait_late() : 0;
 }
 
 static int query_go_on(struct query *query) {

@@ -29,9 +29,11 @@ static const struct op_pause op_pause_unix = {.now = 10 * WEFT_MILLISECOND, .mos
 static inline uint64_t op_until(const struct desc *desc, struct op_pause *pause, uint64_t deadline) {
     return __builtin_expect(desc->flags & DESC_UNIX, 0) ? op_pause_until(pause, deadline) : deadline;
 }
-/* A wait has come to its end without an edge: one more try, the last one if that was the deadline. */
-static inline int op_late(uint64_t until, uint64_t *deadline) {
-    if (until == *deadline) *deadline = 0;
+/* After a wait until then. One that has come to its end without an edge: one more try, the last one if that was the deadline or the process
+ * was cancelled. */
+static inline int op_waited(int why, uint64_t until, uint64_t *deadline) {
+    if (why != WEFT_ETIMEDOUT && why != WEFT_ECANCELED) return why;
+    if (why == WEFT_ECANCELED || until == *deadline) *deadline = 0;
     return GATE_AGAIN;
 }
 
@@ -39,10 +41,9 @@ static inline int op_late(uint64_t until, uint64_t *deadline) {
 
 /* As gate_wait, after an attempt that said EAGAIN. */
 static inline int op_wait(struct desc *desc, enum gate_side side, uint64_t seen, uint64_t *deadline, struct op_pause *pause, const char *call) {
-    if (*deadline == 0) return WEFT_ETIMEDOUT;
+    if (*deadline == 0) return wait_late();
     uint64_t until = side == GATE_OUT ? op_until(desc, pause, *deadline) : *deadline;
-    int why = gate_wait(&desc->gate, side, seen, until, call);
-    return why == WEFT_ETIMEDOUT ? op_late(until, deadline) : why;
+    return op_waited(gate_wait(&desc->gate, side, seen, until, call), until, deadline);
 }
 
 /* One try: the result, 0 or more, or a negative errno. `seen` is how many edges there were before (gate.h). */

@@ -51,9 +51,9 @@ weft_fd weft_net_listen(const char *address, const weft_listen_options *options)
 
 /* ---- what the kernel does not tell ---------------------------------------------------------------------------------------------- */
 
-/* Waits a little, longer each time: 0. Or `late`, if there is no time left. */
+/* Waits a little, longer each time: 0. Or `late`, if there is no time left, or that the process was cancelled. */
 static int socket_wait_a_little(struct op_pause *pause, uint64_t deadline, int late) {
-    if (deadline <= sys->now()) return late;
+    if (deadline <= sys->now()) return wait_late() == WEFT_ECANCELED ? WEFT_ECANCELED : late;
     return weft_sleep_until(op_pause_until(pause, deadline));
 }
 /* Who closes it during a pause does so while somebody waits. */

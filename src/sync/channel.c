@@ -62,7 +62,7 @@ int weft_chan_send(weft_chan *opaque, const void *element, uint64_t deadline) {
     if (error == WEFT_EAGAIN && deadline != 0) return chan_send_home(chan, element, deadline);
     lock_drop(&chan->lock);
     if (other) waiter_wake(other);
-    return error == WEFT_EAGAIN ? WEFT_ETIMEDOUT : error;
+    return error == WEFT_EAGAIN ? wait_late() : error;
 }
 
 int weft_chan_recv(weft_chan *opaque, void *element, uint64_t deadline) {
@@ -74,7 +74,7 @@ int weft_chan_recv(weft_chan *opaque, void *element, uint64_t deadline) {
     if (error == WEFT_EAGAIN && deadline != 0) return chan_recv_home(chan, element, deadline);
     lock_drop(&chan->lock);
     if (other) waiter_wake(other);
-    return error == WEFT_EAGAIN ? WEFT_ETIMEDOUT : error;
+    return error == WEFT_EAGAIN ? wait_late() : error;
 }
 
 static void chan_shut(struct waiters *list, struct wakes *wakes) {

@@ -16,7 +16,7 @@ static void cond_count(struct cond *cond) { atom_store_rlx(&cond->waits, cond->w
 int weft_cond_wait(weft_cond *opaque, weft_mutex *mutex, uint64_t deadline) {
     struct cond *cond = cond_of(opaque);
     struct turn turn;
-    if (deadline == 0) return WEFT_ETIMEDOUT; /* a signal that was given before is not kept */
+    if (deadline == 0) return wait_late(); /* a signal that was given before is not kept */
     turn_begin(&turn, cond, 1);
     lock_take(&cond->lock);
     waiters_add(&cond->waiting, &turn.waiter);

@@ -86,7 +86,7 @@ static int mutex_lock_other(struct mutex *mutex, uint64_t deadline, const char *
     }
     if (deadline != 0) return mutex_lock_home(mutex, deadline, call);
     lock_drop(&mutex->lock);
-    return WEFT_ETIMEDOUT;
+    return wait_late();
 }
 
 int weft_mutex_lock(weft_mutex *opaque, uint64_t deadline) {

@@ -89,7 +89,7 @@ static __attribute__((noinline)) int once_slow(struct once *once, int (*function
     uint32_t found = once_enter(once, deadline != 0);
     if (found == ONCE_FRESH || found == ONCE_DONE || deadline == 0) {
         lock_drop(&once->lock);
-        return found == ONCE_FRESH ? once_run(once, function, arg) : found == ONCE_DONE ? 0 : WEFT_ETIMEDOUT;
+        return found == ONCE_FRESH ? once_run(once, function, arg) : found == ONCE_DONE ? 0 : wait_late();
     }
     int why = once_wait(once, deadline);
     if (why <= 0) return why;

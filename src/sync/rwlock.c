@@ -94,7 +94,7 @@ static int rwlock_lock(struct rwlock *rwlock, uint32_t amount, uint64_t deadline
         lock_drop(&rwlock->lock);
     }
     if (in) gate_entered(my_worker, rwlock);
-    return in ? 0 : WEFT_ETIMEDOUT;
+    return in ? 0 : wait_late();
 }
 
 /* False: QUEUE has gone meanwhile. */

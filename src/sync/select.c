@@ -150,7 +150,7 @@ static inline int select_run(struct select *select, uint64_t deadline) {
     int chosen = select_now(select, &other);
     if (chosen < 0 && deadline != 0) return select_wait(select, deadline);
     select_unlock(select);
-    if (chosen < 0) return WEFT_ETIMEDOUT;
+    if (chosen < 0) return wait_late();
     if (other) waiter_wake(other);
     return chosen;
 }

@@ -98,7 +98,7 @@ int weft_sem_acquire(weft_sem *opaque, uint32_t permits, uint64_t deadline) {
     bool taken = sem_take(sem, permits, deadline != 0);
     if (!taken && deadline != 0) return sem_acquire_home(sem, permits, deadline);
     lock_drop(&sem->lock);
-    return taken ? 0 : WEFT_ETIMEDOUT;
+    return taken ? 0 : wait_late();
 }
 
 static __attribute__((noinline, cold)) void sem_overflow(void) {

@@ -289,6 +289,7 @@ void weft_synch2_enter(weft_synch2 *synch2, unsigned role) {
 int weft_synch2_enter_until(weft_synch2 *synch2, unsigned role, uint64_t deadline) {
     struct synch2 *s = synch2_check(synch2, role, SYNCH2_OUT, "weft_synch2_enter_until");
     int error = synch2_activate(s, role) ? 0 : synch2_guard(s, role, deadline);
+    if (error == -ETIMEDOUT) error = wait_late();
     return error ? synch2_give_up(s, role, error) : synch2_inside(s, role);
 }
 

@@ -82,10 +82,10 @@ FIBER_SLOW int group_wait_slow(struct group *group, uint64_t deadline) {
 
 int weft_waitgroup_wait(weft_waitgroup *opaque, uint64_t deadline) {
     struct group *group = group_of(opaque);
-    if (deadline == 0 && atom_load_rlx(&group->word) >> 1 != 0) return WEFT_ETIMEDOUT; /* rlx: 0 is looked at again */
+    if (deadline == 0 && atom_load_rlx(&group->word) >> 1 != 0) return wait_late(); /* rlx: 0 is looked at again */
     lock_take(&group->lock);
     bool done = group_is_done(group);
     if (!done && deadline != 0) return group_wait_home(group, deadline);
     lock_drop(&group->lock); /* G3 */
-    return done ? 0 : WEFT_ETIMEDOUT;
+    return done ? 0 : wait_late();
 }

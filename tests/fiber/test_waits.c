@@ -2,9 +2,7 @@
  * and while it waits, and not within a shield. One table, so that a new call has one line to add. */
 #include "talk_helpers.h"
 
-#include <weft/channel.h>
-#include <weft/sync.h>
-#include <weft/synch2.h>
+#include <weft/weft.h>
 
 /* ---- things that nobody will let one have ------------------------------------------------------------------------------------------ */
 
@@ -18,6 +16,9 @@ static weft_rwlock read_only = WEFT_RWLOCK_INIT;
 static weft_once busy = WEFT_ONCE_INIT;
 static weft_waitgroup working = WEFT_WAITGROUP_INIT;
 static weft_synch2 entered;
+static weft_fd clogged[2]; /* from the first no more can be written, and nothing read */
+static weft_fd unheard_of, quiet; /* nobody connects there; nobody sends there */
+static int silent[2];              /* a pipe */
 
 static bool wants_nothing(const weft_msg *message, void *arg) {
     (void)message, (void)arg;
@@ -62,6 +63,15 @@ static int waits_reader(uint64_t deadline) { return weft_rwlock_read(&written, d
 static int waits_writer(uint64_t deadline) { return weft_rwlock_write(&read_only, deadline); }
 static int waits_once(uint64_t deadline) { return weft_once_do(&busy, does_nothing, NULL, deadline); }
 static int waits_group(uint64_t deadline) { return weft_waitgroup_wait(&working, deadline); }
+static int waits_synch2(uint64_t deadline) { return weft_synch2_enter_until(&entered, 1, deadline); }
+static char byte;
+static int waits_read(uint64_t deadline) { return (int)weft_fd_read(clogged[0], &byte, 1, deadline); }
+static int waits_write(uint64_t deadline) { return (int)weft_fd_write_some(clogged[0], &byte, 1, deadline); }
+static int waits_readable(uint64_t deadline) { return weft_fd_wait(clogged[0], WEFT_READABLE, deadline); }
+static int waits_either(uint64_t deadline) { return weft_fd_wait(clogged[0], WEFT_READABLE | WEFT_WRITABLE, deadline); }
+static int waits_datagram(uint64_t deadline) { return (int)weft_net_recv_from(quiet, &byte, 1, NULL, deadline); }
+static int waits_file(uint64_t deadline) { return (int)weft_file_read(silent[0], &byte, 1, deadline); }
+static int waits_accept(uint64_t deadline) { return (int)weft_net_accept(unheard_of, NULL, deadline); }
 
 static const struct {
     const char *name;
@@ -70,14 +80,17 @@ static const struct {
     /* For processes alone. */
     {"weft_recv", waits_recv},           {"weft_recv_into", waits_recv_into}, {"weft_recv_tag", waits_recv_tag},
     {"weft_recv_match", waits_recv_match}, {"weft_call", waits_call},         {"weft_recv_reply", waits_reply},
+    {"weft_net_accept", waits_accept},   {"weft_synch2_enter_until", waits_synch2},
     /* For threads too. */
     {"weft_join", waits_join},
     {"weft_chan_send", waits_send_chan}, {"weft_chan_recv", waits_recv_chan}, {"weft_select", waits_select},
     {"weft_mutex_lock", waits_mutex},    {"weft_cond_wait", waits_cond},      {"weft_sem_acquire", waits_sem},
     {"weft_rwlock_read", waits_reader},  {"weft_rwlock_write", waits_writer}, {"weft_once_do", waits_once},
-    {"weft_waitgroup_wait", waits_group},
+    {"weft_waitgroup_wait", waits_group}, {"weft_fd_read", waits_read},       {"weft_fd_write_some", waits_write},
+    {"weft_fd_wait", waits_readable},    {"weft_fd_wait, either", waits_either}, {"weft_net_recv_from", waits_datagram},
+    {"weft_file_read", waits_file},
 };
-enum { CALLS = sizeof calls / sizeof calls[0], FIRST_FOR_THREADS = 6 };
+enum { CALLS = sizeof calls / sizeof calls[0], FIRST_FOR_THREADS = 8 };
 
 /* ---- the stage ------------------------------------------------------------------------------------------------------------------------ */
 
@@ -101,6 +114,22 @@ static void hears_and_says_nothing(void *arg) {
     while (weft_recv(&heard, WEFT_FOREVER) == 0)
         weft_msg_free(heard);
 }
+static void opens_descriptors(void *unused) {
+    static const char much[4096];
+    (void)unused;
+    EXPECT_EQ(weft_net_pair(clogged), 0);
+    while (weft_fd_write_some(clogged[0], much, sizeof much, 0) > 0) {
+    }
+    while (weft_fd_write_some(clogged[0], much, 1, 0) > 0) {
+    }
+    unheard_of = weft_net_listen("127.0.0.1:0", NULL);
+    quiet = weft_net_udp("127.0.0.1:0", NULL);
+    EXPECT(unheard_of > 0 && quiet > 0);
+}
+static void closes_descriptors(void *unused) {
+    (void)unused;
+    EXPECT_EQ(weft_fd_close(clogged[0]) | weft_fd_close(clogged[1]) | weft_fd_close(unheard_of) | weft_fd_close(quiet), 0);
+}
 static void set_up(void) {
     atom_store_rlx(&set, 0);
     atom_store_rlx(&over, 0);
@@ -116,6 +145,9 @@ static void set_up(void) {
     EXPECT_EQ(weft_rwlock_write(&written, 0), 0);
     EXPECT_EQ(weft_rwlock_read(&read_only, 0), 0);
     weft_waitgroup_add(&working, 1);
+    weft_synch2_enter(&entered, 0);
+    EXPECT_EQ(pipe(silent), 0);
+    run(opens_descriptors, NULL);
     rt_wait(&set, 1);
 }
 static void clean_up(void) {
@@ -126,6 +158,9 @@ static void clean_up(void) {
     weft_rwlock_write_end(&written);
     weft_rwlock_read_end(&read_only);
     weft_waitgroup_done(&working);
+    weft_synch2_leave(&entered, 0);
+    run(closes_descriptors, NULL);
+    EXPECT_EQ(close(silent[0]) | close(silent[1]), 0);
 }
 
 /* ---- deadlines ------------------------------------------------------------------------------------------------------------------------ */
@@ -184,46 +219,88 @@ static void is_cancelled(void *arg) {
     atom_store_rel(&victim->begun, 1);
     expect("cancelled while it waits", i, calls[i].call(WEFT_FOREVER), WEFT_ECANCELED);
     expect("with a deadline, cancelled before", i, calls[i].call(weft_in(3600 * WEFT_SECOND)), WEFT_ECANCELED);
+    expect("at once, cancelled before", i, calls[i].call(0), WEFT_ECANCELED);
+    expect("too late, cancelled before", i, calls[i].call(weft_now() - 1), WEFT_ECANCELED);
     weft_shield_begin(); /* within a shield it waits */
+    expect("at once, shielded", i, calls[i].call(0), WEFT_ETIMEDOUT);
     uint64_t moment = weft_in(500 * WEFT_MICROSECOND);
     expect("shielded", i, calls[i].call(moment), WEFT_ETIMEDOUT);
     EXPECT(weft_now() >= moment);
     weft_shield_end();
     atom_store_rel(&victim->ended, 1);
 }
+/* One at a time for each call: a role of synch2 is one party's. */
 static void cancel_body(void) {
-    static struct victim victims[2 * CALLS];
+    static struct victim victims[CALLS];
     set_up();
-    for (unsigned i = 0; i < 2 * CALLS; i++) {
-        victims[i].call = i % CALLS;
-        atom_store_rlx(&victims[i].begun, 0);
-        atom_store_rlx(&victims[i].ended, 0);
-        weft_pid pid = run_spawn(is_cancelled, &victims[i]);
-        rt_wait(&victims[i].begun, 1);
-        if (i < CALLS) rt_pause(300 * 1000); /* it waits by now; the others may, or not yet */
-        EXPECT_EQ(weft_cancel(pid), 0);
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < CALLS; i++) {
+            victims[i].call = i;
+            atom_store_rlx(&victims[i].begun, 0);
+            atom_store_rlx(&victims[i].ended, 0);
+            weft_pid pid = run_spawn(is_cancelled, &victims[i]);
+            rt_wait(&victims[i].begun, 1);
+            if (round == 0) rt_pause(300 * 1000); /* it waits by now; the others may, or not yet */
+            EXPECT_EQ(weft_cancel(pid), 0);
+        }
+        for (unsigned i = 0; i < CALLS; i++)
+            rt_wait(&victims[i].ended, 1);
     }
-    for (unsigned i = 0; i < 2 * CALLS; i++)
-        rt_wait(&victims[i].ended, 1);
     clean_up();
 }
 TEST(waits_notice_a_cancellation) { rt_each(cancel_body); }
 
 /* ---- those with a form of their own --------------------------------------------------------------------------------------------------- */
 
-static void enters_until(void *unused) {
+static void does_not_run(void *unused) {
     (void)unused;
-    uint64_t moment = weft_in(2 * WEFT_MILLISECOND);
-    EXPECT_EQ(weft_synch2_enter_until(&entered, 1, 0), WEFT_ETIMEDOUT);
-    EXPECT_EQ(weft_synch2_enter_until(&entered, 1, moment), WEFT_ETIMEDOUT);
-    EXPECT(weft_now() >= moment);
-    EXPECT_EQ(weft_sleep_until(0), 0);
+    test_fail(__FILE__, __LINE__, "a function that was not to be called");
 }
-static void others_body(void) {
-    weft_synch2_enter(&entered, 0);
-    EXPECT_EQ(run(enters_until, NULL), 0);
-    weft_synch2_leave(&entered, 0);
+static void count_abandoned(void *counter) { ++*(unsigned *)counter; }
+
+/* Sleeps have nothing to give, and whether a name or a blocking function would be waited for cannot be known: they answer at once. */
+static void cancelled_sleeps(void *unused) {
+    weft_addr address;
+    unsigned abandoned = 0;
+    (void)unused;
+    EXPECT_EQ(weft_sleep_until(0) | weft_sleep(0), 0);
+    EXPECT_EQ(weft_blocking_until(does_not_run, &abandoned, count_abandoned, 0), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_resolve("name.invalid", NULL, NULL, &address, 1, 0), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_cancel(weft_self()), 0);
+    EXPECT_EQ(weft_sleep_until(0), WEFT_ECANCELED);
+    EXPECT_EQ(weft_sleep(0), WEFT_ECANCELED);
+    EXPECT_EQ(weft_blocking_until(does_not_run, &abandoned, count_abandoned, 0), WEFT_ECANCELED);
+    EXPECT_EQ(abandoned, 2);
+    EXPECT_EQ(weft_resolve("name.invalid", NULL, NULL, &address, 1, 0), WEFT_ECANCELED);
+    EXPECT_EQ(weft_resolve("127.0.0.1", "80", NULL, &address, 1, 0), 1); /* what can be had at once is */
+    weft_shield_begin();
+    EXPECT_EQ(weft_sleep_until(0) | weft_sleep(0), 0);
+    weft_shield_end();
 }
-TEST(waits_of_synch2_keep_their_deadlines) { rt_each(others_body); }
+static void sleeps_body(void) { EXPECT_EQ(run(cancelled_sleeps, NULL), 0); }
+TEST(waits_of_their_own_form_notice_a_cancellation) { rt_each(sleeps_body); }
+
+/* What is there is given to a cancelled process too. */
+static void cancelled_gets(void *unused) {
+    int element = 0;
+    weft_mutex free_mutex = WEFT_MUTEX_INIT;
+    (void)unused;
+    EXPECT_EQ(weft_send(weft_self(), 7, NULL, 0), 0);
+    EXPECT_EQ(weft_cancel(weft_self()), 0);
+    for (uint64_t deadline = 0; deadline <= 1; deadline++) { /* at once, and past */
+        EXPECT_EQ(weft_chan_recv(full, &element, deadline), 0);
+        EXPECT_EQ(weft_chan_send(full, &element, deadline), 0);
+        EXPECT_EQ(weft_mutex_lock(&free_mutex, deadline), 0);
+        weft_mutex_unlock(&free_mutex);
+    }
+    EXPECT_EQ(weft_recv(&message, 0), 0);
+    weft_msg_free(message);
+}
+static void gets_body(void) {
+    set_up();
+    EXPECT_EQ(run(cancelled_gets, NULL), 0);
+    clean_up();
+}
+TEST(waits_that_need_not_wait_are_served_though_cancelled) { rt_each(gets_body); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }
