@@ -80,8 +80,9 @@ enum {
  * WEFT_ENOMEM, WEFT_ENOBUFS at the limit of processes, WEFT_ESTOPPING, WEFT_ENOTINSIDE without a runtime outside of a process. */
 WEFT_API int weft_spawn_step(weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options);
 
-/* From anywhere, processes and foreign threads. The data is copied. 0 when the receiver has it in its mailbox, or WEFT_ENOPROC
- * (ended or never was), WEFT_EFOREIGN (no such runtime), WEFT_ENOMEM. Messages from one sender to one receiver arrive in order. */
+/* From anywhere: processes and threads of the program's own. Here and in all headers that does not mean signal handlers, which have
+ * weft_signal_send (weft/signal.h). The data is copied. 0 when the receiver has it in its mailbox, or WEFT_ENOPROC (ended or never was), WEFT_EFOREIGN
+ * (no such runtime), WEFT_ENOMEM. Messages from one sender to one receiver arrive in order. */
 WEFT_API int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size);
 
 /* A large payload, moved and not copied: the receiver sees the buffer itself, and when it is done with the message, or ends without

@@ -14,6 +14,7 @@
 enum {
     OVERFLOW_SIGNAL_STACK = 128 << 10,
     OVERFLOW_SPARE = 64 << 10, /* what a process gets to end on */
+    OVERFLOW_LOST_TOLD = 100,  /* so many signals that were lost are reported, and not more */
     OVERFLOW_REACH = 4096,     /* how far below the stack pointer code reaches by growing: pushes, red zone, probes */
 };
 
@@ -34,7 +35,13 @@ static void overflow_divert(ucontext_t *context, void (*function)(void *), void 
     context->uc_mcontext.gregs[REG_RBP] = 0;
     context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x400;
 }
+/* Whether the processor has raised the fault. 0: no fault has ever led to a signal on this thread; 14: the last one was a page fault, which
+ * has an address. */
+static bool overflow_is_by_processor(const ucontext_t *context) {
+    return context->uc_mcontext.gregs[REG_TRAPNO] != 0 && context->uc_mcontext.gregs[REG_TRAPNO] != 14;
+}
 #elif defined(__aarch64__)
+static bool overflow_is_by_processor(const ucontext_t *context) { return (void)context, false; } /* those have other codes */
 static void overflow_read(struct fault *fault, const ucontext_t *context) {
     fault->pc = (uintptr_t)context->uc_mcontext.pc;
     fault->sp = (uintptr_t)context->uc_mcontext.sp;
@@ -193,6 +200,42 @@ static bool overflow_handle(struct worker *worker, uintptr_t address, ucontext_t
     abort();
 }
 
+/* ---- no room for a handler ---------------------------------------------------------------------------------------------- */
+
+/* V4. Whether the kernel has dropped a signal: it says so by a SIGSEGV of its own, without an address. */
+static bool overflow_is_lost_signal(const siginfo_t *info, const ucontext_t *context) {
+    return info->si_code == SI_KERNEL && !info->si_addr && !overflow_is_by_processor(context);
+}
+
+/* What a handler's frame takes at most; more where the registers are many. */
+static size_t overflow_frame(void) {
+    size_t least = getauxval(AT_MINSIGSTKSZ);
+    return (least ? least : OVERFLOW_REACH) + 256; /* the red zone, and alignment */
+}
+
+static void overflow_report_lost(struct worker *worker, size_t left) {
+    static atom_u32 told; /* rlx: a count */
+    char text[512];
+    if (atom_add_rlx(&told, 1) >= OVERFLOW_LOST_TOLD) return;
+    int length = snprintf(text, sizeof text,
+                          "weft: a signal is lost: process %016lx had %zu bytes of stack left, and the signal's handler is installed without "
+                          "SA_ONSTACK (add it: weft's threads have a stack for handlers; or give the process a larger stack)\n",
+                          (unsigned long)(worker ? worker_pid(worker) : WEFT_NOBODY), left);
+    overflow_print(text, length, sizeof text);
+}
+
+/* True: such a signal was lost on the stack of a process. The process is unharmed, and goes on. */
+static bool overflow_lost(struct worker *worker, const siginfo_t *info, const ucontext_t *context) {
+    struct fault fault;
+    struct stack *stack = second_here(worker);
+    if (!stack || !overflow_is_lost_signal(info, context)) return false;
+    overflow_read(&fault, context);
+    size_t left = fault.sp - (uintptr_t)stack->low;
+    if (left > overflow_frame()) return false; /* also where the stack pointer is below it */
+    overflow_report_lost(worker, left);
+    return true;
+}
+
 /* ---- signals ------------------------------------------------------------------------------------------------------------ */
 
 static const int overflow_numbers[] = {SIGSEGV, SIGBUS};
@@ -206,21 +249,21 @@ static struct {
 
 static struct sigaction *overflow_before(int number) { return &overflow.before[number == overflow_numbers[1]]; }
 
-/* V3. A fault comes again when the handler returns; what somebody sent has to be sent again. */
-static void overflow_default(int number, const siginfo_t *info) {
+/* V3. A fault comes again when the handler returns; what somebody sent, or the kernel by itself, has to be sent again. */
+static void overflow_default(int number, const siginfo_t *info, const ucontext_t *context) {
     struct sigaction fallback = {.sa_handler = SIG_DFL};
     sys->signal_action(number, &fallback, NULL);
-    if (info->si_code <= 0) raise(number); /* comes when this handler returns */
+    if (info->si_code <= 0 || overflow_is_lost_signal(info, context)) raise(number); /* comes when this handler returns */
 }
 
 static void overflow_pass_on(int number, siginfo_t *info, void *context) {
     struct sigaction *before = overflow_before(number);
     if (before->sa_flags & SA_SIGINFO ? !before->sa_sigaction : before->sa_handler == SIG_DFL) {
-        overflow_default(number, info);
+        overflow_default(number, info, context);
         return;
     }
     if (!(before->sa_flags & SA_SIGINFO) && before->sa_handler == SIG_IGN) {
-        if (info->si_code > 0) overflow_default(number, info); /* a fault cannot be ignored */
+        if (info->si_code > 0) overflow_default(number, info, context); /* a fault cannot be ignored */
         return;
     }
     if (before->sa_flags & SA_SIGINFO)
@@ -233,7 +276,8 @@ static void overflow_signal(int number, siginfo_t *info, void *context) {
     int error = errno;
     struct worker *worker = my_worker;
     bool fault = info->si_code > 0 && worker; /* by the kernel, on one of our threads */
-    if (!fault || !overflow_handle(worker, (uintptr_t)info->si_addr, context)) overflow_pass_on(number, info, context);
+    if (!overflow_lost(worker, info, context) && (!fault || !overflow_handle(worker, (uintptr_t)info->si_addr, context)))
+        overflow_pass_on(number, info, context);
     errno = error;
 }
 

@@ -5,6 +5,7 @@
  *   the fault is in the guard of the stack that the thread runs on, reached by growing    an overflow: reported
  *       in the process's own code, and it holds nothing                                   that process ends (V1)
  *       anywhere else                                                                     the program aborts with a dump (V2)
+ *   the kernel found no room on the process's stack for the frame of another handler      reported, and the process goes on (V4)
  *   any other                                                                             goes where it would have gone without weft (V3)
  *
  *   V1  The handler does not jump: it takes another stack, writes that and overflow_landed into the interrupted context, and returns. So
@@ -13,6 +14,8 @@
  *   V2  "Own code" is the main program and the object of the entry function, except for weft itself if it is linked into them. Where the
  *       C library is linked into the program (static programs) nobody can tell, so nothing is own code.
  *   V3  The handler before ours is called, or the default action restored and the instruction repeated.
+ *   V4  The handler of a signal runs on the process's stack unless it was installed with SA_ONSTACK. If there is no room for its frame, the kernel
+ *       drops that signal and sends SIGSEGV instead. Nothing has been written, so the process is unharmed; which signal it was nobody knows.
  *
  * Handlers are installed with the first runtime and go with the last, if nobody has changed them meanwhile. */
 #ifndef WEFT_FIBER_OVERFLOW_H

@@ -198,9 +198,7 @@ static struct {
 
 /* The lowest address of the stack that the signal came on, as far as that is known: of processes. Else where it is now. */
 static uintptr_t preempt_lowest(struct worker *worker, const ucontext_t *context) {
-    struct proc *proc = worker ? worker->current : NULL;
-    struct fiber *fiber = proc && proc->stackful ? fiber_of(proc) : !worker && my_thread ? my_thread->caller : NULL;
-    struct stack *stack = fiber ? second_stack(fiber) : NULL;
+    struct stack *stack = second_here(worker);
     uintptr_t sp = preempt_sp(context);
     return stack && sp >= (uintptr_t)stack->low && sp < (uintptr_t)stack_top(stack) ? (uintptr_t)stack->low : sp;
 }

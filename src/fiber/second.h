@@ -6,6 +6,7 @@
 #define WEFT_FIBER_SECOND_H
 
 #include "fiber/fiber.h"
+#include "sched/thread.h"
 
 /* At the top of such a stack. */
 struct second {
@@ -33,6 +34,13 @@ static inline struct second *second_push(struct fiber *fiber, struct stack *stac
 /* The stack that the process runs on. */
 static inline struct stack *second_stack(const struct fiber *fiber) {
     return fiber->second ? fiber->second->stack : fiber->stack;
+}
+
+/* The stack of the process whose code this thread runs, in a blocking call too; NULL: of none. For signal handlers. */
+static inline struct stack *second_here(struct worker *worker) {
+    struct proc *proc = worker ? worker->current : NULL;
+    struct fiber *fiber = proc && proc->stackful ? fiber_of(proc) : !worker && my_thread ? my_thread->caller : NULL;
+    return fiber ? second_stack(fiber) : NULL;
 }
 
 /* The address sanitizer is told, on either side of going over and of coming back. */

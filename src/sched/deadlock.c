@@ -5,7 +5,7 @@
  *   Z1  All workers sleep, before and after all else is looked at, and have run nothing in between: so what was seen belongs together.
  *   Z2  No process runs or is ready. That covers calls in weft_blocking, and whoever is on the way back from one.
  *   Z3  No timer is armed. The monitor itself, which rings timers too, is here and not at it.
- *   Z4  Nothing outside is pending (outside.h).
+ *   Z4  Nothing outside is pending (outside.h), no signal is watched, and no signal handler has left a message (post.h).
  *   Z5  The program has no threads but the runtime's and the one that waits in weft_main: any other might send something.
  *   Z6  The first process is one of those that wait. When it has ended, the thread in weft_main is about to stop the runtime, which
  *       wakes them all, however long that thread takes to get there.
@@ -74,6 +74,7 @@ static unsigned deadlock_is(struct runtime *runtime) {
     uint64_t steps = deadlock_steps(runtime);
     if (!monitor_all_asleep(runtime) || atom_load_rlx(&runtime->stopping)) return 0;
     if (deadlock_timers(runtime) || deadlock_outside(runtime) || inject_size(&runtime->inject) > 0) return 0;
+    if (atom_load_rlx(&runtime->expected) > 0 || !posts_is_empty(&runtime->posts)) return 0;
     /* Besides those with a place to drive workers: the monitor, the one in weft_main, the nurse. */
     unsigned threads = sys->thread_count(), own = atom_load_rlx(&runtime->threads.living) + 2 + runtime->preempt.nurse.started;
     if (threads == 0 || threads > own + runtime->deadlock.strangers) return 0;

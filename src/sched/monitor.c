@@ -7,6 +7,7 @@
 #include "sched/call.h"
 #include "sched/pace.h"
 #include "sched/poll.h"
+#include "sched/post.h"
 #include "sched/preempt.h"
 #include "sched/report.h"
 
@@ -187,6 +188,7 @@ static void *monitor_main(void *argument) {
     bool asked = false; /* whether it is a deadlock, since they all fell asleep */
     while (!atom_load_acq(&monitor->over)) { /* acq: pairs with the rel in monitor_stop */
         if (monitor_nap(runtime, pace.period)) pace = pace_woken();
+        bool delivered = posts_deliver(&runtime->posts);
         uint64_t now = sys->now();
         monitor_tell_time(runtime, now);
         bool busy = monitor_round(runtime, now);
@@ -196,7 +198,7 @@ static void *monitor_main(void *argument) {
             trimmed = now;
         }
         deadlock_hurry(runtime, now);
-        if (!monitor_all_asleep(runtime)) {
+        if (!monitor_all_asleep(runtime) || !delivered) {
             idle_since = 0;
         } else if (idle_since == 0) {
             idle_since = now;
@@ -223,15 +225,18 @@ int monitor_start(struct runtime *runtime) {
     if (!error) error = sys->thread_start(&monitor->thread, monitor_main, runtime);
     monitor->started = error == 0;
     if (!error) monitor_tell_time(runtime, sys->now());
+    if (!error) post_open(runtime);
     return error;
 }
 
 void monitor_stop(struct runtime *runtime) {
     struct monitor *monitor = &runtime->monitor;
     if (!monitor->started) return;
+    post_close(runtime);
     atom_store_rel(&monitor->over, true); /* rel: pairs with the acq in monitor_main */
     parker_unpark(&monitor->parker);
     sys->thread_join(monitor->thread);
+    posts_deliver(&runtime->posts); /* what came in last; without memory it is lost */
     if (monitor->full_fences) sys_fence_wish_full(false);
     monitor->full_fences = monitor->started = false;
 }

@@ -20,6 +20,7 @@ void monitor_sleep(struct runtime *runtime) {
         return;
     }
     parker_park(&monitor->parker, SYS_FOREVER);
+    atom_store_rlx(&monitor->asleep, false); /* rlx: if it was a signal handler that woke it */
 }
 
 /* Workers note by this when somebody began to wait. Written when it changes only, so that their reading costs nothing. */

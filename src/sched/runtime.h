@@ -13,6 +13,7 @@
 #include "queue/inject.h"
 #include "queue/line.h"
 #include "queue/parker.h"
+#include "queue/posts.h"
 #include "queue/ring.h"
 #include "time/timers.h"
 
@@ -301,6 +302,8 @@ struct runtime {
     struct monitor monitor;
     struct preempt preempt;
     struct deadlock deadlock;
+    struct posts posts; /* what signal handlers have left: post.h */
+    atom_u32 expected;  /* signals that are watched: each may wake a process */
     _Alignas(64) struct poll poll;
 
     _Alignas(64) struct actor foreign[FOREIGN]; /* each behind its door: foreign.c */

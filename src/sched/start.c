@@ -126,6 +126,7 @@ int runtime_init(struct runtime *runtime, uint64_t processes) {
     threads_init(&runtime->threads, runtime->threads.most ? runtime->threads.most : THREADS_DEFAULT);
     if (!runtime->extra_most) runtime->extra_most = EXTRA_MAX;
     parker_init(&runtime->stopper);
+    posts_init(&runtime->posts);
     for (unsigned i = 0; i < FOREIGN; i++) {
         actor_init(&runtime->foreign[i], runtime);
         int error = table_add_section(&runtime->table, &runtime->foreign[i].section);

@@ -3,7 +3,11 @@
 
 #include <weft/signal.h>
 
+#include "fiber/second.h"
+
 #include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 static void hears(weft_signal *signal, uint64_t tag) {
     weft_msg *message;
@@ -13,15 +17,14 @@ static void hears(weft_signal *signal, uint64_t tag) {
     memcpy(signal, weft_msg_data(message), sizeof *signal);
     weft_msg_free(message);
 }
-static void until_unwatched(int number) { /* its process has ended */
-    while (weft_signal_watch(number, weft_self(), 9) == WEFT_EBUSY)
-        weft_sleep(WEFT_MILLISECOND);
-    EXPECT_EQ(weft_signal_unwatch(number), 0);
+static void is_default(int number) { /* at once: nothing of the watching is left */
+    struct sigaction now;
+    EXPECT_EQ(sigaction(number, NULL, &now), 0);
+    EXPECT(now.sa_handler == SIG_DFL);
 }
 static void watches(void *arg) {
     (void)arg;
     weft_signal got;
-    struct sigaction now;
     EXPECT_EQ(weft_signal_watch(SIGUSR1, weft_self(), 5), 0);
     EXPECT_EQ(weft_signal_watch(SIGUSR1, weft_self(), 6), WEFT_EBUSY);
     EXPECT_EQ(weft_signal_watch(SIGTERM, weft_self(), 6), 0);
@@ -46,9 +49,8 @@ static void watches(void *arg) {
     EXPECT_EQ(weft_signal_unwatch(SIGUSR1), 0);
     EXPECT_EQ(weft_signal_unwatch(SIGUSR1), WEFT_ENOENT);
     EXPECT_EQ(weft_signal_unwatch(SIGTERM), 0);
-    until_unwatched(SIGUSR1);
-    while (sigaction(SIGTERM, NULL, &now), now.sa_handler != SIG_DFL) /* as it was */
-        weft_sleep(WEFT_MILLISECOND);
+    is_default(SIGUSR1);
+    is_default(SIGTERM);
     static const int never[] = {0, -1, 65, SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGURG};
     for (unsigned i = 0; i < sizeof never / sizeof never[0]; i++)
         EXPECT_EQ(weft_signal_watch(never[i], weft_self(), 1), WEFT_EINVAL);
@@ -75,7 +77,7 @@ static void stops(const char *policy, unsigned workers) {
 TEST(the_former_action_comes_back) {
     signal(SIGUSR2, SIG_IGN);
     rt_cases(stops);
-    EXPECT_EQ(weft_signal_watch(SIGUSR2, 1, 1), WEFT_ENOTINSIDE);
+    EXPECT_EQ(weft_signal_watch(SIGUSR2, 1, 1), WEFT_EFOREIGN);
 }
 
 /* The runtime is stopped before the process that watches for it has had time to end. */
@@ -103,5 +105,162 @@ TEST(a_stop_by_force_gives_it_back) {
     signal(SIGUSR2, SIG_IGN);
     rt_cases(stops_at_once);
 }
+
+/* ---- the end of watching ------------------------------------------------------------------------------------------------------- */
+
+/* Nothing that was caught is dropped, whenever the watching ends; and it can be watched again at once. */
+enum { RAISED = 40 };
+static void unwatches(void *arg) {
+    (void)arg;
+    for (unsigned round = 0; round < 200 / RT_SLOW; round++) {
+        uint64_t count = 0;
+        weft_msg *message;
+        EXPECT_EQ(weft_signal_watch(SIGUSR1, weft_self(), 5), 0);
+        for (unsigned i = 0; i < RAISED; i++)
+            EXPECT_EQ(raise(SIGUSR1), 0);
+        EXPECT_EQ(weft_signal_unwatch(SIGUSR1), 0);
+        is_default(SIGUSR1);
+        while (weft_recv(&message, 0) == 0) { /* all of it is there */
+            count += ((weft_signal *)weft_msg_data(message))->count;
+            weft_msg_free(message);
+        }
+        EXPECT_EQ(count, RAISED);
+    }
+    net_is_done();
+}
+static void unwatches_all(void) { net_run_until(unwatches, 1); }
+TEST(what_was_caught_is_sent_before_the_watching_ends) { rt_each(unwatches_all); }
+
+/* Signals rain from a thread of the program's own while one process watches and unwatches: each is a message, or was seen by the former handler. */
+static atom_u64 by_handler;
+static atom_bool raining;
+static void former(int number) {
+    (void)number;
+    atom_add_rlx(&by_handler, 1);
+}
+static void *rain(void *arg) {
+    (void)arg;
+    uint64_t sent = 0;
+    for (; atom_load_rlx(&raining); sent++)
+        EXPECT_EQ(raise(SIGUSR1), 0); /* to this thread: so none melts into another */
+    return (void *)(uintptr_t)sent;
+}
+static atom_u64 by_message;
+static void in_the_rain(void *arg) {
+    (void)arg;
+    weft_msg *message;
+    for (unsigned round = 0; round < 300 / RT_SLOW; round++) {
+        EXPECT_EQ(weft_signal_watch(SIGUSR1, weft_self(), 5), 0);
+        weft_sleep(100 * WEFT_MICROSECOND);
+        EXPECT_EQ(weft_signal_unwatch(SIGUSR1), 0);
+        while (weft_recv(&message, 0) == 0) {
+            atom_add_rlx(&by_message, ((weft_signal *)weft_msg_data(message))->count);
+            weft_msg_free(message);
+        }
+    }
+    net_is_done();
+}
+static void rains(void) {
+    pthread_t thread;
+    void *sent;
+    atom_store_rlx(&by_handler, 0);
+    atom_store_rlx(&by_message, 0);
+    atom_store_rlx(&raining, true);
+    EXPECT_EQ(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = former}, NULL), 0);
+    EXPECT_EQ(pthread_create(&thread, NULL, rain, NULL), 0);
+    net_run_until(in_the_rain, 1);
+    atom_store_rlx(&raining, false);
+    pthread_join(thread, &sent);
+    EXPECT(atom_load_rlx(&by_message) > 0);
+    EXPECT_EQ(atom_load_rlx(&by_message) + atom_load_rlx(&by_handler), (uintptr_t)sent);
+}
+TEST_WITHIN(every_signal_is_a_message_or_the_former_handlers, 60) { rt_each(rains); }
+
+/* The receiver has ended: what comes then is the former action's. */
+static void ends_watching(void *arg) {
+    (void)arg;
+    EXPECT_EQ(weft_signal_watch(SIGUSR1, weft_self(), 5), 0);
+    net_is_done();
+}
+static void nobody_left(void) {
+    atom_store_rlx(&by_handler, 0);
+    EXPECT_EQ(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = former}, NULL), 0);
+    atom_store_rlx(&net_done, 0);
+    weft_pid pid = net_spawn(ends_watching, NULL);
+    rt_wait(&net_done, 1);
+    while (weft_alive(pid))
+        usleep(1000);
+    EXPECT_EQ(raise(SIGUSR1), 0);
+    rt_wait(&by_handler, 1);
+    EXPECT_EQ(weft_signal_unwatch(SIGUSR1), WEFT_ENOENT);
+}
+TEST(without_a_receiver_the_former_action_holds) { rt_each(nobody_left); }
+
+/* ---- little stack --------------------------------------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) void signals_here(pid_t program, pid_t thread) { syscall(SYS_tgkill, program, thread, SIGUSR1); }
+static void deep_down(void *arg) {
+    pid_t program = getpid(), thread = (pid_t)syscall(SYS_gettid);
+    char here;
+    size_t spare = (size_t)((uintptr_t)&here - (uintptr_t)second_stack(fiber_of(worker_here()->current))->low) - 600;
+    volatile char *filler = __builtin_alloca(spare);
+    (void)arg;
+    filler[0] = 1;
+    signals_here(program, thread);
+    EXPECT_EQ(filler[0], 1);
+}
+static void little_stack(void *arg) {
+    (void)arg;
+    weft_signal got;
+    EXPECT_EQ(weft_signal_watch(SIGUSR1, weft_self(), 5), 0);
+    for (unsigned i = 0; i < 20; i++) {
+        EXPECT(weft_spawn(deep_down, NULL) != WEFT_NOBODY);
+        hears(&got, 5);
+        EXPECT_EQ(got.count, 1);
+    }
+    EXPECT_EQ(weft_signal_unwatch(SIGUSR1), 0);
+    net_is_done();
+}
+static void little_stacks(void) { net_run_until(little_stack, 1); }
+TEST(a_process_with_little_stack_left_may_be_hit) {
+    if (!ANNOTATE_ADDRESS && !ANNOTATE_THREAD) rt_each(little_stacks);
+}
+
+/* ---- children of the operating system ------------------------------------------------------------------------------------------------ */
+
+/* A child that has not loaded its program yet: the former action holds in there, and the parent hears nothing. */
+static int child_that_is_hit(void) {
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        raise(SIGUSR1);
+        syscall(SYS_exit_group, 5);
+    }
+    EXPECT(child > 0);
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return status;
+}
+static void forks(void *arg) {
+    (void)arg;
+    weft_msg *message;
+    EXPECT_EQ(weft_signal_watch(SIGUSR1, weft_self(), 5), 0);
+    int status = child_that_is_hit();
+    EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGUSR1);
+    EXPECT_EQ(weft_signal_unwatch(SIGUSR1), 0);
+    EXPECT_EQ(weft_recv(&message, 0), WEFT_ETIMEDOUT);
+    EXPECT_EQ(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = SIG_IGN}, NULL), 0);
+    EXPECT_EQ(weft_signal_watch(SIGUSR1, weft_self(), 5), 0);
+    status = child_that_is_hit();
+    EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 5);
+    EXPECT_EQ(raise(SIGUSR1), 0); /* and here it is watched still */
+    weft_signal got;
+    hears(&got, 5);
+    EXPECT_EQ(got.count, 1);
+    EXPECT_EQ(weft_signal_unwatch(SIGUSR1), 0);
+    EXPECT_EQ(signal(SIGUSR1, SIG_DFL), SIG_IGN);
+    net_is_done();
+}
+static void forks_all(void) { net_run_until(forks, 1); }
+TEST(a_signal_to_a_forked_child_is_the_childs) { rt_each(forks_all); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

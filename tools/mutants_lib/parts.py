@@ -12,6 +12,7 @@ PARTS = {
     "mpsc": {"files": ["src/queue/mpsc.h", "src/queue/mpsc.c"], "scenarios": ["mpsc", "ending"]},
     "idle": {"files": ["src/queue/idle.h", "src/queue/idle.c"], "scenarios": ["idle", "growth_searchers", "find_batch_search*"]},
     "parker": {"files": ["src/queue/parker.h", "src/queue/parker.c"], "scenarios": ["parker", "mpsc", "idle", "poller"]},
+    "posts": {"files": ["src/queue/posts.h", "src/queue/posts.c", "src/queue/visitors.h"], "scenarios": ["posts"]},
     "entry": {"files": ["src/queue/entry.h"], "scenarios": ["ring", "deque"]},
     "state": {"files": ["src/proc/state.h", "src/proc/state.c"], "scenarios": ["state", "claims", "watch", "interrupt", "table_guess*", "pinned"]},
     "section": {"files": ["src/proc/section.h"], "scenarios": ["section", "table", "growth"]},
@@ -51,6 +52,7 @@ UNPROVED = {
     "src/sched/stats.c": "numbers for people, read in passing",
     "src/sched/report.c": "likewise",
     "src/sched/deadlock.c": "looks in passing, twice, while nothing moves",
+    "src/sched/post.c": "the way to a runtime: its parts are proved in posts, mpsc and parker",
     "src/sched/child.h": "a flag of a program with one thread",
     "src/sched/child.c": "likewise",
 }
