@@ -13,7 +13,7 @@ typedef struct weft_msg weft_msg;
  * WEFT_ECANCELED (weft/stackful.h). */
 WEFT_API int weft_recv(weft_msg **message, uint64_t deadline);
 
-/* The oldest with this tag, or the oldest that `wants` wants. What is not wanted stays, in order, for later. `wants` must not receive.
+/* The oldest with this tag, or the oldest that `wants` wants. What is not wanted stays, in order, for later. `wants` must not wait (nor receive).
  * Looking for one tag again and again does not look at the same messages again. Otherwise as weft_recv. */
 WEFT_API int weft_recv_tag(weft_msg **message, uint64_t tag, uint64_t deadline);
 WEFT_API int weft_recv_match(weft_msg **message, bool (*wants)(const weft_msg *message, void *arg), void *arg, uint64_t deadline);

@@ -53,11 +53,13 @@ typedef struct weft_behavior {
     const char *name;
     const char *const *methods; /* ends with NULL; a NULL list offers "main" alone */
     size_t state_size;          /* of `self`; zeroed before init */
-    /* In the spawner's thread, before anybody knows the process. An error ends it there and is what spawn returns. May be NULL. */
+    /* By the spawner, before anybody knows the process. An error ends it there and is what spawn returns. Spawned by a stackful process or by a
+     * thread, init may wait (weft_sleep, weft_file_load...), and weft_stop waits for it, until its deadline; spawned by a step process it must
+     * not. May be NULL. */
     int (*init)(void *self, weft_context *context, const char *method, const void *input, size_t size);
     /* An error (negative) ends the process with it as its reason. */
     int (*step)(void *self, const weft_event *events, size_t count, weft_out *out);
-    /* Once, after the last step. May be NULL. */
+    /* Once, after the last step; also when init has returned 0 and the runtime has been stopped meanwhile. Must not wait. May be NULL. */
     void (*close)(void *self);
 } weft_behavior;
 

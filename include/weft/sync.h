@@ -84,7 +84,7 @@ WEFT_API void weft_rwlock_write_end(weft_rwlock *rwlock);
 /* ---- once ----------------------------------------------------------------------------------------------------------
  * The first caller runs the function; the others wait for it. When it returns 0 it is done, for good, and every call returns 0. Anything
  * else is a failure: the caller that ran it gets that number, and the one who has waited longest runs it next. So a function that was
- * cancelled returns WEFT_ECANCELED, and another process does the work. The function must return: not weft_exit. */
+ * cancelled returns WEFT_ECANCELED, and another process does the work. So it is when the function ends its process by weft_exit. */
 typedef struct weft_once {
     uint64_t opaque[6];
 } weft_once;

@@ -139,8 +139,8 @@ void command_complete(struct worker *own, weft_completion completion, int error,
     *message_result(message) = *result;
     outside_end(&own->actor);
     if (send_message(&own->actor, own, completion.pid, message) == 0) return;
-    message_free(&own->actor.cache, message);
     count(&own->actor.counters.late);
+    message_free(&own->actor.cache, message); /* last: what drops the result may wait, and come back on another worker */
 }
 
 __attribute__((noinline, cold)) void command_dispatch(struct worker *worker, struct proc *proc, struct message *yield) {

@@ -68,7 +68,7 @@ static int fiber_init(void *self, weft_context *context, const char *method, con
     const struct fiber_input *given = input;
     struct proc *proc = (struct proc *)((unsigned char *)self - offsetof(struct proc, inline_state));
     memcpy(self, &given->start, sizeof given->start);
-    proc->stackful = true;
+    proc->stackful = PROC_STACKFUL;
     proc->stack_class = given->stack_class;
     if (given->stack_now) {
         struct stack *stack = stack_now(given->stack_now, proc->stack_class);
@@ -130,7 +130,7 @@ int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const weft_stack
         .input = &input,
         .input_size = sizeof input,
         .context = options->context,
-        .flags = options->flags,
+        .flags = options->flags | SPAWN_PLAIN,
     };
     return weft_spawn_step(pid, &fiber_behavior, &step);
 }
@@ -141,7 +141,7 @@ int fiber_spawn_watched(struct worker *self, weft_pid *pid, weft_entry entry, vo
     if (!options) options = &spawn_defaults;
     int error = fiber_input(&input, self->runtime, entry, arg, options);
     if (error) return error;
-    weft_spawn_options step = {.input = &input, .input_size = sizeof input, .context = options->context};
+    weft_spawn_options step = {.input = &input, .input_size = sizeof input, .context = options->context, .flags = SPAWN_PLAIN};
     return spawn_watched(self, pid, &fiber_behavior, &step, watcher, ticket);
 }
 
@@ -159,7 +159,7 @@ __attribute__((flatten)) weft_pid weft_spawn(weft_entry entry, void *arg) {
     if (__builtin_expect(!proc, 0)) return WEFT_NOBODY;
     proc->self = proc->inline_state;
     *fiber_start_of(proc) = (struct fiber_start){.entry = entry, .arg = arg};
-    proc->stackful = true;
+    proc->stackful = PROC_STACKFUL;
     proc->stack_class = self->runtime->stack_class;
     weft_pid pid = spawn_pid(self->runtime, proc);
     spawn_finish(&self->actor, self, proc, false);

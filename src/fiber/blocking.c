@@ -31,6 +31,7 @@ void blocking_enter(const char *call, bool is_long) {
     if (!worker) return; /* not a worker: blocks whom it likes */
     if (!worker->current || !worker->current->stackful)
         WEFT_MISUSE(call, "called from a step process, which must not block", "yield a command");
+    fiber_worker(call);
     struct fiber *fiber = fiber_of(worker->current);
     fiber_waits(worker->current, call, NULL);
     thread->caller = fiber;

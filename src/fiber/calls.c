@@ -6,8 +6,12 @@
 
 struct worker *fiber_worker(const char *call) {
     struct worker *worker = my_worker;
-    if (__builtin_expect(worker && worker->current && worker->current->stackful, 1)) return worker;
+    struct proc *proc = worker ? worker->current : NULL;
+    if (__builtin_expect(proc && proc->stackful == PROC_STACKFUL, 1)) return worker;
     child_check(call);
+    if (proc && proc->stackful)
+        WEFT_MISUSE(call, "called in a function that weft has called and that must not wait: the predicate of weft_recv_match",
+                    "call it before or afterwards");
     WEFT_MISUSE(call, "called outside of a stackful process", "spawn one with weft_spawn and call it there");
 }
 

@@ -26,6 +26,26 @@ void cleanup_run(struct proc *proc, bool returned) {
     }
 }
 
+/* ---- around functions of the program's -------------------------------------------------------------------------------- */
+
+_Static_assert(sizeof(struct cleanup) <= sizeof(struct guard), "the guard has room");
+
+void guard_begin(struct guard *guard, struct proc *proc, void (*undo)(void *arg), void *arg) {
+    struct cleanup *cleanup = (struct cleanup *)guard;
+    if (!proc) return;
+    *cleanup = (struct cleanup){.run = undo, .arg = arg};
+    cleanup_push(proc, cleanup);
+}
+
+/* What the function has deferred stays. */
+void guard_end(struct guard *guard, struct proc *proc) {
+    if (!proc) return;
+    struct cleanup **at = &fiber_of(proc)->cleanups;
+    while (*at != (struct cleanup *)guard)
+        at = &(*at)->next;
+    *at = (*at)->next;
+}
+
 /* ---- weft_defer: in memory of its own --------------------------------------------------------------------------------- */
 
 struct deferred {

@@ -72,7 +72,7 @@ void fiber_give_way(void);
 static inline bool fiber_shall_give_way(struct worker *worker) { return __builtin_expect(worker_shall_give_way(worker), 0); }
 /* The same where the caller may be anybody: a thread, a step process or a worker between two (`close`, `release`) goes on at once. */
 static inline void fiber_take_turns(struct worker *worker) {
-    if (worker && fiber_shall_give_way(worker) && worker->current && worker->current->stackful) fiber_give_way();
+    if (worker && fiber_shall_give_way(worker) && worker->current && worker->current->stackful == PROC_STACKFUL) fiber_give_way();
 }
 
 /* As weft_spawn_with, on the calling process's worker, but the watcher is told of the end, however soon that is. *ticket is that of the

@@ -42,11 +42,17 @@ struct match {
     bool (*wants)(const weft_msg *message, void *arg); /* NULL: by tag */
     void *arg;
     uint64_t tag;
+    struct proc *proc; /* who receives */
 };
 
+/* The predicate is called in the middle of the list, with the worker in hand: so it must not wait. */
 static bool match_wants(const struct match *match, struct mpsc_node *node) {
     struct message *message = message_of(node);
-    return match->wants ? match->wants((const weft_msg *)message, match->arg) : message->tag == match->tag;
+    if (!match->wants) return message->tag == match->tag;
+    match->proc->stackful = PROC_UPCALL;
+    bool wanted = match->wants((const weft_msg *)message, match->arg);
+    match->proc->stackful = PROC_STACKFUL;
+    return wanted;
 }
 
 /* Looks through what was left for later, and not twice for the same tag (K2). */
@@ -73,12 +79,13 @@ static struct mpsc_node *recv_fresh(struct worker *worker, struct proc *proc, st
     return node;
 }
 
-static int recv_selected(weft_msg **message, const struct match *match, uint64_t deadline, const char *call) {
+static int recv_selected(weft_msg **message, struct match *match, uint64_t deadline, const char *call) {
     fiber_take_turns(worker_here());
     struct worker *worker = fiber_worker(call);
     struct proc *proc = worker->current;
     struct talk *talk = &fiber_of(proc)->talk;
     unsigned instance = worker->runtime->instance;
+    match->proc = proc;
     talk_begin(worker->runtime, proc, talk);
     struct mpsc_node *node = recv_saved(talk, match);
     while (!node && !(node = recv_fresh(worker, proc, talk, match))) {

@@ -27,6 +27,13 @@ enum {
  * takes the way of a newborn one, and its stack fits none. */
 enum { PROC_DISPLACED = 0x80 };
 
+/* How a process runs. True: it has a stack of its own (fiber/). */
+enum proc_kind {
+    PROC_STEPS,
+    PROC_STACKFUL,
+    PROC_UPCALL, /* stackful, and now in a function of the program's that must not wait */
+};
+
 struct proc {
     /* Anyone. */
     struct state state;
@@ -48,7 +55,7 @@ struct proc {
     /* Whoever runs the process. */
     bool cancel_told;
     uint8_t waits; /* enum weft_status it waits with; WEFT_CONTINUE: it is due a step even without events */
-    bool stackful;        /* fiber/ */
+    uint8_t stackful; /* enum proc_kind */
     uint8_t stack_class;
     uint8_t extras; /* PROC_TALKS, PROC_FAREWELL; none when it is born */
     unsigned since : 24; /* when it began to wait: the runtime's `coarse`, for dumps */

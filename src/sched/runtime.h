@@ -297,6 +297,7 @@ struct runtime {
     ATOM_PTR(struct marks) marks; /* fiber/marks.c */
 
     atom_bool stopping; /* no new processes */
+    atom_u32 births;    /* by threads that are out of their doors, in init (spawn.c); raised and lowered behind a door */
     struct parker stopper;
     struct threads threads;
     struct monitor monitor;

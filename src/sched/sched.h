@@ -115,9 +115,9 @@ static inline weft_pid spawn_pid(struct runtime *runtime, struct proc *proc) {
 }
 int spawn_watched(struct worker *self, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
                   struct watcher *watcher, uint16_t *ticket);
-/* One of the flags of weft_spawn_options that is not for users: born even while the runtime stops. The process that it is born for lives
- * still, so those who stop the runtime wait for it. */
-enum { SPAWN_LATE = 1 << 30 };
+/* Flags of weft_spawn_options that are not for users. LATE: born even while the runtime stops; the process that it is born for lives
+ * still, so those who stop the runtime wait for it. PLAIN: init is weft's own, and does not wait. */
+enum { SPAWN_LATE = 1 << 30, SPAWN_PLAIN = 1 << 29 };
 /* What weft_send does with a PID of no runtime in this program. */
 int send_by_router(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size);
 /* Somebody has something for a process to look at. Whoever calls knows that the block is one, if not whose. */
@@ -269,6 +269,27 @@ void overflow_thread_begin(struct signal_stack *mine);
 void overflow_thread_end(struct signal_stack *mine);
 void marks_destroy(struct runtime *runtime);
 #endif
+
+/* ---- fiber/cleanup.c ---------------------------------------------------------------------------------------------- */
+
+/* Around a function of the program's that is called in the middle of something: should the process end in there (weft_exit, or by force when
+ * the runtime stops), undo(arg) is called. `proc` is that process; NULL: there is no stackful one, nothing can end so, and this does nothing. */
+struct guard {
+    void *room[4];
+};
+#if WEFT_CHECK
+static inline void guard_begin(struct guard *guard, struct proc *proc, void (*undo)(void *arg), void *arg) {
+    (void)guard, (void)proc, (void)undo, (void)arg;
+}
+static inline void guard_end(struct guard *guard, struct proc *proc) { (void)guard, (void)proc; }
+#else
+void guard_begin(struct guard *guard, struct proc *proc, void (*undo)(void *arg), void *arg);
+void guard_end(struct guard *guard, struct proc *proc);
+#endif
+/* The process that calls, if it is a stackful one. */
+static inline struct proc *guard_process(const struct worker *self) {
+    return self && self->current && self->current->stackful ? self->current : NULL;
+}
 
 /* ---- fiber/preempt.c ---------------------------------------------------------------------------------------------- */
 

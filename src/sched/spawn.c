@@ -1,6 +1,6 @@
 /* Birth and death of processes. */
-#include "sched/child.h"
 #include "sched/keep.h"
+#include "sched/reach.h"
 
 #include <stdio.h>
 
@@ -58,20 +58,6 @@ static int spawn_reserve(struct runtime *runtime, uint32_t slot) {
     return 0;
 }
 
-/* Everything of a new process but its being ready. */
-static int spawn_prepare(struct actor *actor, struct proc *proc, const weft_spawn_options *options, const char *method) {
-    const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
-    int error = 0;
-    proc->self = self_new(actor, proc, behavior->state_size);
-    if (!proc->self) return WEFT_ENOMEM;
-    context_give(actor->runtime, proc, options->context ? options->context : weft_own_context());
-    if (behavior->init) error = behavior->init(proc->self, proc->context, method, options->input, options->input_size);
-    if (!error) return 0;
-    self_free(actor, proc);
-    context_take(actor->runtime, proc);
-    return error;
-}
-
 /* Counts a process where their number is limited: 0 or WEFT_ENOBUFS. rlx: a number, nothing is read on the strength of it. */
 static int spawn_admit(struct runtime *runtime) {
     if (__builtin_expect(!runtime->most, 1) || atom_add_rlx(&runtime->living, 1) < runtime->most) return 0;
@@ -101,7 +87,7 @@ struct proc *spawn_begin(struct actor *actor, const weft_behavior *behavior, uns
     }
     atom_store_rlx(&proc->behavior, behavior);
     proc->cancel_told = false;
-    proc->stackful = false;
+    proc->stackful = PROC_STEPS;
     proc->waits = WEFT_CONTINUE;
     return proc;
 }
@@ -119,49 +105,169 @@ uint16_t spawn_finish(struct actor *actor, struct worker *self, struct proc *pro
     return ticket;
 }
 
-static int spawn_with(struct actor *actor, struct worker *self, weft_pid *pid, const weft_behavior *behavior,
-                      const weft_spawn_options *options, const char *method, struct watcher *watcher, uint16_t *first_ticket) {
-    struct runtime *runtime = actor->runtime;
+/* ---- init --------------------------------------------------------------------------------------------------------- */
+
+/* What is prepared of a process that will not be born. */
+static void spawn_undo(struct actor *actor, struct proc *proc, struct watcher *watcher) {
+    if (proc->self) self_free(actor, proc);
+    context_take(actor->runtime, proc);
+    if (watcher) watch_remove(actor, proc->slot, watcher);
+    shelf_return(&actor->shelf, proc);
+    spawn_dismiss(actor->runtime);
+}
+
+/* A birth whose init is being called by somebody who may wait in there: a stackful process, or a thread at a door.
+ *
+ *   B1  Nothing of the spawner's worker or door is used across init: the spawner may come back on another thread.
+ *   B2  A door is left meanwhile, and `births` counts instead: the runtime is not taken down under a birth. */
+struct birth {
+    struct guard guard;
+    struct reach by;
+    struct runtime *runtime;
+    struct proc *proc;
+    struct watcher *watcher;
+};
+
+/* Back from init. False: the runtime has been stopped meanwhile, and has not waited. Its memory is there (B2), its doors are closed. */
+static bool birth_resume(struct birth *birth) {
+    struct reach *by = &birth->by;
+    if (by->self) {
+        by->self = worker_here();
+        if (!by->self) WEFT_MISUSE("weft_spawn_step", "init returned inside of a blocking call", "pair weft_blocking_enter with a weft_blocking_leave");
+        by->actor = &by->self->actor;
+        return true;
+    }
+    by->actor = foreign_enter(by->instance, &by->door);
+    if (by->actor && by->actor->runtime == birth->runtime) return true;
+    if (by->actor) foreign_leave(by->instance, by->door); /* another's, by now */
+    by->actor = NULL;
+    return false;
+}
+
+/* The process is born, or will not be. */
+static void birth_over(struct runtime *runtime) {
+    atom_sub_rel(&runtime->births, 1); /* rel: pairs with the acq in living; whoever sees it sees the birth counted */
+    parker_unpark(&runtime->stopper);
+}
+
+/* The process will not be born, and there is no actor that could take its blocks back. */
+static void birth_too_late(struct birth *birth, bool opened) {
+    struct proc *proc = birth->proc;
+    const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
+    if (opened && behavior->close) behavior->close(proc->self);
+    if (behavior->state_size > PROC_INLINE_STATE && pool_class_of(behavior->state_size) == POOL_CLASSES)
+        sys->free(proc->self, behavior->state_size);
+    context_take(birth->runtime, proc);
+}
+
+/* The spawner ends in there. */
+static void birth_abandoned(void *argument) {
+    struct birth *birth = argument;
+    if (!birth_resume(birth)) {
+        birth_too_late(birth, false);
+        return;
+    }
+    spawn_undo(birth->by.actor, birth->proc, birth->watcher);
+    if (birth->watcher && birth->watcher->keeps) keep_undo(birth->by.actor, (struct kept *)birth->watcher);
+    if (birth->by.self) return;
+    birth_over(birth->runtime);
+    foreign_leave(birth->by.instance, birth->by.door);
+}
+
+static __attribute__((noinline)) int birth_init(struct reach *by, struct proc *proc, const weft_spawn_options *options,
+                                                const char *method, struct watcher *watcher) {
+    struct birth birth; /* not the guard, which is written by guard_begin */
+    struct proc *spawner = guard_process(my_worker);
+    birth.by = *by, birth.runtime = by->actor->runtime, birth.proc = proc, birth.watcher = watcher;
+    if (!by->self) foreign_leave(by->instance, by->door);
+    guard_begin(&birth.guard, spawner, birth_abandoned, &birth);
+    int error = atom_load_rlx(&proc->behavior)->init(proc->self, proc->context, method, options->input, options->input_size);
+    guard_end(&birth.guard, spawner);
+    bool there = birth_resume(&birth);
+    if (!there) birth_too_late(&birth, error == 0);
+    *by = birth.by;
+    return there ? error : WEFT_ESTOPPING;
+}
+
+/* Whether init can be called as it is: there is none, or it cannot wait. */
+static inline bool spawn_is_plain(const struct reach *by, const weft_behavior *behavior, unsigned flags) {
+    const struct proc *spawner = by->self ? by->self->current : NULL;
+    return !behavior->init || flags & SPAWN_PLAIN || (by->self && !(spawner && spawner->stackful));
+}
+
+/* Everything of a new process but its being ready. */
+static inline int spawn_prepare(struct reach *by, struct proc *proc, const weft_spawn_options *options, const char *method,
+                                struct watcher *watcher) {
+    const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
+    proc->self = self_new(by->actor, proc, behavior->state_size);
+    if (!proc->self) return WEFT_ENOMEM;
+    context_give(by->actor->runtime, proc, options->context ? options->context : weft_own_context());
+    if (!behavior->init) return 0;
+    if (__builtin_expect(spawn_is_plain(by, behavior, options->flags), 1))
+        return behavior->init(proc->self, proc->context, method, options->input, options->input_size);
+    struct reach back = *by;
+    int error = birth_init(&back, proc, options, method, watcher);
+    *by = back;
+    return error;
+}
+
+/* `by` is where the spawner stands, and stands afterwards: without an actor, if the runtime has gone meanwhile. */
+static inline int spawn_with(struct reach *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
+                             const char *method, struct watcher *watcher, uint16_t *first_ticket) {
+    struct runtime *runtime = by->actor->runtime;
     int error;
-    struct proc *proc = spawn_begin(actor, behavior, options->flags, &error);
+    struct proc *proc = spawn_begin(by->actor, behavior, options->flags, &error);
     if (!proc) return error;
-    error = watcher ? watch_newborn(actor, spawn_pid(runtime, proc), watcher) : 0;
-    if (!error && (error = spawn_prepare(actor, proc, options, method)) != 0 && watcher) watch_remove(actor, proc->slot, watcher);
-    if (error) {
-        shelf_return(&actor->shelf, proc);
+    if (watcher && (error = watch_newborn(by->actor, spawn_pid(runtime, proc), watcher)) != 0) {
+        shelf_return(&by->actor->shelf, proc);
         spawn_dismiss(runtime);
         return error;
     }
+    error = spawn_prepare(by, proc, options, method, watcher);
+    if (__builtin_expect(error, 0)) {
+        if (by->actor) spawn_undo(by->actor, proc, watcher);
+        return error;
+    }
     *pid = spawn_pid(runtime, proc);
-    uint16_t ticket = spawn_finish(actor, self, proc, watcher != NULL);
+    uint16_t ticket = spawn_finish(by->actor, by->self, proc, watcher != NULL);
     if (first_ticket) *first_ticket = ticket;
     return 0;
 }
 
-/* One whose result may have to be kept. Its owner is the process that runs on `self`, if any. */
-static int spawn_maybe_kept(struct actor *actor, struct worker *self, weft_pid *pid, const weft_behavior *behavior,
-                            const weft_spawn_options *options, const char *method) {
-    if (!(options->flags & WEFT_JOINABLE)) return spawn_with(actor, self, pid, behavior, options, method, NULL, NULL);
-    struct kept *kept = keep_new(actor, self ? self->current : NULL);
+/* One whose result may have to be kept. Its owner is the process that spawns, if any. */
+static int spawn_maybe_kept(struct reach *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
+                            const char *method) {
+    if (!(options->flags & WEFT_JOINABLE)) return spawn_with(by, pid, behavior, options, method, NULL, NULL);
+    struct kept *kept = keep_new(by->actor, by->self ? by->self->current : NULL);
     if (!kept) return WEFT_ENOMEM;
-    int error = spawn_with(actor, self, pid, behavior, options, method, &kept->watcher, NULL);
-    if (error) keep_undo(actor, kept);
+    int error = spawn_with(by, pid, behavior, options, method, &kept->watcher, NULL);
+    if (error && by->actor) keep_undo(by->actor, kept);
     return error;
 }
 
-/* From a thread that is not a worker of that runtime, or with a result that is kept. */
+/* From a thread that is not a worker of that runtime. */
+static int spawn_by_door(weft_pid *pid, struct runtime *runtime, const weft_behavior *behavior, const weft_spawn_options *options,
+                         const char *method) {
+    struct reach by = {.instance = runtime->instance};
+    by.actor = foreign_enter(by.instance, &by.door);
+    if (!by.actor) return WEFT_ESTOPPING;
+    bool plain = spawn_is_plain(&by, behavior, options->flags);
+    if (!plain) atom_add_rlx(&runtime->births, 1); /* rlx: behind the door, and who stops the runtime passes all doors before it looks */
+    int error = spawn_maybe_kept(&by, pid, behavior, options, method);
+    if (!by.actor) return error;
+    if (!plain) birth_over(runtime);
+    foreign_leave(by.instance, by.door);
+    return error;
+}
+
+/* Likewise, or with a result that is kept. */
 static __attribute__((noinline)) int spawn_otherwise(weft_pid *pid, struct runtime *runtime, const weft_behavior *behavior,
                                                      const weft_spawn_options *options, const char *method) {
     struct worker *self = my_worker;
-    if (self && (!runtime || runtime == self->runtime)) return spawn_maybe_kept(&self->actor, self, pid, behavior, options, method);
+    if (self && (!runtime || runtime == self->runtime))
+        return spawn_maybe_kept(&(struct reach){.actor = &self->actor, .self = self}, pid, behavior, options, method);
     child_check("weft_spawn");
-    if (!runtime) return WEFT_ENOTINSIDE;
-    unsigned door;
-    struct actor *actor = foreign_enter(runtime->instance, &door);
-    if (!actor) return WEFT_ESTOPPING;
-    int error = spawn_maybe_kept(actor, NULL, pid, behavior, options, method);
-    foreign_leave(runtime->instance, door);
-    return error;
+    return runtime ? spawn_by_door(pid, runtime, behavior, options, method) : WEFT_ENOTINSIDE;
 }
 
 __attribute__((flatten)) int weft_spawn_step(weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options) {
@@ -173,13 +279,14 @@ __attribute__((flatten)) int weft_spawn_step(weft_pid *pid, const weft_behavior 
     if (!method) return WEFT_ENOENT;
     struct runtime *runtime = (struct runtime *)options->runtime;
     if (__builtin_expect(self && (!runtime || runtime == self->runtime) && !(options->flags & WEFT_JOINABLE), 1))
-        return spawn_with(&self->actor, self, pid, behavior, options, method, NULL, NULL);
+        return spawn_with(&(struct reach){.actor = &self->actor, .self = self}, pid, behavior, options, method, NULL, NULL);
     return spawn_otherwise(pid, runtime, behavior, options, method);
 }
 
 int spawn_watched(struct worker *self, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
                   struct watcher *watcher, uint16_t *ticket) {
-    return spawn_with(&self->actor, self, pid, behavior, options, spawn_method(behavior, NULL), watcher, ticket);
+    struct reach by = {.actor = &self->actor, .self = self};
+    return spawn_with(&by, pid, behavior, options, spawn_method(behavior, NULL), watcher, ticket);
 }
 
 /* ---- death -------------------------------------------------------------------------------------------------------- */

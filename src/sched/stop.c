@@ -27,8 +27,9 @@ static void cancel_visit(struct runtime *runtime, struct proc *proc, weft_pid pi
 
 void cancel_all(struct runtime *runtime, struct weft_context *below) { each_process(runtime, cancel_visit, below); }
 
-/* Spawned minus ended. Read in this order it is never too small. */
+/* Spawned minus ended, and those about to be born. Read in this order it is never too small. */
 static uint64_t living(struct runtime *runtime) {
+    uint64_t births = atom_load_acq(&runtime->births); /* acq: pairs with the rel in birth_over */
     uint64_t ended = 0, spawned = 0;
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++)
@@ -37,7 +38,7 @@ static uint64_t living(struct runtime *runtime) {
         spawned += atom_load_rlx(&atom_load_rlx(&runtime->workers[i])->actor.counters.spawned);
     for (unsigned i = 0; i < FOREIGN; i++)
         spawned += atom_load_rlx(&runtime->foreign[i].counters.spawned);
-    return spawned - ended;
+    return spawned - ended + births;
 }
 
 static void left_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
@@ -103,7 +104,9 @@ int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report)
     net_destroy(runtime); /* while those who wait still have their stacks */
     each_process(runtime, left_visit, report);
     each_process(runtime, close_visit, NULL);
-    if (all) runtime_destroy(runtime);
+    uint32_t births = atom_load_rlx(&runtime->births); /* rlx: all doors are closed */
+    report->left += births;
+    if (all && births == 0) runtime_destroy(runtime);
     else fprintf(stderr, "weft: a thread is still in a blocking call, or in a process that does not end: the runtime's memory stays\n");
     overflow_finish();
     return report->left > 0 ? WEFT_ETIMEDOUT : 0;

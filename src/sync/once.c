@@ -49,17 +49,29 @@ static void once_pass_on(struct once *once) {
     if (next) waiter_wake(next);
 }
 
-static int once_run(struct once *once, int (*function)(void *), void *arg) {
-    gate_entered(worker_here(), once);
-    int error = (int)callout_here((uintptr_t)function, (uintptr_t)arg, 0);
+static void once_over(struct once *once, int error) {
     gate_left(worker_here());
     uint32_t found = ONCE_RUNNING;
     /* rel: pairs with the acq in weft_once_do and once_enter, of those who find it done and of the next runner. */
-    if (atom_cas_rel_rlx(&once->word, &found, error ? ONCE_FRESH : ONCE_DONE)) return error;
+    if (atom_cas_rel_rlx(&once->word, &found, error ? ONCE_FRESH : ONCE_DONE)) return;
     if (error)
         once_pass_on(once);
     else
         once_wake_all(once);
+}
+
+/* The process that runs the function ends in there: as if it had failed. */
+static void once_abandoned(void *once) { once_over(once, WEFT_ECANCELED); }
+
+static int once_run(struct once *once, int (*function)(void *), void *arg) {
+    struct guard guard;
+    struct worker *worker = worker_here();
+    struct proc *proc = guard_process(worker);
+    gate_entered(worker, once);
+    guard_begin(&guard, proc, once_abandoned, once);
+    int error = (int)callout_here((uintptr_t)function, (uintptr_t)arg, 0);
+    guard_end(&guard, proc);
+    once_over(once, error);
     return error;
 }
 
