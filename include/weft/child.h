@@ -11,8 +11,8 @@ WEFT_BEGIN
 
 /* Waits until the child has ended, and takes note of it: 0 and *status (may be NULL) as waitpid(2) has it, for WIFEXITED and the like.
  * From a stackful process, or a thread of one's own. WEFT_ECHILD: there is no such child, or somebody else has waited for it;
- * WEFT_EINVAL: not the PID of one child; WEFT_ETIMEDOUT, WEFT_ECANCELED: it may be waited for again; so it may after WEFT_EAGAIN, which is said
- * if it has not ended and no thread is left to wait for it (weft_config.at_max_threads). A deadline that has passed: only if it has ended already.
+ * WEFT_EINVAL: not the PID of one child; WEFT_ETIMEDOUT, WEFT_ECANCELED: it may be waited for again. A deadline that has passed: only if it has
+ * ended already. The process parks: a wait takes a descriptor and no thread.
  *
  * Where the kernel cannot be asked to tell (before Linux 5.3, or no descriptors are left), the call looks every few milliseconds. */
 WEFT_API int weft_waitpid(pid_t child, int *status, uint64_t deadline);

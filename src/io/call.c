@@ -1,7 +1,10 @@
 #include "io/call.h"
 
+#include "net/await.h"
 #include "sched/interrupt.h"
 #include "sched/thread.h"
+
+#include <weft/net.h>
 
 #include <poll.h>
 
@@ -61,20 +64,40 @@ static int io_wait_long(int descriptor, short events, uint64_t deadline, struct 
     return error;
 }
 
-int io_wait(int descriptor, short events, uint64_t deadline, const char *call) {
-    struct proc *proc = io_caller(call);
-    int error = IO_CALL(call, io_poll(descriptor, events, 0, NULL, -1));
-    if (error != WEFT_ETIMEDOUT || deadline <= sys->now()) return error;
-    if (proc) fiber_may_wait(proc, call);
-    if (proc && fiber_of(proc)->shields > 0) proc = NULL;
-    if (!proc) return io_wait_long(descriptor, events, deadline, NULL, -1, call);
+/* A process that waits on its thread: in a blocking call of its own, or where the poller cannot hold the descriptor. */
+static int io_wait_interruptibly(int descriptor, short events, uint64_t deadline, struct proc *proc, const char *call) {
     struct runtime *runtime = my_thread->runtime;
     struct io_interrupt own = {.interrupt.poke = io_poke, .event = sys->file->event_open()};
-    error = WEFT_ECANCELED;
+    int error = WEFT_ECANCELED;
     if (interrupt_begin(runtime, proc, &own.interrupt)) {
         error = io_wait_long(descriptor, events, deadline, proc, own.event, call);
         interrupt_end(runtime, &own.interrupt);
     }
     if (own.event >= 0) sys->file->close(own.event);
     return error;
+}
+
+static int io_wait_on_thread(int descriptor, short events, uint64_t deadline, struct proc *proc, const char *call) {
+    int error = IO_CALL(call, io_poll(descriptor, events, 0, NULL, -1));
+    if (error != WEFT_ETIMEDOUT) return error;
+    if (proc) fiber_may_wait(proc, call);
+    if (proc && fiber_of(proc)->shields > 0) proc = NULL;
+    return proc ? io_wait_interruptibly(descriptor, events, deadline, proc, call)
+                : io_wait_long(descriptor, events, deadline, NULL, -1, call);
+}
+
+/* True: the poller has held the descriptor, and *error is how that ended. */
+static bool io_wait_polled(int descriptor, short events, uint64_t deadline, const char *call, int *error) {
+    int what = (events & POLLIN ? WEFT_READABLE : 0) | (events & POLLOUT ? WEFT_WRITABLE : 0);
+    int ready = await_number(descriptor, what, deadline, call);
+    *error = ready > 0 ? 0 : ready;
+    return ready > 0 || ready == WEFT_ETIMEDOUT || ready == WEFT_ECANCELED;
+}
+
+int io_wait(int descriptor, short events, uint64_t deadline, const char *call) {
+    struct proc *proc = io_caller(call);
+    int error;
+    if (deadline <= sys->now()) return IO_CALL(call, io_poll(descriptor, events, 0, NULL, -1));
+    if (worker_here() && io_wait_polled(descriptor, events, deadline, call, &error)) return error;
+    return io_wait_on_thread(descriptor, events, deadline, proc, call);
 }

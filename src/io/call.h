@@ -2,7 +2,8 @@
  *
  *     io_enter, io_leave     around what may block: the process keeps its thread, and loses its worker if that lasts
  *     IO_CALL                a call of the operating system between the two, repeated while signals interrupt it
- *     io_wait                until a descriptor is ready; ends early by its deadline and by a cancellation
+ *     io_wait                until a descriptor is ready; ends early by its deadline and by a cancellation. A process parks and the poller
+ *                            holds the descriptor; threads, and processes in a blocking call of their own, wait in poll(2)
  *
  * From stackful processes and from threads that are not workers. In a step process they abort, naming the call. */
 #ifndef WEFT_IO_CALL_H

@@ -84,6 +84,7 @@ weft_fd desc_open(int number, unsigned flags, const char *call) {
     lock_take(&desc->gate.lock); /* whoever ends a runtime looks at all */
     desc->runtime = self->runtime;
     desc->flags = flags;
+    desc->borrowers = 1;
     lock_drop(&desc->gate.lock);
     gate_open(&desc->gate, generation);
     tenure_begin(&desc->tenure);
@@ -111,6 +112,27 @@ int desc_close(weft_fd handle, bool keep) {
     }
     desc_done(desc, desc_number(handle));
     return mine ? 0 : WEFT_EBADF;
+}
+
+int desc_lend(weft_fd handle) {
+    struct desc *desc = desc_use(handle);
+    if (!desc) return WEFT_EBADF;
+    lock_take(&desc->gate.lock);
+    int lent = !(desc->flags & DESC_BORROWED) ? DESC_OWN : desc->borrowers > 0 ? DESC_LENT : WEFT_EBADF;
+    if (lent == DESC_LENT) desc->borrowers++;
+    lock_drop(&desc->gate.lock);
+    desc_done(desc, desc_number(handle));
+    return lent;
+}
+
+void desc_return(weft_fd handle) {
+    struct desc *desc = desc_use(handle);
+    if (!desc) return; /* its runtime has ended */
+    lock_take(&desc->gate.lock);
+    bool last = --desc->borrowers == 0;
+    lock_drop(&desc->gate.lock);
+    desc_done(desc, desc_number(handle));
+    if (last) desc_close(handle, true);
 }
 
 weft_fd desc_of(int number) {
@@ -147,10 +169,10 @@ static void desc_close_of(struct desc *desc, int number, struct runtime *runtime
     weft_fd handle = desc_of(number);
     if (handle < 0 || !desc_use(handle)) return;
     lock_take(&desc->gate.lock);
-    bool mine = desc->runtime == runtime, adopted = desc->flags & DESC_ADOPTED;
+    bool mine = desc->runtime == runtime, foreign = desc->flags & (DESC_ADOPTED | DESC_BORROWED);
     lock_drop(&desc->gate.lock);
     unsigned dead = gate_forget(&desc->gate, runtime);
-    bool closed = mine && desc_close(handle, adopted) == 0;
+    bool closed = mine && desc_close(handle, foreign) == 0;
     for (unsigned i = 0; i < dead; i++) /* each was a user, and will never say that it has done */
         desc_done(desc, number);
     desc_done(desc, number);

@@ -44,6 +44,7 @@ struct desc {
     struct runtime *runtime; /* in whose poll it is; NULL: in none any more. Under the gate's lock when it closes */
     unsigned flags;
     bool keep; /* the number does not go back to the kernel; written by whoever closes it */
+    unsigned borrowers; /* of a borrowed one: how many wait for it; under the gate's lock. 0: it is being given back */
     struct gate gate;
 };
 
@@ -60,6 +61,11 @@ void desc_done(struct desc *desc, int number);
 
 /* 0 or WEFT_EBADF. `keep`: the number does not go back to the kernel. */
 int desc_close(weft_fd handle, bool keep);
+/* A borrowed descriptor is shared by those who wait for it. DESC_LENT: the caller is one of them, until desc_return; DESC_OWN: it is not borrowed
+ * but weft's; WEFT_EBADF: it is being given back. The last desc_return closes it. */
+enum { DESC_OWN = 0, DESC_LENT = 1 };
+int desc_lend(weft_fd handle);
+void desc_return(weft_fd handle);
 /* True: this is a process, which alone may make descriptors. For calls that would do something first that cannot be undone. */
 bool desc_may_open(void);
 /* signal.c: what it watches still, when a runtime ends that did not wait for its processes. */

@@ -1,6 +1,8 @@
 /* weft_waitpid: children that end, that take their time, that are not there. */
 #include "io_helpers.h"
 
+#include "sched/sched.h"
+
 #include <weft/blocking.h>
 
 #include <spawn.h>
@@ -56,6 +58,7 @@ static int end_waiting(void) {
 
 static void children(void) {
     int held;
+    io_make_poll();
     unsigned descriptors = io_descriptors();
     pid_t pid = child_at_once(3);
     begin_waiting(pid, WEFT_FOREVER);
@@ -105,10 +108,31 @@ static void children_without_descriptors(void) {
 }
 TEST(child_where_the_kernel_cannot_tell) { rt_each(children_without_descriptors); }
 
+static void unheld(void) {
+    int held;
+    pid_t pid = child_until(&held);
+    for (unsigned i = 0; i < 2; i++) {
+        begin_waiting(pid, i == 0 ? weft_in(3 * WEFT_MILLISECOND) : WEFT_FOREVER);
+        if (i == 0) EXPECT_EQ(end_waiting(), WEFT_ETIMEDOUT);
+    }
+    close(held);
+    EXPECT_EQ(end_waiting(), 0);
+}
+static void children_unheld(void) {
+    static const int refusals[] = {-ENOSPC, -ENOMEM, -EPERM};
+    io_make_poll();
+    for (unsigned i = 0; i < 3; i++) {
+        sys_script.net[SYS_NET_POLL_CHANGE].error = refusals[i];
+        unheld();
+        sys_script.net[SYS_NET_POLL_CHANGE].error = 0;
+    }
+}
+TEST(child_whom_the_poller_cannot_hold) { rt_each(children_unheld); }
+
 static void children_interrupted(void) {
-    sys_script.file_eintr_every = 2;
+    sys_script.file_eintr_every = sys_script.net_eintr_every = 2;
     children();
-    sys_script.file_eintr_every = 0;
+    sys_script.file_eintr_every = sys_script.net_eintr_every = 0;
 }
 TEST(child_interrupted_calls_go_on) { rt_each(children_interrupted); }
 
@@ -149,7 +173,7 @@ TEST(child_whose_number_is_a_strangers) {
     EXPECT_EQ(weft_waitpid(stranger, NULL, WEFT_FOREVER), 0);
 }
 
-/* No thread is left that could wait: who need not wait is told all the same. */
+/* No thread is left: none is needed. */
 static int reader_ends[2];
 static void reads_one(void *arg) {
     char got;
@@ -160,6 +184,7 @@ static void reads_one(void *arg) {
 static void has_a_thread(void *arg) {
     (void)arg;
     EXPECT_EQ(weft_blocking_long(reads_one, NULL), 0);
+    atom_add_rel(&io_done, 1);
 }
 static void at_the_limit(const char *policy, unsigned workers) {
     int held;
@@ -178,10 +203,13 @@ static void at_the_limit(const char *policy, unsigned workers) {
     begin_waiting(lives, 0);
     EXPECT_EQ(end_waiting(), WEFT_ETIMEDOUT);
     begin_waiting(lives, WEFT_FOREVER);
-    EXPECT_EQ(end_waiting(), WEFT_EAGAIN);
-    EXPECT_EQ(write(reader_ends[1], "x", 1), 1);
+    rt_pause(3 * RT_MS);
+    EXPECT_EQ(atom_load_acq(&io_done), 1);
     close(held);
-    EXPECT_EQ(weft_waitpid(lives, NULL, WEFT_FOREVER), 0);
+    EXPECT_EQ(end_waiting(), 0);
+    EXPECT_EQ(WEXITSTATUS(wait_status), STATUS);
+    EXPECT_EQ(write(reader_ends[1], "x", 1), 1);
+    rt_wait(&io_done, 3);
     rt_stop();
     close(reader_ends[0]);
     close(reader_ends[1]);
@@ -212,6 +240,33 @@ static void many(void) {
     rt_wait(&io_done, MANY);
 }
 TEST(child_many_at_once) { rt_each(many); }
+
+/* A child takes no thread: with many more of them than there may be threads, the other processes go on. */
+static void goes_on(void *arg) {
+    (void)arg;
+    for (unsigned i = 0; i < 50; i++)
+        EXPECT_EQ(weft_sleep(WEFT_MILLISECOND / 10), 0);
+    atom_add_rel(&io_done, 1);
+}
+static void beyond_threads(const char *policy, unsigned workers) {
+    int held[MANY];
+    if (workers != 2 || test_emulated()) return; /* as above */
+    rt_start_with(&(weft_config){.policy = policy, .workers = 2, .seed = 1, .max_threads = 4});
+    atom_store_rlx(&io_done, 0);
+    for (uintptr_t i = 0; i < MANY; i++) {
+        pids[i] = child_until(&held[i]);
+        io_spawn(waits_for_one, (void *)i);
+    }
+    rt_pause(20 * RT_MS);
+    io_spawn(goes_on, NULL);
+    rt_wait(&io_done, 1);
+    EXPECT(atom_load_rlx(&((struct runtime *)rt.runtime)->threads.living) <= 2);
+    for (unsigned i = 0; i < MANY; i++)
+        close(held[i]);
+    rt_wait(&io_done, 1 + MANY);
+    rt_stop();
+}
+TEST(child_takes_no_thread) { rt_cases(beyond_threads); }
 
 /* As programs do it: a process starts another program, and waits for it. */
 static void starts_a_program(void *arg) {

@@ -29,15 +29,17 @@ static void pipes_end(void) {
 
 static void give(const char *text) { EXPECT_EQ(write(feed, text, strlen(text)), (ssize_t)strlen(text)); }
 
-/* The scripted world as it is; or one in which nothing can be asked not to block, as with old kernels; or in which no descriptors are left
- * for telling a process that it was cancelled. */
-enum { WORLD_PLAIN, WORLD_OLD, WORLD_POOR, WORLDS };
+/* The scripted world as it is; or one in which nothing can be asked not to block, as with old kernels; or in which the poller cannot hold what is
+ * waited for, so that a thread does; or in which, besides, no descriptors are left for telling a process that it was cancelled. */
+enum { WORLD_PLAIN, WORLD_OLD, WORLD_UNHELD, WORLD_POOR, WORLDS };
 static void world_begin(int world) {
     sys_script.nowait_refused = world == WORLD_OLD;
+    sys_script.net[SYS_NET_POLL_CHANGE].error = world >= WORLD_UNHELD ? -ENOSPC : 0;
     sys_script.file[SYS_FILE_EVENT_OPEN].error = world == WORLD_POOR ? -EMFILE : 0;
     sys_script.file_eintr_every = world == WORLD_OLD ? 3 : 0;
 }
 static void worlds(void (*body)(void)) {
+    io_make_poll();
     for (int world = 0; world < WORLDS; world++) {
         pipes_begin();
         world_begin(world);
@@ -217,25 +219,6 @@ static void crowd(void) {
 }
 TEST(stdin_many_readers_of_one_pipe) { rt_each(crowd); }
 
-/* Somebody meant the one who had this process's block before: nothing happens, and it does not begin to ask again and again. */
-static void poked(void) {
-    struct runtime *runtime = (struct runtime *)rt.runtime;
-    pipes_begin();
-    begin_reading(WEFT_FOREVER);
-    struct proc *proc = table_at(&runtime->table, pid_slot(reader_pid));
-    while (!state_is_interruptible(&proc->state))
-        usleep(100);
-    interrupt_poke(runtime, proc);
-    rt_pause(2 * RT_MS);
-    uint64_t before = atom_load_rlx(&sys_script.counts.file[SYS_FILE_POLL]);
-    rt_pause(10 * RT_MS);
-    EXPECT(atom_load_rlx(&sys_script.counts.file[SYS_FILE_POLL]) <= before + 2);
-    EXPECT_EQ(weft_cancel(reader_pid), 0);
-    EXPECT_EQ(end_reading(), WEFT_ECANCELED);
-    pipes_end();
-}
-TEST(stdin_poked_for_another) { rt_each(poked); }
-
 /* Dumps tell which call a process is in, soon; in vain, the watchdog ends it, with a dump. */
 static void wait_for_dump(const char *text) {
     while (!strstr(rt_dump_text(), text))
@@ -253,7 +236,7 @@ static void dumped(void) {
     static atom_bool told;
     pipes_begin();
     begin_reading(WEFT_FOREVER);
-    wait_for_dump(", in a blocking call (weft_file_read)\n");
+    wait_for_dump(", in weft_file_read, ");
     give("x");
     EXPECT_EQ(end_reading(), 1);
     atom_store_rlx(&told, false);
@@ -444,11 +427,34 @@ static void nested(void) {
 }
 TEST(stdin_within_a_blocking_call) { rt_each(nested); }
 
+/* Somebody meant the one who had this process's block before: nothing happens, and it does not begin to ask again and again. */
+static void poked(void) {
+    struct runtime *runtime = (struct runtime *)rt.runtime;
+    pipes_begin();
+    reader_deadline = WEFT_FOREVER;
+    reader_pid = io_spawn(reads_nested, NULL);
+    rt_wait(&io_done, 1);
+    struct proc *proc = table_at(&runtime->table, pid_slot(reader_pid));
+    while (!state_is_interruptible(&proc->state))
+        usleep(100);
+    interrupt_poke(runtime, proc);
+    rt_pause(2 * RT_MS);
+    uint64_t before = atom_load_rlx(&sys_script.counts.file[SYS_FILE_POLL]);
+    rt_pause(10 * RT_MS);
+    EXPECT(atom_load_rlx(&sys_script.counts.file[SYS_FILE_POLL]) <= before + 2);
+    EXPECT_EQ(weft_cancel(reader_pid), 0);
+    rt_wait(&io_done, 3);
+    EXPECT_EQ(reader_result, WEFT_ECANCELED);
+    pipes_end();
+}
+TEST(stdin_poked_for_another) { rt_each(poked); }
+
 /* ---- faults ----------------------------------------------------------------------------------------------------------------- */
 
 /* The signals are sent to the program: whichever thread gets them, poll returns early, and nobody notices. */
 static void stormy(void) {
     if (rt.workers != 2) return; /* it is a storm */
+    io_make_poll();
     io_storm_begin();
     pipes_begin();
     reads_plain();
@@ -463,38 +469,46 @@ TEST(stdin_in_a_storm_of_signals) { rt_each(stormy); }
 /* Waiting itself fails, and no thread is to be had. */
 static void broken_poll(void) {
     pipes_begin();
-    sys_script.file[SYS_FILE_POLL].error = -ENOMEM;
+    sys_script.file[SYS_FILE_POLL].error = sys_script.net[SYS_NET_POLL_CHANGE].error = -ENOMEM;
     begin_reading(WEFT_FOREVER);
     EXPECT_EQ(end_reading(), WEFT_ENOMEM);
-    sys_script.file[SYS_FILE_POLL].error = 0;
+    sys_script.file[SYS_FILE_POLL].error = sys_script.net[SYS_NET_POLL_CHANGE].error = 0;
     pipes_end();
 }
 TEST(stdin_waiting_fails) { rt_each(broken_poll); }
 
-static void reads_or_is_refused(void *arg) {
+/* As many threads as there may be are in calls of their own already: who waits for a pipe needs none. */
+static int stuck[2];
+static void is_stuck(void *arg) {
     char byte;
     (void)arg;
-    ssize_t n = weft_file_read(STDIN_FILENO, &byte, 1, WEFT_FOREVER);
-    EXPECT(n == WEFT_ECANCELED || n == WEFT_EAGAIN); /* a slow machine has more threads on its way */
+    atom_add_rel(&io_done, 1);
+    EXPECT_EQ(read(stuck[0], &byte, 1), 1);
 }
-/* As many threads as there may be wait already: whoever comes next is told, if the program wants that, and nothing is lost. */
+static void has_a_thread(void *arg) {
+    (void)arg;
+    EXPECT_EQ(weft_blocking_long(is_stuck, NULL), 0);
+    atom_add_rel(&io_done, 1);
+}
 static void at_the_limit(const char *policy, unsigned workers) {
-    char byte;
+    enum { READERS = 12 };
     if (workers != 2) return;
-    rt_start_with(&(weft_config){.policy = policy, .workers = 2, .seed = 1, .max_threads = 4, .at_max_threads = "error"});
+    rt_start_with(&(weft_config){.policy = policy, .workers = 1, .seed = 1, .max_threads = 2});
     pipes_begin();
-    for (unsigned i = 0; i < 2; i++)
-        io_spawn(reads_or_is_refused, NULL);
-    while (atom_load_rlx(&((struct runtime *)rt.runtime)->threads.living) < 4 ||
-           atom_load_rlx(&((struct runtime *)rt.runtime)->threads.at_rest) > 0)
-        usleep(100);
-    reader_deadline = WEFT_FOREVER;
-    atom_store_rlx(&io_done, 0);
-    io_spawn(reads_once, NULL);
-    rt_wait(&io_done, 2);
-    EXPECT_EQ(reader_result, WEFT_EAGAIN);
-    EXPECT_EQ(weft_file_read(STDIN_FILENO, &byte, 1, 0), WEFT_ETIMEDOUT); /* threads of the program's own are not counted */
+    EXPECT_EQ(pipe2(stuck, O_CLOEXEC), 0);
+    io_spawn(has_a_thread, NULL);
+    rt_wait(&io_done, 1);
+    for (unsigned i = 0; i < READERS; i++)
+        io_spawn(reads_in_vain, NULL);
+    rt_pause(5 * RT_MS);
+    begin_reading(weft_in(5 * WEFT_MILLISECOND));
+    EXPECT_EQ(end_reading(), WEFT_ETIMEDOUT);
+    EXPECT(atom_load_rlx(&((struct runtime *)rt.runtime)->threads.living) <= 2);
+    EXPECT_EQ(write(stuck[1], "x", 1), 1);
+    rt_wait(&io_done, 3);
     rt_stop();
+    close(stuck[0]);
+    close(stuck[1]);
     pipes_end();
 }
 TEST(stdin_at_the_limit_of_threads) { rt_cases(at_the_limit); }
