@@ -25,6 +25,15 @@ static struct desc *desc_make(int number) {
     return desc_at(number);
 }
 
+struct desc *desc_next(int *number) {
+    int end = (int)(atom_load_rlx(&desc_highest) * DESC_CHUNK); /* rlx: as in desc_make */
+    for (; *number < end; *number = (*number / DESC_CHUNK + 1) * DESC_CHUNK) {
+        struct desc *desc = desc_at(*number);
+        if (desc) return desc;
+    }
+    return NULL;
+}
+
 static inline weft_fd desc_handle(uint64_t generation, int number) {
     return (weft_fd)(generation << DESC_NUMBER_BITS | (uint64_t)number);
 }
@@ -38,9 +47,9 @@ struct desc *desc_use(weft_fd handle) {
 
 /* The last user has gone: the place gets its next generation, and then the number goes back. */
 static void desc_end(struct desc *desc, int number) {
-    unsigned flags = desc->flags;
     bool keep = desc->keep;
     lock_take(&desc->gate.lock);
+    bool adopted = desc->polled && desc->flags & DESC_ADOPTED, restores = desc->restores;
     struct runtime *runtime = desc->runtime; /* NULL: it has gone, and its poll with it */
     if (runtime) {
         sys->net->poll_change(runtime->poll.set, EPOLL_CTL_DEL, number, 0, 0); /* whoever has a copy of it would still be told */
@@ -48,7 +57,7 @@ static void desc_end(struct desc *desc, int number) {
         desc->runtime = NULL;
     }
     lock_drop(&desc->gate.lock);
-    if (flags & DESC_BLOCKING) sys->net->nonblocking(number, false);
+    if (adopted) foreign_let_go(number, restores);
     tenure_end(&desc->tenure); /* D4 */
     if (!keep) sys->net->close(number); /* whatever it says, it is closed */
 }
@@ -84,6 +93,8 @@ weft_fd desc_open(int number, unsigned flags, const char *call) {
     lock_take(&desc->gate.lock); /* whoever ends a runtime looks at all */
     desc->runtime = self->runtime;
     desc->flags = flags;
+    desc->polled = true;
+    desc->restores = flags & DESC_BLOCKING;
     desc->borrowers = 1;
     lock_drop(&desc->gate.lock);
     gate_open(&desc->gate, generation);
@@ -91,6 +102,9 @@ weft_fd desc_open(int number, unsigned flags, const char *call) {
     error = sys->net->poll_change(self->runtime->poll.set, EPOLL_CTL_ADD, number,
                                   EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, (uint64_t)handle);
     if (!error) return handle;
+    lock_take(&desc->gate.lock);
+    desc->polled = false; /* nothing has happened but what the caller has done and will undo */
+    lock_drop(&desc->gate.lock);
     desc_close(handle, true);
     return error;
 }
@@ -181,11 +195,8 @@ static void desc_close_of(struct desc *desc, int number, struct runtime *runtime
 
 void net_destroy(struct runtime *runtime) {
     uint64_t until = sys->now() + DESC_PATIENCE;
-    uint32_t highest = atom_load_rlx(&desc_highest); /* rlx: see desc_make */
-    for (uint32_t c = 0; c < highest; c++) {
-        struct desc *chunk = atom_load_acq(&desc_chunks[c]); /* acq: as in desc_at */
-        for (unsigned i = 0; chunk && i < DESC_CHUNK; i++)
-            desc_close_of(&chunk[i], (int)(c * DESC_CHUNK + i), runtime, until);
-    }
+    int number = 0;
+    for (struct desc *desc; (desc = desc_next(&number)) != NULL; number++)
+        desc_close_of(desc, number, runtime, until);
     signal_forsake(runtime);
 }

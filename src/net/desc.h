@@ -7,6 +7,7 @@
  *   desc_open       whoever has just got a descriptor from the kernel
  *   desc_use        anyone with a handle; NULL: it is closed. Then desc_done, once
  *   desc_close      anyone with a handle; one of them succeeds
+ *   desc_next       anyone; what is found may be anybody's
  *   net_deliver     whoever polls (sched/poll.h)
  *
  *   D4  The number goes back to the kernel when the last user has gone (tenure.h), by whoever that is: nobody makes a system call with a number
@@ -34,7 +35,7 @@ enum desc_flags {
     DESC_TCP = 2,      /* a short read says that there is no more: gate.h, N6 */
     DESC_ADOPTED = 4,  /* not weft's to close when the runtime stops */
     DESC_BORROWED = 8,  /* nor weft's to make non-blocking */
-    DESC_BLOCKING = 16, /* it was, and is to be again */
+    DESC_BLOCKING = 16, /* it was; `restores` says whether it is to be again */
     DESC_UNIX = 32,     /* the kernel does not tell a writer of every end: op.h */
     DESC_MESSAGES = 64, /* a socket where each write is a message of its own: datagrams */
 };
@@ -44,7 +45,10 @@ struct desc {
     struct runtime *runtime; /* in whose poll it is; NULL: in none any more. Under the gate's lock when it closes */
     unsigned flags;
     bool keep; /* the number does not go back to the kernel; written by whoever closes it */
-    unsigned borrowers; /* of a borrowed one: how many wait for it; under the gate's lock. 0: it is being given back */
+    /* Under the gate's lock. */
+    bool polled;        /* it is in the poll */
+    bool restores;      /* it makes its open file blocking again when it ends (foreign.c) */
+    unsigned borrowers; /* of a borrowed one: how many wait for it. 0: it is being given back */
     struct gate gate;
 };
 
@@ -70,6 +74,10 @@ void desc_return(weft_fd handle);
 bool desc_may_open(void);
 /* signal.c: what it watches still, when a runtime ends that did not wait for its processes. */
 void signal_forsake(struct runtime *runtime);
+/* The next place that has been made, from *number on, which becomes its number; NULL: there is none. */
+struct desc *desc_next(int *number);
+/* foreign.c: an adopted descriptor ends, and its mode becomes what it was. */
+void foreign_let_go(int number, bool restores);
 /* foreign.c: where a write can raise a signal instead of failing, the signal is ignored, unless the program has seen to it itself. */
 void net_ignore_broken_pipes(void);
 

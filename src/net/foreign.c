@@ -26,16 +26,49 @@ static unsigned foreign_kind(int number) {
     return DESC_SOCKET | (family == AF_UNIX ? DESC_UNIX : 0) | (type == SOCK_STREAM ? 0 : DESC_MESSAGES);
 }
 
+/* Blocking or not is a mode of the open file, which several adopted descriptors may share: 0, 1 and 2 of a terminal. The first that is adopted
+ * changes it and has to change it back (`restores`); the others find it changed. Who is let go of while another of them is still weft's leaves
+ * that duty to it. Under this lock: changing the mode together with the place that says so. */
+static struct lock foreign_modes;
+static unsigned foreign_followers; /* that found it changed, and have no duty. Under the lock */
+
 weft_fd weft_fd_adopt(int number) {
     if (number < 0) return WEFT_EBADF;
     if (desc_of(number) > 0) return WEFT_EEXIST;
-    int before = sys->net->nonblocking(number, true);
-    if (before < 0) return before;
-    unsigned kind = foreign_kind(number), flags = DESC_ADOPTED | kind | (before ? 0 : DESC_BLOCKING);
+    unsigned kind = foreign_kind(number);
     if (!(kind & DESC_SOCKET)) net_ignore_broken_pipes();
-    weft_fd handle = desc_open(number, flags, "weft_fd_adopt");
-    if (handle < 0 && handle != WEFT_EEXIST && !before) sys->net->nonblocking(number, false);
+    lock_take(&foreign_modes);
+    int before = sys->net->nonblocking(number, true);
+    weft_fd handle = before < 0 ? before : desc_open(number, DESC_ADOPTED | kind | (before ? 0 : DESC_BLOCKING), "weft_fd_adopt");
+    if (handle < 0 && handle != WEFT_EEXIST && before == 0) sys->net->nonblocking(number, false);
+    if (handle > 0 && before) foreign_followers++;
+    lock_drop(&foreign_modes);
     return handle;
+}
+
+/* True: it shares the open file, and has the duty now. Its number is its own as long as its gate is open and locked: desc_end comes later. */
+static bool foreign_inherits(struct desc *desc, int heir, int number) {
+    lock_take(&desc->gate.lock);
+    bool follows = desc->gate.open && desc->polled && desc->flags & DESC_ADOPTED && !desc->restores;
+    if (follows && sys->net->same_file(number, heir)) desc->restores = true;
+    bool inherits = follows && desc->restores;
+    lock_drop(&desc->gate.lock);
+    return inherits;
+}
+
+/* Under the lock. True: another adopted descriptor has the duty now. */
+static bool foreign_bequeath(int number) {
+    int heir = 0;
+    for (struct desc *desc; foreign_followers > 0 && (desc = desc_next(&heir)) != NULL; heir++)
+        if (foreign_inherits(desc, heir, number)) return true;
+    return false;
+}
+
+void foreign_let_go(int number, bool restores) {
+    lock_take(&foreign_modes);
+    if (!restores || foreign_bequeath(number)) foreign_followers--;
+    else sys->net->nonblocking(number, false);
+    lock_drop(&foreign_modes);
 }
 
 /* Until the last user has gone; those who waited have been woken. */

@@ -124,17 +124,18 @@ static int linux_net_option_set(int descriptor, int level, int option, const voi
 static int linux_net_option_get(int descriptor, int level, int option, void *value, socklen_t *size) {
     return (int)LINUX_NET(getsockopt(descriptor, level, option, value, size));
 }
+/* Not to wait is asked for in each call: another program that shares an adopted socket may make it blocking again. */
 static ssize_t linux_net_recv(int descriptor, void *data, size_t size, int flags) {
-    return linux_net_bare_recv(descriptor, data, size, flags);
+    return linux_net_bare_recv(descriptor, data, size, flags | MSG_DONTWAIT);
 }
 static ssize_t linux_net_send(int descriptor, const void *data, size_t size, int flags) {
-    return linux_net_bare_send(descriptor, data, size, flags);
+    return linux_net_bare_send(descriptor, data, size, flags | MSG_DONTWAIT);
 }
 static ssize_t linux_net_recvmsg(int descriptor, struct msghdr *message, int flags) {
-    return LINUX_NET(recvmsg(descriptor, message, flags));
+    return LINUX_NET(recvmsg(descriptor, message, flags | MSG_DONTWAIT));
 }
 static ssize_t linux_net_sendmsg(int descriptor, const struct msghdr *message, int flags) {
-    return LINUX_NET(sendmsg(descriptor, message, flags));
+    return LINUX_NET(sendmsg(descriptor, message, flags | MSG_DONTWAIT));
 }
 
 /* ---- anything -------------------------------------------------------------------------------------------------------------- */
@@ -154,6 +155,14 @@ static int linux_net_nonblocking(int descriptor, bool on) {
     bool was = flags & O_NONBLOCK;
     int error = was == on ? 0 : (int)LINUX_NET(fcntl(descriptor, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK));
     return error < 0 ? error : was;
+}
+/* Sandboxes that let a program ask (kcmp) are few. So a flag that matters to regular files alone is changed for a moment. */
+static bool linux_net_same_file(int descriptor, int other) {
+    int flags = (int)LINUX_NET(fcntl(descriptor, F_GETFL)), others = (int)LINUX_NET(fcntl(other, F_GETFL));
+    if (flags < 0 || flags != others || LINUX_NET(fcntl(descriptor, F_SETFL, flags ^ O_APPEND)) < 0) return false;
+    bool same = LINUX_NET(fcntl(other, F_GETFL)) != others;
+    LINUX_NET(fcntl(descriptor, F_SETFL, flags));
+    return same;
 }
 /* In a program with threads the kernel waits, whenever it doubles the table, until every processor has let go of the old one (8 to 16 ms, in
  * whoever opens the descriptor that has no place); in a program without, it need not. So this does nothing there, and before the first thread it
@@ -199,6 +208,7 @@ const struct sys_net sys_linux_net = {
     .writev = linux_net_writev,
     .sendfile = linux_net_sendfile,
     .nonblocking = linux_net_nonblocking,
+    .same_file = linux_net_same_file,
     .make_room = linux_net_make_room,
     .close = linux_net_close,
     .start = linux_net_start,

@@ -48,6 +48,8 @@ struct sys_net {
     ssize_t (*writev)(int descriptor, const struct iovec *parts, int count);
     ssize_t (*sendfile)(int to, int from, off_t *offset, size_t size);
     int (*nonblocking)(int descriptor, bool on);
+    /* Whether both are of one open file, and so share its mode. Not for regular files: it tries with a flag that means nothing to others. */
+    bool (*same_file)(int descriptor, int other);
     /* Room for so many descriptors in the kernel's table, or as many as there may be, if that can be had at once. */
     void (*make_room)(int count);
     int (*close)(int descriptor);

@@ -145,6 +145,8 @@ SCRIPTED_NET static int scripted_net_nonblocking(int descriptor, bool on) {
     return error ? error : sys_linux_net.nonblocking(descriptor, on);
 }
 
+static bool scripted_net_same_file(int descriptor, int other) { return sys_linux_net.same_file(descriptor, other); }
+
 SCRIPTED_NET static int scripted_net_connect(int descriptor, const struct sockaddr *address, socklen_t size) {
     int error = scripted_net_fault(SYS_NET_CONNECT);
     if (error) return error;
@@ -210,6 +212,7 @@ const struct sys_net sys_scripted_net = {
     .writev = scripted_net_writev,
     .sendfile = scripted_net_sendfile,
     .nonblocking = scripted_net_nonblocking,
+    .same_file = scripted_net_same_file,
     .make_room = scripted_net_make_room,
     .close = scripted_net_close,
     .bell_ring = scripted_net_bell_ring,

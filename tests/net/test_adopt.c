@@ -1,0 +1,154 @@
+/* Adopted descriptors that are one open file, as 0, 1 and 2 of a terminal are: none blocks as long as one of them is weft's, and then all are as they
+ * were. */
+#include "net_helpers.h"
+
+#include <stdlib.h>
+
+static bool adopt_blocks(int number) { return !(fcntl(number, F_GETFL) & O_NONBLOCK); }
+
+/* A terminal's descriptor; *master is its other end. */
+static int adopt_terminal(int *master) {
+    *master = posix_openpt(O_RDWR | O_NOCTTY);
+    EXPECT(*master >= 0 && grantpt(*master) == 0 && unlockpt(*master) == 0);
+    int slave = open(ptsname(*master), O_RDWR | O_NOCTTY);
+    EXPECT(slave >= 0);
+    return slave;
+}
+static int adopt_socket(int *other) {
+    int pair[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    *other = pair[1];
+    return pair[0];
+}
+
+/* A read of it does not wait for longer than it is asked to. */
+static void adopt_expect_patient(weft_fd fd) {
+    char byte;
+    EXPECT_EQ(weft_fd_read(fd, &byte, 1, 0), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_fd_read(fd, &byte, 1, weft_in(WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
+}
+
+/* Three of one file let go in each order, one of them closed. */
+static void adopt_three(int (*make)(int *), const unsigned order[3]) {
+    int other, numbers[3] = {make(&other)};
+    weft_fd fds[3];
+    for (unsigned i = 1; i < 3; i++)
+        EXPECT((numbers[i] = dup(numbers[0])) >= 0);
+    for (unsigned i = 0; i < 3; i++)
+        EXPECT((fds[i] = weft_fd_adopt(numbers[i])) > 0);
+    for (unsigned i = 0; i < 3; i++) {
+        int number = numbers[order[i]];
+        EXPECT(!adopt_blocks(number));
+        for (unsigned k = i; k < 3; k++)
+            adopt_expect_patient(fds[order[k]]);
+        if (i == 1) EXPECT_EQ(weft_fd_close(fds[order[i]]), 0);
+        else EXPECT_EQ(weft_fd_release(fds[order[i]]), number);
+    }
+    EXPECT(adopt_blocks(numbers[order[0]]) && adopt_blocks(numbers[order[2]]));
+    EXPECT_EQ(fcntl(numbers[order[0]], F_GETFL) & O_APPEND, 0); /* nothing else has changed */
+    close(numbers[order[0]]);
+    close(numbers[order[2]]);
+    close(other);
+}
+static void adopt_orders(void *arg) {
+    static const unsigned orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    (void)arg;
+    for (unsigned i = 0; i < 6; i++) {
+        adopt_three(adopt_terminal, orders[i]);
+        adopt_three(adopt_socket, orders[i]);
+    }
+    net_is_done();
+}
+static void adopts_orders(void) { net_run_until(adopt_orders, 1); }
+TEST(adopt_several_of_one_file) { rt_each(adopts_orders); }
+
+/* Two open files of one terminal have a mode each; what did not block before does not afterwards. */
+static void adopt_twice_opened(void *arg) {
+    (void)arg;
+    int master, first = adopt_terminal(&master), second = open(ptsname(master), O_RDWR | O_NOCTTY | O_NONBLOCK), twin = dup(second);
+    weft_fd one = weft_fd_adopt(first), two = weft_fd_adopt(second), three = weft_fd_adopt(twin);
+    EXPECT(one > 0 && two > 0 && three > 0);
+    EXPECT_EQ(weft_fd_release(one), first);
+    EXPECT(adopt_blocks(first) && !adopt_blocks(second));
+    adopt_expect_patient(two);
+    EXPECT_EQ(weft_fd_release(two), second);
+    adopt_expect_patient(three);
+    EXPECT_EQ(weft_fd_release(three), twin);
+    EXPECT(!adopt_blocks(second));
+    close(first), close(second), close(twin), close(master);
+    net_is_done();
+}
+static void adopts_twice_opened(void) { net_run_until(adopt_twice_opened, 1); }
+TEST(adopt_two_open_files) { rt_each(adopts_twice_opened); }
+
+/* Another program that has the socket too makes it blocking: calls on it do not wait for longer all the same. */
+static void adopt_meddled(void *arg) {
+    static char data[1 << 16];
+    (void)arg;
+    int other, number = adopt_socket(&other);
+    weft_fd fd = weft_fd_adopt(number);
+    EXPECT_EQ(fcntl(number, F_SETFL, 0), 0);
+    adopt_expect_patient(fd);
+    while (weft_fd_write(fd, data, sizeof data, 0) > 0) {
+    }
+    EXPECT_EQ(weft_fd_write(fd, data, sizeof data, weft_in(WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_fd_close(fd), 0);
+    close(other);
+    net_is_done();
+}
+static void adopts_meddled(void) { net_run_until(adopt_meddled, 1); }
+TEST(adopt_and_be_meddled_with) { rt_each(adopts_meddled); }
+
+/* What is left adopted is as it was when the runtime has stopped. */
+static int adopt_left[3];
+static void adopt_leave(void *arg) {
+    (void)arg;
+    for (unsigned i = 0; i < 3; i++)
+        EXPECT(weft_fd_adopt(adopt_left[i]) > 0);
+    net_is_done();
+}
+static void adopt_leaves(const char *policy, unsigned workers) {
+    int master;
+    adopt_left[0] = adopt_terminal(&master);
+    adopt_left[1] = dup(adopt_left[0]);
+    adopt_left[2] = dup(adopt_left[0]);
+    rt_start(policy, workers);
+    net_run_until(adopt_leave, 1);
+    rt_stop();
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT(adopt_blocks(adopt_left[i]));
+        close(adopt_left[i]);
+    }
+    close(master);
+}
+TEST(adopt_and_stop) { rt_cases(adopt_leaves); }
+
+/* Adopted and released by many at once: nobody ever has a blocking one. */
+static int adopt_shared, adopt_other;
+static void adopt_again_and_again(void *arg) {
+    (void)arg;
+    int number = dup(adopt_shared);
+    for (unsigned i = 0; i < 400 / RT_SLOW; i++) {
+        weft_fd fd = weft_fd_adopt(number);
+        EXPECT(fd > 0);
+        EXPECT(!adopt_blocks(number));
+        weft_yield();
+        EXPECT(!adopt_blocks(number));
+        EXPECT_EQ(weft_fd_release(fd), number);
+    }
+    close(number);
+    net_is_done();
+}
+static void adopts_again(void) {
+    adopt_shared = adopt_socket(&adopt_other);
+    atom_store_rlx(&net_done, 0);
+    for (unsigned i = 0; i < 6; i++)
+        net_spawn(adopt_again_and_again, NULL);
+    rt_wait(&net_done, 6);
+    EXPECT(adopt_blocks(adopt_shared));
+    close(adopt_shared);
+    close(adopt_other);
+}
+TEST(adopt_by_many_at_once) { rt_each(adopts_again); }
+
+int main(int argc, char **argv) { return test_main(argc, argv); }
