@@ -2,8 +2,10 @@
  *
  * A file of a disk is read and written by a plain call. Anything else (pipes, terminals, sockets, devices) may have nothing to give for as
  * long as it likes: there the call must be one that can be given up. So the kernel is asked not to block, and where it has nothing the
- * process waits until poll says otherwise. Some things cannot be asked that (terminals; pipes before Linux 6.5): then poll comes first, and
- * a write is small enough to fit where poll says that there is room. */
+ * process waits until poll says otherwise. Some things cannot be asked that in a call (terminals; pipes before Linux 6.5): they are opened once more, so
+ * that they do not block while the program's own descriptor, whose mode others share, stays as it is. What cannot be opened again either (a terminal
+ * of another user, the controlling end of a pseudo-terminal, a program without /proc) is polled first, and a write is small enough to fit where poll
+ * says that there is room, most of the time. */
 #include "io/call.h"
 
 #include <weft/file.h>
@@ -44,16 +46,34 @@ static int stream_pause(unsigned rounds, uint64_t deadline) {
     return error || until < deadline ? error : WEFT_ETIMEDOUT;
 }
 
-static int64_t stream_transfer(const struct stream *stream, uint64_t deadline) {
-    bool nowait = true;
+enum stream_way { STREAM_NOWAIT, STREAM_NONBLOCKING, STREAM_POLLED };
+
+static int stream_wait(const struct stream *stream, unsigned rounds, uint64_t deadline) {
+    int error = stream_pause(rounds, deadline);
+    return error ? error : io_wait(stream->descriptor, stream->writes ? POLLOUT : POLLIN, deadline, stream->call);
+}
+
+static int64_t stream_by(const struct stream *stream, enum stream_way way, uint64_t deadline) {
+    bool polled = way == STREAM_POLLED;
     for (unsigned rounds = 0;; rounds++) {
-        int64_t moved = nowait ? stream_move(stream, stream->parts, stream->count, true) : stream_move_some(stream);
-        if (nowait && (moved == -EOPNOTSUPP || moved == -ENOSYS)) nowait = false;
-        else if (moved != -EAGAIN) return moved;
-        int error = stream_pause(rounds, deadline);
-        if (!error) error = io_wait(stream->descriptor, stream->writes ? POLLOUT : POLLIN, deadline, stream->call);
+        int64_t moved = rounds == 0 && polled ? -EAGAIN
+                        : polled              ? stream_move_some(stream)
+                                              : stream_move(stream, stream->parts, stream->count, way == STREAM_NOWAIT);
+        if (moved != -EAGAIN) return moved;
+        int error = stream_wait(stream, rounds, deadline);
         if (error) return error;
     }
+}
+
+static int64_t stream_transfer(const struct stream *stream, uint64_t deadline) {
+    int64_t moved = stream_by(stream, STREAM_NOWAIT, deadline);
+    if (moved != -EOPNOTSUPP && moved != -ENOSYS) return moved;
+    struct stream own = *stream;
+    own.descriptor = (int)IO_CALL(stream->call, sys->file->reopen(stream->descriptor, stream->writes));
+    if (own.descriptor < 0) return stream_by(stream, STREAM_POLLED, deadline);
+    moved = stream_by(&own, STREAM_NONBLOCKING, deadline);
+    sys->file->close(own.descriptor);
+    return moved;
 }
 
 static int64_t stream_run(const struct stream *stream, uint64_t deadline) {

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -43,6 +44,19 @@ static int64_t linux_write(int descriptor, const struct iovec *parts, int count,
     if (count != 1) return LINUX_RESULT(offset < 0 ? writev(descriptor, parts, count) : pwritev(descriptor, parts, count, offset));
     if (offset < 0) return LINUX_RESULT(write(descriptor, parts->iov_base, parts->iov_len));
     return LINUX_RESULT(pwrite(descriptor, parts->iov_base, parts->iov_len, offset));
+}
+
+/* Opening other devices again may do something to them, and the controlling end of a pseudo-terminal (5, 2) would be another one's. */
+static int linux_reopen(int descriptor, bool writes) {
+    struct stat info;
+    char path[32];
+    int error = LINUX_RESULT(fstat(descriptor, &info)), before = errno;
+    if (error) return error;
+    bool terminal = S_ISCHR(info.st_mode) && info.st_rdev != makedev(5, 2) && isatty(descriptor);
+    errno = before;
+    if (!terminal && !S_ISFIFO(info.st_mode)) return -EOPNOTSUPP;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+    return LINUX_RESULT(open(path, (writes ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
 static int linux_sync(int descriptor, bool data_only) {
@@ -94,6 +108,7 @@ const struct sys_file sys_linux_file = {
     .close = linux_close,
     .read = linux_read,
     .write = linux_write,
+    .reopen = linux_reopen,
     .sync = linux_sync,
     .truncate = linux_truncate,
     .stat_path = linux_stat_path,

@@ -22,6 +22,7 @@ enum sys_file_call {
     SYS_FILE_CLOSE,
     SYS_FILE_READ,
     SYS_FILE_WRITE,
+    SYS_FILE_REOPEN,
     SYS_FILE_SYNC,
     SYS_FILE_TRUNCATE,
     SYS_FILE_STAT_PATH,

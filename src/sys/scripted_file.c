@@ -44,6 +44,10 @@ SCRIPTED static int64_t scripted_write(int descriptor, const struct iovec *parts
     return SCRIPTED_FILE(SYS_FILE_WRITE, true, scripted_move(sys_linux_file.write, descriptor, parts, count, offset, nowait));
 }
 
+SCRIPTED static int scripted_reopen(int descriptor, bool writes) {
+    return SCRIPTED_FILE(SYS_FILE_REOPEN, true, sys_linux_file.reopen(descriptor, writes));
+}
+
 SCRIPTED static int scripted_sync(int descriptor, bool data_only) {
     return SCRIPTED_FILE(SYS_FILE_SYNC, true, sys_linux_file.sync(descriptor, data_only));
 }
@@ -92,6 +96,7 @@ const struct sys_file scripted_file_table = {
     .close = scripted_close,
     .read = scripted_read,
     .write = scripted_write,
+    .reopen = scripted_reopen,
     .sync = scripted_sync,
     .truncate = scripted_truncate,
     .stat_path = scripted_stat_path,

@@ -365,6 +365,38 @@ static void terminal_body(void) {
     begin_reading(WEFT_FOREVER);
     EXPECT_EQ(end_reading(), 0);
 }
+/* Nobody reads what is written to a terminal: the writer is held up until its deadline, or its cancellation, and what it said it wrote is there. */
+static void terminal_is_full(void) {
+    struct termios raw;
+    drain = posix_openpt(O_RDWR | O_NOCTTY);
+    EXPECT(drain >= 0 && grantpt(drain) == 0 && unlockpt(drain) == 0);
+    write_end = open(ptsname(drain), O_RDWR | O_NOCTTY);
+    EXPECT_EQ(tcgetattr(write_end, &raw), 0);
+    cfmakeraw(&raw);
+    EXPECT_EQ(tcsetattr(write_end, TCSANOW, &raw), 0);
+    for (unsigned round = 0; round < 3; round++) {
+        taken = 0;
+        begin_writing(round == 0 ? 0 : round == 1 ? weft_in(20 * WEFT_MILLISECOND) : WEFT_FOREVER);
+        if (round == 2) {
+            rt_pause(10 * RT_MS);
+            EXPECT_EQ(atom_load_acq(&io_done), 1);
+            EXPECT_EQ(weft_cancel(reader_pid), 0);
+        }
+        EXPECT_EQ(end_reading(), round == 2 ? WEFT_ECANCELED : WEFT_ETIMEDOUT);
+        EXPECT(writer_written < sizeof large);
+        take(writer_written);
+        EXPECT_EQ(fcntl(write_end, F_GETFL) & O_NONBLOCK, 0); /* as it was, for others that have it too */
+    }
+    taken = 0;
+    begin_writing(WEFT_FOREVER);
+    take(sizeof large);
+    EXPECT_EQ(end_reading(), 0);
+    close(write_end);
+    close(drain);
+}
+static void full_terminals_in_all_worlds(void) { worlds(terminal_is_full); }
+TEST(stdout_that_is_a_full_terminal) { rt_each(full_terminals_in_all_worlds); }
+
 static void terminals_in_all_worlds(void) { worlds(terminal_body); }
 TEST(stdin_that_is_a_terminal) { rt_each(terminals_in_all_worlds); }
 
