@@ -37,7 +37,9 @@ typedef struct weft_resolve_options {
  *
  * `host`: a number ("192.0.2.1", "2001:db8::1", "fe80::1%eth0"), "localhost" or a name that ends with ".localhost" (loopback), neither of which
  * needs to be asked for; or a name of letters, digits, '-' and '_'. NULL: loopback, or with `passive` any address. `service`: a
- * number, or a name ("https"). NULL: 0. Not both NULL. `options` may be NULL. */
+ * number, or a name ("https") of a service of streams or datagrams. NULL: 0. Not both NULL. `options` may be NULL.
+ *
+ * When addresses of one family are there and the answer for the other does not come, they are the answer after a second or a quarter of the time. */
 WEFT_API int weft_resolve(const char *host, const char *service, const weft_resolve_options *options, weft_addr *list, size_t most,
                           uint64_t deadline);
 

@@ -33,40 +33,54 @@ int name_ares(struct name *name) {
     X(library_init) X(init_options) X(destroy) X(set_servers_ports_csv) X(set_socket_functions) X(getaddrinfo) X(freeaddrinfo)       \
     X(process_fd) X(timeout)
 static struct {
-    bool there;
 #define NAME_ARES_FIELD(call) __typeof__(ares_##call) *call;
     NAME_ARES_CALLS(NAME_ARES_FIELD)
 } name_ares_library;
 
-static void name_ares_load(void *unused) {
-    (void)unused;
-    weft_blocking_enter();
-    bool is_static = getauxval(AT_BASE) == 0; /* no loader: it would get a C library of its own beside the program's */
-    void *file = is_static ? NULL : dlopen("libcares.so.2", RTLD_NOW | RTLD_LOCAL); /* for good */
-    bool all = file != NULL;
+/* 0, or WEFT_ENOSYS: it is not there; or why that cannot be told now. */
+static int name_ares_open(void) {
+    if (getauxval(AT_BASE) == 0) return WEFT_ENOSYS; /* no loader: it would get a C library of its own beside the program's */
+    void *file = dlopen("libcares.so.2", RTLD_NOW | RTLD_LOCAL); /* for good */
+    int spare = file ? 0 : sys->net->bell_open(); /* the loader does not say whether it was short of descriptors */
+    if (!file && spare >= 0) sys->net->close(spare);
+    if (!file) return spare < 0 ? spare : WEFT_ENOSYS;
+    bool all = true;
 #define NAME_ARES_FIND(call)                                                                                                         \
     if (all) all = (name_ares_library.call = (__typeof__(ares_##call) *)dlsym(file, "ares_" #call)) != NULL;
     NAME_ARES_CALLS(NAME_ARES_FIND)
-    name_ares_library.there = all && name_ares_library.library_init(ARES_LIB_INIT_ALL) == ARES_SUCCESS;
+    if (!all) return WEFT_ENOSYS;
+    return name_ares_library.library_init(ARES_LIB_INIT_ALL) == ARES_SUCCESS ? 0 : WEFT_ENOMEM;
+}
+static void name_ares_load(void *error) {
+    weft_blocking_enter();
+    *(int *)error = name_ares_open();
     weft_blocking_leave();
 }
 
 /* Reads files, and goes deep. */
 static int name_ares_load_once(void *unused) {
+    int error = 0, called = 0;
     (void)unused;
-    if (worker_here()) return weft_call_big(name_ares_load, NULL, 256 << 10);
-    name_ares_load(NULL);
-    return 0;
+    if (worker_here()) called = weft_call_big(name_ares_load, &error, 256 << 10);
+    else name_ares_load(&error);
+    return called ? called : error;
 }
 
+/* A failure is not remembered: what was missing may come (descriptors, memory; the library too). */
 int name_ares_find(uint64_t deadline) {
     static weft_once once = WEFT_ONCE_INIT;
     int error = weft_once_do(&once, name_ares_load_once, NULL, deadline);
-    return error ? error : name_ares_library.there;
+    return error == WEFT_ENOSYS ? 0 : error ? error : 1;
 }
 
 /* ---- a query --------------------------------------------------------------------------------------------------------------------- */
 
+/* What is asked of c-ares at once, and what came of it. */
+struct question {
+    bool done;
+    int status;
+    struct ares_addrinfo *found;
+};
 struct query {
     struct name *name;
     ares_channel channel;
@@ -75,9 +89,8 @@ struct query {
     int error;      /* of a registration: nobody would hear of that socket any more */
     int shortage;   /* why there was no socket */
     int refusal;    /* what the last packet said: c-ares asks the next server then, and in the end has forgotten why */
-    bool done;
-    int status;
-    struct ares_addrinfo *found;
+    struct question asked, alone[2]; /* for what was asked for; for each family alone */
+    uint64_t apart;                  /* when the families are to be asked for one by one */
 };
 
 /* What c-ares asks of the outside world. It reads errno, on the same thread. */
@@ -142,15 +155,12 @@ static void query_socket(void *arg, ares_socket_t number, int in, int out) {
 }
 
 static void query_done(void *arg, int status, int timeouts, struct ares_addrinfo *found) {
-    struct query *query = arg;
     (void)timeouts;
-    query->done = true;
-    query->status = status;
-    query->found = found;
+    *(struct question *)arg = (struct question){true, status, found};
 }
 
-static int query_code(const struct query *query) {
-    switch (query->status) {
+static int query_code(const struct query *query, int status) {
+    switch (status) {
     case ARES_SUCCESS: return 0;
     case ARES_ENODATA: case ARES_ENOTFOUND: case ARES_ENONAME: return WEFT_ENOENT;
     case ARES_EBADNAME: case ARES_EBADFAMILY: case ARES_EBADSTR: return WEFT_EINVAL;
@@ -162,26 +172,51 @@ static int query_code(const struct query *query) {
     }
 }
 
+static void query_question(struct query *query, struct question *question, int family) {
+    struct ares_addrinfo_hints hints = {.ai_family = family, .ai_socktype = SOCK_STREAM};
+    name_ares_library.getaddrinfo(query->channel, query->name->host, NULL, &hints, query_done, question);
+}
+
 /* Files are read, and the first packets sent. */
 static int query_begin(struct query *query) {
     const struct name *name = query->name;
     struct ares_options options = {.sock_state_cb = query_socket, .sock_state_cb_data = query};
-    struct ares_addrinfo_hints hints = {.ai_family = name->family, .ai_socktype = SOCK_STREAM};
     int mask = ARES_OPT_SOCK_STATE_CB;
     if (name->patience) {
         uint64_t ms = name->patience / WEFT_MILLISECOND;
         options.timeout = ms < 1 ? 1 : ms > INT32_MAX ? INT32_MAX : (int)ms;
         mask |= ARES_OPT_TIMEOUTMS;
     }
-    query->status = name_ares_library.init_options(&query->channel, &options, mask);
-    if (query->status != ARES_SUCCESS) {
+    int status = name_ares_library.init_options(&query->channel, &options, mask);
+    if (status != ARES_SUCCESS) {
         query->channel = NULL;
-        return query_code(query);
+        return query_code(query, status);
     }
     name_ares_library.set_socket_functions(query->channel, &query_functions, query);
     if (name->servers && name_ares_library.set_servers_ports_csv(query->channel, name->servers) != ARES_SUCCESS) return WEFT_EINVAL;
-    name_ares_library.getaddrinfo(query->channel, name->host, NULL, &hints, query_done, query);
+    query_question(query, &query->asked, name->family);
     return query->error;
+}
+
+/* c-ares holds one family's addresses back until the other's answer has come, or it has given up on it, which takes it a minute. So a question for both
+ * that is not answered soon is put once more, for each family alone, and then the first addresses that come are the answer. */
+static uint64_t query_apart(const struct name *name) {
+    if (name->family != AF_UNSPEC) return WEFT_FOREVER;
+    uint64_t now = sys->now(), some = name->deadline > now ? (name->deadline - now) / 4 : 0;
+    return now + (some < WEFT_SECOND ? some : WEFT_SECOND);
+}
+static void query_part(struct query *query) {
+    query->apart = WEFT_FOREVER;
+    query_question(query, &query->alone[0], AF_INET);
+    query_question(query, &query->alone[1], AF_INET6);
+}
+
+/* What the answer is; NULL: there is none yet. */
+static const struct question *query_answer(const struct query *query) {
+    if (query->asked.done) return &query->asked;
+    for (unsigned i = 0; i < 2; i++)
+        if (query->alone[i].done && query->alone[i].status == ARES_SUCCESS) return &query->alone[i];
+    return NULL;
 }
 
 /* Until there is something for c-ares to do: 0, or an error. */
@@ -189,6 +224,7 @@ static int query_wait(struct query *query, struct epoll_event *events, int most,
     struct timeval most_left = {1, 0}, place, *left = name_ares_library.timeout(query->channel, &most_left, &place);
     uint64_t deadline = query->name->deadline;
     uint64_t until = weft_in((uint64_t)left->tv_sec * WEFT_SECOND + (uint64_t)left->tv_usec * WEFT_MICROSECOND);
+    if (until > query->apart) until = query->apart;
     if (until > deadline) until = deadline;
     int ready = query->handle ? weft_fd_wait(query->handle, WEFT_READABLE, until) : 0;
     if (ready < 0 && ready != WEFT_ETIMEDOUT) return ready;
@@ -210,19 +246,27 @@ static int query_go_on(struct query *query) {
         name_ares_library.process_fd(query->channel, said & (EPOLLIN | bad) ? number : ARES_SOCKET_BAD,
                                      said & (EPOLLOUT | bad) ? number : ARES_SOCKET_BAD);
     }
+    if (!query->asked.done && query->apart <= sys->now()) query_part(query);
     weft_blocking_leave();
     return query->error;
 }
 
+static void query_collect(struct query *query, const struct question *answer) {
+    for (struct ares_addrinfo_node *at = answer->found ? answer->found->nodes : NULL; at; at = at->ai_next)
+        name_add(query->name, at->ai_addr, at->ai_addrlen);
+}
+
 /* After that c-ares knows nothing of the query, whether it was done or not. */
 static int query_end(struct query *query, int error) {
+    const struct question *answer = error ? NULL : query_answer(query);
+    if (answer) error = query_code(query, answer->status);
+    if (answer && !error) query_collect(query, answer);
     weft_blocking_enter();
-    if (query->channel) name_ares_library.destroy(query->channel);
+    if (query->channel) name_ares_library.destroy(query->channel); /* which ends what is not done */
     weft_blocking_leave();
-    if (!error) error = query_code(query);
-    for (struct ares_addrinfo_node *at = !error && query->found ? query->found->nodes : NULL; at; at = at->ai_next)
-        name_add(query->name, at->ai_addr, at->ai_addrlen);
-    if (query->found) name_ares_library.freeaddrinfo(query->found);
+    struct question *const all[] = {&query->asked, &query->alone[0], &query->alone[1]};
+    for (unsigned i = 0; i < 3; i++)
+        if (all[i]->found) name_ares_library.freeaddrinfo(all[i]->found);
     return error;
 }
 
@@ -230,7 +274,8 @@ static int query_run(struct query *query) {
     weft_blocking_enter();
     int error = query_begin(query);
     weft_blocking_leave();
-    while (!error && !query->done)
+    query->apart = query_apart(query->name);
+    while (!error && !query_answer(query))
         error = query_go_on(query);
     return query_end(query, error);
 }

@@ -23,9 +23,12 @@ struct lookup {
     char text[];
 };
 
+/* The C library remembers that it could not load a part of itself (for LDAP, say), so it is not asked while descriptors are short. */
 static void lookup_run(void *arg) {
     struct lookup *lookup = arg;
-    lookup->error = sys->net->lookup(lookup->host, lookup->service, &lookup->hints, &lookup->found);
+    int spare = sys->net->bell_open();
+    if (spare >= 0) sys->net->close(spare);
+    lookup->error = spare < 0 ? spare : sys->net->lookup(lookup->host, lookup->service, &lookup->hints, &lookup->found);
 }
 
 static void lookup_end(void *arg) {
@@ -43,15 +46,21 @@ static struct lookup *lookup_make(const struct name *name) {
     lookup->size = size;
     memcpy(lookup->text, asked, length);
     *(name->service ? &lookup->service : &lookup->host) = lookup->text;
-    lookup->hints = (struct addrinfo){.ai_family = name->family, .ai_socktype = SOCK_STREAM};
+    /* A service may be one for datagrams only; of an address one of each kind is enough. */
+    lookup->hints = (struct addrinfo){.ai_family = name->family, .ai_socktype = name->service ? 0 : SOCK_STREAM};
     return lookup;
 }
 
+static in_port_t lookup_port(const struct addrinfo *at) {
+    if (at->ai_family == AF_INET) return ((struct sockaddr_in *)at->ai_addr)->sin_port;
+    return at->ai_family == AF_INET6 ? ((struct sockaddr_in6 *)at->ai_addr)->sin6_port : 0;
+}
+
+/* Of a service's ports the first: streams come before datagrams. */
 static void lookup_collect(const struct lookup *lookup, struct name *name) {
     for (struct addrinfo *at = lookup->found; at; at = at->ai_next) {
         if (!name->service) name_add(name, at->ai_addr, at->ai_addrlen);
-        else if (at->ai_family == AF_INET) name->port = ((struct sockaddr_in *)at->ai_addr)->sin_port;
-        else if (at->ai_family == AF_INET6) name->port = ((struct sockaddr_in6 *)at->ai_addr)->sin6_port;
+        else if (name->port == 0) name->port = lookup_port(at);
     }
 }
 

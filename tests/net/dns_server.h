@@ -261,6 +261,15 @@ static inline bool dns_fuzz(struct dns_packet *packet, const struct dns_question
     if (rng_below(&dns.rng, 4) == 0) packet->size = 12 + rng_below(&dns.rng, (uint32_t)packet->size - 12);
     return round == 0;
 }
+/* Of one family's questions nothing is ever heard. */
+static inline bool dns_no6(struct dns_packet *packet, const struct dns_question *question, unsigned round) {
+    dns_truth(packet, question);
+    return round == 0 && question->type == DNS_A;
+}
+static inline bool dns_no4(struct dns_packet *packet, const struct dns_question *question, unsigned round) {
+    dns_truth(packet, question);
+    return round == 0 && question->type == DNS_AAAA;
+}
 /* Two of three questions are lost. */
 static inline bool dns_lossy(struct dns_packet *packet, const struct dns_question *question, unsigned round) {
     dns_truth(packet, question);
@@ -276,6 +285,7 @@ static const struct {
     {"silent", dns_silent},     {"many", dns_many},      {"cut", dns_cut},             {"chain", dns_chain}, {"dead", dns_dead},
     {"ring", dns_ring},         {"wrongid", dns_wrongid}, {"wrongname", dns_wrongname}, {"wrongtype", dns_wrongtype},
     {"garbage", dns_garbage},   {"pointer", dns_pointer}, {"short", dns_short},        {"fuzz", dns_fuzz},   {"lossy", dns_lossy},
+    {"no6", dns_no6},           {"no4", dns_no4},
 };
 
 static inline dns_kind *dns_kind_of(const struct dns_question *question) {

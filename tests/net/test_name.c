@@ -193,6 +193,31 @@ static void reals(void) {
 }
 TEST(c_library) { rt_each(reals); }
 
+/* A service that there is for datagrams only; of the system's list, if it has one. */
+static void datagrams_only(void *arg) {
+    static const char *const services[] = {"tftp", "bootps", "snmp-trap", "biff", "who", "timed"};
+    weft_addr list[8];
+    unsigned found = 0;
+    (void)arg;
+    for (unsigned i = 0; i < sizeof services / sizeof *services; i++) {
+        char text[WEFT_ADDR_TEXT];
+        struct servent *by_udp = getservbyname(services[i], "udp");
+        int port = by_udp ? ntohs((uint16_t)by_udp->s_port) : 0;
+        if (!port || getservbyname(services[i], "tcp")) continue;
+        EXPECT_EQ(with("127.0.0.1", services[i], libc, list, WEFT_FOREVER), 1);
+        snprintf(text, sizeof text, "127.0.0.1:%d", port);
+        expect_text(&list[0], text);
+        found++;
+    }
+    printf("%u services\n", found);
+    net_is_done();
+}
+TEST(services_for_datagrams) {
+    rt_start("ring", 1);
+    net_run_until(datagrams_only, 1);
+    rt_stop();
+}
+
 static int fails_with;
 static int fails(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
     (void)host, (void)service, (void)hints, (void)found;
@@ -209,6 +234,31 @@ static void fail(void *arg) {
     }
     net_is_done();
 }
+/* While descriptors are short the C library is not asked: it remembers what it could not load. */
+static atom_u64 lookups;
+static int counts(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
+    (void)host, (void)service, (void)hints, (void)found;
+    atom_add_rel(&lookups, 1);
+    return WEFT_ENOENT;
+}
+static void fail_short(void *arg) {
+    (void)arg;
+    weft_addr list[8];
+    sys_script.net_lookup = counts;
+    sys_script.net[SYS_NET_BELL_OPEN].error = -EMFILE;
+    EXPECT_EQ(with("some.test", "80", libc, list, WEFT_FOREVER), WEFT_EMFILE);
+    EXPECT_EQ(atom_load_acq(&lookups), 0);
+    sys_script.net[SYS_NET_BELL_OPEN].error = 0;
+    EXPECT_EQ(with("some.test", "80", libc, list, WEFT_FOREVER), WEFT_ENOENT);
+    EXPECT_EQ(atom_load_acq(&lookups), 1);
+    net_is_done();
+}
+TEST(c_library_is_not_asked_in_want) {
+    rt_start("ring", 2);
+    net_run_until(fail_short, 1);
+    rt_stop();
+}
+
 static void failures(void) { net_run_until(fail, 1); }
 TEST(c_library_fails) { rt_each(failures); }
 

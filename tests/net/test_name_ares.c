@@ -2,6 +2,8 @@
 #include "dns_server.h"
 #include "net_helpers.h"
 
+#include <sys/wait.h>
+
 enum { SOON = 5 };
 static uint64_t soon(void) { return weft_in(SOON * RT_SLOW * WEFT_SECOND); }
 
@@ -40,6 +42,43 @@ static void each(void (*body)(void)) {
     unsigned open = net_count_open();
     rt_each(body);
     EXPECT_EQ(net_count_open(), open);
+    dns_stop();
+}
+
+/* ---- the library ------------------------------------------------------------------------------------------------------------------ */
+
+/* The first who asks comes while no descriptors are left: it is told so, and the next one is served. */
+static void want(void *arg) {
+    (void)arg;
+    weft_addr list[4];
+    struct rlimit limit, none;
+    weft_fd pair[2];
+    EXPECT_EQ(weft_net_pair(pair), 0); /* the poll is there */
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = (struct rlimit){0, limit.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    for (unsigned i = 0; i < 2; i++)
+        EXPECT_EQ(resolve("one.test.", AF_INET, list, 4, soon()), WEFT_EMFILE);
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_EQ(resolve("one.test.", AF_INET, list, 4, soon()), 1);
+    EXPECT_EQ(weft_fd_close(pair[0]), 0);
+    EXPECT_EQ(weft_fd_close(pair[1]), 0);
+    net_is_done();
+}
+/* Asked by a child: this program has not looked for it yet. */
+static bool is_there_elsewhere(void) {
+    int status;
+    pid_t child = fork();
+    if (child == 0) _exit(is_there() ? 0 : 1);
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    return status == 0;
+}
+TEST(the_first_finds_no_descriptors) {
+    if (!is_there_elsewhere()) return;
+    dns_start();
+    rt_start("ring", 2); /* before anybody has asked in this program */
+    net_run_until(want, 1);
+    rt_stop();
     dns_stop();
 }
 
@@ -153,6 +192,25 @@ static void give_up(void *arg) {
 }
 static void give_ups(void) { net_run_until(give_up, 1); }
 TEST(deadlines) { each(give_ups); }
+
+/* One family's answer is here, the other's never comes: what there is, long before the time is over. */
+static void lame(void *arg) {
+    (void)arg;
+    weft_addr list[4];
+    static const char *const hosts[] = {"no6.test.", "no4.test."}, *const texts[] = {"127.0.0.1:77", "[::1]:77"};
+    for (unsigned i = 0; i < 2; i++) {
+        uint64_t deadline = weft_in(60 * WEFT_SECOND);
+        EXPECT_EQ(resolve(hosts[i], 0, list, 4, deadline), 1);
+        expect_text(&list[0], texts[i]);
+        EXPECT(weft_now() < deadline - 30 * WEFT_SECOND);
+        EXPECT_EQ(resolve(hosts[i], 0, list, 4, weft_in(2 * RT_SLOW * WEFT_SECOND)), 1);
+        expect_text(&list[0], texts[i]);
+    }
+    EXPECT_EQ(resolve("no6.test.", AF_INET6, list, 4, weft_in(50 * WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
+    net_is_done();
+}
+static void lames(void) { net_run_until(lame, 1); }
+TEST(one_family_is_enough) { each(lames); }
 
 static void lose(void *arg) {
     (void)arg;
