@@ -110,6 +110,35 @@ static void set_up_refused(void) {
 SCENARIO(call_refused, .about = "no thread is to be had for a worker that was given away || the monitor tries again || the next thread",
          .setup = set_up_refused, .threads = {calls_long, tries_again, drives_next}, .finish = driven_again)
 
+/* ---- pinned processes (E4) ---------------------------------------------------------------------------------------- */
+
+/* A call, and then another one for which the worker stays: somebody has been pinned to the thread in between. */
+static void calls_and_is_pinned(void) {
+    struct worker *worker = small_play(0);
+    drive();
+    if (!make_call(worker, false)) return;
+    chk_assert(worker_pin(worker), "it is open");
+    chk_assert(make_call(worker, false), "the thread of a pinned process keeps its worker");
+    worker_unpin(worker);
+}
+static void retake(uint32_t number) {
+    if (!call_retake(small_worker(0), number)) return;
+    atom_add_rlx(&taken, 1);
+    drive();
+}
+static void retakes_unless_it_stays(void) {
+    uint32_t number = call_seen(small_worker(0));
+    if (number && !call_stays(small_worker(0))) retake(number);
+}
+static void nobody_was_left(void) {
+    chk_assert(atom_load_rlx(&small_worker(0)->guests) == 0, "nobody is pinned any more");
+    one_has_it();
+}
+SCENARIO(call_pinned, .about = "a call, and one for which the worker stays || its worker is taken, if it does not stay", .setup = set_up_threads,
+         .threads = {calls_and_is_pinned, retakes_unless_it_stays}, .finish = nobody_was_left)
+SCENARIO(call_pinned_two, .about = "the same || taken by another one", .setup = set_up_threads,
+         .threads = {calls_and_is_pinned, retakes_unless_it_stays, retakes_unless_it_stays}, .finish = nobody_was_left)
+
 /* ---- broken twins ------------------------------------------------------------------------------------------------- */
 
 /* E1: without its number, whether it is in a call is all that is known of it, and of two that come one takes what is not there. */
@@ -149,3 +178,20 @@ SCENARIO(call_away, .about = "a thread comes back || its worker is taken || how 
          .threads = {calls_once, retakes, looks_at_away}, .finish = one_has_it)
 SCENARIO(call_away_late, .about = "broken: it is counted as away once its worker is taken", .setup = set_up_threads,
          .threads = {calls_once, retakes_counted_late, looks_at_away}, .finish = one_has_it, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+
+/* E4: whether it stays is asked of a call that has not begun. */
+static void asks_too_early(void) {
+    bool stays = call_stays(small_worker(0));
+    uint32_t number = call_seen(small_worker(0));
+    if (number && !stays) retake(number);
+}
+SCENARIO(call_pinned_early, .about = "broken: whether the worker stays is asked before the call is seen", .setup = set_up_threads,
+         .threads = {calls_and_is_pinned, asks_too_early}, .finish = nobody_was_left, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+
+/* E4: the call is seen without what was done before it. */
+static void sees_too_little(void) {
+    uint32_t number = atom_load_rlx(&small_worker(0)->call);
+    if (number % 2 && !call_stays(small_worker(0))) retake(number);
+}
+SCENARIO(call_pinned_relaxed, .about = "broken: the call is seen by a relaxed load", .setup = set_up_threads,
+         .threads = {calls_and_is_pinned, sees_too_little}, .finish = nobody_was_left, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)

@@ -1,7 +1,11 @@
 /* Calls that block their thread, from a stackful process.
  *
  * The process keeps its thread and does not move. If the call is short nothing else happens; if it lasts, the worker is given to another
- * thread and the other processes go on. Inside such a call no other weft call may be made but those that any thread may make. */
+ * thread and the other processes go on. Inside such a call no other weft call may be made but those that any thread may make: weft_self is
+ * WEFT_NOBODY there.
+ *
+ * Where other processes are pinned to the thread (weft/stack.h), they keep it: the process makes its call on another one. One that needs its own
+ * thread in the call pins itself; others that are pinned to the same thread then wait for the call, unless it is made by weft_blocking_until. */
 #ifndef WEFT_BLOCKING_H
 #define WEFT_BLOCKING_H
 

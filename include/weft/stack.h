@@ -35,8 +35,8 @@ WEFT_API size_t weft_stack_used(void);
 WEFT_API int weft_call_big(void (*fn)(void *arg), void *arg, size_t stack_size);
 
 /* Between these the calling process stays on its thread, whatever it waits for: for libraries that keep things there. They nest. Nobody
- * else can take it over, so it waits while others keep that thread busy, and weft_set_workers does not end the thread. A hand-off to
- * it is an ordinary message. Ending the process ends it too. */
+ * else can take it over, so it waits while others keep that thread busy: those that compute, and blocking calls of those that are pinned to it,
+ * too (weft/blocking.h). weft_set_workers does not end the thread. A hand-off to it is an ordinary message. Ending the process ends it too. */
 WEFT_API void weft_pin_begin(void);
 WEFT_API void weft_pin_end(void);
 

@@ -21,6 +21,25 @@ static void blocking_learn(struct fiber *fiber, struct worker *worker, bool lost
         atom_store_rlx(&worker->lasting, 0);
 }
 
+/* The thread is in a call of the process, which had the worker; NULL: it went out without one. */
+static struct fiber *blocking_begin(struct thread *thread, struct fiber *fiber, struct worker *worker) {
+    thread->caller = fiber;
+    fiber->calls = 1;
+    fiber->call_worker = worker;
+    return fiber;
+}
+
+/* The worker's thread is that of pinned processes, and must not be lost to a call of any other: that one makes its call on another thread
+ * (sched/thread.h, D3). False: it makes it here. A pinned process does, or where no thread is to be had. */
+static __attribute__((noinline)) bool blocking_outside(struct worker *worker) {
+    struct proc *proc = worker->current;
+    struct thread *carrier = proc->extras & PROC_PINNED ? NULL : thread_reserve(worker->runtime);
+    if (!carrier) return false;
+    struct fiber *fiber = fiber_of(proc);
+    blocking_begin(fiber_go_out(worker, fiber, carrier), fiber, NULL);
+    return true;
+}
+
 void blocking_enter(const char *call, bool is_long) {
     struct thread *thread = my_thread;
     struct worker *worker = my_worker;
@@ -32,28 +51,23 @@ void blocking_enter(const char *call, bool is_long) {
     if (!worker->current || !worker->current->stackful)
         WEFT_MISUSE(call, "called from a step process, which must not block", "yield a command");
     fiber_worker(call);
-    struct fiber *fiber = fiber_of(worker->current);
     fiber_waits(worker->current, call, NULL);
-    thread->caller = fiber;
-    fiber->calls = 1;
-    fiber->call_worker = NULL;
-    /* Pinned processes are here: the worker must stay with its thread. rlx: they come and go on this very thread. One that is about to
-     * leave and has none is given up as any other, or whoever waits for it would wait for the call. */
-    if (atom_load_rlx(&worker->guests) & ~GUESTS_CLOSED) return;
-    fiber->call_worker = worker;
-    fiber->call_began = !is_long && blocking_will_last(worker) ? sys->now() : 0;
+    bool stays = call_stays(worker);
+    if (__builtin_expect(stays, 0) && blocking_outside(worker)) return;
+    struct fiber *fiber = blocking_begin(thread, fiber_of(worker->current), worker);
+    fiber->call_began = !is_long && !stays && blocking_will_last(worker) ? sys->now() : 0;
     is_long |= fiber->call_began != 0;
     fiber->call_number = call_enter(worker);
     /* If there is no thread for the worker, the monitor tries again later. So where there is no monitor (rlx: set before the first process)
      * the worker stays. */
-    if (is_long && atom_load_rlx(&thread->runtime->coarse) != 0) call_hand_over(worker, fiber->call_number);
+    if (is_long && !stays && atom_load_rlx(&thread->runtime->coarse) != 0) call_hand_over(worker, fiber->call_number);
 }
 
 void weft_blocking_enter(void) { blocking_enter("weft_blocking_enter", false); }
 void weft_blocking_enter_long(void) { blocking_enter("weft_blocking_enter_long", true); }
 
 void weft_blocking_leave(void) {
-    struct thread *thread = my_thread;
+    struct thread *thread = thread_here();
     struct fiber *fiber = thread ? thread->caller : NULL;
     if (!fiber) {
         if (my_worker) WEFT_MISUSE("weft_blocking_leave", "there was no weft_blocking_enter", "pair them");
@@ -63,7 +77,8 @@ void weft_blocking_leave(void) {
         fiber->calls--;
         return;
     }
-    bool lost = fiber->call_worker && !call_leave(fiber->call_worker, fiber->call_number);
+    bool lost = !fiber->call_worker || !call_leave(fiber->call_worker, fiber->call_number);
+    if (__builtin_expect(!fiber->call_worker, 0)) call_back(thread->runtime);
     if (__builtin_expect(lost, 0)) thread_came_back(thread); /* still in the call, for whoever looks */
     if (fiber->call_worker) blocking_learn(fiber, fiber->call_worker, lost);
     fiber->calls = 0;

@@ -44,10 +44,11 @@ struct fiber {
     struct cleanup *cleanups;   /* newest first; none when it has ended */
     struct region *tasks;       /* the innermost fork/join region; valid with PROC_TASKS */
     struct talk talk;           /* valid with PROC_TALKS */
-    /* In a blocking call: how deep, and which worker it had (sched/call.h). */
+    /* In a blocking call: how deep, and which worker it had (sched/call.h), or NULL and the thread that it went out with. */
     unsigned calls;
     uint32_t call_number;
     struct worker *call_worker;
+    struct thread *carrier;
     uint64_t call_began; /* 0: it was not thought to be long */
 };
 
@@ -102,6 +103,8 @@ struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, st
 /* Back from a blocking call on a thread that has no worker any more: is queued, and goes on with whichever worker comes to it. */
 struct thread;
 void fiber_come_back(struct thread *thread, struct fiber *fiber);
+/* Leaves the worker to others, and goes on without one: on that thread, which was reserved for it. */
+struct thread *fiber_go_out(struct worker *worker, struct fiber *fiber, struct thread *carrier);
 /* Ends the process that runs on the worker. */
 void fiber_exit(struct worker *worker, int reason) __attribute__((noreturn));
 

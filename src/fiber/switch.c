@@ -16,7 +16,8 @@ static inline void fiber_arrived(struct worker *worker) {
     } else if (__builtin_expect(worker->left_stack != NULL, 0)) {
         struct fiber *stack = worker->left_stack;
         worker->left_stack = NULL;
-        fiber_free(&worker->actor, stack);
+        if (stack->proc) thread_carry(stack->carrier, stack);
+        else fiber_free(&worker->actor, stack);
     }
 }
 
@@ -68,6 +69,19 @@ void fiber_come_back(struct thread *thread, struct fiber *fiber) {
     *worker->loop->error_number = fiber->error_number;
 }
 
+struct thread *fiber_go_out(struct worker *worker, struct fiber *fiber, struct thread *carrier) {
+    fiber->carrier = carrier;
+    fiber->error_number = *worker->loop->error_number;
+    worker->left_stack = fiber; /* the loop's side wakes the thread (F1) */
+    worker->claimed = NULL;
+    annotate_before_switch(&fiber->annotate, &worker->loop->annotate, false);
+    ctx_switch(&fiber->ctx, &worker->loop->ctx, worker);
+    annotate_after_switch(&fiber->annotate);
+    carrier = fiber->carrier;
+    *carrier->loop.error_number = fiber->error_number;
+    return carrier;
+}
+
 /* ---- the loop's side ---------------------------------------------------------------------------------------------- */
 
 /* Back on the loop, but not with the worker that it went out with. NULL: with none. Else the process that ran here was stopped, and brought
@@ -78,6 +92,12 @@ static __attribute__((noinline, cold)) int fiber_elsewhere(struct worker *worker
     worker->current = NULL;
     my_thread->moved = worker;
     return STEP_GONE;
+}
+
+void fiber_carry(struct thread *self, struct fiber *fiber) {
+    annotate_before_switch(&self->loop.annotate, &fiber->annotate, false);
+    ctx_switch(&self->loop.ctx, &fiber->ctx, NULL);
+    annotate_after_switch(&self->loop.annotate);
 }
 
 int fiber_step(void *self, const weft_event *events, size_t count_events, weft_out *out) {

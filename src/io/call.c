@@ -14,7 +14,7 @@ struct proc *io_caller(const char *call) {
         if (worker->current && worker->current->stackful) return worker->current;
         WEFT_MISUSE(call, "called from a step process, which must not block", "yield a command");
     }
-    struct thread *thread = my_thread; /* perhaps in a blocking call of a process's own */
+    struct thread *thread = thread_here(); /* perhaps in a blocking call of a process's own */
     return thread && thread->caller ? thread->caller->proc : NULL;
 }
 
@@ -66,7 +66,7 @@ static int io_wait_long(int descriptor, short events, uint64_t deadline, struct 
 
 /* A process that waits on its thread: in a blocking call of its own, or where the poller cannot hold the descriptor. */
 static int io_wait_interruptibly(int descriptor, short events, uint64_t deadline, struct proc *proc, const char *call) {
-    struct runtime *runtime = my_thread->runtime;
+    struct runtime *runtime = thread_here()->runtime;
     struct io_interrupt own = {.interrupt.poke = io_poke, .event = sys->file->event_open()};
     int error = WEFT_ECANCELED;
     if (interrupt_begin(runtime, proc, &own.interrupt)) {

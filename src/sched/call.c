@@ -28,14 +28,18 @@ bool call_leave(struct worker *worker, uint32_t number) {
         my_worker = worker;
         return true;
     }
-    atom_sub_rlx(&runtime->threads.away, 1); /* rlx: a count */
+    call_back(runtime);
     return false;
 }
 
+void call_back(struct runtime *runtime) { atom_sub_rlx(&runtime->threads.away, 1); } /* rlx: a count */
+
 uint32_t call_seen(struct worker *worker) {
-    uint32_t number = atom_load_rlx(&worker->call); /* rlx: the swap in call_retake decides */
+    uint32_t number = atom_load_acq(&worker->call); /* acq: pairs with the rel in call_enter, for call_stays. The swap in call_retake decides */
     return number % 2 ? number : 0;
 }
+
+bool call_stays(struct worker *worker) { return atom_load_rlx(&worker->guests) & ~GUESTS_CLOSED; } /* rlx: E4 */
 
 bool call_retake(struct worker *worker, uint32_t number) {
     struct threads *threads = &worker->runtime->threads;

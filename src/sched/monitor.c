@@ -48,6 +48,7 @@ static bool monitor_call(struct worker *worker, uint64_t now) {
     bool same = number == worker->seen.call,
          same_step = worker->seen.call && worker->seen.steps == atom_load_rlx(&worker->actor.counters.steps); /* rlx: as below */
     worker->seen.call = number;
+    worker->seen.held &= number != 0 && same;
     if (number == 0 || !(same || same_step)) {
         worker->seen.call_since = now;
         return false;
@@ -55,7 +56,9 @@ static bool monitor_call(struct worker *worker, uint64_t now) {
     bool idle = idle_sleepers(&runtime->idle) > 0 || idle_searchers(&runtime->idle) > 0;
     bool needed = monitor_waits_at(worker, now) || inject_size(&runtime->inject) > 0 || preempt_waiting(runtime) ||
                   (same && !idle && monitor_somebody_waits(runtime, now));
-    if (!needed && (idle || now - worker->seen.call_since < MONITOR_HOG)) return false;
+    if (worker->seen.held || (!needed && (idle || now - worker->seen.call_since < MONITOR_HOG))) return false;
+    worker->seen.held = call_stays(worker); /* E4: an extra worker, as for a hog, until it is back */
+    if (worker->seen.held) return false;
     uint32_t lasting = atom_load_rlx(&worker->lasting); /* rlx, both: a guess */
     if (!call_hand_over(worker, number)) return false;
     atom_store_rlx(&worker->lasting, lasting + 1);
@@ -72,6 +75,7 @@ static bool monitor_hog(struct worker *worker, uint64_t now) {
         worker->seen.step_since = now;
         return false;
     }
+    if (worker->seen.held) return true;
     bool in_call = call_seen(worker) != 0; /* then its worker can be had without it; but it gives way when it is back */
     enum preempt_view view = in_call ? PREEMPT_NONE : preempt_look(worker, now);
     if (view == PREEMPT_STUCK) return true;

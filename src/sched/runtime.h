@@ -148,6 +148,7 @@ struct worker {
     struct {
         uint64_t steps, step_since, call_since, paced, paced_steps;
         uint32_t call;
+        bool held; /* its call has lasted, and somebody needs the worker, but it stays with its thread */
         uint64_t cpu, cpu_at, cpu_step; /* preempt.c */
         uint64_t signalled, signalled_step, signalled_cpu;
         uint64_t asleep_at; /* when it was last found so */

@@ -291,6 +291,15 @@ static inline struct proc *guard_process(const struct worker *self) {
     return self && self->current && self->current->stackful ? self->current : NULL;
 }
 
+/* ---- fiber/switch.c ----------------------------------------------------------------------------------------------- */
+
+#if !WEFT_CHECK
+struct thread;
+struct fiber;
+/* On the thread's own stack, without a worker: until the process is back from its call and has left its stack. */
+void fiber_carry(struct thread *self, struct fiber *fiber);
+#endif
+
 /* ---- fiber/preempt.c ---------------------------------------------------------------------------------------------- */
 
 #if WEFT_CHECK

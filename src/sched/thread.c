@@ -7,6 +7,11 @@
 _Thread_local struct thread *my_thread __attribute__((tls_model("initial-exec")));
 _Thread_local bool thread_is_careful __attribute__((tls_model("initial-exec")));
 
+__attribute__((noinline)) struct thread *thread_here(void) {
+    __asm__ volatile(""); /* so that no call of it is taken for another's result */
+    return my_thread;
+}
+
 enum { THREAD_REST_SECONDS = 3 }; /* how long a thread without a worker stays */
 
 void threads_init(struct threads *threads, unsigned most) {
@@ -34,10 +39,11 @@ static void thread_retire(struct threads *threads, struct thread *thread) {
     atom_store_rlx(&threads->living, atom_load_rlx(&threads->living) - 1); /* rlx: under the lock; others want a number */
 }
 
-/* Waits for a worker; NULL: the thread is to end. `came`: it has just been started for that. */
-static struct worker *thread_rest(struct thread *self, bool came) {
+/* Waits for a worker or a call. False: the thread is to end. `came`: it has just been started for that. */
+static bool thread_rest(struct thread *self, bool came) {
     struct threads *threads = &self->runtime->threads;
     self->given = NULL;
+    self->carries = NULL;
     lock_take(&threads->lock);
     bool over = threads->over;
     if (over) {
@@ -49,15 +55,15 @@ static struct worker *thread_rest(struct thread *self, bool came) {
     }
     if (came) atom_sub_rlx(&threads->coming, 1); /* rlx: a count */
     lock_drop(&threads->lock);
-    if (over) return NULL;
-    if (parker_park(&self->parker, sys->now() + THREAD_REST_SECONDS * UINT64_C(1000000000)) == 0) return self->given;
+    if (over) return false;
+    if (parker_park(&self->parker, sys->now() + THREAD_REST_SECONDS * UINT64_C(1000000000)) == 0) return self->given || self->carries;
     lock_take(&threads->lock);
     bool mine = thread_forget(threads, self);
     if (mine) thread_retire(threads, self);
     lock_drop(&threads->lock);
-    if (mine) return NULL;
+    if (mine) return false;
     parker_park(&self->parker, SYS_FOREVER); /* somebody has just chosen it */
-    return self->given;
+    return self->given || self->carries;
 }
 
 /* ---- driving ------------------------------------------------------------------------------------------------------ */
@@ -67,7 +73,7 @@ static void thread_queue_orphan(struct thread *self) {
     struct proc *proc = self->orphan;
     if (!proc) return;
     self->orphan = NULL;
-    ready(self->runtime, NULL, proc, state_yield(&proc->state), READY_YIELDED);
+    ready_again(self->runtime, NULL, proc, state_requeue(&proc->state), READY_YIELDED);
 }
 
 static void thread_drive(struct thread *self, struct worker *worker) {
@@ -82,6 +88,12 @@ static void thread_drive(struct thread *self, struct worker *worker) {
         self->moved = NULL;
         first = worker ? worker->claimed : NULL;
     }
+}
+
+/* What it was woken for, or started. */
+static void thread_serve(struct thread *self) {
+    if (self->given) thread_drive(self, self->given);
+    else fiber_carry(self, self->carries);
     thread_queue_orphan(self);
 }
 
@@ -94,10 +106,9 @@ static void *thread_main(void *argument) {
     annotate_thread(&self->loop.annotate);
     struct signal_stack signals;
     overflow_thread_begin(&signals);
-    struct worker *worker = self->given;
-    if (!worker) worker = thread_rest(self, true);
-    for (; worker; worker = thread_rest(self, false))
-        thread_drive(self, worker);
+    if (self->reserved) parker_park(&self->parker, SYS_FOREVER);
+    for (bool more = self->given || self->carries || thread_rest(self, true); more; more = thread_rest(self, false))
+        thread_serve(self);
     overflow_thread_end(&signals);
     return NULL;
 }
@@ -134,7 +145,8 @@ static void thread_say_refused(struct runtime *runtime, const char *why) {
                 atom_load_rlx(&threads->living), why); /* rlx: a number */
 }
 
-static int thread_start(struct runtime *runtime, struct worker *worker) {
+/* For the worker; `reserved`: for whoever starts it; else it goes to its rest. */
+static int thread_start(struct runtime *runtime, struct worker *worker, struct thread **reserved) {
     struct threads *threads = &runtime->threads;
     thread_join_ended(threads);
     if (!thread_admit(threads)) {
@@ -146,9 +158,11 @@ static int thread_start(struct runtime *runtime, struct worker *worker) {
     if (thread) {
         thread->runtime = runtime;
         thread->given = worker;
+        thread->reserved = reserved != NULL;
         parker_init(&thread->parker);
         error = sys->thread_start(&thread->handle, thread_main, thread);
     }
+    if (!error && reserved) *reserved = thread;
     if (!error) return 0;
     if (thread) sys->free(thread, sizeof *thread);
     lock_take(&threads->lock);
@@ -160,7 +174,7 @@ static int thread_start(struct runtime *runtime, struct worker *worker) {
 
 int thread_prepare(struct runtime *runtime) {
     atom_add_rlx(&runtime->threads.coming, 1); /* rlx: a count */
-    int error = thread_start(runtime, NULL);
+    int error = thread_start(runtime, NULL, NULL);
     if (error) atom_sub_rlx(&runtime->threads.coming, 1);
     return error;
 }
@@ -177,6 +191,19 @@ struct thread *thread_take(struct runtime *runtime) {
     return thread;
 }
 
+struct thread *thread_reserve(struct runtime *runtime) {
+    struct thread *thread = thread_take(runtime);
+    if (!thread) thread_start(runtime, NULL, &thread);
+    return thread;
+}
+
+void thread_carry(struct thread *thread, struct fiber *fiber) {
+    atom_add_rlx(&thread->runtime->threads.away, 1); /* rlx: a count */
+    thread->given = NULL;
+    thread->carries = fiber;
+    parker_unpark(&thread->parker);
+}
+
 int thread_give(struct runtime *runtime, struct worker *worker) {
     atom_store_rlx(&worker->driver, 0); /* rlx: as in thread_wake */
     struct thread *thread = preempt_heir(worker);
@@ -185,7 +212,7 @@ int thread_give(struct runtime *runtime, struct worker *worker) {
         thread_wake(thread, worker);
         return 0;
     }
-    if (!preempt_is_on(runtime) || !(my_thread || thread_is_careful)) return thread_start(runtime, worker);
+    if (!preempt_is_on(runtime) || !(my_thread || thread_is_careful)) return thread_start(runtime, worker, NULL);
     preempt_nurse_call(runtime);
     return WEFT_EAGAIN;
 }

@@ -4,10 +4,13 @@
  *   operation           who may call
  *   threads_init        one thread, before it is shared
  *   thread_give         whoever has a worker that nobody drives
+ *   thread_reserve      a thread that drives a worker; it calls thread_carry next
  *   threads_end         the thread that stops the runtime, when no worker is driven any more
  *
  *   D1  A worker is driven by one thread at a time. Who gives it away does not touch it again.
- *   D2  A thread without a worker rests in the pool until it is given one, and ends by itself after some seconds of rest. */
+ *   D2  A thread without a worker rests in the pool until it is given one, and ends by itself after some seconds of rest.
+ *   D3  Where a worker has pinned processes, its thread is theirs. Any other process makes its blocking calls on a thread of the pool, without a worker:
+ *       it goes out with that thread, stack and all, and is queued when it comes back, as one that has lost its worker (fiber/blocking.c). */
 #ifndef WEFT_SCHED_THREAD_H
 #define WEFT_SCHED_THREAD_H
 
@@ -17,10 +20,13 @@ struct thread {
     struct loop loop;
     struct runtime *runtime;
     struct parker parker;
-    struct worker *given; /* what it was woken for; NULL: to end. Written before the unpark */
+    /* What it was woken for: to drive a worker, or to make a process's call (D3). Neither: to end. Written before the unpark. */
+    struct worker *given;
+    struct fiber *carries;
     struct thread *next;  /* in a list of the pool */
     struct proc *orphan;  /* a process that came back from a call and had lost its worker: to be queued once its stack is left */
     struct fiber *caller; /* whose blocking call it is in */
+    bool reserved; /* it was started to be woken by whoever has started it */
     sys_thread handle;
     uint32_t number; /* the kernel's */
     /* While it sleeps in a signal handler, with a process that was interrupted (preempt.h): whose, and its place among those. */
@@ -53,11 +59,18 @@ static inline void thread_wake(struct thread *thread, struct worker *worker) {
     thread->given = worker;
     parker_unpark(&thread->parker);
 }
+/* A thread to make a call with: one at rest, or a new one. NULL: there is none to be had. It may wait for locks of the C library, so the caller has
+ * none of weft's; and keeps its worker, so that the monitor finds it asleep and resumes who has them (preempt.h, A5). */
+struct thread *thread_reserve(struct runtime *runtime);
+/* The process whose stack it is has left it, to make a call with the thread, which is away from now on. */
+void thread_carry(struct thread *thread, struct fiber *fiber);
 /* 0: some thread drives the worker from now on. WEFT_EAGAIN: there is none to be had, and the worker is still the caller's. */
 int thread_give(struct runtime *runtime, struct worker *worker);
 /* Joins all threads. False: some are out in calls that do not end, and will look at the runtime should they ever come back. */
 bool threads_end(struct runtime *runtime);
 /* By a thread that is back from a call, and has lost its worker. Never returns if threads_end did not wait for it: the process is no more. */
 void thread_came_back(struct thread *self);
+/* my_thread, asked for anew: for code that may have been moved to another thread. */
+struct thread *thread_here(void);
 
 #endif
