@@ -129,6 +129,31 @@ static void was_taken(void) {
     has_seen_all();
 }
 
+/* A step that hands over and then computes until the receiver has heard of the other letter. */
+static atom_u32 heard;
+static int hear_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    int error = receive_step(self, events, count, out);
+    if (seen & 2) atom_store_rel(&heard, 1);
+    return error;
+}
+static const weft_behavior hears = {.name = "hearer", .step = hear_step};
+static int give_slowly_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    int error = give_step(self, events, count, out);
+    struct spin spin = spin_begin();
+    while (!atom_load_acq(&heard))
+        spin_wait(&spin);
+    return error;
+}
+static const weft_behavior gives_slowly = {.name = "slow giver", .state_size = sizeof(struct giver), .init = give_init, .step = give_slowly_step};
+static void sleeps_and_hears(enum policy_name policy, unsigned givers, bool and_letter) {
+    set_up(policy, givers);
+    (void)and_letter;
+    atom_store_rlx(&heard, 0);
+    atom_store_rlx(&small_proc(receiver)->behavior, &hears);
+    atom_store_rlx(&giver[0]->behavior, &gives_slowly);
+    state_park(&small_proc(receiver)->state, STATE_IDLE);
+}
+
 #define HANDOFF(id, state, policy, givers, and_letter, finish_with, ...)                                               \
     static void id##_setup(void) { state(policy, givers, and_letter); }                                                \
     SCENARIO(id, .setup = id##_setup, .finish = finish_with, __VA_ARGS__)
@@ -160,6 +185,10 @@ HANDOFF(handoff_steal_two_line, is_ready, POLICY_LINE, 1, false, has_seen_all,
 HANDOFF(handoff_ready_send_line, is_ready, POLICY_LINE, 1, true, has_seen_all,
         .about = "the receiver is taken from its queue || a hand-off || a send, policy line", .threads = {takes_and_steps, gives_0, sends})
 HANDOFF(handoff_asleep_send, sleeps, POLICY_RING, 1, true, has_seen_all, .about = "a hand-off || a send to one that sleeps",
+        .threads = {gives_0, sends_and_runs})
+HANDOFF(handoff_hears_others, sleeps_and_hears, POLICY_RING, 1, true, has_seen_all,
+        .about = "a step hands over and goes on until the receiver has heard of another's letter || a send", .threads = {gives_0, sends_and_runs})
+HANDOFF(handoff_hears_others_line, sleeps_and_hears, POLICY_LINE, 1, true, has_seen_all, .about = "the same, policy line",
         .threads = {gives_0, sends_and_runs})
 HANDOFF(handoff_asleep_send_line, sleeps, POLICY_LINE, 1, true, has_seen_all,
         .about = "the same, policy line: who wakes has the right to queue, and nobody else to claim", .threads = {gives_0, sends_and_runs})

@@ -44,7 +44,8 @@ WEFT_API void weft_out_status(weft_out *out, enum weft_status status);
  * will be no completion. An unknown command comes back as a completion with the error WEFT_ENOENT. */
 WEFT_API int weft_out_yield(weft_out *out, uint32_t command, uint64_t tag, const void *data, size_t size);
 /* Sends, and after this step runs the receiver at once on this worker, before anybody else, if it can be had; this process is
- * queued behind the others. One hand-off a step; a second is an ordinary send. Errors as weft_send. */
+ * queued behind the others. Should somebody else wake the receiver before this step returns, it reads the message then. One hand-off a
+ * step; a second is an ordinary send. Errors as weft_send. */
 WEFT_API int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data, size_t size);
 
 typedef struct weft_context weft_context;

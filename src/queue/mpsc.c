@@ -9,7 +9,14 @@ void mpsc_init(struct mpsc *box) {
     box->taken = NULL;
 }
 
-enum mpsc_pushed mpsc_push(struct mpsc *box, struct mpsc_node *node) {
+/* The node that `head` points to: M1. */
+static inline struct mpsc_node *mpsc_strip(struct mpsc_node *head) {
+    return (struct mpsc_node *)((uintptr_t)head & ~(uintptr_t)MPSC_HEARD);
+}
+static inline uintptr_t mpsc_is_heard(struct mpsc_node *head) { return (uintptr_t)head & MPSC_HEARD; }
+
+/* `heard` is MPSC_HEARD or 0. */
+static inline __attribute__((always_inline)) enum mpsc_pushed mpsc_push_as(struct mpsc *box, struct mpsc_node *node, uintptr_t heard) {
     for (struct spin spin = spin_begin();; spin_retry(&spin)) {
         /* Relaxed, as is a failed CAS: the value is passed on in next, never followed. */
         struct mpsc_node *head = atom_load_rlx(&box->head);
@@ -17,27 +24,27 @@ enum mpsc_pushed mpsc_push(struct mpsc *box, struct mpsc_node *node) {
             (void)atom_load_acq(&box->head); /* pairs with the swap in mpsc_close: M6 */
             return MPSC_CLOSED;
         }
-        node->next = head;
+        node->next = mpsc_strip(head);
+        struct mpsc_node *next = (struct mpsc_node *)((uintptr_t)node + (heard ? heard : mpsc_is_heard(head)));
         /* Pairs with the swap in mpsc_take: without it the consumer could read the message before it is written. The
          * swap reads the newest push; the older ones come with it, being followed by nothing but such pushes. */
-        if (atom_cas_rel_rlx(&box->head, &head, node)) return head ? MPSC_PUSHED : MPSC_PUSHED_FIRST;
+        if (atom_cas_rel_rlx(&box->head, &head, next)) return !heard || mpsc_is_heard(head) ? MPSC_PUSHED : MPSC_PUSHED_FIRST;
     }
 }
 
-/* Oldest first. */
-static struct mpsc_node *mpsc_turn_round(struct mpsc_node *newest) {
-    struct mpsc_node *list = NULL;
-    while (newest) {
+enum mpsc_pushed mpsc_push(struct mpsc *box, struct mpsc_node *node) { return mpsc_push_as(box, node, MPSC_HEARD); }
+enum mpsc_pushed mpsc_push_unheard(struct mpsc *box, struct mpsc_node *node) { return mpsc_push_as(box, node, 0); }
+
+/* What `head` pointed to, oldest first. There is something. */
+static struct mpsc_node *mpsc_turn_round(struct mpsc_node *head) {
+    struct mpsc_node *list = NULL, *newest = mpsc_strip(head);
+    do {
         struct mpsc_node *older = newest->next;
         newest->next = list;
         list = newest;
         newest = older;
-    }
+    } while (newest);
     return list;
-}
-
-static struct mpsc_node *mpsc_taken(struct mpsc_node *newest) {
-    return newest == &mpsc_mark ? NULL : mpsc_turn_round(newest);
 }
 
 /* The consumer has found nothing (M7). */
@@ -58,7 +65,7 @@ struct mpsc_node *mpsc_take_all(struct mpsc *box) {
         return NULL;
     }
     mpsc_forget_look(box);
-    return mpsc_taken(atom_swap_acq(&box->head, NULL)); /* pairs with the CAS in mpsc_push */
+    return mpsc_turn_round(atom_swap_acq(&box->head, NULL)); /* pairs with the CAS in mpsc_push */
 }
 
 struct mpsc_node *mpsc_pop(struct mpsc *box) {
@@ -69,7 +76,8 @@ struct mpsc_node *mpsc_pop(struct mpsc *box) {
 
 struct mpsc_node *mpsc_close(struct mpsc *box) {
     /* acq: pairs with the CAS in mpsc_push. rel: with those who see the mark (M6). */
-    struct mpsc_node *rest = mpsc_taken(atom_swap_acqrel(&box->head, &mpsc_mark)), *first = box->taken;
+    struct mpsc_node *head = atom_swap_acqrel(&box->head, &mpsc_mark), *first = box->taken;
+    struct mpsc_node *rest = head && head != &mpsc_mark ? mpsc_turn_round(head) : NULL;
     box->taken = NULL;
     if (!first || first == MPSC_LOOKED) return rest;
     struct mpsc_node *last = first;

@@ -3,7 +3,7 @@
  * Who may call what. "Consumer" is one thread at a time: whoever runs the process the box belongs to.
  *
  *   mpsc_init                      nobody else knows the box yet
- *   mpsc_push                      any        lock-free
+ *   mpsc_push, mpsc_push_unheard   any        lock-free
  *   mpsc_pop, mpsc_close           consumer
  *   mpsc_take_all, mpsc_put_back   consumer
  *   mpsc_put_first                 consumer
@@ -15,13 +15,15 @@
  * Producers push onto a stack; the consumer takes the whole stack in one swap and turns it round into a list of its
  * own.
  *
- *   M1  head is NULL, the newest message pushed since the consumer last took all, or the mark of a closed box.
+ *   M1  head is NULL, the newest message pushed since the consumer last took all, or the mark of a closed box. Its lowest bit is HEARD once
+ *       one of these was pushed otherwise than unheard.
  *   M2  A message belongs to its producer until the push succeeds, to the box until popped or returned by close, and
  *       then to the consumer. A push that fails keeps it with the producer.
  *   M3  Messages of one producer come out in the order in which they were pushed, and the box has one order in all:
  *       that of the successful pushes.
- *   M4  Of the pushes that come between two takes of the consumer, one is told that the box was empty: that one wakes
- *       the consumer. (What the consumer has taken and not popped yet does not count: it is awake then.)
+ *   M4  Of the pushes that come between two takes of the consumer, unheard ones apart, one is told that it is the first: that one wakes
+ *       the consumer. (What the consumer has taken and not popped yet does not count: it is awake then.) A producer that pushes
+ *       unheard wakes the consumer later; until then the consumer hears of everybody else.
  *   M5  Everything pushed before the close is returned by it or was popped; every later push fails.
  *   M6  Who is refused, or told that the box is closed, sees what the consumer did before it closed the box.
  *   M7  A consumer that sleeps until a push wakes it has found the box empty since it was last woken. Otherwise a message may
@@ -58,9 +60,12 @@ enum mpsc_pushed {
     MPSC_PUSHED = 0,
     MPSC_PUSHED_FIRST = 1, /* M4: the caller wakes the consumer */
 };
+enum { MPSC_HEARD = 1 }; /* M1 */
 
 void mpsc_init(struct mpsc *box);
 enum mpsc_pushed mpsc_push(struct mpsc *box, struct mpsc_node *node);
+/* The same by a producer that will wake the consumer in any case, but not yet: MPSC_PUSHED or MPSC_CLOSED. */
+enum mpsc_pushed mpsc_push_unheard(struct mpsc *box, struct mpsc_node *node);
 
 /* The oldest message, or NULL. */
 struct mpsc_node *mpsc_pop(struct mpsc *box);

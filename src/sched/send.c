@@ -17,7 +17,7 @@ int send_message(struct actor *actor, struct worker *self, weft_pid to, struct m
 int send_unheard(struct actor *actor, weft_pid to, struct message *message) {
     section_enter(&actor->section);
     struct proc *proc = send_find(actor->runtime, to);
-    enum mpsc_pushed pushed = proc ? mpsc_push(&proc->box, &message->node) : MPSC_CLOSED;
+    enum mpsc_pushed pushed = proc ? mpsc_push_unheard(&proc->box, &message->node) : MPSC_CLOSED;
     section_leave(&actor->section);
     return pushed == MPSC_CLOSED ? WEFT_ENOPROC : 0;
 }

@@ -37,6 +37,23 @@ TEST(mpsc_is_first_in_first_out) {
     EXPECT(mpsc_pop(&box) == NULL);
 }
 
+TEST(mpsc_unheard_pushes_leave_the_wake_up_to_the_next) {
+    struct message m[5];
+    mpsc_init(&box);
+    EXPECT_EQ(mpsc_push_unheard(&box, &m[0].node), MPSC_PUSHED);
+    EXPECT(!mpsc_is_empty(&box));
+    EXPECT_EQ(mpsc_push_unheard(&box, &m[1].node), MPSC_PUSHED);
+    EXPECT_EQ(mpsc_push(&box, &m[2].node), MPSC_PUSHED_FIRST);
+    EXPECT_EQ(mpsc_push_unheard(&box, &m[3].node), MPSC_PUSHED);
+    EXPECT_EQ(mpsc_push(&box, &m[4].node), MPSC_PUSHED); /* the consumer has been woken */
+    for (unsigned i = 0; i < 5; i++)
+        EXPECT(mpsc_pop(&box) == &m[i].node);
+    EXPECT(mpsc_pop(&box) == NULL);
+    EXPECT_EQ(mpsc_push_unheard(&box, &m[0].node), MPSC_PUSHED);
+    EXPECT(mpsc_close(&box) == &m[0].node && m[0].node.next == NULL);
+    EXPECT_EQ(mpsc_push_unheard(&box, &m[1].node), MPSC_CLOSED);
+}
+
 TEST(mpsc_close_returns_the_rest_in_order) {
     struct message m[6];
     mpsc_init(&box);

@@ -47,6 +47,35 @@ TEST(handoff_to_one_who_waits) {
     }
 }
 
+/* While the step goes on the receiver is nobody's: what another worker's process sends reaches it there, behind what was handed over. */
+static enum weft_status hands_over_and_goes_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
+    if (count == 0) return WEFT_IDLE;
+    EXPECT_EQ(weft_out_handoff(out, part->other, events[0].tag + 1, "ball", 5), 0);
+    trace.depth--; /* the other worker's steps are not within this one */
+    stage_play(1);
+    EXPECT_EQ(weft_send(part->other, 77, "ball", 5), 0);
+    stage_run(1);
+    EXPECT_EQ(last_tag, 77);
+    stage_play(0);
+    trace.depth++;
+    return WEFT_IDLE;
+}
+TEST(handoff_does_not_make_its_receiver_deaf) {
+    stage_for_each_policy(policy) {
+        stage_begin(policy, 2);
+        weft_pid target = stage_spawn_idle(0, 2, catches, WEFT_NOBODY), sender = stage_spawn_idle(0, 1, hands_over_and_goes_on, target);
+        EXPECT_EQ(weft_send(sender, 40, NULL, 0), 0);
+        trace.count = 0;
+        last_tag = 0;
+        EXPECT(stage_step(0));
+        EXPECT_TRACE(1, 2);
+        EXPECT_EQ(stage_state(target), STATE_IDLE);
+        stage_run(0);
+        EXPECT_EQ(trace.count, 2); /* nothing is left for it */
+        stage_end();
+    }
+}
+
 /* Others were ready before: the receiver comes first nevertheless, the sender after all of them. */
 TEST(handoff_comes_before_others_and_the_sender_after) {
     stage_for_each_policy(policy) {
