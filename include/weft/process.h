@@ -113,8 +113,9 @@ WEFT_API weft_runtime *weft_own_runtime(void);
 WEFT_API int weft_cancel(weft_pid pid);
 WEFT_API bool weft_alive(weft_pid pid);
 
-/* Contexts: a deadline, a cancellation and values, inherited by what is spawned. Immutable once made but for being cancelled;
- * counted references. */
+/* Contexts: a deadline, a cancellation and values, inherited by what is spawned (docs/contexts.md). Immutable once made but for being cancelled;
+ * counted references. When the deadline comes, every process that was spawned with the context, or with one below it, is cancelled; one that
+ * is spawned later is born cancelled. 0 or WEFT_ENOMEM. */
 WEFT_API int weft_context_new(weft_context **context, weft_context *parent, uint64_t deadline);
 WEFT_API int weft_context_with(weft_context **context, weft_context *parent, const void *key, void *value);
 WEFT_API weft_context *weft_context_hold(weft_context *context);

@@ -153,7 +153,7 @@ static __attribute__((noinline)) weft_pid spawn_plainly(weft_entry entry, void *
 /* The same, but that nothing is asked which is known here. */
 __attribute__((flatten)) weft_pid weft_spawn(weft_entry entry, void *arg) {
     struct worker *self = my_worker;
-    if (__builtin_expect(!self || !entry || !self->current || self->current->context, 0)) return spawn_plainly(entry, arg);
+    if (__builtin_expect(!self || !entry || !self->current || self->current->member, 0)) return spawn_plainly(entry, arg);
     int error;
     struct proc *proc = spawn_begin(&self->actor, &fiber_behavior, 0, &error);
     if (__builtin_expect(!proc, 0)) return WEFT_NOBODY;

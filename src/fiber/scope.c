@@ -53,10 +53,7 @@ static void scope_unlink(struct scope *scope, struct scope_child *child) {
 }
 
 static void scope_cancel_child(struct scope *scope, struct worker *self, struct scope_child *child) {
-    struct proc *proc = entry_ptr(child->entry); /* O3 */
-    if (!state_cancel(&proc->state)) return;
-    interrupt_cancelled(scope->runtime, proc);
-    send_awake(scope->runtime, self, proc);
+    cancel_now(scope->runtime, self, entry_ptr(child->entry)); /* O3 */
 }
 
 /* O4 */

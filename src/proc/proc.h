@@ -44,7 +44,7 @@ struct proc {
     /* Set by the spawner. */
     ATOM_PTR(const struct weft_behavior) behavior; /* rlx everywhere: an atom because dumps look at it in passing */
     void *self;
-    struct weft_context *context;
+    struct member *member; /* of a context: sched/context.c. NULL: it has none */
 
     /* Policy `line`: see queue/line.h. For a block that is free or being freed, node.next links it to others such. */
     union {

@@ -91,14 +91,6 @@ static bool after_send(struct actor *actor, struct worker *self, struct after *a
     return send_count(actor, message, send_message(actor, self, after->to, message)) == 0;
 }
 
-/* From outside into the first worker's, which may be asleep and not know. */
-static void after_arm_outside(struct runtime *runtime, struct after *after, uint64_t when) {
-    struct worker *first = atom_load_acq(&runtime->made) > 0 ? atom_load_rlx(&runtime->workers[0]) : NULL; /* acq: as in find_steal_pass */
-    WEFT_ENSURE(first, "a runtime without workers");
-    /* The fence in idle_wake_one pairs with the one in idle_enter: it sees the timer, or is seen asleep. */
-    if (timers_arm(&first->timers, &after->alarm.timer, when)) ready_wake_one(runtime, first);
-}
-
 static void after_ring(struct actor *actor, struct worker *self, struct alarm *alarm) {
     struct after *after = (struct after *)alarm;
     lock_take(&after->lock);
@@ -106,8 +98,7 @@ static void after_ring(struct actor *actor, struct worker *self, struct alarm *a
     struct message *unsent = again ? NULL : after->message;
     uint64_t next = again ? timer_next_period(alarm->timer.when, after->period, sys->now()) : 0;
     if (!again) after->serial = 0;
-    else if (self) timers_arm(&self->timers, &alarm->timer, next);
-    else after_arm_outside(actor->runtime, after, next); /* the monitor has none of its own */
+    else alarm_arm_any(actor->runtime, self, alarm, next); /* the monitor has none of its own */
     lock_drop(&after->lock); /* armed again, it may ring elsewhere by now */
     if (again) return;
     if (unsent) message_free(&actor->cache, unsent);
@@ -131,8 +122,7 @@ static int after_arm(struct reach *reach, struct message *message, weft_pid to, 
     after->message = message;
     lock_drop(&after->lock);
     if (timer) *timer = (weft_timer){after, serial};
-    if (reach->self) alarm_arm(reach->self, &after->alarm, when);
-    else after_arm_outside(runtime, after, when);
+    alarm_arm_any(runtime, reach->self, &after->alarm, when);
     return 0;
 }
 

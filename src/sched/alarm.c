@@ -3,6 +3,18 @@
 /* Nanoseconds; powers of two times the least. */
 enum { ALARM_REST_LEAST = 16000, ALARM_REST_FEW = 64000, ALARM_REST_MOST = 1024000, ALARM_MANY = 8 };
 
+static void alarm_arm_outside(struct runtime *runtime, struct alarm *alarm, uint64_t when) {
+    struct worker *first = atom_load_acq(&runtime->made) > 0 ? atom_load_rlx(&runtime->workers[0]) : NULL; /* acq: as in find_steal_pass */
+    WEFT_ENSURE(first, "a runtime without workers");
+    /* The fence in idle_wake_one pairs with the one in idle_enter: it sees the timer, or is seen asleep. */
+    if (timers_arm(&first->timers, &alarm->timer, when)) ready_wake_one(runtime, first);
+}
+
+void alarm_arm_any(struct runtime *runtime, struct worker *self, struct alarm *alarm, uint64_t when) {
+    if (self) alarm_arm(self, alarm, when);
+    else alarm_arm_outside(runtime, alarm, when);
+}
+
 bool alarms_run_as(struct actor *actor, struct worker *self, struct worker *of) {
     uint64_t next = timers_next(&of->timers);
     if (next == SYS_FOREVER) return false;

@@ -22,6 +22,8 @@ static inline void alarm_init(struct alarm *alarm, void (*ring)(struct actor *, 
 static inline void alarm_arm(struct worker *own, struct alarm *alarm, uint64_t when) {
     timers_arm(&own->timers, &alarm->timer, when);
 }
+/* By any thread: as alarm_arm if `self` is its worker, or if that is NULL into the first worker's, which may be asleep and not know. */
+void alarm_arm_any(struct runtime *runtime, struct worker *self, struct alarm *alarm, uint64_t when);
 /* By anyone: afterwards it will not ring, and nobody is about to. True: it did not. */
 static inline bool alarm_cancel(struct alarm *alarm) { return timers_cancel_wait(&alarm->timer); }
 

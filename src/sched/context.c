@@ -1,5 +1,5 @@
 /* Contexts: a chain towards the root, each link with a deadline or a value; cancelled is the only thing about it that changes. */
-#include "sched/sched.h"
+#include "sched/alarm.h"
 
 struct weft_context {
     struct weft_context *parent;
@@ -60,32 +60,63 @@ bool weft_context_cancelled(const weft_context *context) {
 
 /* ---- the context of a process ---------------------------------------------------------------------------------------- */
 
+/* A process's part in a context, from its birth to its end. An alarm for each process and not one for the context: a deadline that comes costs
+ * those it is for, and not a walk through all processes of the runtime. */
+struct member {
+    struct alarm alarm; /* first: its address is this one's. Armed if the context has a deadline */
+    weft_context *context;
+    struct proc *proc;
+};
+
+/* The process has not ended: it would have waited for this in context_take. */
+static void member_late(struct actor *actor, struct worker *self, struct alarm *alarm) {
+    cancel_now(actor->runtime, self, ((struct member *)alarm)->proc);
+}
+
 /* Whoever cancels a context looks at those of all processes, which may end meanwhile: hence the lock, one of a few. The process
  * itself, whose context nobody else changes, needs none. */
 static struct lock *context_lock(struct runtime *runtime, uint32_t slot) { return &runtime->context_locks[slot % CONTEXT_LOCKS]; }
 
-void context_give(struct runtime *runtime, struct proc *proc, weft_context *context) {
-    if (!context) return;
+static void context_set(struct runtime *runtime, struct proc *proc, struct member *member) {
     struct lock *lock = context_lock(runtime, proc->slot);
     lock_take(lock);
-    proc->context = weft_context_hold(context);
+    proc->member = member;
     lock_drop(lock);
 }
 
-void context_take(struct runtime *runtime, struct proc *proc) {
-    weft_context *context = proc->context;
-    if (!context) return;
-    struct lock *lock = context_lock(runtime, proc->slot);
-    lock_take(lock);
-    proc->context = NULL;
-    lock_drop(lock);
-    weft_context_drop(context);
+int context_give(struct actor *actor, struct worker *self, struct proc *proc, weft_context *context) {
+    if (!context) return 0;
+    struct member *member = pool_take(&actor->cache, pool_class_of(sizeof *member));
+    if (!member) return WEFT_ENOMEM;
+    member->context = weft_context_hold(context);
+    member->proc = proc;
+    alarm_init(&member->alarm, member_late);
+    context_set(actor->runtime, proc, member);
+    if (context->deadline != WEFT_FOREVER) alarm_arm_any(actor->runtime, self, &member->alarm, context->deadline);
+    return 0;
 }
+
+void context_leave(struct runtime *runtime, struct proc *proc) {
+    struct member *member = proc->member;
+    if (!member) return;
+    alarm_cancel(&member->alarm);
+    context_set(runtime, proc, NULL);
+    weft_context_drop(member->context);
+}
+
+void context_take(struct actor *actor, struct proc *proc) {
+    struct member *member = proc->member;
+    if (!member) return;
+    context_leave(actor->runtime, proc);
+    pool_give(&actor->cache, pool_class_of(sizeof *member), member);
+}
+
+weft_context *context_of(const struct proc *proc) { return proc->member ? proc->member->context : NULL; }
 
 bool context_is_above(struct runtime *runtime, uint32_t slot, const weft_context *above) {
     struct lock *lock = context_lock(runtime, slot);
     lock_take(lock);
-    const weft_context *context = table_at(&runtime->table, slot)->context;
+    const weft_context *context = context_of(table_at(&runtime->table, slot));
     while (context && context != above)
         context = context->parent;
     lock_drop(lock);
@@ -100,7 +131,7 @@ void weft_context_cancel(weft_context *context, weft_runtime *runtime) {
 
 weft_context *weft_own_context(void) {
     struct worker *self = my_worker;
-    return self && self->current ? self->current->context : NULL;
+    return self && self->current ? context_of(self->current) : NULL;
 }
 
 weft_runtime *weft_own_runtime(void) {

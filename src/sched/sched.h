@@ -122,6 +122,8 @@ enum { SPAWN_LATE = 1 << 30, SPAWN_PLAIN = 1 << 29 };
 int send_by_router(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size);
 /* Somebody has something for a process to look at. Whoever calls knows that the block is one, if not whose. */
 void send_awake(struct runtime *runtime, struct worker *self, struct proc *proc);
+/* As weft_cancel, by a caller that knows whose block it is, and that this one cannot end meanwhile. */
+void cancel_now(struct runtime *runtime, struct worker *self, struct proc *proc);
 /* The process has ended: tells its closer, empties its mailbox, retires its block. By whoever owns it. */
 void proc_end(struct actor *actor, struct proc *proc, int reason);
 
@@ -314,9 +316,14 @@ void preempt_finish(struct runtime *runtime);
 
 /* ---- context.c ---------------------------------------------------------------------------------------------------- */
 
-/* A process gets a context (NULL: none) when it is born and loses it when it ends. */
-void context_give(struct runtime *runtime, struct proc *proc, struct weft_context *context);
-void context_take(struct runtime *runtime, struct proc *proc);
+/* A process gets a context (NULL: none) when it is born and loses it when it ends. When the context's deadline comes, it is cancelled. 0 or
+ * WEFT_ENOMEM. `self` is the calling thread's worker if it is one of this runtime's. */
+int context_give(struct actor *actor, struct worker *self, struct proc *proc, struct weft_context *context);
+void context_take(struct actor *actor, struct proc *proc);
+/* The same where there is no actor: its block is left to the pool's end. */
+void context_leave(struct runtime *runtime, struct proc *proc);
+/* Of a process that is the caller's; NULL: it has none. */
+struct weft_context *context_of(const struct proc *proc);
 /* Whether `above` is the context of the slot's present tenant or an ancestor of that; asked by anyone. */
 bool context_is_above(struct runtime *runtime, uint32_t slot, const struct weft_context *above);
 

@@ -138,6 +138,12 @@ static int cancel_with(struct actor *actor, struct worker *self, weft_pid pid) {
     return proc ? 0 : WEFT_ENOPROC;
 }
 
+void cancel_now(struct runtime *runtime, struct worker *self, struct proc *proc) {
+    if (!state_cancel(&proc->state)) return;
+    interrupt_cancelled(runtime, proc);
+    send_awake(runtime, self, proc);
+}
+
 int weft_cancel(weft_pid pid) {
     struct worker *self = my_worker;
     if (self && pid_instance(pid) == self->runtime->instance) return cancel_with(&self->actor, self, pid);

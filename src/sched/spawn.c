@@ -99,7 +99,7 @@ uint16_t spawn_finish(struct actor *actor, struct worker *self, struct proc *pro
     if (watched) state_watch_newborn(&proc->state);
     uint16_t ticket = state_revive(&proc->state);
     atom_fence_light(); /* pairs with the heavy ones in stop_wait and weft_context_cancel: they see this process, or are seen here */
-    bool over = atom_load_rlx(&runtime->stopping) || (proc->context && weft_context_cancelled(proc->context)); /* rlx: the fence */
+    bool over = atom_load_rlx(&runtime->stopping) || (proc->member && weft_context_cancelled(context_of(proc))); /* rlx: the fence */
     if (__builtin_expect(over, 0)) state_cancel(&proc->state);
     ready(runtime, self, proc, ticket, READY_SPAWNED);
     return ticket;
@@ -110,7 +110,7 @@ uint16_t spawn_finish(struct actor *actor, struct worker *self, struct proc *pro
 /* What is prepared of a process that will not be born. */
 static void spawn_undo(struct actor *actor, struct proc *proc, struct watcher *watcher) {
     if (proc->self) self_free(actor, proc);
-    context_take(actor->runtime, proc);
+    context_take(actor, proc);
     if (watcher) watch_remove(actor, proc->slot, watcher);
     shelf_return(&actor->shelf, proc);
     spawn_dismiss(actor->runtime);
@@ -157,7 +157,7 @@ static void birth_too_late(struct birth *birth, bool opened) {
     if (opened && behavior->close) behavior->close(proc->self);
     if (behavior->state_size > PROC_INLINE_STATE && pool_class_of(behavior->state_size) == POOL_CLASSES)
         sys->free(proc->self, behavior->state_size);
-    context_take(birth->runtime, proc);
+    context_leave(birth->runtime, proc);
 }
 
 /* The spawner ends in there. */
@@ -181,7 +181,7 @@ static __attribute__((noinline)) int birth_init(struct reach *by, struct proc *p
     birth.by = *by, birth.runtime = by->actor->runtime, birth.proc = proc, birth.watcher = watcher;
     if (!by->self) foreign_leave(by->instance, by->door);
     guard_begin(&birth.guard, spawner, birth_abandoned, &birth);
-    int error = atom_load_rlx(&proc->behavior)->init(proc->self, proc->context, method, options->input, options->input_size);
+    int error = atom_load_rlx(&proc->behavior)->init(proc->self, context_of(proc), method, options->input, options->input_size);
     guard_end(&birth.guard, spawner);
     bool there = birth_resume(&birth);
     if (!there) birth_too_late(&birth, error == 0);
@@ -201,12 +201,12 @@ static inline int spawn_prepare(struct reach *by, struct proc *proc, const weft_
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
     proc->self = self_new(by->actor, proc, behavior->state_size);
     if (!proc->self) return WEFT_ENOMEM;
-    context_give(by->actor->runtime, proc, options->context ? options->context : weft_own_context());
-    if (!behavior->init) return 0;
+    int error = context_give(by->actor, by->self, proc, options->context ? options->context : weft_own_context());
+    if (error || !behavior->init) return error;
     if (__builtin_expect(spawn_is_plain(by, behavior, options->flags), 1))
-        return behavior->init(proc->self, proc->context, method, options->input, options->input_size);
+        return behavior->init(proc->self, context_of(proc), method, options->input, options->input_size);
     struct reach back = *by;
-    int error = birth_init(&back, proc, options, method, watcher);
+    error = birth_init(&back, proc, options, method, watcher);
     *by = back;
     return error;
 }
@@ -302,7 +302,7 @@ void proc_end(struct actor *actor, struct proc *proc, int reason) {
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
     if (behavior->close) behavior->close(proc->self);
     self_free(actor, proc);
-    context_take(runtime, proc);
+    context_take(actor, proc);
     spawn_dismiss(runtime);
     /* rel: pairs with the acq in send_message. From here on its PID means nobody. */
     atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1);

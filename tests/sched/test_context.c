@@ -1,6 +1,8 @@
 /* Contexts: deadlines, values, inheritance, and cancelling a whole tree of processes. */
 #include "runtime_helpers.h"
 
+#include <weft/weft.h>
+
 #define FAR_AWAY (UINT64_MAX / 2)
 static char key_a, key_b;
 static atom_u64 cancels, born, closes, ready_count;
@@ -188,6 +190,76 @@ static void too_late(void) {
     weft_context_drop(root);
 }
 TEST(context_that_is_over_cancels_newcomers) { rt_each(too_late); }
+
+/* ---- its deadline comes --------------------------------------------------------------------------------------------------- */
+
+static weft_context *timed(uint64_t nanoseconds) {
+    weft_context *root, *context;
+    EXPECT_EQ(weft_context_new(&root, NULL, weft_in(nanoseconds)), 0);
+    EXPECT_EQ(weft_context_with(&context, root, &key_a, &key_a), 0); /* below it */
+    weft_context_drop(root);
+    return context;
+}
+
+/* Both kinds of process, spawned from outside and by one another, live and wait when the deadline comes. */
+static void waits_for_the_end(void *deadline) {
+    atom_add_rel(&ready_count, 1);
+    EXPECT_EQ(weft_sleep(3600 * WEFT_SECOND), WEFT_ECANCELED);
+    EXPECT(weft_now() >= *(uint64_t *)deadline);
+    atom_add_rel(&closes, 1);
+}
+static void spawns_and_waits(void *deadline) {
+    EXPECT(weft_spawn(waits_for_the_end, deadline) != WEFT_NOBODY);
+    waits_for_the_end(deadline);
+}
+static void spawn_listener(weft_context *context) {
+    weft_pid pid;
+    EXPECT_EQ(weft_spawn_step(&pid, &listener, &(weft_spawn_options){.runtime = rt.runtime, .context = context}), 0);
+}
+static void spawn_waiter(weft_entry entry, uint64_t *deadline, weft_context *context) {
+    weft_pid pid;
+    EXPECT_EQ(weft_spawn_with(&pid, entry, deadline, &(weft_stackful_options){.runtime = rt.runtime, .context = context}), 0);
+}
+static void deadline_comes(void) {
+    forget();
+    weft_context *soon = timed(20 * WEFT_MILLISECOND), *never = timed(3600 * WEFT_SECOND);
+    static uint64_t deadline; /* some outlive this function */
+    deadline = weft_context_deadline(soon);
+    for (unsigned i = 0; i < 10; i++) {
+        spawn_listener(soon);
+        spawn_waiter(spawns_and_waits, &deadline, soon);
+        spawn_waiter(spawns_and_waits, &deadline, NULL);
+    }
+    weft_pid other;
+    EXPECT_EQ(weft_spawn_step(&other, &listener, &(weft_spawn_options){.runtime = rt.runtime, .context = never}), 0);
+    rt_wait(&closes, 30);
+    EXPECT(weft_now() >= deadline);
+    rt_wait(&ready_count, 40);
+    EXPECT(weft_alive(other));
+    EXPECT_EQ(atom_load_acq(&closes), 30); /* those without the context live on */
+    weft_context_drop(soon);
+    weft_context_drop(never);
+}
+TEST(context_cancels_the_living_at_its_deadline) { rt_each(deadline_comes); }
+
+/* They end by themselves at about that time. */
+static void ends_at_about(void *deadline) {
+    weft_sleep_until(*(uint64_t *)deadline + weft_self() % 7 * 10 * WEFT_MICROSECOND - 30 * WEFT_MICROSECOND);
+    atom_add_rel(&closes, 1);
+}
+static void ends_with_its_deadline(void) {
+    unsigned rounds = 40 / (RT_SLOW > 1 ? 4 : 1) * test_scale();
+    forget();
+    for (unsigned round = 0; round < rounds; round++) {
+        weft_context *context = timed(300 * WEFT_MICROSECOND);
+        uint64_t deadline = weft_context_deadline(context);
+        for (unsigned i = 0; i < 20; i++)
+            spawn_waiter(ends_at_about, &deadline, context);
+        weft_context_drop(context);
+        rt_wait(&closes, 20 * (round + 1));
+    }
+}
+TEST(context_whose_processes_end_when_its_deadline_comes) { rt_each(ends_with_its_deadline); }
 
 /* ---- cancelled while its processes come and go --------------------------------------------------------------------------- */
 
