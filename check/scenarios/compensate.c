@@ -100,7 +100,7 @@ SCENARIO(compensate_slot, .about = "a hog that stays has a process in its slot: 
 static void one_extra_queued(void) {
     set_up(POLICY_DEQUE, 1); /* the policy with the fewest executions */
     last_sends_0_away = false;
-    small_worker(1)->tick = GLOBAL_TICK - 1; /* it looks at its orders first */
+    tick_begin(small_worker(1), 1); /* it looks at its orders first */
     sends();
 }
 static void is_over(void) {
@@ -183,7 +183,7 @@ static void extra_has_a_slot(void) {
     last_sends_0_away = true;
     idle_enter(&small->idle, 0, false);
     send_by(small_worker(1));
-    small_worker(1)->tick = GLOBAL_TICK - 1;
+    tick_begin(small_worker(1), 1);
 }
 static void sleeps_0(void) {
     struct worker *worker = small_wait_to_begin(0);

@@ -169,7 +169,7 @@ SCENARIO(growth_worker, .about = "a worker looks and goes to sleep || another is
 static void one_queued_and_due(void) {
     one_worker(POLICY_RING, 1);
     send_from_outside(0);
-    small_worker(0)->tick = GLOBAL_TICK - 1;
+    tick_begin(small_worker(0), 1);
 }
 static void begins(void) { begins_as_second(); }
 SCENARIO(growth_worker_due, .about = "a worker looks at the queues that have lost their thread || another worker is made",
@@ -220,7 +220,7 @@ SCENARIO(growth_none_to_do, .about = "a worker has nothing to do and goes to sle
 static void is_dismissed(void) { chk_assert(find_work(small_play(0)) == NULL, "there is nothing to do"); }
 static void dismisses(void) { worker_dismiss(small, small_worker(0)); }
 static void is_dismissed_when_due(void) {
-    small_play(0)->tick = GLOBAL_TICK - 1;
+    tick_begin(small_play(0), 1);
     is_dismissed();
 }
 SCENARIO(growth_less, .about = "a worker has nothing to do and goes to sleep || it is sent away", .setup = nobody,

@@ -33,8 +33,8 @@ SCENARIO(nursery_two, .about = "a worker takes two of its newborn || another ste
 /* The owner's look round is for the eldest. */
 static void two_due(void) {
     two();
-    small_worker(0)->tick = GLOBAL_TICK - 1;
-    small_worker(0)->nursery_looks = 1; /* with the next it is the eldest's turn */
+    tick_begin(small_worker(0), 1);
+    small_worker(0)->fair.nursery_looks = 1; /* with the next it is the eldest's turn */
 }
 SCENARIO(nursery_eldest, .about = "a worker takes the eldest || another steals, or goes to sleep", .setup = two_due,
          .threads = {works_once, works_once}, .finish = two_ran)

@@ -315,7 +315,6 @@ static void set_up_relief(void) {
     own = 2;
     atom_store_rlx(&resumed, 1);
     atom_store_rlx(&unlocked, 1);
-    worker->tick = 0;
 }
 static void relief_leaves(void) { worker_main(small_play(1)); }
 static void wants_two_then_none(void) {

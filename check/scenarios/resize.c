@@ -145,7 +145,7 @@ SCENARIO(resize_down_asleep, .about = "two sleep || one is sent away || a proces
 static void slot_set_up(void) {
     two_asleep(POLICY_RING);
     struct worker *worker = small_worker(1);
-    worker->tick = GLOBAL_TICK - 1;
+    tick_begin(worker, 1);
     chk_assert(send_message(&worker->actor, worker, pid, &letter) == 0, "it lives");
     chk_assert(idle_sleepers(&small->idle) == 1, "alone in the slot it wakes nobody");
 }
@@ -156,7 +156,7 @@ SCENARIO(resize_down_slot, .about = "a worker is sent away with a process in its
 static void dismiss_0(void) { worker_dismiss(small, small_worker(0)); }
 static void both_asleep_tick(void) {
     both_asleep();
-    small_worker(0)->tick = GLOBAL_TICK - 1;
+    tick_begin(small_worker(0), 1);
 }
 SCENARIO(resize_down_searching, .about = "two sleep || a submission wakes the first || that one is sent away", .setup = both_asleep_tick,
          .threads = {sleeps_0, sleeps_1, dismiss_0, sends}, .finish = all_ran, .models = CHK_SC)
@@ -238,7 +238,7 @@ SCENARIO(resize_twin_poll, .about = "as resize_down_poll, but it leaves the poll
 /* It fills its slot, then looks at its orders. */
 static struct worker *fill_the_slot(void) {
     struct worker *worker = small_wait_to_begin(1);
-    worker->tick = GLOBAL_TICK - 1;
+    tick_begin(worker, 1);
     chk_assert(send_message(&worker->actor, worker, pid, &letter) == 0, "it lives");
     return worker;
 }

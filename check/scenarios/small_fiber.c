@@ -13,7 +13,6 @@ void small_fibers(unsigned count) {
     for (unsigned i = 0; i <= SMALL_FIBERS; i++) {
         players[i].runtime = players[i].actor.runtime = nowhere;
         players[i].current = NULL;
-        atom_store_rlx(&players[i].give_way, UINT64_MAX); /* nobody is told to */
     }
     for (unsigned i = 0; i < count; i++) {
         timers_init(&players[i].timers, 0);

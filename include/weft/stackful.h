@@ -60,7 +60,8 @@ WEFT_API int weft_join(weft_pid pid, int *reason, uint64_t deadline);
  * any more. */
 WEFT_API int weft_detach(weft_pid pid);
 
-/* Lets others have a turn. */
+/* Lets others have a turn. (So does, every 64th time in a row, a call that may wait and need not: one with a message, a lock, an element at hand. Not a
+ * call with the deadline 0, and not while the process holds a lock of weft/sync.h.) */
 WEFT_API void weft_yield(void);
 
 /* For long loops: lets others have a turn if this process has had its time. Some nanoseconds. Where there is no stackful process (a step, a

@@ -84,7 +84,7 @@ void weft_blocking_leave(void) {
     fiber->calls = 0;
     thread->caller = NULL;
     if (lost) fiber_come_back(thread, fiber);
-    else if (fiber_shall_give_way(my_worker)) fiber_give_way(); /* one short call after the other is a long one */
+    else fiber_spend(my_worker, WEFT_FOREVER); /* one short call after the other is a long one */
 }
 
 /* ---- a function ---------------------------------------------------------------------------------------------------- */

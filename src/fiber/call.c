@@ -178,6 +178,7 @@ static int ask_got(struct ask *ask, unsigned instance, weft_msg **reply) {
 }
 
 int weft_call(weft_pid to, uint64_t tag, const void *data, size_t size, weft_msg **reply, uint64_t deadline) {
+    fiber_spend(worker_here(), deadline); /* the one asked may be gone already */
     struct worker *worker = fiber_worker("weft_call");
     struct talk *talk = &fiber_of(worker->current)->talk;
     unsigned instance = worker->runtime->instance;
@@ -220,6 +221,7 @@ static struct ask *ask_own(struct worker *worker, uint64_t reference) {
 }
 
 int weft_recv_reply(weft_msg **reply, uint64_t reference, uint64_t deadline) {
+    fiber_spend(worker_here(), deadline);
     struct worker *worker = fiber_worker("weft_recv_reply");
     struct talk *talk = &fiber_of(worker->current)->talk;
     unsigned instance = worker->runtime->instance;

@@ -15,6 +15,12 @@ struct worker *fiber_worker(const char *call) {
     WEFT_MISUSE(call, "called outside of a stackful process", "spawn one with weft_spawn and call it there");
 }
 
+/* A process that yields, and finds nobody in its worker's queue: whether it may go on at once. Nothing changes by going round, unless there are
+ * others elsewhere; and now and then the loop looks round all the same. */
+static inline bool fiber_stays(struct worker *worker) {
+    return !tick_is_up(worker) && inject_size(&worker->runtime->inject) == 0 && nursery_is_empty(worker);
+}
+
 FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next);
 FIBER_HOME(weft_yield_home, weft_yield_slow);
 FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next) { fiber_leave_to(worker, WEFT_CONTINUE, next); }
@@ -22,15 +28,26 @@ FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next) { fibe
 __attribute__((flatten)) void weft_yield(void) {
     struct worker *worker = fiber_worker("weft_yield");
     struct proc *next = fiber_next(worker);
-    /* Alone: nothing changes by going round. Now and then the loop looks all the same. */
-    if (!next && worker->tick + 1 < GLOBAL_TICK && inject_size(&worker->runtime->inject) == 0 && nursery_is_empty(worker)) {
-        worker->tick++;
-        return;
-    }
+    if (!next && fiber_stays(worker)) return;
     weft_yield_home(worker, next);
 }
 
-__attribute__((noinline, cold)) void fiber_give_way(void) { fiber_leave(fiber_worker("weft_poll"), WEFT_CONTINUE); }
+__attribute__((noinline, cold)) void fiber_give_way(void) {
+    struct worker *worker = fiber_worker("weft_poll");
+    if (worker_shall_give_way(worker)) {
+        fiber_leave(worker, WEFT_CONTINUE);
+        return;
+    }
+    struct proc *next = fiber_next(worker);
+    if (next || !fiber_stays(worker)) fiber_leave_to(worker, WEFT_CONTINUE, next);
+}
+
+__attribute__((noinline, cold)) void fiber_take_turns_slow(struct worker *worker, uint64_t deadline) {
+    struct proc *proc = worker->current;
+    if (!proc || proc->stackful != PROC_STACKFUL) return;
+    bool may = deadline != 0 && fiber_of(proc)->gates == 0; /* else at the first call that may, or after it has unlocked them */
+    if (may || worker_shall_give_way(worker)) fiber_give_way();
+}
 
 void weft_poll(void) { fiber_take_turns(my_worker); }
 

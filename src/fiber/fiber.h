@@ -67,13 +67,19 @@ static inline struct fiber *fiber_of(struct proc *proc) { return fiber_start_of(
 /* birth.c: a stack for a process that has none; NULL: there is none to be had. */
 struct fiber *fiber_new(struct worker *worker, struct proc *proc);
 void fiber_free(struct actor *actor, struct fiber *fiber);
-/* At the beginning of a call that may wait: others first, if the process has been at it for too long. A call that never waits must not
- * do this: the caller may hold a mutex of the operating system. */
+/* Others first. By a process that has been at it for too long: the monitor says so, or it has made so many calls that could have waited and did not
+ * (sched/fair.h). In the second case not while it holds a lock of sync/: all others would queue up behind it, and go on so for good. */
 void fiber_give_way(void);
-static inline bool fiber_shall_give_way(struct worker *worker) { return __builtin_expect(worker_shall_give_way(worker), 0); }
-/* The same where the caller may be anybody: a thread, a step process or a worker between two (`close`, `release`) goes on at once. */
+void fiber_take_turns_slow(struct worker *worker, uint64_t deadline);
+/* If the monitor says so. The caller may be anybody: a thread, a step process or a worker between two (`close`, `release`) goes on at once. */
 static inline void fiber_take_turns(struct worker *worker) {
-    if (worker && fiber_shall_give_way(worker) && worker->current && worker->current->stackful == PROC_STACKFUL) fiber_give_way();
+    if (worker && __builtin_expect(budget_is_over(worker), 0)) fiber_take_turns_slow(worker, 0);
+}
+/* The same in a call that may wait until the deadline and does not, or need not: it counts. With the deadline 0 it cannot wait, and a caller may rely
+ * on that and hold a mutex of the operating system: then it gives way only if the monitor says so. A call that never waits must do neither. */
+static inline void fiber_spend(struct worker *worker, uint64_t deadline) {
+    if (WEFT_CHECK) return; /* there are no turns, only all orders */
+    if (worker && __builtin_expect(budget_spend(worker), 0)) fiber_take_turns_slow(worker, deadline);
 }
 
 /* As weft_spawn_with, on the calling process's worker, but the watcher is told of the end, however soon that is. *ticket is that of the
@@ -84,10 +90,7 @@ int fiber_spawn_watched(struct worker *self, weft_pid *pid, weft_entry entry, vo
 /* Who runs next on this worker, claimed; NULL: the loop has to look. It looks round every so often, so that no source is forgotten
  * while processes change over among themselves. */
 static inline struct proc *fiber_next(struct worker *worker) {
-    if (__builtin_expect(worker->tick + 1 >= atom_load_rlx(&worker->due), 0)) return NULL; /* rlx: a request */
-    struct proc *next = policy_pop(worker);
-    if (next) worker->tick++;
-    return next;
+    return __builtin_expect(tick_take(worker), 1) ? policy_pop(worker) : NULL;
 }
 
 /* switch.c */

@@ -21,8 +21,8 @@ static void hold_taken(pthread_mutex_t *mutex, const void *place) {
     fiber->held_by = place;
     worker->current->extras |= PROC_HOLDS;
     if (!worker->runtime->check_mutexes) return;
-    worker->tick = GLOBAL_TICK - 1;
-    worker->handoffs = HANDOFFS_MAX;
+    tick_begin(worker, 1);
+    worker->fair.handoffs = HANDOFFS_MAX;
 }
 
 int weft_debug_mutex_lock(pthread_mutex_t *mutex) {

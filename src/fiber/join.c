@@ -36,6 +36,7 @@ static bool join_take_back(weft_pid pid, struct join *join) {
 
 int weft_join(weft_pid pid, int *reason, uint64_t deadline) {
     struct join join = {.watcher = {.tell = join_tell}};
+    fiber_spend(worker_here(), deadline);
     wait_begin(&join.wait);
     if (join.wait.proc && weft_self() == pid)
         WEFT_MISUSE("weft_join", "a process waits for its own end", "join another, or return");

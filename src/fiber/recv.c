@@ -16,10 +16,16 @@ static __attribute__((noinline)) int recv_until(struct worker *worker, struct pr
     return fiber_is_cancelled(proc) ? WEFT_ECANCELED : WEFT_ETIMEDOUT;
 }
 
+/* Without having waited. */
+static __attribute__((noinline, cold)) int recv_nothing(struct worker *worker, uint64_t deadline, int error) {
+    fiber_spend(worker, deadline);
+    return error;
+}
+
 /* 0: there is a message. */
 static __attribute__((noinline)) int recv_wait(struct worker *worker, struct proc *proc, uint64_t deadline, const char *call) {
-    if (fiber_is_cancelled(proc)) return WEFT_ECANCELED;
-    if (deadline != WEFT_FOREVER && deadline <= sys->now()) return WEFT_ETIMEDOUT;
+    if (fiber_is_cancelled(proc)) return recv_nothing(worker, deadline, WEFT_ECANCELED);
+    if (deadline != WEFT_FOREVER && deadline <= sys->now()) return recv_nothing(worker, deadline, WEFT_ETIMEDOUT);
     fiber_may_wait(proc, call);
     fiber_waits(proc, call, NULL);
     if (deadline != WEFT_FOREVER) return recv_until(worker, proc, deadline);
@@ -80,7 +86,7 @@ static struct mpsc_node *recv_fresh(struct worker *worker, struct proc *proc, st
 }
 
 static int recv_selected(weft_msg **message, struct match *match, uint64_t deadline, const char *call) {
-    fiber_take_turns(worker_here());
+    fiber_spend(worker_here(), deadline);
     struct worker *worker = fiber_worker(call);
     struct proc *proc = worker->current;
     struct talk *talk = &fiber_of(proc)->talk;
@@ -109,6 +115,8 @@ static __attribute__((noinline)) int recv_carefully(weft_msg **message, uint64_t
     struct talk *talk = &fiber_of(proc)->talk;
     unsigned instance = worker->runtime->instance;
     struct mpsc_node *node;
+    fiber_spend(worker, deadline);
+    worker = worker_here();
     while (!(node = talk_pop(&worker->actor, proc, talk))) {
         int error = recv_wait(worker, proc, deadline, "weft_recv");
         if (error) return error;
@@ -133,24 +141,20 @@ FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct work
     fiber_waits(proc, "weft_recv", NULL);
     struct mpsc_node *node;
     do {
-        if (fiber_is_cancelled(proc)) return WEFT_ECANCELED;
+        if (fiber_is_cancelled(proc)) return recv_nothing(worker, deadline, WEFT_ECANCELED);
         worker = fiber_leave(worker, WEFT_IDLE);
     } while (!(node = mpsc_pop(&proc->box)));
     return recv_got(message, node, instance);
 }
 
-/* One that never runs out of messages lets others have their turn all the same. */
-static __attribute__((noinline, cold)) int recv_late(weft_msg **message, uint64_t deadline) {
-    fiber_give_way();
-    return weft_recv(message, deadline);
-}
-
 __attribute__((flatten)) int weft_recv(weft_msg **message, uint64_t deadline) {
     struct worker *worker = fiber_worker("weft_recv");
-    if (fiber_shall_give_way(worker)) return recv_late(message, deadline);
     if (__builtin_expect(worker->current->extras & PROC_TALKS, 0)) return recv_carefully(message, deadline, worker);
     struct mpsc_node *node = mpsc_pop(&worker->current->box);
-    return node ? recv_got(message, node, worker->runtime->instance) : weft_recv_home(message, deadline, worker);
+    if (!node) return weft_recv_home(message, deadline, worker);
+    recv_got(message, node, worker->runtime->instance);
+    fiber_spend(worker, deadline); /* one that never runs out of messages lets others have their turn all the same */
+    return 0;
 }
 
 weft_pid weft_msg_from(const weft_msg *message) { return ((const struct message *)message)->from; }

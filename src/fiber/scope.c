@@ -177,13 +177,12 @@ int weft_scope_spawn_many(weft_scope *scope, size_t n, weft_entry entry, void *a
  * places. */
 static struct proc *scope_claim(struct scope *scope, struct worker *worker) {
     scope->own = NULL;
-    if (worker->policy == POLICY_LINE || worker->tick + 1 >= GLOBAL_TICK || fiber_is_cancelled(scope->owner)) return NULL;
+    if (worker->policy == POLICY_LINE || fiber_is_cancelled(scope->owner) || !tick_take(worker)) return NULL;
     for (struct scope_child *child; (child = scope->untried) != NULL;) {
         struct proc *proc = entry_ptr(child->entry);
         scope->untried = child->next;
         if (!state_claim(&proc->state, entry_ticket(child->entry))) continue;
         scope->own = child;
-        worker->tick++;
         return proc;
     }
     return NULL;
@@ -250,6 +249,7 @@ int weft_scope_end(weft_scope *opaque) {
     struct scope *scope = scope_of(opaque);
     struct proc *self = fiber_worker("weft_scope_end")->current;
     if (self != scope->owner) WEFT_MISUSE("weft_scope_end", "called by another than the scope's owner", "end it where it began");
+    fiber_spend(worker_here(), WEFT_FOREVER); /* all may have ended already */
     scope_wait(scope);
     cleanup_pop(self, &scope->cleanup);
     return scope->failure;

@@ -19,7 +19,7 @@ static __attribute__((noinline)) int sleep_for_ever(struct wait *wait) {
 
 int weft_sleep_until(uint64_t moment) {
     struct wait wait;
-    fiber_take_turns(worker_here()); /* a moment that has passed is not waited for */
+    fiber_spend(worker_here(), WEFT_FOREVER); /* a moment that has passed is not waited for, but counts: it is no question whether */
     wait_begin(&wait);
     int why = moment == WEFT_FOREVER ? sleep_for_ever(&wait) : wait_for(&wait, moment, "weft_sleep");
     return why == WEFT_ETIMEDOUT ? 0 : why;

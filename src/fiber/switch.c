@@ -55,7 +55,7 @@ struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, st
 }
 
 struct worker *fiber_leave(struct worker *worker, enum weft_status status) {
-    worker->handoffs = 0;
+    worker->fair.handoffs = 0;
     return fiber_leave_to(worker, status, fiber_next(worker));
 }
 

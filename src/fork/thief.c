@@ -5,8 +5,8 @@
 
 enum { THIEF_ROUNDS = 100, THIEF_PAUSES = 4 }; /* how long a worker waits for what it has asked for, before it sleeps */
 
-/* The class of the stack that some open task wants, or REGION_NONE; then all owners have been asked. */
-static int thief_look(struct worker *worker, struct regions *regions) {
+/* The class of the stack that some open task wants, or REGION_NONE; then, with `ask`, all owners have been asked. */
+static int thief_look(struct worker *worker, struct regions *regions, bool ask) {
     uint32_t made = atom_load_acq(&regions->made); /* acq: pairs with the rel in region_new; those below are set up */
     uint32_t start = made ? rng_below(&worker->rng, made) : 0;
     for (uint32_t i = 0; i < made; i++) {
@@ -14,7 +14,7 @@ static int thief_look(struct worker *worker, struct regions *regions) {
         if (!atom_load_rlx(&region->active)) continue; /* rlx: a hint, or behind the fence of idle_enter */
         int class = region_has_open(region);
         if (class != REGION_NONE) return class;
-        region_ask(region);
+        if (ask) region_ask(region);
     }
     return REGION_NONE;
 }
@@ -88,7 +88,7 @@ struct proc *fork_steal(struct worker *worker) {
     struct regions *regions = atom_load_acq(&worker->runtime->regions); /* acq: pairs with the rel in regions_of */
     if (atom_load_rlx(&regions->refused)) return NULL;                  /* rlx: a hint */
     for (unsigned round = 0; round < THIEF_ROUNDS; round++) {
-        int class = thief_look(worker, regions);
+        int class = thief_look(worker, regions, true);
         if (class != REGION_NONE) return thief_spawn(worker, regions, class);
         if (!thief_may_go_on(worker)) return policy_pop(worker);
         if (atom_load_rlx(&worker->runtime->forks) == 0) return NULL; /* rlx: a hint */
@@ -98,7 +98,14 @@ struct proc *fork_steal(struct worker *worker) {
     return NULL;
 }
 
+struct proc *fork_take(struct worker *worker) {
+    struct regions *regions = atom_load_acq(&worker->runtime->regions); /* acq: as in fork_steal */
+    if (atom_load_rlx(&regions->refused)) return NULL;                  /* rlx: a hint */
+    int class = thief_look(worker, regions, false);
+    return class == REGION_NONE ? NULL : thief_spawn(worker, regions, class);
+}
+
 bool fork_anything(struct worker *worker) {
     struct regions *regions = atom_load_acq(&worker->runtime->regions); /* acq: as in fork_steal */
-    return regions && !atom_load_rlx(&regions->refused) && thief_look(worker, regions) != REGION_NONE;
+    return regions && !atom_load_rlx(&regions->refused) && thief_look(worker, regions, true) != REGION_NONE;
 }

@@ -25,7 +25,7 @@ static int await_park(struct desc *desc, const uint64_t seen[2], uint64_t *deadl
     return op_waited(gate_wait_either(&desc->gate, seen, until, call), until, deadline);
 }
 static ssize_t await_either(weft_fd fd, short events, uint64_t deadline, const char *call) {
-    fiber_take_turns(my_worker);
+    fiber_spend(my_worker, deadline);
     struct desc *desc = desc_use(fd);
     if (!desc) return WEFT_EBADF;
     struct op_pause pause = op_pause_unix;

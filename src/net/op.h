@@ -51,7 +51,7 @@ typedef ssize_t op_try(struct desc *desc, int number, uint64_t seen, void *arg);
 
 static inline __attribute__((always_inline)) ssize_t op_run(weft_fd handle, enum gate_side side, uint64_t deadline, const char *call,
                                                             op_try *attempt, void *arg) {
-    fiber_take_turns(my_worker); /* one that never has to wait would never give way */
+    fiber_spend(my_worker, deadline); /* one that never has to wait would never give way */
     struct desc *desc = desc_use(handle);
     if (__builtin_expect(!desc, 0)) return WEFT_EBADF;
     int number = desc_number(handle), why = GATE_AGAIN;

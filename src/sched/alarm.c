@@ -15,27 +15,28 @@ void alarm_arm_any(struct runtime *runtime, struct worker *self, struct alarm *a
     else alarm_arm_outside(runtime, alarm, when);
 }
 
-bool alarms_run_as(struct actor *actor, struct worker *self, struct worker *of) {
+uint32_t alarms_ring(struct actor *actor, struct worker *self, struct worker *of, uint64_t now) {
+    uint32_t rung = 0;
+    for (struct timer *due = timers_run(&of->timers, now), *after; due; due = after, rung++) {
+        after = due->next; /* before it rings: then it is its owner's */
+        struct alarm *alarm = (struct alarm *)((unsigned char *)due - offsetof(struct alarm, timer));
+        /* Of the next, only the timer has been touched lately. */
+        if (after) __builtin_prefetch((unsigned char *)after + sizeof *after);
+        bool disposes = alarm->disposes;
+        alarm->ring(actor, self, alarm);
+        if (!disposes) timer_done(due);
+    }
+    return rung;
+}
+
+bool alarms_run(struct worker *self, struct worker *of) {
     uint64_t next = timers_next(&of->timers);
     if (next == SYS_FOREVER) return false;
     uint64_t now = sys->now();
     if (now < next) return false;
-    uint32_t rung = 0;
-    for (struct timer *due; (due = timers_run(&of->timers, now)) != NULL;)
-        for (; due; rung++) {
-            struct timer *after = due->next; /* before it rings: then it is its owner's */
-            struct alarm *alarm = (struct alarm *)((unsigned char *)due - offsetof(struct alarm, timer));
-            /* Of the next, only the timer has been touched lately. */
-            if (after) __builtin_prefetch((unsigned char *)after + sizeof *after);
-            bool disposes = alarm->disposes;
-            alarm->ring(actor, self, alarm);
-            if (!disposes) timer_done(due);
-            due = after;
-        }
-    if (self) {
-        self->rung += rung;
-        self->rung_at = now;
-    }
+    uint32_t rung = alarms_ring(&self->actor, self, of, now);
+    self->rung += rung;
+    self->rung_at = now;
     return rung > 0;
 }
 

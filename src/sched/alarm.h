@@ -27,9 +27,11 @@ void alarm_arm_any(struct runtime *runtime, struct worker *self, struct alarm *a
 /* By anyone: afterwards it will not ring, and nobody is about to. True: it did not. */
 static inline bool alarm_cancel(struct alarm *alarm) { return timers_cancel_wait(&alarm->timer); }
 
-/* Rings all of `of`'s that are due, on `self`. True: there were some. */
-bool alarms_run_as(struct actor *actor, struct worker *self, struct worker *of);
-static inline bool alarms_run(struct worker *self, struct worker *of) { return alarms_run_as(&self->actor, self, of); }
+/* Rings those of `of`'s that are due, on `self`, but no more than TIMERS_BATCH: each makes a process ready, and those must not keep out who waits
+ * for other things. True: there were some, and there may be more. */
+bool alarms_run(struct worker *self, struct worker *of);
+/* The same of those that were due at `now`, by an actor that need not be a worker's (then `self` is NULL). How many there were. */
+uint32_t alarms_ring(struct actor *actor, struct worker *self, struct worker *of, uint64_t now);
 
 /* Until when the worker, which has nothing to do, may sleep: until its next timer is due. But to sleep and get up costs as much as a
  * hundred timers. While there are so many that several are due each time it gets up, it rests between: 16 us, then longer if that

@@ -205,18 +205,20 @@ static __attribute__((noinline)) struct proc *find_held_up(struct worker *worker
 static struct proc *find_stored(struct worker *worker) {
     struct proc *proc = NULL;
     bool newborn = !nursery_is_empty(worker);
-    if (newborn && (worker->nursery_first = !worker->nursery_first)) proc = nursery_newest(worker);
+    if (newborn && (worker->fair.nursery_first = !worker->fair.nursery_first)) proc = nursery_newest(worker);
     if (!proc) proc = find_global_batch(worker);
     return proc || !newborn ? proc : nursery_newest(worker);
 }
 
-/* Nothing in the worker's own queue. */
+/* Nothing in the worker's own queue. Timers come first, but what they make ready waits for one process from elsewhere: some are always due where
+ * many processes sleep for a moment at a time. */
 static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *worker) {
     struct proc *proc = NULL;
-    worker->looks = 0;
-    if (alarms_run(worker, worker)) proc = policy_pop(worker);
-    if (!proc && preempt_is_on(worker->runtime)) proc = find_held_up(worker);
+    worker->fair.looks = 0;
+    bool rung = alarms_run(worker, worker);
+    if (preempt_is_on(worker->runtime)) proc = find_held_up(worker);
     if (!proc) proc = find_stored(worker);
+    if (!proc && rung) proc = policy_pop(worker);
     if (!proc && find_has_guests(worker)) proc = find_guest(worker); /* after the others: they have their turns in find_round */
     if (!proc && poll_is_used(worker->runtime)) proc = find_polled(worker);
     if (proc) return proc;
@@ -246,28 +248,53 @@ unsigned find_global_due(size_t queued, unsigned workers, uint32_t looks) {
     return own + 1 > GLOBAL_OFTEN ? (unsigned)own + 1 : GLOBAL_OFTEN;
 }
 
-/* What a worker that is never idle would not come to: its timers, queues that have lost their thread, and the global one. */
+/* Of queues that have lost their thread. */
+static struct proc *find_orphaned(struct worker *worker) {
+    struct runtime *runtime = worker->runtime;
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    struct proc *proc = NULL;
+    bool busy = false;
+    for (unsigned i = atom_load_rlx(&runtime->wanted); i < made && !proc; i++) { /* rlx: any recent value will do */
+        struct worker *gone = atom_load_rlx(&runtime->workers[i]);                  /* rlx: published by `made` */
+        if (gone != worker) proc = policy_steal(worker, gone, true, &busy);
+    }
+    return proc;
+}
+
+static struct proc *find_stopped(struct worker *worker) { return worker->fair.rounds % 2 ? preempt_take(worker) : NULL; }
+static struct proc *find_eldest(struct worker *worker) { return nursery_is_due(worker) ? nursery_eldest(worker) : NULL; }
+static struct proc *find_task(struct worker *worker) {
+    return __builtin_expect(atom_load_rlx(&worker->runtime->forks) != 0, 0) ? fork_take(worker) : NULL; /* rlx: a hint */
+}
+
+/* Besides those who are queued: mostly there is none, and that is cheaper to know than to ask them all. rlx, all: hints. */
+static bool find_may_be_others(struct runtime *runtime) {
+    return atom_load_rlx(&runtime->wanted) != atom_load_rlx(&runtime->made) || atom_load_rlx(&runtime->forks) != 0 || preempt_waiting(runtime);
+}
+
+/* One process that is not in the worker's own queue. Each time another source is asked first, so that none keeps out the next. */
+static struct proc *find_other(struct worker *worker) {
+    static struct proc *(*const sources[FAIR_SOURCES])(struct worker *) = {find_orphaned, find_stopped, find_eldest, find_task, find_global_one};
+    struct proc *proc = NULL;
+    for (unsigned i = 0; i < FAIR_SOURCES && !proc; i++)
+        proc = sources[(worker->fair.rounds + i) % FAIR_SOURCES](worker);
+    return proc;
+}
+
+/* What a worker that is never idle would not come to: its timers, the kernel, and all queues but its own. */
 static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
     size_t queued = inject_size(&runtime->inject) + inject_size(&worker->nursery);
-    unsigned due = find_global_due(queued, atom_load_rlx(&runtime->wanted), ++worker->looks); /* rlx: any recent value */
-    worker->tick = GLOBAL_TICK - due;
-    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
-    bool busy = false;
+    unsigned due = find_global_due(queued, atom_load_rlx(&runtime->wanted), ++worker->fair.looks); /* rlx: any recent value */
+    tick_begin(worker, due);
+    worker->fair.rounds++;
     alarms_run(worker, worker);
     /* Of every two that run until the next look one may have come from the poll. If it were more the ring would overflow with them, and
      * who is moved to the global queue waits far longer than who comes next; in the kernel they wait in order. And as long as somebody is
      * there already it is his turn: a worker whose processes wait for descriptors runs dry soon and comes to him. */
-    bool turn = queued == 0 || worker->looks % POLL_SELDOM == 0;
+    bool turn = queued == 0 || worker->fair.rounds % POLL_SELDOM == 0;
     if (poll_is_used(runtime) && turn && poll_now(runtime, due / 2 + 1)) worker->poll_misses = 0;
-    for (unsigned i = atom_load_rlx(&runtime->wanted); i < made; i++) { /* rlx: any recent value will do */
-        struct worker *gone = atom_load_rlx(&runtime->workers[i]);         /* rlx: published by `made` */
-        struct proc *proc = gone != worker ? policy_steal(worker, gone, true, &busy) : NULL;
-        if (proc) return proc;
-    }
-    struct proc *proc = worker->looks % 2 ? preempt_take(worker) : NULL;
-    if (!proc && nursery_is_due(worker)) proc = nursery_eldest(worker);
-    return proc ? proc : find_global_one(worker);
+    return queued > 0 || find_may_be_others(runtime) ? find_other(worker) : NULL;
 }
 
 /* When the tick is up. A worker with guests gives every second turn to one of them, and looks round as often as any other. Nobody
@@ -275,12 +302,12 @@ static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *w
 static __attribute__((noinline)) struct proc *find_round(struct worker *worker) {
     if (!find_has_guests(worker)) return find_now_and_then(worker);
     struct proc *proc = NULL;
-    if (++worker->guest_turns >= GLOBAL_TICK / GUEST_TICK) {
-        worker->guest_turns = 0;
+    if (++worker->fair.guest_turns >= GLOBAL_TICK / GUEST_TICK) {
+        worker->fair.guest_turns = 0;
         proc = find_now_and_then(worker);
     }
     if (!proc) proc = find_guest(worker);
-    worker->tick = GLOBAL_TICK - GUEST_TICK;
+    tick_begin(worker, GUEST_TICK);
     return proc;
 }
 
@@ -288,11 +315,11 @@ struct proc *find_work(struct worker *worker) {
     struct spin spin = spin_begin();
     for (;;) {
         struct proc *proc = NULL;
-        if (__builtin_expect(++worker->tick >= atom_load_rlx(&worker->due), 0)) { /* rlx: a request */
-            worker->tick = 0;
-            if (atom_load_rlx(&worker->leave)) return NULL; /* rlx: a request, nothing is read on the strength of it */
-            if (atom_load_rlx(&worker->relief)) return preempt_take(worker); /* rlx: likewise; NULL: it leaves (preempt.h, A6) */
-            atom_store_rlx(&worker->due, GLOBAL_TICK);
+        if (__builtin_expect(!tick_take(worker), 0)) {
+            bool relief = atom_load_rlx(&worker->relief); /* rlx, both: a request, nothing is read on the strength of it */
+            if (!relief) tick_begin(worker, GLOBAL_TICK);
+            if (atom_load_rlx(&worker->leave)) return NULL;
+            if (relief) return preempt_take(worker); /* NULL: it leaves (preempt.h, A6) */
             proc = find_round(worker);
         }
         if (!proc) proc = policy_pop(worker);

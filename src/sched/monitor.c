@@ -82,6 +82,7 @@ static bool monitor_hog(struct worker *worker, uint64_t now) {
     if (now - worker->seen.step_since < MONITOR_HOG) return false;
     if (view == PREEMPT_ASKED) return false;
     atom_store_rlx(&worker->give_way, steps); /* rlx: a request; the step that is meant sees it or not */
+    budget_end(worker);
     return !in_call && atom_load_rlx(&worker->driver) != 0; /* rlx: a number. 0: it has lost the worker to its call, and no thread has it yet */
 }
 
@@ -100,8 +101,9 @@ static bool monitor_stuck(struct worker *worker, uint64_t now) {
     if (worker->seen.step_since == now || idle_is_asleep(&runtime->idle, worker->index)) return false; /* it moves, or will by itself */
     uint64_t next = timers_next(&worker->timers);
     bool due = now >= MONITOR_WATCHFUL && next <= now - MONITOR_WATCHFUL;
-    if (due) alarms_run_as(&runtime->monitor.actor, NULL, worker);
-    else if (next + MONITOR_WATCHFUL < runtime->monitor.come_back && next != SYS_FOREVER) runtime->monitor.come_back = next + MONITOR_WATCHFUL;
+    while (due && alarms_ring(&runtime->monitor.actor, NULL, worker, now) > 0) {
+    }
+    if (!due && next + MONITOR_WATCHFUL < runtime->monitor.come_back && next != SYS_FOREVER) runtime->monitor.come_back = next + MONITOR_WATCHFUL;
     if (due || policy_is_empty(worker) || idle_sleepers(&runtime->idle) == 0) return due;
     ready_wake(runtime, NULL);
     return true;
@@ -111,8 +113,8 @@ static bool monitor_stuck(struct worker *worker, uint64_t now) {
  * way, so that none is a hog. One that is so slow is told to look round with the next process. */
 static void monitor_pace(struct worker *worker, uint64_t now) {
     if (now - worker->seen.paced < MONITOR_PACE) return;
-    uint64_t steps = atom_load_rlx(&worker->actor.counters.steps); /* rlx, both: a number; a request */
-    if (steps - worker->seen.paced_steps < GLOBAL_TICK) atom_store_rlx(&worker->due, 0);
+    uint64_t steps = atom_load_rlx(&worker->actor.counters.steps); /* rlx: a number */
+    if (steps - worker->seen.paced_steps < GLOBAL_TICK) tick_hurry(worker);
     worker->seen.paced = now;
     worker->seen.paced_steps = steps;
 }

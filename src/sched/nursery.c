@@ -24,7 +24,7 @@ struct proc *nursery_eldest(struct worker *own) { return find_oldest(&own->nurse
 
 bool nursery_is_due(struct worker *own) {
     if (nursery_is_empty(own)) return false;
-    return ++own->nursery_looks % NURSERY_PATIENCE == 0 || own->looks > GLOBAL_PATIENCE;
+    return ++own->fair.nursery_looks % NURSERY_PATIENCE == 0 || own->fair.looks > GLOBAL_PATIENCE;
 }
 
 struct proc *nursery_steal(struct worker *own, struct worker *victim) {

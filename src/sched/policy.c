@@ -49,16 +49,16 @@ static bool ring_policy_push(struct worker *own, uint64_t entry, enum ready_why 
 
 static struct proc *ring_policy_pop(struct worker *own) {
     uint64_t entry = ring_take_next(&own->ring);
-    if (entry != ENTRY_NONE && own->slot_runs >= SLOT_RUNS_MAX) {
+    if (entry != ENTRY_NONE && own->fair.slot_runs >= SLOT_RUNS_MAX) {
         ring_add(own, entry);
         entry = ENTRY_NONE;
     }
     if (entry != ENTRY_NONE) {
-        own->slot_runs++;
+        own->fair.slot_runs++;
         struct proc *proc = find_claim(entry);
         if (proc) return proc;
     }
-    own->slot_runs = 0;
+    own->fair.slot_runs = 0;
     while ((entry = ring_pop(&own->ring)) != ENTRY_NONE) {
         struct proc *proc = find_claim(entry);
         if (proc) return proc;
@@ -97,9 +97,9 @@ static __attribute__((noinline)) bool deque_policy_push(struct worker *own, uint
 
 static __attribute__((noinline)) struct proc *deque_policy_pop(struct worker *own) {
     uint64_t entry;
-    /* Two that wake each other would be the newest for ever: the oldest has its turn after so many. */
-    if (own->runtime->deque_local && ++own->slot_runs > GLOBAL_TICK) {
-        own->slot_runs = 0;
+    /* One that spawns its successor, or two that wake each other, would be the newest for ever: the oldest has its turn after so many. */
+    if (++own->fair.slot_runs > GLOBAL_TICK) {
+        own->fair.slot_runs = 0;
         struct proc *oldest = deque_steal(&own->deque, &entry) > 0 ? find_claim(entry) : NULL;
         if (oldest) return oldest;
     }

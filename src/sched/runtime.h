@@ -31,8 +31,11 @@ enum {
 #endif
 enum {
     PLACES_MAX = IDLE_MAX, /* workers of all kinds */
+    BUDGET_CALLS = 64,    /* so many calls that could have waited and did not, one after the other, and a process yields: at 10 to 60 ns a
+                           * call a microsecond or some, of which the switch is a hundredth */
     GLOBAL_TICK = 61,     /* every so many processes, one from the global queue */
     GLOBAL_OFTEN = 16,     /* the same while very many wait there and a worker does not run dry */
+    FAIR_SOURCES = 5,     /* queues besides its own that a worker which looks round asks in turn */
     GUEST_TICK = 2,       /* a worker with pinned processes: every so many processes, one of them */
     GLOBAL_PATIENCE = 64, /* times at GLOBAL_TICK before that: meanwhile a full ring has been worked off */
     SLOT_RUNS_MAX = 16,   /* most processes in a row from the one-slot LIFO */
@@ -84,6 +87,17 @@ struct loop {
     int *error_number; /* the thread's errno */
 };
 
+/* How often what has had its turn; fair.h tells how they compose. The worker's thread's, but for `turn`, which the monitor writes too. */
+struct fair {
+    /* Low half, the tick: processes until the worker looks round, that one included. High half, `calls`: those that the process which runs may still
+     * make before it gives way; 0: it should. */
+    atom_u64 turn;
+    uint32_t slot_runs, handoffs;
+    uint32_t rounds, looks, guest_turns;
+    uint32_t nursery_looks; /* nursery.h */
+    bool nursery_first;     /* find_stored */
+};
+
 struct worker {
     _Alignas(64) struct actor actor;
     struct runtime *runtime;
@@ -102,11 +116,7 @@ struct worker {
     struct stack *spare; /* for a process whose own has run over: fiber/overflow.c */
     uint32_t unmeasured; /* so many more stacks are taken before one is measured; and how many were: fiber/marks.h */
     uint32_t measured;
-    uint32_t tick, slot_runs, handoffs;
-    uint32_t looks; /* how often at the global queue without having run dry */
-    uint32_t guest_turns;
-    uint32_t nursery_looks; /* nursery.h */
-    bool nursery_first;     /* find_stored */
+    struct fair fair;
     bool searching;
     uint8_t poll_misses; /* so many times in a row asking the kernel brought nothing: find.c */
     struct rng rng;
@@ -136,7 +146,6 @@ struct worker {
     atom_u32 lasting;   /* so many calls in a row have lasted, and lost their threads the worker; rlx, all: a guess (fiber/blocking.c) */
     atom_u64 finished;  /* steps when it last ran dry */
     atom_u64 give_way;  /* the step of this number has lasted too long */
-    atom_u32 due;       /* with which tick it looks round: GLOBAL_TICK, or less when the monitor thinks that it should */
     /* Preemption (preempt.h): the number of its thread, 0 while that wakes up; the step that is to be interrupted; the step that cannot be. */
     atom_u32 driver;
     atom_u64 asked, refused;

@@ -3,7 +3,7 @@
 #define WEFT_SCHED_SCHED_H
 
 #include "base/spin.h"
-#include "sched/runtime.h"
+#include "sched/fair.h"
 
 #include <signal.h>
 
@@ -50,10 +50,6 @@ struct proc *find_adopt(struct worker *worker, const uint64_t *batch, size_t cou
 static inline struct proc *find_claim(uint64_t entry) {
     struct proc *proc = entry_ptr(entry);
     return state_claim(&proc->state, entry_ticket(entry)) ? proc : NULL;
-}
-/* A process runs that was not found here, but handed over to: it counts all the same, so that the worker looks round in time. */
-static inline void find_charge(struct worker *worker) {
-    if (worker->tick + 1 < GLOBAL_TICK) worker->tick++;
 }
 /* A searching worker searches no longer, and the last one sends another. */
 void find_success(struct worker *worker);
@@ -151,11 +147,14 @@ void command_destroy_all(struct runtime *runtime);
 #if !WEFT_CHECK
 /* While runtime->forks is not 0: a process that takes over a task, claimed; or NULL, and those who have tasks have been asked for some. */
 struct proc *fork_steal(struct worker *worker);
+/* The same by a worker that has others to run: of tasks that lie open; nobody is asked. */
+struct proc *fork_take(struct worker *worker);
 /* The second look: whether there is a task to be had. If not, the next fork anywhere wakes somebody. */
 bool fork_anything(struct worker *worker);
 void fork_destroy_all(struct runtime *runtime);
 #else
 static inline struct proc *fork_steal(struct worker *worker) { return (void)worker, NULL; }
+static inline struct proc *fork_take(struct worker *worker) { return (void)worker, NULL; }
 static inline bool fork_anything(struct worker *worker) { return (void)worker, false; }
 static inline void fork_destroy_all(struct runtime *runtime) { (void)runtime; }
 #endif

@@ -48,15 +48,11 @@ int send_message_handoff(struct worker *self, weft_pid to, struct message *messa
     struct proc *proc = send_find(actor->runtime, to);
     enum mpsc_pushed pushed = proc ? mpsc_push(&proc->box, &message->node) : MPSC_CLOSED;
     if (pushed != MPSC_CLOSED)
-        next = self->handoffs < HANDOFFS_MAX ? policy_wake_to_run(actor->runtime, proc) : state_wake(&proc->state);
+        next = handoff_is_allowed(self) ? policy_wake_to_run(actor->runtime, proc) : state_wake(&proc->state);
     section_leave(&actor->section);
     if (next.verdict == STATE_ENQUEUE) ready_again(actor->runtime, self, proc, next, READY_WOKEN);
-    self->handoffs = next.verdict == STATE_RUN ? self->handoffs + 1 : 0;
-    if (next.verdict == STATE_RUN) {
-        count(&actor->counters.handoffs);
-        find_charge(self);
-        *target = proc;
-    }
+    handoff_count(self, next.verdict == STATE_RUN);
+    if (next.verdict == STATE_RUN) *target = proc;
     return pushed == MPSC_CLOSED ? WEFT_ENOPROC : 0;
 }
 

@@ -110,9 +110,8 @@ static bool step_goes_on(struct worker *worker, struct proc *proc, enum weft_sta
 
 /* Hands over after the step: the receiver, claimed, if it could be had. The sender is queued behind the others. */
 static struct proc *step_handoff(struct worker *worker, weft_pid to) {
-    struct proc *target = send_wake(&worker->actor, worker, to, worker->handoffs < HANDOFFS_MAX);
-    worker->handoffs = target ? worker->handoffs + 1 : 0;
-    if (target) count(&worker->actor.counters.handoffs);
+    struct proc *target = send_wake(&worker->actor, worker, to, handoff_is_allowed(worker));
+    handoff_count(worker, target != NULL);
     return target;
 }
 
@@ -173,14 +172,12 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc, b
 }
 
 __attribute__((flatten)) bool step_run(struct worker *worker, struct proc *proc) {
-    worker->handoffs = 0; /* the budget is for one chain */
+    worker->fair.handoffs = 0; /* the budget is for one chain */
     for (unsigned turns = 1; proc; turns++) {
         struct proc *next = step_once(worker, proc, turns < STEPS_MAX);
         if (__builtin_expect(next == PROC_GONE, 0)) return false;
-        if (next != proc) {
-            turns = 0;
-            if (next) find_charge(worker);
-        }
+        if (next == proc) tick_charge(worker); /* another step is as much as another process */
+        else turns = 0;
         proc = next;
     }
     return true;

@@ -93,7 +93,7 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     parker_init(&worker->parker);
     mpsc_init(&worker->inbox);
     parker_init(&worker->departure);
-    atom_store_rlx(&worker->due, GLOBAL_TICK);
+    tick_begin(worker, GLOBAL_TICK);
     atom_store_rlx(&worker->give_way, UINT64_MAX); /* rlx: nobody else knows it; no step has this number */
     atom_store_rlx(&worker->asked, UINT64_MAX);
     atom_store_rlx(&worker->refused, UINT64_MAX);
@@ -141,7 +141,7 @@ bool worker_pin(struct worker *own) {
         atom_sub_rlx(&own->guests, 1);
         return false;
     }
-    if (own->tick < GLOBAL_TICK - GUEST_TICK) own->tick = GLOBAL_TICK - GUEST_TICK;
+    if (!tick_is_up(own)) tick_begin(own, GUEST_TICK);
     return true;
 }
 void worker_unpin(struct worker *own) { atom_sub_rlx(&own->guests, 1); }
@@ -232,7 +232,7 @@ static bool worker_relieves(struct worker *worker) {
     }
     atom_or_rlx(&worker->guests, GUESTS_CLOSED); /* rlx, all: nobody else has it, and its thread comes later */
     atom_store_rlx(&worker->leave, false);
-    atom_store_rlx(&worker->due, 0); /* and stays so: it looks at what it is with every process */
+    tick_begin(worker, 1); /* and stays so: it looks at what it is with every process */
     atom_store_rlx(&worker->relief, true);
     thread_wake(thread, worker);
     return true;

@@ -56,7 +56,7 @@ FIBER_SLOW int chan_recv_slow(struct chan *chan, void *element, uint64_t deadlin
 int weft_chan_send(weft_chan *opaque, const void *element, uint64_t deadline) {
     struct chan *chan = chan_of(opaque);
     struct waiter *other;
-    fiber_take_turns(worker_here()); /* one that never has to wait lets others have their turn all the same */
+    fiber_spend(worker_here(), deadline); /* one that never has to wait lets others have their turn all the same */
     lock_take(&chan->lock);
     int error = chan_send_now(chan, element, &other);
     if (error == WEFT_EAGAIN && deadline != 0) return chan_send_home(chan, element, deadline);
@@ -68,7 +68,7 @@ int weft_chan_send(weft_chan *opaque, const void *element, uint64_t deadline) {
 int weft_chan_recv(weft_chan *opaque, void *element, uint64_t deadline) {
     struct chan *chan = chan_of(opaque);
     struct waiter *other;
-    fiber_take_turns(worker_here());
+    fiber_spend(worker_here(), deadline);
     lock_take(&chan->lock);
     int error = chan_recv_now(chan, element, &other);
     if (error == WEFT_EAGAIN && deadline != 0) return chan_recv_home(chan, element, deadline);

@@ -23,6 +23,7 @@ int weft_cond_wait(weft_cond *opaque, weft_mutex *mutex, uint64_t deadline) {
     cond_count(cond);
     lock_drop(&cond->lock);
     mutex_unlock(mutex_of(mutex), "weft_cond_wait");
+    fiber_spend(worker_here(), deadline); /* the deadline may have passed */
     int why = wait_for(&turn.wait, deadline, "weft_cond_wait");
     if (why <= 0) {
         lock_take(&cond->lock);

@@ -91,6 +91,7 @@ static int mutex_lock_other(struct mutex *mutex, uint64_t deadline, const char *
 
 int weft_mutex_lock(weft_mutex *opaque, uint64_t deadline) {
     struct mutex *mutex = mutex_of(opaque);
+    fiber_spend(my_worker, deadline);
     if (__builtin_expect(!mutex_try(mutex), 0)) return mutex_lock_other(mutex, deadline, "weft_mutex_lock");
     gate_entered(my_worker, mutex);
     return 0;

@@ -110,6 +110,7 @@ static __attribute__((noinline)) int once_slow(struct once *once, int (*function
 
 int weft_once_do(weft_once *opaque, int (*function)(void *), void *arg, uint64_t deadline) {
     struct once *once = (struct once *)(void *)opaque;
+    fiber_spend(my_worker, deadline);
     if (__builtin_expect(atom_load_acq(&once->word) == ONCE_DONE, 1))
         return 0; /* acq: pairs with the rel of the runner */
     return once_slow(once, function, arg, deadline);

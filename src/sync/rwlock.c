@@ -86,6 +86,7 @@ FIBER_SLOW int rwlock_slow(struct rwlock *rwlock, uint32_t amount, uint64_t dead
 }
 
 static int rwlock_lock(struct rwlock *rwlock, uint32_t amount, uint64_t deadline) {
+    fiber_spend(my_worker, deadline);
     bool in = rwlock_try(rwlock, amount);
     if (__builtin_expect(!in, 0)) {
         lock_take(&rwlock->lock);

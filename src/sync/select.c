@@ -156,7 +156,7 @@ static inline int select_run(struct select *select, uint64_t deadline) {
 }
 
 int weft_select(weft_case *cases, size_t count, uint64_t deadline) {
-    fiber_take_turns(worker_here());
+    fiber_spend(worker_here(), deadline);
     if (count > INT32_MAX / 4) WEFT_MISUSE("weft_select", "too many cases", "fewer than 500 million");
     if (count <= WEFT_SELECT_PLAIN) {
         struct select_room room[WEFT_SELECT_PLAIN];

@@ -93,6 +93,7 @@ int weft_sem_acquire(weft_sem *opaque, uint32_t permits, uint64_t deadline) {
     struct sem *sem = sem_of(opaque);
     if (__builtin_expect(permits > WEFT_SEM_MAX, 0))
         WEFT_MISUSE("weft_sem_acquire", "more permits than there can be", "ask for up to WEFT_SEM_MAX");
+    fiber_spend(my_worker, deadline);
     if (__builtin_expect(sem_try(sem, permits), 1)) return 0;
     lock_take(&sem->lock);
     bool taken = sem_take(sem, permits, deadline != 0);

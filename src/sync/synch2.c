@@ -281,12 +281,14 @@ static void __attribute__((noinline)) synch2_guard_shielded(struct synch2 *s, un
 }
 
 void weft_synch2_enter(weft_synch2 *synch2, unsigned role) {
+    fiber_spend(worker_here(), WEFT_FOREVER);
     struct synch2 *s = synch2_check(synch2, role, SYNCH2_OUT, "weft_synch2_enter");
     if (!synch2_activate(s, role)) synch2_guard_shielded(s, role);
     synch2_inside(s, role);
 }
 
 int weft_synch2_enter_until(weft_synch2 *synch2, unsigned role, uint64_t deadline) {
+    fiber_spend(worker_here(), deadline);
     struct synch2 *s = synch2_check(synch2, role, SYNCH2_OUT, "weft_synch2_enter_until");
     int error = synch2_activate(s, role) ? 0 : synch2_guard(s, role, deadline);
     if (error == -ETIMEDOUT) error = wait_late();

@@ -82,6 +82,7 @@ FIBER_SLOW int group_wait_slow(struct group *group, uint64_t deadline) {
 
 int weft_waitgroup_wait(weft_waitgroup *opaque, uint64_t deadline) {
     struct group *group = group_of(opaque);
+    fiber_spend(my_worker, deadline);
     if (deadline == 0 && atom_load_rlx(&group->word) >> 1 != 0) return wait_late(); /* rlx: 0 is looked at again */
     lock_take(&group->lock);
     bool done = group_is_done(group);

@@ -10,6 +10,7 @@
 static void be_told(void) {
     struct worker *worker = worker_here();
     atom_store_rlx(&worker->give_way, atom_load_rlx(&worker->actor.counters.steps));
+    budget_end(worker);
 }
 
 /* ---- processes -------------------------------------------------------------------------------------------------------- */

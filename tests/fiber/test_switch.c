@@ -153,7 +153,7 @@ static void cuts_off_the_loop(void *arg) {
     weft_pid listener = weft_spawn(waits_for_a_word, NULL);
     weft_spawn(takes_turns, NULL);
     weft_yield(); /* both have their stacks now */
-    worker->tick = 0;
+    tick_begin(worker, GLOBAL_TICK);
     unsigned before = direct_turns;
     struct ctx loop = worker->loop->ctx;
     worker->loop->ctx = (struct ctx){NULL}; /* a switch there aborts */

@@ -32,7 +32,7 @@ TEST(find_every_61st_is_from_the_global_queue) {
         for (uint32_t i = 0; i < 4; i++)
             stage_spawn(100 + i, NULL, WEFT_NOBODY);
         EXPECT_EQ(inject_size(&stage.runtime->inject), 4);
-        worker->tick = 0;
+        tick_begin(worker, GLOBAL_TICK);
         for (unsigned i = 0; i < 5 * GLOBAL_TICK; i++)
             EXPECT(stage_step(0));
         for (unsigned i = 0; i < 5 * GLOBAL_TICK; i++) {
@@ -82,11 +82,11 @@ TEST(find_patience_with_a_long_global_queue_ends) {
     EXPECT_EQ(globals_in(GLOBAL_PATIENCE * GLOBAL_TICK), GLOBAL_PATIENCE);
     globals_in(GLOBAL_TICK);
     EXPECT_EQ(globals_in(100 * GLOBAL_OFTEN), 100);
-    EXPECT(worker->looks > GLOBAL_PATIENCE);
+    EXPECT(worker->fair.looks > GLOBAL_PATIENCE);
     stage_part(busy)->play = NULL; /* it waits: the worker runs dry, and begins anew */
     for (unsigned i = 0; i < 2 * GLOBAL_OFTEN; i++)
         EXPECT(stage_step(0));
-    EXPECT(worker->looks <= 1);
+    EXPECT(worker->fair.looks <= 1);
     stage_end();
 }
 
@@ -170,7 +170,7 @@ TEST(find_own_queue_then_global_then_others) {
         stage_spawn(20, NULL, WEFT_NOBODY); /* global */
         stage_play(0);
         stage_spawn(10, NULL, WEFT_NOBODY); /* own */
-        stage_worker(0)->tick = 0;
+        tick_begin(stage_worker(0), GLOBAL_TICK);
         stage_run(0);
         EXPECT_EQ(trace.count, 6); /* all of the other worker's too, its slot included */
         EXPECT_EQ(trace.who[0], 10);
