@@ -8,8 +8,8 @@ find_package(Threads REQUIRED)
 
 add_library(weft_flags INTERFACE)
 target_compile_options(weft_flags INTERFACE -Wall -Wextra -Wundef $<$<BOOL:${WEFT_WERROR}>:-Werror>)
-# Empty, as a file's own `#define _GNU_SOURCE` is: in a unity build the first include decides for all files.
-target_compile_definitions(weft_flags INTERFACE _GNU_SOURCE=)
+# Empty, as a file's own `#define _GNU_SOURCE` is: in a unity build the first include decides for all files. (C++ compilers define it themselves.)
+target_compile_definitions(weft_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:_GNU_SOURCE=>)
 target_include_directories(weft_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 
 # What is compiled for real use, as opposed to for the model checker.

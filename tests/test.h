@@ -12,6 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct test {
     const char *name;
     void (*run)(void);
@@ -71,5 +75,9 @@ void child_expect_died(const struct child *child, int number, const char *file, 
 void child_expect_exit(const struct child *child, int number, const char *file, int line);
 void child_expect_said(const struct child *child, const char *text, const char *file, int line);
 void child_expect_abort(void (*body)(void), const char *const parts[], const char *file, int line);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

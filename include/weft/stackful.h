@@ -15,6 +15,7 @@
 #ifndef WEFT_STACKFUL_H
 #define WEFT_STACKFUL_H
 
+#include <weft/cxx.h>
 #include <weft/errno.h>
 #include <weft/process.h>
 

@@ -159,7 +159,7 @@ static enum preempt_verdict preempt_stop(struct worker *worker, struct thread *s
     start->fiber = fiber;
     start->arg = arg;
     proc->stack_class &= (uint8_t)~PROC_DISPLACED;
-    worker->loop = &self->loop;
+    worker_driven_by(worker, &self->loop);
     my_worker = worker;
     preempt_took(worker, self->number);
     worker->current = proc;

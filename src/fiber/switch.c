@@ -1,5 +1,6 @@
 /* From stack to stack. */
 #include "fiber/callout.h"
+#include "fiber/exceptions.h"
 #include "fiber/marks.h"
 #include "fiber/preempt.h"
 #include "sched/child.h"
@@ -41,17 +42,32 @@ static inline struct worker *fiber_switch(struct worker *worker, struct fiber *f
     return ctx_switch(&from->ctx, to, worker); /* one place: its frame is what every parked process keeps on its stack */
 }
 
-struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, struct proc *next) {
+static inline struct worker *fiber_leave_plainly(struct worker *worker, enum weft_status status, struct proc *next) {
     struct proc *proc = worker->current;
     struct fiber *fiber = fiber_of(proc);
     worker->left = proc;
     worker->left_status = status;
-    fiber->error_number = *worker->loop->error_number;
+    fiber->error_number = *worker->error_number;
     worker = fiber_switch(worker, fiber, next, false);
     annotate_after_switch(&fiber->annotate);
     fiber_arrived(worker);
-    *worker->loop->error_number = fiber->error_number;
+    *worker->error_number = fiber->error_number;
     return worker;
+}
+
+/* In a catch block, or while an exception is on its way. Also when a thread first meets a C++ library. */
+static __attribute__((noinline, cold)) struct worker *fiber_leave_catching(struct worker *worker, enum weft_status status, struct proc *next) {
+    struct exceptions exceptions;
+    exceptions_ask(worker->loop);
+    exceptions_take(&exceptions);
+    worker = fiber_leave_plainly(worker, status, next);
+    exceptions_put_back(&exceptions);
+    return worker;
+}
+
+struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, struct proc *next) {
+    if (__builtin_expect(exceptions_any(worker->loop), 0)) return fiber_leave_catching(worker, status, next);
+    return fiber_leave_plainly(worker, status, next);
 }
 
 struct worker *fiber_leave(struct worker *worker, enum weft_status status) {
@@ -60,13 +76,16 @@ struct worker *fiber_leave(struct worker *worker, enum weft_status status) {
 }
 
 void fiber_come_back(struct thread *thread, struct fiber *fiber) {
+    struct exceptions exceptions;
+    exceptions_take(&exceptions); /* whether there are any or not: this is the long way anyway */
     thread->orphan = fiber->proc; /* the loop's side queues it (F1) */
     fiber->error_number = *thread->loop.error_number;
     annotate_before_switch(&fiber->annotate, &thread->loop.annotate, false);
     struct worker *worker = ctx_switch(&fiber->ctx, &thread->loop.ctx, NULL);
     annotate_after_switch(&fiber->annotate);
     fiber_arrived(worker);
-    *worker->loop->error_number = fiber->error_number;
+    *worker->error_number = fiber->error_number;
+    exceptions_put_back(&exceptions);
 }
 
 struct thread *fiber_go_out(struct worker *worker, struct fiber *fiber, struct thread *carrier) {
@@ -124,6 +143,8 @@ int fiber_step(void *self, const weft_event *events, size_t count_events, weft_o
 
 /* The process has ended; the stack is nobody's. Never comes back. */
 static __attribute__((noreturn)) void fiber_go(struct worker *worker, struct fiber *fiber, struct proc *next) {
+    struct exceptions lost; /* of a process that ended in the middle of its calls */
+    if (exceptions_are_known()) exceptions_take(&lost);
     worker->left_stack = fiber;
     fiber_switch(worker, fiber, next, true);
     __builtin_unreachable();
@@ -171,7 +192,7 @@ void fiber_main(void *gift) {
     fiber_arrived(worker);
     for (;;) {
         struct fiber_start *start = fiber_start_of(fiber->proc);
-        *worker->loop->error_number = 0;
+        *worker->error_number = 0;
         callout(fiber, start->entry, start->arg);
         if (__builtin_expect(fiber->proc->extras & PROC_FAREWELL, 0)) cleanup_run(fiber->proc, true);
         worker = worker_here();

@@ -80,11 +80,20 @@ struct weft_out {
     weft_pid handoff_to; /* in its mailbox already; to be woken after the step */
 };
 
-/* The stack of a thread that drives a worker. */
+/* Where the C++ library keeps the exceptions of a thread, as the C++ ABI has it. */
+struct exceptions_state {
+    void *caught;
+    unsigned uncaught;
+};
+enum { EXCEPTIONS_MOST = 4 }; /* C++ libraries in a program: one, but for plugins that have their own */
+
+/* The stack of a thread that drives a worker, and what else that thread has of its own. */
 struct loop {
     struct ctx ctx;
     struct annotate annotate;
     int *error_number; /* the thread's errno */
+    uint32_t exceptions_version, exceptions_count; /* fiber/exceptions.h */
+    struct exceptions_state *exceptions[EXCEPTIONS_MOST];
 };
 
 /* How often what has had its turn; fair.h tells how they compose. The worker's thread's, but for `turn`, which the monitor writes too. */
@@ -106,7 +115,8 @@ struct worker {
 
     /* The worker's thread. */
     struct proc *current; /* NULL between steps */
-    struct loop *loop;    /* of the thread that drives this worker */
+    struct loop *loop;    /* of the thread that drives this worker: worker_driven_by */
+    int *error_number;    /* that thread's errno */
     /* Stackful processes (fiber/switch.c): who has just left its stack and waits to be moved on, and how; a stack whose process has
      * ended; who was claimed but could not be switched to. */
     struct proc *left;
@@ -332,6 +342,12 @@ extern _Thread_local struct worker *my_worker __attribute__((tls_model("initial-
 struct worker **worker_place(void);
 #define my_worker (*worker_place())
 #endif
+
+/* A thread drives the worker from now on; by that thread. */
+static inline void worker_driven_by(struct worker *own, struct loop *loop) {
+    own->loop = loop;
+    own->error_number = loop->error_number;
+}
 
 /* Who runs on the worker; by its own thread. */
 static inline weft_pid worker_pid(const struct worker *own) {

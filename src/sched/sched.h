@@ -190,6 +190,13 @@ void cancel_all(struct runtime *runtime, struct weft_context *below);
 /* Refuses new processes, cancels all there are and waits until none is left, or until the deadline. */
 void stop_wait(struct runtime *runtime, uint64_t deadline);
 
+/* fiber/exceptions.c: when a runtime starts. */
+#if WEFT_CHECK
+static inline void exceptions_begin(void) {}
+#else
+void exceptions_begin(void);
+#endif
+
 /* ---- monitor.c ---------------------------------------------------------------------------------------------------- */
 
 int monitor_start(struct runtime *runtime);

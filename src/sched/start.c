@@ -149,6 +149,7 @@ int weft_start(weft_runtime **out, const weft_config *config) {
         sys->free(runtime, sizeof *runtime);
         return error;
     }
+    exceptions_begin();
     ctx_adopt(); /* processes begin with the floating-point modes of the thread that starts the runtime */
     error = workers_set(runtime, workers);
     unsigned got = atom_load_rlx(&runtime->wanted); /* rlx: written by this thread */

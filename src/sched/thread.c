@@ -77,7 +77,7 @@ static void thread_queue_orphan(struct thread *self) {
 }
 
 static void thread_drive(struct thread *self, struct worker *worker) {
-    worker->loop = &self->loop;
+    worker_driven_by(worker, &self->loop);
     worker->current = NULL; /* who ran on it last is elsewhere, in a call or stopped */
     preempt_took(worker, self->number);
     struct proc *first = NULL;

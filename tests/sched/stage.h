@@ -72,7 +72,7 @@ static inline void stage_stacks(unsigned index) {
     EXPECT(index < 4);
     loops[index].error_number = &errno;
     annotate_thread(&loops[index].annotate);
-    stage_worker(index)->loop = &loops[index];
+    worker_driven_by(stage_worker(index), &loops[index]);
 }
 
 /* Something to run, claimed, or NULL. */

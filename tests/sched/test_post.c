@@ -129,8 +129,8 @@ TEST(post_in_order_or_refused) { rt_each(all_slots); }
 TEST(post_after_the_end) {
     rt_start("ring", 2);
     reset(hears);
-    weft_pid gone = spawn(raises, NULL);
     signal(SIGUSR1, SIG_IGN);
+    weft_pid gone = spawn(raises, NULL);
     rt_stop();
     EXPECT_EQ(weft_signal_send(receiver, TAG, NULL, 0), WEFT_EFOREIGN);
     EXPECT_EQ(weft_signal_send(gone, TAG, NULL, 0), WEFT_EFOREIGN);
