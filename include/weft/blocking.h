@@ -16,7 +16,7 @@
 
 WEFT_BEGIN
 
-/* Calls fn(arg), and answers 0. Nothing can stop fn: a process that is cancelled meanwhile, or was before, is told when fn has returned,
+/* Calls fn(arg), and answers 0. (A C++ exception that leaves fn goes on in the caller.) Nothing can stop fn: a process that is cancelled meanwhile, or was before, is told when fn has returned,
  * by WEFT_ECANCELED instead of 0. When there are as many threads as there may be (weft_config.max_threads), none is left to go on with the
  * other processes if the call lasts, so they wait until one is back; or, with at_max_threads "error", fn is not called and the answer is
  * WEFT_EAGAIN. */

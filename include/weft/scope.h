@@ -15,8 +15,18 @@
 
 WEFT_BEGIN
 
+struct weft_scope;
+/* For C++: cancels the children of a scope that was not ended, and waits for them. Nothing for one that was, or never began. By its owner. */
+WEFT_API void weft_scope_leave(struct weft_scope *scope);
+
+/* In C++ a scope that is left by an exception, or by returning, ends by itself, as weft_scope_leave does. */
 typedef struct weft_scope {
+#ifdef __cplusplus
+    void *reserved[28] = {};
+    ~weft_scope() { weft_scope_leave(this); }
+#else
     void *reserved[28];
+#endif
 } weft_scope;
 
 /* In a stackful process, its owner. Scopes nest; the one begun last ends first. With a deadline that has passed nobody is let in. */

@@ -43,7 +43,7 @@ WEFT_API weft_pid weft_spawn_joinable(weft_entry entry, void *arg);
 /* 0 and *pid, or why not: as weft_spawn_step, and WEFT_ENOSTACK. `options` may be NULL. */
 WEFT_API int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options);
 
-/* Ends the calling process, as if its entry function returned. The reason is for whoever joins or watches it; 0 is the normal one. */
+/* Ends the calling process, as if its entry function returned; in a program with C++ destructors run on the way (docs/cxx.md). The reason is for whoever joins or watches it; 0 is the normal one. */
 WEFT_API void weft_exit(int reason) __attribute__((noreturn));
 
 /* When the calling process ends, however it does, run(arg) is called in it: last deferred, first called, and calls that wait do wait even

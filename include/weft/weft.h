@@ -7,6 +7,7 @@
 #include <weft/child.h>
 #include <weft/command.h>
 #include <weft/errno.h>
+#include <weft/cxx.h>
 #include <weft/errors.h>
 #include <weft/file.h>
 #include <weft/fork.h>

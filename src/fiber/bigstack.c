@@ -66,12 +66,13 @@ struct big_call {
     void *arg;
     struct second *second;
     struct fiber *fiber;
+    struct callout callout;
 };
 
 static void big_main(void *arg) {
     struct big_call *call = arg;
     second_gone(NULL);
-    callout(call->fiber, call->fn, call->arg);
+    callout(call->fiber, call->fn, call->arg, &call->callout);
     second_going(NULL, &call->second->before);
 }
 
@@ -83,13 +84,14 @@ int weft_call_big(void (*fn)(void *arg), void *arg, size_t stack_size) {
     struct stack *stack = stack_take(&worker->actor.stacks, class);
     if (!stack) return WEFT_ENOSTACK;
     struct fiber *fiber = fiber_of(worker->current);
-    struct big_call call = {fn, arg, second_push(fiber, stack), fiber};
+    struct big_call call = {fn, arg, second_push(fiber, stack), fiber, {0}};
     second_going(&call.second->before, &fiber->annotate);
     bigstack_call(big_main, &call, call.second);
     second_gone(&call.second->before);
     fiber->annotate = call.second->before;
     fiber->second = call.second->outer;
     stack_give(&worker_here()->actor.stacks, stack);
+    callout_pass_on(&call.callout);
     return 0;
 }
 

@@ -1,4 +1,5 @@
 /* Blocking calls of stackful processes: fiber/switch.c knows how one goes on that has lost its worker meanwhile. */
+#include "fiber/callout.h"
 #include "fiber/wait.h"
 #include "sched/call.h"
 
@@ -98,9 +99,12 @@ bool blocking_is_full(struct worker *worker) {
 
 static int blocking_call(const char *call, void (*fn)(void *arg), void *arg, bool is_long) {
     if (blocking_is_full(my_worker)) return WEFT_EAGAIN;
+    struct callout callout = {0};
+    void *nowhere; /* nothing is interrupted in here */
     blocking_enter(call, is_long);
-    fn(arg);
+    callout_call((uintptr_t)fn, &nowhere, (uintptr_t)arg, 0, &callout);
     weft_blocking_leave();
+    callout_pass_on(&callout);
     struct worker *worker = worker_here(); /* another, perhaps; none in a thread of the program's own, or in a call around this one */
     return worker && worker->current && fiber_is_cancelled(worker->current) ? WEFT_ECANCELED : 0;
 }

@@ -1,5 +1,6 @@
 /* What a stackful process can do about its own running. */
-#include "fiber/fiber.h"
+#include "fiber/ending.h"
+#include "fiber/exceptions.h"
 #include "fiber/home.h"
 #include "sched/child.h"
 #include "sched/nursery.h"
@@ -51,10 +52,15 @@ __attribute__((noinline, cold)) void fiber_take_turns_slow(struct worker *worker
 
 void weft_poll(void) { fiber_take_turns(my_worker); }
 
-void fiber_quit(int reason) {
+void fiber_quit_here(int reason) {
     struct proc *proc = worker_here()->current;
     if (proc->extras & PROC_FAREWELL) cleanup_run(proc, false);
     fiber_exit(worker_here(), reason);
+}
+
+void fiber_quit(int reason) {
+    if (exceptions_are_known()) ending_unwind(worker_here(), reason);
+    fiber_quit_here(reason);
 }
 
 void weft_exit(int reason) {

@@ -1,6 +1,7 @@
 #include "fiber/cleanup.h"
 
 #include "fiber/callout.h"
+#include "fiber/ending.h"
 
 void cleanup_push(struct proc *proc, struct cleanup *cleanup) {
     struct fiber *fiber = fiber_of(proc);
@@ -15,14 +16,38 @@ void cleanup_pop(struct proc *proc, struct cleanup *cleanup) {
     fiber->cleanups = cleanup->next;
 }
 
+void cleanup_remove(struct proc *proc, struct cleanup *cleanup) {
+    struct cleanup **at = &fiber_of(proc)->cleanups;
+    while (*at && *at != cleanup)
+        at = &(*at)->next;
+    if (*at) *at = cleanup->next;
+}
+
+static void cleanup_run_newest(struct fiber *fiber) {
+    struct cleanup *cleanup = fiber->cleanups;
+    fiber->cleanups = cleanup->next; /* C1 */
+    cleanup->run(cleanup->arg);
+}
+
+/* Whether one lies between the two addresses. */
+static bool cleanup_within(const struct fiber *fiber, uintptr_t low, uintptr_t high) {
+    for (const struct cleanup *each = fiber->cleanups; each; each = each->next)
+        if ((uintptr_t)each >= low && (uintptr_t)each < high) return true;
+    return false;
+}
+
+void cleanup_run_within(struct proc *proc, uintptr_t low, uintptr_t high) {
+    while (cleanup_within(fiber_of(proc), low, high))
+        cleanup_run_newest(fiber_of(proc));
+}
+
 void cleanup_run(struct proc *proc, bool returned) {
     struct fiber *fiber = fiber_of(proc);
     fiber->shields++; /* C2; for good, since the process ends */
     while (fiber->cleanups) {
         struct cleanup *cleanup = fiber->cleanups;
         if (returned && cleanup->pair) WEFT_MISUSE(cleanup->pair, "missing when the process's function returned", "call it before");
-        fiber->cleanups = cleanup->next;
-        cleanup->run(cleanup->arg);
+        cleanup_run_newest(fiber);
     }
 }
 
@@ -39,11 +64,7 @@ void guard_begin(struct guard *guard, struct proc *proc, void (*undo)(void *arg)
 
 /* What the function has deferred stays. */
 void guard_end(struct guard *guard, struct proc *proc) {
-    if (!proc) return;
-    struct cleanup **at = &fiber_of(proc)->cleanups;
-    while (*at != (struct cleanup *)guard)
-        at = &(*at)->next;
-    *at = (*at)->next;
+    if (proc) cleanup_remove(proc, (struct cleanup *)guard);
 }
 
 /* ---- weft_defer: in memory of its own --------------------------------------------------------------------------------- */
@@ -58,8 +79,10 @@ static void deferred_free(struct deferred *deferred) { pool_give(&worker_here()-
 
 static void deferred_run(void *arg) {
     struct deferred deferred = *(struct deferred *)arg;
+    struct callout way = {.strict = "weft_defer"};
     deferred_free(arg);
-    callout(fiber_of(worker_here()->current), deferred.run, deferred.arg);
+    callout(fiber_of(worker_here()->current), deferred.run, deferred.arg, &way);
+    if (__builtin_expect(way.thrown != NULL, 0)) fiber_quit_here(ending_landed(way.thrown)); /* weft_exit in there: the rest are called (C1) */
 }
 
 int weft_defer(void (*run)(void *arg), void *arg) {

@@ -11,6 +11,7 @@
 #define WEFT_FIBER_CLEANUP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct fiber;
 struct proc;
@@ -25,6 +26,11 @@ struct cleanup {
 void cleanup_push(struct proc *proc, struct cleanup *cleanup);
 /* `cleanup` is the newest. */
 void cleanup_pop(struct proc *proc, struct cleanup *cleanup);
+
+/* Wherever it is in the list, if it is there: its frame is being left by an exception, and what was deferred later stays. */
+void cleanup_remove(struct proc *proc, struct cleanup *cleanup);
+/* Frames between the two addresses are being left because the process ends: calls those that lie there, and with them all that are newer. */
+void cleanup_run_within(struct proc *proc, uintptr_t low, uintptr_t high);
 
 /* Calls all of the calling process's; it may go on on another worker afterwards. `returned`: its frames are gone. */
 void cleanup_run(struct proc *proc, bool returned);

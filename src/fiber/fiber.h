@@ -123,8 +123,10 @@ void hold_check(struct worker *worker, struct fiber *fiber, struct proc *proc) _
 /* bigstack.c: gives back the stacks that the process has besides its own. */
 void second_free_all(struct actor *actor, struct fiber *fiber);
 
-/* calls.c: ends the calling process, after what it has deferred. */
+/* calls.c: ends the calling process: its C++ frames are unwound, if there are any (ending.h), and what it has deferred is called. */
 void fiber_quit(int reason) __attribute__((noreturn));
+/* The same from here, without unwinding: where the frames cannot be gone back through, or have been already. */
+void fiber_quit_here(int reason) __attribute__((noreturn));
 /* The worker that runs the calling process, which must be stackful, or the program aborts, naming `call`. */
 struct worker *fiber_worker(const char *call);
 

@@ -15,7 +15,9 @@ struct main_call {
 
 static void main_process(void *arg) {
     struct main_call *call = arg;
-    call->result = (int)callout_here((uintptr_t)call->app, (uintptr_t)call->argc, (uintptr_t)call->argv);
+    struct callout callout = {0};
+    call->result = (int)callout_here((uintptr_t)call->app, (uintptr_t)call->argc, (uintptr_t)call->argv, &callout);
+    callout_pass_on(&callout);
     call->returned = true;
 }
 

@@ -167,7 +167,7 @@ static void overflow_landed(void *arg) {
     struct worker *worker = worker_here();
     marks_end(worker->runtime, fiber->proc, before ? before->stack : fiber->stack, true);
     overflow_prepare(worker);
-    fiber_quit(WEFT_ESTACK);
+    fiber_quit_here(WEFT_ESTACK); /* the frames are on the stack that has run over */
 }
 
 /* What a worker has at hand, so that nothing has to be allocated in a signal handler; one that has run only processes which were born

@@ -15,7 +15,7 @@ struct scope {
     uint64_t deadline;
     struct lock lock;
     int failure;
-    struct runtime *runtime;
+    struct runtime *runtime; /* NULL: the scope is over */
     struct proc *owner;
     size_t living;
     struct scope_child *children; /* newest first */
@@ -223,10 +223,12 @@ static void scope_wait(struct scope *scope) {
     alarm_cancel(&scope->alarm);
 }
 
-/* The owner ends within the scope. */
+/* The owner ends within the scope, or leaves it by an exception. */
 static void scope_abandon(void *arg) {
+    struct scope *scope = arg;
     weft_scope_cancel(arg);
-    scope_wait(arg);
+    scope_wait(scope);
+    scope->runtime = NULL;
 }
 
 void weft_scope_begin(weft_scope *opaque, uint64_t deadline) {
@@ -252,7 +254,17 @@ int weft_scope_end(weft_scope *opaque) {
     fiber_spend(worker_here(), WEFT_FOREVER); /* all may have ended already */
     scope_wait(scope);
     cleanup_pop(self, &scope->cleanup);
+    scope->runtime = NULL; /* for weft_scope_leave */
     return scope->failure;
+}
+
+void weft_scope_leave(weft_scope *opaque) {
+    struct scope *scope = scope_of(opaque);
+    if (!scope->runtime) return; /* never begun, or over */
+    struct proc *self = fiber_worker("weft_scope_leave")->current;
+    if (self != scope->owner) WEFT_MISUSE("weft_scope_leave", "a scope is destroyed by another than its owner", "let its owner end it");
+    scope_abandon(scope);
+    cleanup_remove(self, &scope->cleanup); /* what was deferred later stays */
 }
 
 int weft_spawn_many(size_t n, weft_entry entry, void *args, size_t size) {

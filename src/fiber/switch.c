@@ -1,5 +1,6 @@
 /* From stack to stack. */
 #include "fiber/callout.h"
+#include "fiber/ending.h"
 #include "fiber/exceptions.h"
 #include "fiber/marks.h"
 #include "fiber/preempt.h"
@@ -89,8 +90,10 @@ void fiber_come_back(struct thread *thread, struct fiber *fiber) {
 }
 
 struct thread *fiber_go_out(struct worker *worker, struct fiber *fiber, struct thread *carrier) {
+    struct exceptions exceptions;
+    exceptions_take(&exceptions); /* as in fiber_come_back */
     fiber->carrier = carrier;
-    fiber->error_number = *worker->loop->error_number;
+    fiber->error_number = *worker->error_number;
     worker->left_stack = fiber; /* the loop's side wakes the thread (F1) */
     worker->claimed = NULL;
     annotate_before_switch(&fiber->annotate, &worker->loop->annotate, false);
@@ -98,6 +101,7 @@ struct thread *fiber_go_out(struct worker *worker, struct fiber *fiber, struct t
     annotate_after_switch(&fiber->annotate);
     carrier = fiber->carrier;
     *carrier->loop.error_number = fiber->error_number;
+    exceptions_put_back(&exceptions);
     return carrier;
 }
 
@@ -193,11 +197,13 @@ void fiber_main(void *gift) {
     for (;;) {
         struct fiber_start *start = fiber_start_of(fiber->proc);
         *worker->error_number = 0;
-        callout(fiber, start->entry, start->arg);
+        struct callout way = {0};
+        callout(fiber, start->entry, start->arg, &way);
+        int reason = __builtin_expect(way.thrown != NULL, 0) ? ending_landed(way.thrown) : 0;
         if (__builtin_expect(fiber->proc->extras & PROC_FAREWELL, 0)) cleanup_run(fiber->proc, true);
         worker = worker_here();
         if (__builtin_expect(!worker, 0)) fiber_nowhere();
-        fiber_end(worker, fiber, 0);
+        fiber_end(worker, fiber, reason);
         struct proc *next = fiber_next(worker);
         if (!fiber_suits(fiber, next)) fiber_go(worker, fiber, next);
         fiber->proc = next;

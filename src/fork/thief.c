@@ -63,7 +63,7 @@ static void thief_main(void *unused) {
         region_begin(region);
         tasks_enter(proc, region, region_of(task)->root,
                     region_of(task)->name); /* its owner does not end before this */
-        callout_here((uintptr_t)run, (uintptr_t)task, (uintptr_t)region_task(region, REGION_FIRST));
+        callout_here((uintptr_t)run, (uintptr_t)task, (uintptr_t)region_task(region, REGION_FIRST), &(struct callout){.strict = "weft_fork"});
         tasks_leave(proc, region);
         thief_complete(task);
         worker = worker_here();

@@ -69,9 +69,11 @@ static int once_run(struct once *once, int (*function)(void *), void *arg) {
     struct proc *proc = guard_process(worker);
     gate_entered(worker, once);
     guard_begin(&guard, proc, once_abandoned, once);
-    int error = (int)callout_here((uintptr_t)function, (uintptr_t)arg, 0);
+    struct callout callout = {0};
+    int error = (int)callout_here((uintptr_t)function, (uintptr_t)arg, 0, &callout);
     guard_end(&guard, proc);
-    once_over(once, error);
+    once_over(once, callout.thrown ? WEFT_ECANCELED : error); /* left by an exception: as if it had failed */
+    callout_pass_on(&callout);
     return error;
 }
 

@@ -1,5 +1,5 @@
 /* Exceptions of different processes do not meet, wherever a process waits and on whichever thread it goes on. */
-#include "cxx_helpers.h"
+#include "cxx_helpers.hpp"
 
 enum { PROCESSES = 24, ROUNDS = 40 / CXX_SLOW + 1 };
 
@@ -132,6 +132,25 @@ static void block_all(void *arg) {
 }
 static void blocking(void) { EXPECT_EQ(cxx_run(block_all, NULL), 0); }
 TEST_WITHIN(exceptions_across_blocking_calls, 120) { cxx_each(blocking); }
+
+/* Beside a pinned process a call goes out with another thread. */
+static std::atomic<bool> unpin;
+static void pinned(void *) {
+    weft_pin_begin();
+    while (!unpin)
+        weft_sleep(WEFT_MILLISECOND);
+    weft_pin_end();
+}
+static void block_beside(void *arg) {
+    unpin = false;
+    for (unsigned i = 0; i < 4; i++)
+        EXPECT(weft_spawn(pinned, NULL) != WEFT_NOBODY);
+    weft_sleep(WEFT_MILLISECOND);
+    block_all(arg);
+    unpin = true;
+}
+static void blocking_beside(void) { EXPECT_EQ(cxx_run(block_beside, NULL), 0); }
+TEST_WITHIN(exceptions_across_calls_beside_pinned_processes, 120) { cxx_each(blocking_beside); }
 
 /* ---- what is there between processes ------------------------------------------------------------------------------------------ */
 

@@ -1,6 +1,6 @@
 /* What the tests in C++ share: a runtime, and a body that runs in its first process, on each policy and with preemption. */
-#ifndef WEFT_TESTS_CXX_CXX_HELPERS_H
-#define WEFT_TESTS_CXX_CXX_HELPERS_H
+#ifndef WEFT_TESTS_CXX_CXX_HELPERS_HPP
+#define WEFT_TESTS_CXX_CXX_HELPERS_HPP
 
 #include "test.h"
 
