@@ -32,6 +32,7 @@ struct shared {
     int seeded;
     uint64_t seed;
     char why[1024];
+    char doing[512];
 };
 
 struct output {
@@ -41,6 +42,7 @@ struct output {
 };
 
 static struct test *tests;
+static const char *program;
 static struct shared *shared;
 static struct output output;
 
@@ -77,6 +79,13 @@ uint64_t test_seed(uint64_t fallback) {
         shared->seeded = 1;
     }
     return seed;
+}
+
+void test_doing(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(shared->doing, sizeof shared->doing, format, arguments);
+    va_end(arguments);
 }
 
 void test_fail(const char *file, int line, const char *format, ...) {
@@ -196,6 +205,7 @@ static void report(struct test *test, const char *why, uint64_t start) {
     if (shared->seeded)
         printf("    seed %llu: WEFT_TEST_SEED=%llu runs it again\n", (unsigned long long)shared->seed,
                (unsigned long long)shared->seed);
+    if (shared->doing[0]) printf("    repeat: %s %s %s\n", shared->doing, program, test->name);
     show_output();
 }
 
@@ -281,6 +291,7 @@ static void stay_on_one_cpu_if_emulated(void) {
 
 int test_main(int argc, char **argv) {
     stay_on_one_cpu_if_emulated();
+    program = argv[0];
     if (argc > 1 && strcmp(argv[1], "--list") == 0) return list(stdout);
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {

@@ -33,6 +33,8 @@ void test_fail(const char *file, int line, const char *format, ...)
 unsigned test_scale(void);
 /* The seed given by the user, or `fallback`; printed when the test fails, so that it can be replayed. */
 uint64_t test_seed(uint64_t fallback);
+/* What the test is about to do, as settings that repeat it alone: printed, as a command, if it fails, however it does. */
+void test_doing(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* By an emulator: what memory there is and how fast it goes is not ours to say. */
 bool test_emulated(void);

@@ -12,6 +12,7 @@ TEST(passes) { printf("not shown\n"); }
 TEST(fails) {
     printf("shown on failure\n");
     test_seed(41);
+    test_doing("SETTING=%d", 17);
     EXPECT_EQ(1 + 1, 3);
 }
 
