@@ -1,0 +1,362 @@
+/* Descriptors: pipes, sockets, and those of the operating system that only pass by. The completer uses the other end as the operating system
+ * knows it, so that any thread can. */
+#ifndef WEFT_TESTS_CROSS_CALLS_FD_H
+#define WEFT_TESTS_CROSS_CALLS_FD_H
+
+#include "trial.h"
+
+#include <sys/un.h>
+
+enum { PIECE = 4096, FULL = 1 << 16 };
+
+/* The operating system's, of its own: what the caller closes stays open for the completer. */
+static int raw_of(weft_fd fd) {
+    int number = fcntl(weft_fd_number(fd), F_DUPFD_CLOEXEC, 0);
+    EXPECT(number >= 0);
+    EXPECT_EQ(fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK), 0);
+    return number;
+}
+static void fd_clean(struct trial *trial) {
+    for (unsigned i = 0; i < 2; i++) {
+        if (trial->things.fd[i] > 0) EXPECT_EQ(weft_fd_close(trial->things.fd[i]), 0);
+        if (trial->things.raw[i] > 0) close(trial->things.raw[i]);
+    }
+}
+
+/* ---- reading -------------------------------------------------------------------------------------------------------- */
+
+/* A short read comes before: after one the kernel need not be asked, if nothing has come since. */
+static void read_make_of(struct trial *trial, int (*make)(weft_fd pair[2])) {
+    char data[16];
+    EXPECT_EQ(make(trial->things.fd), 0);
+    trial->things.raw[1] = raw_of(trial->things.fd[1]);
+    EXPECT_EQ(write(trial->things.raw[1], "short", 5), 5);
+    EXPECT_EQ(weft_fd_read(trial->things.fd[0], data, sizeof data, WEFT_FOREVER), 5);
+}
+static void read_make_pipe(struct trial *trial) { read_make_of(trial, weft_pipe); }
+static void read_make_pair(struct trial *trial) { read_make_of(trial, weft_net_pair); }
+static bool read_complete(struct trial *trial) {
+    EXPECT_EQ(write(trial->things.raw[1], "ab", 2), 2);
+    return true;
+}
+/* Over TCP, where weft trusts a short read most. The caller's end is not shown by weft_fd_number, which would end that trust. */
+static void tcp_make(struct trial *trial) {
+    weft_addr address;
+    char data[16];
+    weft_fd door = weft_net_listen("127.0.0.1:0", NULL);
+    EXPECT(door > 0);
+    EXPECT_EQ(weft_net_name(door, &address), 0);
+    trial->things.raw[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(connect(trial->things.raw[1], (struct sockaddr *)&address.place, address.size), 0);
+    trial->things.fd[0] = weft_net_accept(door, NULL, WEFT_FOREVER);
+    EXPECT(trial->things.fd[0] > 0);
+    EXPECT_EQ(weft_fd_close(door), 0);
+    EXPECT_EQ(write(trial->things.raw[1], "short", 5), 5);
+    EXPECT_EQ(weft_fd_wait(trial->things.fd[0], WEFT_READABLE, WEFT_FOREVER), WEFT_READABLE);
+    EXPECT_EQ(weft_fd_read(trial->things.fd[0], data, sizeof data, WEFT_FOREVER), 5);
+}
+static bool tcp_complete(struct trial *trial) {
+    char byte;
+    int number = (int)(trial->things.fd[0] & 0xffffff);
+    EXPECT_EQ(write(trial->things.raw[1], "ab", 2), 2);
+    while (moment_of(trial) == BEFORE && recv(number, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1) {
+    } /* it is on its way */
+    return true;
+}
+static int read_judge(ssize_t got, const char *data) {
+    if (got < 0) return (int)got;
+    EXPECT(got == 2 && data[0] == 'a' && data[1] == 'b');
+    return 0;
+}
+static int read_wait(struct trial *trial, uint64_t deadline) {
+    char data[16];
+    ssize_t got = weft_fd_read(trial->things.fd[0], data, sizeof data, deadline);
+    return read_judge(got, data);
+}
+static int read_wait_all(struct trial *trial, uint64_t deadline) {
+    char data[2];
+    ssize_t got = weft_fd_read_all(trial->things.fd[0], data, sizeof data, deadline);
+    return read_judge(got, data);
+}
+static int read_wait_vector(struct trial *trial, uint64_t deadline) {
+    char data[3];
+    struct iovec parts[] = {{data, 1}, {data + 1, 2}};
+    ssize_t got = weft_fd_readv(trial->things.fd[0], parts, 2, deadline);
+    return read_judge(got, data);
+}
+/* As the docs recommend to those who may not wait in a read. */
+static int read_wait_readable(struct trial *trial, uint64_t deadline) {
+    int ready = weft_fd_wait(trial->things.fd[0], WEFT_READABLE, deadline);
+    if (ready < 0) return ready;
+    EXPECT_EQ(ready, WEFT_READABLE);
+    EXPECT_EQ(read_wait(trial, 0), 0);
+    return 0;
+}
+static int read_wait_raw(struct trial *trial, uint64_t deadline) {
+    char data[16];
+    int ready = weft_fd_wait_raw(trial->things.raw[0], WEFT_READABLE, deadline);
+    if (ready < 0) return ready;
+    return read_judge(read(trial->things.raw[0], data, sizeof data), data);
+}
+static void raw_make(struct trial *trial) { EXPECT_EQ(pipe2(trial->things.raw, O_CLOEXEC), 0); }
+static bool read_complete_end(struct trial *trial) {
+    EXPECT_EQ(shutdown(trial->things.raw[1], SHUT_WR), 0);
+    return true;
+}
+static int read_wait_end(struct trial *trial, uint64_t deadline) {
+    char data[16];
+    return (int)weft_fd_read(trial->things.fd[0], data, sizeof data, deadline);
+}
+static bool read_complete_close(struct trial *trial) {
+    EXPECT_EQ(weft_fd_close(trial->things.fd[0]), 0);
+    return true;
+}
+static int read_wait_close(struct trial *trial, uint64_t deadline) {
+    char data[16];
+    int got = (int)weft_fd_read(trial->things.fd[0], data, sizeof data, deadline);
+    return got == WEFT_ECLOSED || got == WEFT_EBADF ? 0 : got;
+}
+static void read_clean_closed(struct trial *trial) {
+    trial->things.fd[0] = WEFT_NO_FD;
+    fd_clean(trial);
+}
+
+/* The same by files' calls. */
+static int file_wait_read(struct trial *trial, uint64_t deadline) {
+    char data[16];
+    ssize_t got = weft_file_read(trial->things.raw[0], data, sizeof data, deadline);
+    return read_judge(got, data);
+}
+static int file_wait_readv(struct trial *trial, uint64_t deadline) {
+    char data[3];
+    struct iovec parts[] = {{data, 1}, {data + 1, 2}};
+    ssize_t got = weft_file_readv(trial->things.raw[0], parts, 2, deadline);
+    return read_judge(got, data);
+}
+
+/* ---- writing -------------------------------------------------------------------------------------------------------- */
+
+static char piece[PIECE];
+
+/* Until there is no room; how much it was. */
+static size_t raw_fill(int number) {
+    size_t size = 0;
+    for (ssize_t put; (put = write(number, piece, PIECE)) > 0;)
+        size += (size_t)put;
+    while (write(number, piece, 1) == 1)
+        size++;
+    EXPECT_EQ(errno, EAGAIN);
+    return size;
+}
+static void write_make_of(struct trial *trial, int (*make)(weft_fd pair[2])) {
+    EXPECT_EQ(make(trial->things.fd), 0);
+    trial->things.raw[0] = raw_of(trial->things.fd[0]);
+    int out = weft_fd_number(trial->things.fd[1]);
+    trial->things.size = raw_fill(out);
+}
+static void write_make_pipe(struct trial *trial) { write_make_of(trial, weft_pipe); }
+static void write_make_pair(struct trial *trial) { write_make_of(trial, weft_net_pair); }
+/* Makes room by taking what was there at first. */
+static bool write_complete(struct trial *trial) {
+    static __thread char data[FULL];
+    for (size_t left = trial->things.size; left > 0;) {
+        ssize_t got = read(trial->things.raw[0], data, left < sizeof data ? left : sizeof data);
+        EXPECT(got > 0);
+        left -= (size_t)got;
+    }
+    return true;
+}
+/* What is there now is what the call has written. */
+static void write_clean(struct trial *trial) {
+    char data[PIECE];
+    size_t found = 0;
+    for (ssize_t got; (got = read(trial->things.raw[0], data, sizeof data)) > 0;)
+        found += (size_t)got;
+    EXPECT_EQ(found, PIECE);
+    fd_clean(trial);
+}
+static int write_judge(ssize_t put) {
+    if (put < 0) return (int)put;
+    EXPECT_EQ(put, PIECE);
+    return 0;
+}
+static int write_wait(struct trial *trial, uint64_t deadline) {
+    return write_judge(weft_fd_write(trial->things.fd[1], piece, PIECE, deadline));
+}
+static int write_wait_some(struct trial *trial, uint64_t deadline) {
+    return write_judge(weft_fd_write_some(trial->things.fd[1], piece, PIECE, deadline));
+}
+static int write_wait_vector(struct trial *trial, uint64_t deadline) {
+    struct iovec parts[] = {{piece, 1}, {piece + 1, PIECE - 1}};
+    return write_judge(weft_fd_writev(trial->things.fd[1], parts, 2, deadline));
+}
+static int write_wait_writable(struct trial *trial, uint64_t deadline) {
+    int ready = weft_fd_wait(trial->things.fd[1], WEFT_WRITABLE, deadline);
+    if (ready < 0) return ready;
+    EXPECT_EQ(ready, WEFT_WRITABLE);
+    return write_wait_some(trial, 0);
+}
+/* Full as the others, but of files' calls. */
+static void raw_make_full(struct trial *trial) {
+    EXPECT_EQ(pipe2(trial->things.raw, O_CLOEXEC | O_NONBLOCK), 0);
+    trial->things.size = raw_fill(trial->things.raw[1]);
+}
+static int file_wait_write(struct trial *trial, uint64_t deadline) {
+    return write_judge(weft_file_write(trial->things.raw[1], piece, PIECE, deadline));
+}
+static int file_wait_write_all(struct trial *trial, uint64_t deadline) {
+    size_t written = 0;
+    int error = weft_file_write_all(trial->things.raw[1], piece, PIECE, &written, deadline);
+    EXPECT_EQ(written, error ? 0 : PIECE);
+    return error;
+}
+/* The direction ends under the one who waits to write. */
+static bool write_complete_end(struct trial *trial) {
+    EXPECT_EQ(weft_net_shutdown(trial->things.fd[1], WEFT_SIDE_WRITE), 0);
+    return true;
+}
+static int write_wait_end(struct trial *trial, uint64_t deadline) {
+    ssize_t put = weft_fd_write(trial->things.fd[1], piece, PIECE, deadline);
+    EXPECT(put < 0);
+    return put == WEFT_EPIPE ? 0 : (int)put;
+}
+
+/* ---- connections ---------------------------------------------------------------------------------------------------- */
+
+static void listen_make(struct trial *trial) {
+    weft_addr address;
+    trial->things.fd[0] = weft_net_listen("unix:@", NULL);
+    EXPECT(trial->things.fd[0] > 0);
+    EXPECT_EQ(weft_net_name(trial->things.fd[0], &address), 0);
+    trial->things.place = address.place;
+    trial->things.place_size = address.size;
+}
+static int raw_connect(struct trial *trial) {
+    int number = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    EXPECT(number >= 0);
+    if (connect(number, (struct sockaddr *)&trial->things.place, trial->things.place_size) == 0) return number;
+    EXPECT_EQ(errno, EAGAIN);
+    close(number);
+    return -1;
+}
+static bool accept_complete(struct trial *trial) {
+    trial->things.raw[0] = raw_connect(trial);
+    EXPECT(trial->things.raw[0] >= 0);
+    return true;
+}
+static int accept_wait(struct trial *trial, uint64_t deadline) {
+    weft_fd guest = weft_net_accept(trial->things.fd[0], NULL, deadline);
+    if (guest < 0) return (int)guest;
+    EXPECT_EQ(weft_fd_close(guest), 0);
+    return 0;
+}
+
+/* A listener that has no room: as long as nobody accepts, connecting has to wait. */
+static void connect_make(struct trial *trial) {
+    struct sockaddr_un place = {.sun_family = AF_UNIX};
+    trial->things.raw[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(bind(trial->things.raw[0], (struct sockaddr *)&place, sizeof(sa_family_t)), 0);
+    EXPECT_EQ(listen(trial->things.raw[0], 0), 0);
+    trial->things.place_size = sizeof trial->things.place;
+    EXPECT_EQ(getsockname(trial->things.raw[0], (struct sockaddr *)&trial->things.place, &trial->things.place_size), 0);
+    trial->things.raw[1] = raw_connect(trial);
+    EXPECT(trial->things.raw[1] > 0);
+    EXPECT_EQ(raw_connect(trial), -1);
+}
+static bool connect_complete(struct trial *trial) {
+    int guest = accept(trial->things.raw[0], NULL, NULL);
+    EXPECT(guest >= 0);
+    close(guest);
+    return true;
+}
+static int connect_wait(struct trial *trial, uint64_t deadline) {
+    weft_addr address = {.size = trial->things.place_size, .place = trial->things.place};
+    weft_fd fd = weft_net_connect_to(&address, deadline);
+    if (fd < 0) return (int)fd;
+    EXPECT_EQ(weft_fd_close(fd), 0);
+    return 0;
+}
+
+/* ---- datagrams, and descriptors that are passed --------------------------------------------------------------------- */
+
+static void datagram_make(struct trial *trial) {
+    weft_addr address;
+    trial->things.fd[0] = weft_net_udp("127.0.0.1:0", NULL);
+    EXPECT(trial->things.fd[0] > 0);
+    EXPECT_EQ(weft_net_name(trial->things.fd[0], &address), 0);
+    trial->things.place = address.place;
+    trial->things.place_size = address.size;
+    trial->things.raw[0] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    EXPECT(trial->things.raw[0] >= 0);
+}
+static bool datagram_complete(struct trial *trial) {
+    const struct sockaddr *to = (const struct sockaddr *)&trial->things.place;
+    EXPECT_EQ(sendto(trial->things.raw[0], "ab", 2, 0, to, trial->things.place_size), 2);
+    return true;
+}
+static int datagram_wait(struct trial *trial, uint64_t deadline) {
+    char data[16];
+    weft_addr from;
+    ssize_t got = weft_net_recv_from(trial->things.fd[0], data, sizeof data, &from, deadline);
+    return read_judge(got, data);
+}
+
+static bool pass_complete(struct trial *trial) {
+    char room[CMSG_SPACE(sizeof(int))] = {0};
+    struct iovec part = {"ab", 2};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    *head = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(head), &trial->things.raw[1], sizeof(int));
+    EXPECT_EQ(sendmsg(trial->things.raw[1], &message, 0), 2);
+    return true;
+}
+static int pass_wait(struct trial *trial, uint64_t deadline) {
+    char data[16];
+    int passed[4];
+    size_t count = 4;
+    ssize_t got = weft_net_recv_fds(trial->things.fd[0], data, sizeof data, passed, &count, deadline);
+    int error = read_judge(got, data);
+    if (error) return error;
+    EXPECT_EQ(count, 1);
+    close(passed[0]);
+    return 0;
+}
+
+#define READS(what) .make = read_make_##what, .complete = read_complete, .clean = fd_clean
+#define WRITES(what) .is = CALL_LEVEL, .make = write_make_##what, .complete = write_complete, .clean = write_clean
+#define CALLS_FD(CALL)                                                                                                 \
+    CALL(fd_read, READS(pipe), .wait = read_wait)                                                                      \
+    CALL(fd_read_pair, READS(pair), .wait = read_wait)                                                                 \
+    CALL(fd_read_tcp, .make = tcp_make, .complete = tcp_complete, .clean = fd_clean, .wait = read_wait)                \
+    CALL(fd_wait_tcp, .make = tcp_make, .complete = tcp_complete, .clean = fd_clean, .wait = read_wait_readable)       \
+    CALL(fd_read_all, READS(pipe), .wait = read_wait_all)                                                              \
+    CALL(fd_readv, READS(pipe), .wait = read_wait_vector)                                                              \
+    CALL(fd_wait_readable, READS(pipe), .wait = read_wait_readable)                                                    \
+    CALL(fd_wait_raw, .make = raw_make, .complete = read_complete, .clean = fd_clean, .wait = read_wait_raw)           \
+    CALL(fd_read_end, .is = CALL_LEVEL, .make = read_make_pair, .complete = read_complete_end, .clean = fd_clean,      \
+         .wait = read_wait_end)                                                                                        \
+    CALL(fd_read_close, .is = CALL_LEVEL, .make = read_make_pair, .complete = read_complete_close,   \
+         .clean = read_clean_closed, .wait = read_wait_close)                                                          \
+    CALL(fd_write, WRITES(pipe), .wait = write_wait)                                                                   \
+    CALL(fd_write_pair, WRITES(pair), .wait = write_wait)                                                              \
+    CALL(fd_write_some, WRITES(pipe), .wait = write_wait_some)                                                         \
+    CALL(fd_writev, WRITES(pipe), .wait = write_wait_vector)                                                           \
+    CALL(fd_wait_writable, WRITES(pipe), .wait = write_wait_writable)                                                  \
+    CALL(fd_write_end, .is = CALL_LEVEL, .make = write_make_pair, .complete = write_complete_end,    \
+         .clean = fd_clean, .wait = write_wait_end)                                                                    \
+    CALL(accept, .make = listen_make, .complete = accept_complete, .clean = fd_clean, .wait = accept_wait)             \
+    CALL(connect, .is = CALL_LEVEL, .make = connect_make, .complete = connect_complete, .clean = fd_clean,             \
+         .wait = connect_wait)                                                                                         \
+    CALL(recv_from, .make = datagram_make, .complete = datagram_complete, .clean = fd_clean, .wait = datagram_wait)    \
+    CALL(recv_fds, .make = read_make_pair, .complete = pass_complete, .clean = fd_clean, .wait = pass_wait)            \
+    CALL(file_read, .is = CALL_REFUSES, .make = raw_make, .complete = read_complete, .clean = fd_clean,                \
+         .wait = file_wait_read)                                                                                       \
+    CALL(file_readv, .is = CALL_REFUSES, .make = raw_make, .complete = read_complete, .clean = fd_clean,               \
+         .wait = file_wait_readv)                                                                                      \
+    CALL(file_write, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete,               \
+         .clean = write_clean, .wait = file_wait_write)                                                                \
+    CALL(file_write_all, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete,           \
+         .clean = write_clean, .wait = file_wait_write_all)
+
+#endif

@@ -1,0 +1,189 @@
+/* Calls that wait for messages, answers, ends of processes, time. */
+#ifndef WEFT_TESTS_CROSS_CALLS_MAIL_H
+#define WEFT_TESTS_CROSS_CALLS_MAIL_H
+
+#include "trial.h"
+
+/* ---- messages ------------------------------------------------------------------------------------------------------- */
+
+static bool recv_complete(struct trial *trial) {
+    EXPECT_EQ(weft_send(trial->caller, TAG_UNIT, &trial->delay, sizeof trial->delay), 0);
+    return true;
+}
+static int recv_judge(struct trial *trial, weft_msg *message, int error) {
+    if (error) return error;
+    EXPECT_EQ(weft_msg_tag(message), TAG_UNIT);
+    EXPECT_EQ(weft_msg_len(message), sizeof trial->delay);
+    EXPECT(memcmp(weft_msg_data(message), &trial->delay, sizeof trial->delay) == 0);
+    weft_msg_free(message);
+    return 0;
+}
+static int recv_wait_any(struct trial *trial, uint64_t deadline) {
+    weft_msg *message;
+    int error = weft_recv(&message, deadline);
+    return recv_judge(trial, message, error);
+}
+static int recv_wait_tag(struct trial *trial, uint64_t deadline) {
+    weft_msg *message;
+    int error = weft_recv_tag(&message, TAG_UNIT, deadline);
+    return recv_judge(trial, message, error);
+}
+static bool is_unit(const weft_msg *message, void *arg) { return weft_msg_tag(message) == *(uint64_t *)arg; }
+static int recv_wait_match(struct trial *trial, uint64_t deadline) {
+    weft_msg *message;
+    uint64_t tag = TAG_UNIT;
+    int error = weft_recv_match(&message, is_unit, &tag, deadline);
+    return recv_judge(trial, message, error);
+}
+static int recv_wait_into(struct trial *trial, uint64_t deadline) {
+    uint64_t value = 0;
+    weft_envelope envelope;
+    int error = weft_recv_into(&value, sizeof value, &envelope, deadline);
+    if (error) return error;
+    EXPECT(envelope.request.tag == TAG_UNIT && envelope.size == sizeof value && value == trial->delay);
+    return 0;
+}
+
+/* ---- request and reply ---------------------------------------------------------------------------------------------- */
+
+/* Keeps the request until it is told to end. Its last word comes with the reason REASON. */
+static void server(void *arg) {
+    struct trial *trial = arg;
+    weft_msg *message;
+    weft_shield_begin();
+    for (bool ends = false; !ends;) {
+        EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), 0);
+        ends = weft_msg_tag(message) == TAG_END;
+        if (!ends) {
+            trial->things.request = weft_msg_request(message);
+            atom_store_rel(&trial->things.requested, 1);
+        }
+        weft_msg_free(message);
+    }
+    weft_shield_end();
+    weft_exit(REASON);
+}
+/* It waits for a message, so that a call can hand over to it. */
+static void server_make(struct trial *trial) {
+    trial->things.server = spawn_beside(server, trial, 0);
+    for (unsigned i = 0; i < 4; i++)
+        pause_briefly();
+}
+static void server_clean(struct trial *trial) {
+    int error = weft_send(trial->things.server, TAG_END, NULL, 0);
+    EXPECT(error == 0 || error == WEFT_ENOPROC);
+}
+static bool server_answers(struct trial *trial) {
+    if (!atom_load_acq(&trial->things.requested)) return false;
+    EXPECT_EQ(weft_answer(trial->things.request, &trial->delay, sizeof trial->delay), 0);
+    return true;
+}
+static bool server_ends(struct trial *trial) {
+    int error = weft_send(trial->things.server, TAG_END, NULL, 0);
+    EXPECT(error == 0 || error == WEFT_ENOPROC);
+    return !weft_alive(trial->things.server);
+}
+static int reply_judge(struct trial *trial, weft_msg *reply, int error) {
+    if (error) return error;
+    EXPECT_EQ(weft_msg_len(reply), sizeof trial->delay);
+    EXPECT(memcmp(weft_msg_data(reply), &trial->delay, sizeof trial->delay) == 0);
+    weft_msg_free(reply);
+    return 0;
+}
+static int call_wait(struct trial *trial, uint64_t deadline) {
+    weft_msg *reply;
+    int error = weft_call(trial->things.server, TAG_UNIT, "?", 1, &reply, deadline);
+    return reply_judge(trial, reply, error);
+}
+/* The one asked ends instead. */
+static int call_wait_end(struct trial *trial, uint64_t deadline) {
+    weft_msg *reply;
+    int error = weft_call(trial->things.server, TAG_UNIT, "?", 1, &reply, deadline);
+    return error == WEFT_ENOPROC ? 0 : error;
+}
+static void ask_make(struct trial *trial) {
+    server_make(trial);
+    EXPECT_EQ(weft_ask(trial->things.server, TAG_UNIT, "?", 1, &trial->things.reference), 0);
+}
+static int ask_wait_reply(struct trial *trial, uint64_t deadline) {
+    weft_msg *reply;
+    int error = weft_recv_reply(&reply, trial->things.reference, deadline);
+    return reply_judge(trial, reply, error);
+}
+
+/* ---- ends of processes ---------------------------------------------------------------------------------------------- */
+
+static void join_make(struct trial *trial) { trial->things.server = spawn_beside(server, trial, WEFT_JOINABLE); }
+static int join_wait(struct trial *trial, uint64_t deadline) {
+    int reason = 0, error = weft_join(trial->things.server, &reason, deadline);
+    if (!error) EXPECT_EQ(reason, REASON);
+    return error;
+}
+
+static void scope_child(void *arg) {
+    struct trial *trial = arg;
+    weft_msg *message;
+    trial->things.children[atom_add_rlx(&trial->things.helped, 1)] = weft_self();
+    atom_add_rel(&trial->things.spawned, 1);
+    if (weft_recv_tag(&message, TAG_END, WEFT_FOREVER) == 0) weft_msg_free(message);
+    atom_add_rel(&trial->things.fn_ended, 1);
+}
+static bool scope_complete(struct trial *trial) {
+    bool lives = false;
+    if (atom_load_acq(&trial->things.spawned) < 2) return false;
+    for (unsigned i = 0; i < 2; i++)
+        lives |= weft_send(trial->things.children[i], TAG_END, NULL, 0) == 0; /* it may have been cancelled, and ended */
+    return !lives;
+}
+static void scope_make(struct trial *trial) {
+    weft_scope_begin(&trial->things.scope, WEFT_FOREVER);
+    for (unsigned i = 0; i < 2; i++)
+        EXPECT_EQ(weft_scope_spawn(&trial->things.scope, scope_child, trial), 0);
+    trial->things.has = true;
+}
+static int scope_wait(struct trial *trial, uint64_t deadline) {
+    (void)deadline;
+    trial->things.has = false;
+    int result = weft_scope_end(&trial->things.scope);
+    EXPECT_EQ(atom_load_acq(&trial->things.fn_ended), 2); /* whatever happened */
+    return result;
+}
+/* With a deadline, which a scope is given at its beginning. */
+static int scope_wait_until(struct trial *trial, uint64_t deadline) {
+    unsigned children = 0;
+    weft_scope_begin(&trial->things.scope, deadline);
+    int error = 0;
+    for (unsigned i = 0; i < 2 && !error; i++)
+        if (!(error = weft_scope_spawn(&trial->things.scope, scope_child, trial))) children++;
+    if (deadline <= trial->begun) EXPECT_EQ(children, 0); /* it was over before it began */
+    int result = weft_scope_end(&trial->things.scope);
+    EXPECT_EQ(atom_load_acq(&trial->things.fn_ended), children);
+    return result ? result : error;
+}
+
+static int sleep_wait(struct trial *trial, uint64_t deadline) {
+    (void)trial;
+    int error = weft_sleep_until(deadline);
+    if (!error) EXPECT(weft_now() >= deadline);
+    return error ? error : WEFT_ETIMEDOUT;
+}
+
+#define CALLS_MAIL(CALL)                                                                                               \
+    CALL(recv, .is = CALL_ANY_MAIL, .wait = recv_wait_any, .complete = recv_complete)                                  \
+    CALL(recv_tag, .wait = recv_wait_tag, .complete = recv_complete)                                                   \
+    CALL(recv_match, .wait = recv_wait_match, .complete = recv_complete)                                               \
+    CALL(recv_into, .is = CALL_ANY_MAIL, .wait = recv_wait_into, .complete = recv_complete)                            \
+    CALL(call, .is = CALL_ONCE | CALL_NOT_BEFORE, .make = server_make, .wait = call_wait, .complete = server_answers,  \
+         .clean = server_clean)                                                                                        \
+    CALL(call_end, .is = CALL_ONCE, .make = server_make, .wait = call_wait_end, .complete = server_ends,               \
+         .clean = server_clean)                                                                                        \
+    CALL(recv_reply, .gone = WEFT_ENOENT, .make = ask_make, .wait = ask_wait_reply, .complete = server_answers,        \
+         .clean = server_clean)                                                                                        \
+    CALL(join, .gone = WEFT_ENOPROC, .make = join_make, .wait = join_wait, .complete = server_ends)                    \
+    CALL(scope_end, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_CHILDREN, .make = scope_make, .wait = scope_wait,                        \
+         .complete = scope_complete)                                                                                   \
+    CALL(scope_until, .is = CALL_ONCE | CALL_NOT_BEFORE | CALL_CHILDREN, .wait = scope_wait_until,                       \
+         .complete = scope_complete)                                                                                   \
+    CALL(sleep, .is = CALL_TIMES_OUT | CALL_ONCE, .wait = sleep_wait)
+
+#endif

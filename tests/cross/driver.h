@@ -1,0 +1,177 @@
+/* Runs one trial in a runtime of its own. */
+#ifndef WEFT_TESTS_CROSS_DRIVER_H
+#define WEFT_TESTS_CROSS_DRIVER_H
+
+#include "oracle.h"
+
+enum { A_LITTLE = 30 * 1000, A_WHILE = 2000 * 1000, SHORT = 3000 * 1000 };
+
+/* ---- the caller ----------------------------------------------------------------------------------------------------- */
+
+static uint64_t caller_deadline(struct trial *trial) {
+    struct view view = view_of(&trial->combination);
+    if (view.state->deadline) return view.state->deadline(trial);
+    if (view.limit == FOREVER) return WEFT_FOREVER;
+    return view.nobody && !view_is_told(&view) ? trial->begun + SHORT : patient();
+}
+
+static void caller_open(struct trial *trial) {
+    trial->begun = weft_now();
+    if (trial->completer->opens) trial->completer->opens(trial);
+    atom_store_rel(&trial->open, 1);
+}
+
+/* Everything that comes before the call. */
+static void caller_prepare(struct trial *trial) {
+    if (trial->call->make) trial->call->make(trial);
+    atom_store_rel(&trial->made, 1);
+    if (trial->completer->inside) trial->completer->inside(trial);
+    await(&trial->held);
+    if (trial->state->enter) trial->state->enter(trial);
+    caller_open(trial);
+    if (moment_of(trial) == BEFORE) await(&trial->completed);
+}
+
+/* Everything that comes after it: the unit, the mail, one more message. */
+static void caller_go_on(struct trial *trial) {
+    weft_msg *message;
+    weft_shield_begin();
+    oracle_settle(trial);
+    atom_store_rel(&trial->settled, 1);
+    if (trial->state->leave) trial->state->leave(trial);
+    EXPECT_EQ(weft_recv_tag(&message, TAG_GOODBYE, patient()), 0);
+    weft_msg_free(message);
+    if (trial->call->clean) trial->call->clean(trial);
+    EXPECT_EQ(weft_recv(&message, 0), WEFT_ETIMEDOUT); /* nothing more has come */
+    weft_shield_end();
+}
+
+static void caller_body(struct trial *trial) {
+    caller_prepare(trial);
+    trial->deadline = caller_deadline(trial);
+    atom_store_rel(&trial->go, 1);
+    trial->code = trial->call->wait(trial, trial->deadline);
+    oracle_judge(trial);
+    EXPECT_EQ(weft_self(), trial->caller);
+    atom_store_rel(&trial->returned, 1);
+    caller_go_on(trial);
+    atom_store_rel(&trial->ended, 1);
+}
+
+static void caller_main(void *arg) {
+    struct trial *trial = arg;
+    trial->caller = weft_self();
+    if (trial->state->around) trial->state->around(trial);
+    else caller_body(trial);
+}
+
+/* The owner of the scope that the caller is a child in. */
+static void owner_main(void *arg) {
+    struct trial *trial = arg;
+    weft_scope scope;
+    weft_stackful_options options = {.flags = trial->state->flags};
+    uint64_t in = trial->state->scope;
+    weft_scope_begin(&scope, in == WEFT_FOREVER ? WEFT_FOREVER : weft_in(in));
+    if (in == WEFT_FOREVER) EXPECT_EQ(weft_scope_spawn_with(&scope, &trial->sibling, sibling_main, trial, NULL), 0);
+    EXPECT_EQ(weft_scope_spawn_with(&scope, NULL, caller_main, trial, &options), 0);
+    EXPECT_EQ(weft_scope_end(&scope), trial->state->scope_result);
+}
+
+static void caller_spawn(struct trial *trial) {
+    const struct state *state = trial->state;
+    weft_stackful_options options = {.runtime = rt.runtime, .stack_size = 128 << 10, .flags = WEFT_JOINABLE};
+    if (!state->scope) options.flags |= state->flags;
+    if (state->context) {
+        uint64_t deadline = state->context == WEFT_FOREVER ? WEFT_FOREVER : weft_in(state->context);
+        EXPECT_EQ(weft_context_new(&trial->context, NULL, deadline), 0);
+        options.context = trial->context;
+    }
+    EXPECT_EQ(weft_spawn_with(&trial->root, state->scope ? owner_main : caller_main, trial, &options), 0);
+}
+
+/* ---- the test's thread ---------------------------------------------------------------------------------------------- */
+
+/* While the call is made: before the unit comes, or at about the same time. */
+static void trial_disturb(struct trial *trial, struct rng *rng) {
+    await(&trial->go);
+    if (!trial->state->during) return;
+    uint64_t until = trial->begun + (moment_of(trial) == LATER ? A_WHILE / 2 : rng_below(rng, A_LITTLE));
+    if (moment_of(trial) == LATER) pause_until(until);
+    while (weft_now() < until) {
+    }
+    trial->state->during(trial);
+}
+
+static void trial_complete_late(struct trial *trial) {
+    await(&trial->returned);
+    while (trial->completer == &completers[NOBODY] && !completer_try(trial))
+        pause_briefly();
+}
+
+static void trial_end(struct trial *trial) {
+    int reason = -1;
+    if (trial->state->after) trial->state->after(trial);
+    await(&trial->settled);
+    EXPECT_EQ(weft_send(trial->caller, TAG_GOODBYE, NULL, 0), 0);
+    if (!trial->state->stops) {
+        EXPECT_EQ(weft_join(trial->root, &reason, patient()), 0);
+        EXPECT_EQ(reason, 0);
+    }
+    await(&trial->ended);
+    if (trial->has_thread) EXPECT_EQ(pthread_join(trial->thread, NULL), 0);
+}
+
+/* All processes end, and all memory is back. */
+static void trial_stop(struct trial *trial) {
+    if (!trial->has_stopper) stop_main(NULL);
+    else EXPECT_EQ(pthread_join(trial->stopper, NULL), 0);
+    EXPECT_EQ(stop_result, 0);
+    EXPECT_EQ(stop_report.left, 0);
+    rt_watch_end();
+    if (trial->other) EXPECT_EQ(weft_stop(trial->other, WEFT_FOREVER, NULL), 0);
+    if (trial->context) weft_context_drop(trial->context);
+    EXPECT_EQ(sys_scripted_live(), 0);
+}
+
+static unsigned descriptors(void) {
+    unsigned count = 0;
+    for (int i = 0; i < 256; i++)
+        count += fcntl(i, F_GETFD) >= 0;
+    return count;
+}
+
+static void trial_begin(struct trial *trial, const struct combination *one, struct rng *rng) {
+    memset(trial, 0, sizeof *trial);
+    trial->combination = *one;
+    trial->call = &calls[one->at[CALL]];
+    trial->state = &states[one->at[STATE]];
+    trial->completer = &completers[one->at[COMPLETER]];
+    trial->delay = moment_of(trial) == LATER ? A_WHILE : moment_of(trial) == RACE ? rng_below(rng, A_LITTLE) : 0;
+    rt_start_with(&(weft_config){.policy = policy_names[one->at[POLICY]],
+                                 .workers = worker_counts[one->at[WORKERS]],
+                                 .preempt = one->at[PREEMPT] == 1,
+                                 .preempt_us = 50,
+                                 .seed = 1});
+}
+
+static void trial_run(const struct combination *one, uint64_t seed) {
+    struct trial *trial = &trial_now;
+    struct rng rng;
+    char text[200];
+    combination_text(one, text, sizeof text);
+    test_doing("WEFT_TEST_SEED=%llu WEFT_CROSS=%s", (unsigned long long)seed, text);
+    unsigned before = descriptors();
+    rng_seed(&rng, seed, 1);
+    trial_begin(trial, one, &rng);
+    caller_spawn(trial);
+    await(&trial->made);
+    if (trial->completer == &completers[NOBODY]) completer_hold(trial);
+    if (trial->completer->outside) trial->completer->outside(trial);
+    trial_disturb(trial, &rng);
+    trial_complete_late(trial);
+    trial_end(trial);
+    trial_stop(trial);
+    EXPECT_EQ(descriptors(), before);
+}
+
+#endif

@@ -1,0 +1,204 @@
+/* The table of states that a caller may be in. */
+#ifndef WEFT_TESTS_CROSS_STATES_H
+#define WEFT_TESTS_CROSS_STATES_H
+
+#include "trial.h"
+
+static void caller_body(struct trial *trial); /* driver.h */
+
+/* ---- mail ----------------------------------------------------------------------------------------------------------- */
+
+static void mail_send(unsigned number) { EXPECT_EQ(weft_send(weft_self(), TAG_MAIL + number, &number, sizeof number), 0); }
+static void mail_enter_unread(struct trial *trial) {
+    (void)trial;
+    for (unsigned i = 0; i < MAIL; i++)
+        mail_send(i);
+}
+/* All but the last have been looked at, by a receive for something else. */
+static void mail_enter_saved(struct trial *trial) {
+    weft_msg *none;
+    (void)trial;
+    for (unsigned i = 0; i < MAIL - 1; i++)
+        mail_send(i);
+    EXPECT_EQ(weft_recv_tag(&none, TAG_MAIL + MAIL, 0), WEFT_ETIMEDOUT);
+    mail_send(MAIL - 1);
+}
+/* All of it, in order, and nothing more. */
+static void mail_leave(struct trial *trial) {
+    weft_msg *message;
+    (void)trial;
+    for (unsigned i = 0; i < MAIL; i++) {
+        unsigned number;
+        EXPECT_EQ(weft_recv(&message, patient()), 0);
+        EXPECT_EQ(weft_msg_tag(message), TAG_MAIL + i);
+        memcpy(&number, weft_msg_data(message), sizeof number);
+        EXPECT_EQ(number, i);
+        weft_msg_free(message);
+    }
+}
+
+/* Keeps a request, and answers it when it is told so. */
+static void friend_main(void *arg) {
+    weft_msg *message, *request = NULL;
+    (void)arg;
+    weft_shield_begin();
+    for (bool over = false; !over;) {
+        EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), 0);
+        over = weft_msg_tag(message) == TAG_END;
+        if (over) weft_msg_free(message);
+        else request = message;
+    }
+    EXPECT_EQ(weft_reply(request, "later", 5), 0);
+    weft_msg_free(request);
+    weft_shield_end();
+}
+static void asked_enter(struct trial *trial) {
+    trial->friend = spawn_beside(friend_main, trial, 0);
+    EXPECT_EQ(weft_ask(trial->friend, TAG_MAIL, NULL, 0, &trial->friend_reference), 0);
+}
+static void asked_leave(struct trial *trial) {
+    weft_msg *reply;
+    EXPECT_EQ(weft_send(trial->friend, TAG_END, NULL, 0), 0);
+    EXPECT_EQ(weft_recv_reply(&reply, trial->friend_reference, patient()), 0);
+    EXPECT_EQ(weft_msg_len(reply), 5);
+    weft_msg_free(reply);
+}
+/* An answer that nobody waits for any more lies in the mailbox. */
+static void late_enter(struct trial *trial) {
+    weft_msg *reply;
+    trial->friend = spawn_beside(friend_main, trial, 0);
+    EXPECT_EQ(weft_call(trial->friend, TAG_MAIL, NULL, 0, &reply, weft_in(100 * WEFT_MICROSECOND)), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_send(trial->friend, TAG_END, NULL, 0), 0);
+    while (weft_alive(trial->friend))
+        pause_briefly();
+}
+
+/* ---- cancellations -------------------------------------------------------------------------------------------------- */
+
+static void cancel_enter(struct trial *trial) {
+    (void)trial;
+    EXPECT_EQ(weft_cancel(weft_self()), 0);
+    EXPECT(weft_cancelled());
+}
+static void cancel_during(struct trial *trial) { EXPECT_EQ(weft_cancel(trial->caller), 0); }
+static void shield_enter(struct trial *trial) {
+    cancel_enter(trial);
+    weft_shield_begin();
+}
+static void shield_enter_alone(struct trial *trial) {
+    (void)trial;
+    weft_shield_begin();
+}
+static void shield_leave(struct trial *trial) {
+    (void)trial;
+    weft_shield_end();
+}
+/* Told from then on. */
+static void cancelled_leave(struct trial *trial) {
+    weft_msg *message;
+    (void)trial;
+    weft_shield_end();
+    while (!weft_cancelled())
+        weft_yield();
+    EXPECT_EQ(weft_recv_tag(&message, TAG_MAIL, WEFT_FOREVER), WEFT_ECANCELED);
+    EXPECT_EQ(weft_recv_tag(&message, TAG_MAIL, 0), WEFT_ECANCELED);
+    EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), WEFT_ECANCELED);
+    EXPECT_EQ(weft_sleep_until(0), WEFT_ECANCELED);
+    weft_shield_begin();
+}
+
+static void sibling_main(void *arg) {
+    weft_msg *message;
+    (void)arg;
+    EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), 0);
+    weft_msg_free(message);
+    weft_exit(SCOPE_REASON);
+}
+static void sibling_during(struct trial *trial) { EXPECT_EQ(weft_send(trial->sibling, TAG_END, NULL, 0), 0); }
+
+static void context_during(struct trial *trial) { weft_context_cancel(trial->context, rt.runtime); }
+
+static weft_stop_report stop_report;
+static int stop_result;
+static void *stop_main(void *unused) {
+    stop_result = weft_stop(rt.runtime, WEFT_FOREVER, &stop_report);
+    return unused;
+}
+static void stop_during(struct trial *trial) {
+    trial->has_stopper = true;
+    EXPECT_EQ(pthread_create(&trial->stopper, NULL, stop_main, NULL), 0);
+}
+
+/* ---- deadlines ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t deadline_none(struct trial *trial) { return (void)trial, 0; }
+static uint64_t deadline_past(struct trial *trial) { return trial->begun - 1; }
+static uint64_t deadline_same(struct trial *trial) { return trial->begun + trial->delay; }
+
+/* ---- where the caller runs ------------------------------------------------------------------------------------------ */
+
+static void around_pinned(struct trial *trial) {
+    weft_pin_begin();
+    caller_body(trial);
+    weft_pin_end();
+}
+static void around_nopreempt(struct trial *trial) {
+    weft_nopreempt_begin();
+    caller_body(trial);
+    weft_nopreempt_end();
+}
+static void caller_body_of(void *trial) { caller_body(trial); }
+static void around_big(struct trial *trial) { EXPECT_EQ(weft_call_big(caller_body_of, trial, 512 << 10), 0); }
+/* After the end, so to speak; of one that was cancelled. */
+static void around_deferred(struct trial *trial) {
+    EXPECT_EQ(weft_defer(caller_body_of, trial), 0);
+    cancel_enter(trial);
+}
+WEFT_VOID_TASK(cross_around, struct trial *, trial) {
+    WEFT_BLOCKING_BEGIN();
+    caller_body(trial);
+    WEFT_BLOCKING_END();
+}
+static void around_task(struct trial *trial) { WEFT_RUN(cross_around, trial); }
+static void around_lock(struct trial *trial) {
+    EXPECT_EQ(weft_mutex_lock(&trial->mutex, 0), 0);
+    caller_body(trial);
+    weft_mutex_unlock(&trial->mutex);
+}
+
+enum { SOON = 1500 * 1000 };
+static const struct state states[] = {
+    {.name = "plain"},
+    {.name = "unread", .has_mail = true, .enter = mail_enter_unread, .leave = mail_leave},
+    {.name = "saved", .has_mail = true, .enter = mail_enter_saved, .leave = mail_leave},
+    {.name = "asked", .enter = asked_enter, .leave = asked_leave},
+    {.name = "late_answer", .enter = late_enter},
+    {.name = "cancelled_before", .cancelled = EARLY, .enter = cancel_enter, .leave = cancelled_leave},
+    {.name = "cancelled_during", .cancelled = DURING, .during = cancel_during, .leave = cancelled_leave},
+    {.name = "cancelled_after", .after = cancel_during, .leave = cancelled_leave},
+    {.name = "shielded", .cancelled = EARLY, .shielded = true, .enter = shield_enter, .leave = shield_leave},
+    {.name = "shielded_during", .cancelled = DURING, .shielded = true, .enter = shield_enter_alone, .during = cancel_during,
+     .leave = shield_leave},
+    {.name = "no_deadline_left", .deadline = deadline_none},
+    {.name = "past_deadline", .deadline = deadline_past},
+    {.name = "same_deadline", .deadline = deadline_same},
+    {.name = "cancelled_no_deadline_left", .cancelled = EARLY, .deadline = deadline_none, .enter = cancel_enter},
+    {.name = "pinned", .around = around_pinned},
+    {.name = "beside_pinned", .pins_completer = true},
+    {.name = "preemptible", .flags = WEFT_PREEMPT},
+    {.name = "nopreempt", .flags = WEFT_PREEMPT, .around = around_nopreempt},
+    {.name = "deferred", .cancelled = EARLY, .shielded = true, .around = around_deferred},
+    {.name = "dying_scope", .cancelled = DURING, .scope = WEFT_FOREVER, .scope_result = SCOPE_REASON, .during = sibling_during,
+     .leave = cancelled_leave},
+    {.name = "scope_deadline", .cancelled = DURING, .scope = SOON, .scope_result = WEFT_ETIMEDOUT, .leave = cancelled_leave},
+    {.name = "context_cancelled", .cancelled = DURING, .everybody = true, .context = WEFT_FOREVER, .during = context_during,
+     .leave = cancelled_leave},
+    {.name = "context_deadline", .cancelled = DURING, .everybody = true, .context = SOON, .leave = cancelled_leave},
+    {.name = "stopping", .cancelled = DURING, .everybody = true, .stops = true, .during = stop_during, .leave = cancelled_leave},
+    {.name = "big_stack", .around = around_big},
+    {.name = "in_task", .around = around_task},
+    {.name = "with_mutex", .around = around_lock},
+};
+enum { STATES = sizeof states / sizeof states[0] };
+
+#endif
