@@ -1,0 +1,77 @@
+/* The random mixture: what all its parts share. Processes (members) and threads do things at random, by a seed, and keep books in the ledger:
+ * what goes in must come out. Each part has actions, which a member picks among, and a balance, which is drawn when all have ended. */
+#ifndef WEFT_TESTS_CROSS_MIX_H
+#define WEFT_TESTS_CROSS_MIX_H
+
+#include "runtime_helpers.h"
+
+#include <weft/weft.h>
+
+enum { MEMBERS = 512, THREADS = 2, SENDERS = MEMBERS + THREADS, TAGS = 4, LIVING = 48 };
+
+struct member {
+    uint32_t id, letters; /* it has sent so many */
+    weft_pid self;
+    struct rng rng;
+    unsigned depth;                  /* of scopes around it */
+    uint32_t (*last)[TAGS];          /* the number of the last letter from each sender, by tag */
+};
+
+static struct {
+    uint64_t seed;
+    weft_runtime *other; /* has members too, which use the same things */
+    atom_u64 ids, begun, ended; /* members so far; processes that begin and end by themselves */
+    atom_u64 pids[MEMBERS];
+    weft_pid clock, server, reader, echo; /* these live until the end: mix_*.h */
+} mix;
+
+/* A deadline that may be met or not. */
+static inline uint64_t mix_deadline(struct member *member) {
+    static const uint64_t spans[] = {0, 1000, 20 * 1000, 200 * 1000, 2000 * 1000};
+    uint32_t which = rng_below(&member->rng, 6);
+    return which == 5 ? 0 : weft_in(spans[which] + rng_below(&member->rng, 1000));
+}
+/* A member that still lives, perhaps. */
+static inline weft_pid mix_somebody(struct member *member) {
+    uint64_t count = atom_load_acq(&mix.ids);
+    uint32_t back = rng_below(&member->rng, LIVING);
+    return count ? atom_load_acq(&mix.pids[back < count ? count - 1 - back : 0]) : WEFT_NOBODY;
+}
+/* What a call may answer that was bound by a deadline, or ended by a cancellation. */
+static inline bool mix_given_up(int error) { return error == WEFT_ETIMEDOUT || error == WEFT_ECANCELED; }
+static inline void mix_expect(int error) {
+    if (error && !mix_given_up(error)) test_fail(__FILE__, __LINE__, "a call answered %s", weft_errname(error));
+}
+static inline uint32_t mix_below(struct member *member, uint32_t n) { return rng_below(&member->rng, n); }
+
+/* In a process or in a thread. */
+static inline void mix_give_way(void) {
+    if (weft_self() == WEFT_NOBODY) sched_yield();
+    else weft_yield();
+}
+
+/* Until two counts are the same: what one side has done the other is about to know. In vain, the watchdog ends it. */
+static inline void mix_balance(const char *what, atom_u64 *in, atom_u64 *out) {
+    for (unsigned round = 0; atom_load_acq(in) != atom_load_acq(out); round++) {
+        if (atom_load_acq(out) > atom_load_acq(in))
+            test_fail(__FILE__, __LINE__, "%s: %llu in, %llu out", what, (unsigned long long)atom_load_acq(in),
+                      (unsigned long long)atom_load_acq(out));
+        usleep(200);
+    }
+}
+
+static inline weft_pid mix_spawn(weft_entry entry, void *arg) {
+    weft_pid pid = WEFT_NOBODY;
+    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+    return pid;
+}
+
+/* From the test's thread, at the end: a servant that lives until then shall end. */
+enum { MIX_END = 0xe0d };
+static inline void mix_dismiss(weft_pid pid) {
+    EXPECT_EQ(weft_send(pid, MIX_END, NULL, 0), 0);
+    while (weft_alive(pid))
+        usleep(100);
+}
+
+#endif

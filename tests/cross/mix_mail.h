@@ -1,0 +1,169 @@
+/* Letters, moved and copied; requests and answers. */
+#ifndef WEFT_TESTS_CROSS_MIX_MAIL_H
+#define WEFT_TESTS_CROSS_MIX_MAIL_H
+
+#include "mix.h"
+
+/* sent = received + left in the mailboxes of those who ended = released. */
+static struct {
+    atom_u64 sent, received, released;
+    atom_u64 asked, heard;       /* requests to the server */
+} mail;
+
+struct letter {
+    uint32_t sender, number, check;
+    bool received;
+};
+
+static void letter_release(void *buffer) {
+    struct letter *letter = buffer;
+    EXPECT_EQ(letter->check, letter->sender * 31 + letter->number);
+    atom_add_rlx(&mail.received, letter->received);
+    atom_add_rel(&mail.released, 1);
+    free(letter);
+}
+
+static void act_send(struct member *member) {
+    weft_pid to = mix_somebody(member);
+    struct letter *letter = malloc(sizeof *letter);
+    *letter = (struct letter){.sender = member->id, .number = ++member->letters};
+    letter->check = letter->sender * 31 + letter->number;
+    atom_add_rlx(&mail.sent, 1);
+    int error = weft_send_move(to, mix_below(member, TAGS), letter, sizeof *letter, letter_release);
+    if (!error) return;
+    EXPECT(error == WEFT_ENOPROC || error == WEFT_EFOREIGN);
+    atom_sub_rlx(&mail.sent, 1);
+    free(letter);
+}
+
+/* Letters of one sender with one tag come in order, and each once. */
+static void letter_read(struct member *member, weft_msg *message) {
+    struct letter *letter = weft_msg_data(message);
+    uint64_t tag = weft_msg_tag(message);
+    if (weft_msg_len(message) == sizeof *letter && tag < TAGS) {
+        uint32_t *last = &member->last[letter->sender][tag];
+        EXPECT(!letter->received);
+        EXPECT(letter->number > *last);
+        letter->received = true;
+        *last = letter->number;
+    }
+    weft_msg_free(message);
+}
+
+static void act_recv(struct member *member) {
+    weft_msg *message;
+    int error = weft_recv(&message, mix_deadline(member));
+    mix_expect(error);
+    if (!error) letter_read(member, message);
+}
+static void act_recv_tag(struct member *member) {
+    weft_msg *message;
+    uint64_t tag = mix_below(member, TAGS);
+    int error = weft_recv_tag(&message, tag, mix_deadline(member));
+    mix_expect(error);
+    if (error) return;
+    EXPECT_EQ(weft_msg_tag(message), tag);
+    letter_read(member, message);
+}
+static bool letter_is_even(const weft_msg *message, void *unused) { return (void)unused, weft_msg_tag(message) % 2 == 0; }
+static void act_recv_match(struct member *member) {
+    weft_msg *message;
+    int error = weft_recv_match(&message, letter_is_even, NULL, mix_deadline(member));
+    mix_expect(error);
+    if (!error) letter_read(member, message);
+}
+static void act_handoff(struct member *member) {
+    int error = weft_handoff(mix.server, TAGS, NULL, 0);
+    EXPECT_EQ(error, 0);
+    (void)member;
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------------------- */
+
+/* Answers at once, later, or by way of another process. */
+static void server_later(void *arg) {
+    weft_request *request = arg;
+    weft_sleep(50 * 1000);
+    int error = weft_answer(*request, &request->tag, sizeof request->tag);
+    EXPECT(error == 0 || error == WEFT_ENOPROC || error == WEFT_EFOREIGN);
+    free(request);
+    atom_add_rel(&mix.ended, 1);
+}
+static void server_answer(weft_msg *message, struct rng *rng) {
+    weft_request request = weft_msg_request(message), *kept;
+    if (rng_below(rng, 4)) {
+        weft_answer(request, &request.tag, sizeof request.tag); /* who asked may have ended */
+        return;
+    }
+    kept = malloc(sizeof *kept);
+    *kept = request;
+    atom_add_rlx(&mix.begun, 1);
+    mix_spawn(server_later, kept);
+}
+static void server_main(void *arg) {
+    struct rng rng;
+    weft_msg *message;
+    (void)arg;
+    rng_seed(&rng, mix.seed, 1 << 20);
+    for (bool over = false; !over;) {
+        EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), 0);
+        over = weft_msg_tag(message) == MIX_END;
+        if (weft_msg_request(message).reference) {
+            atom_add_rel(&mail.heard, 1);
+            server_answer(message, &rng);
+        }
+        weft_msg_free(message);
+    }
+}
+
+static void reply_check(weft_msg *reply, uint64_t tag) {
+    uint64_t value;
+    EXPECT_EQ(weft_msg_len(reply), sizeof value);
+    memcpy(&value, weft_msg_data(reply), sizeof value);
+    EXPECT_EQ(value, tag);
+    weft_msg_free(reply);
+}
+static void act_call(struct member *member) {
+    weft_msg *reply;
+    uint64_t tag = TAGS + 1 + mix_below(member, 1000);
+    bool patient = mix_below(member, 3) > 0;
+    atom_add_rlx(&mail.asked, 1);
+    int error = weft_call(mix.server, tag, NULL, 0, &reply, patient ? WEFT_FOREVER : mix_deadline(member));
+    mix_expect(error);
+    EXPECT(!patient || error != WEFT_ETIMEDOUT);
+    if (!error) reply_check(reply, tag);
+}
+/* Several at once, heard in any order; some are given up. */
+static void act_ask(struct member *member) {
+    uint64_t references[4];
+    unsigned count = 1 + mix_below(member, 4);
+    for (unsigned i = 0; i < count; i++) {
+        atom_add_rlx(&mail.asked, 1);
+        EXPECT_EQ(weft_ask(mix.server, TAGS + 1 + i, NULL, 0, &references[i]), 0);
+    }
+    for (unsigned i = count; i-- > 0;) {
+        weft_msg *reply;
+        int error = weft_recv_reply(&reply, references[i], mix_below(member, 2) ? WEFT_FOREVER : mix_deadline(member));
+        mix_expect(error);
+        if (error) weft_forget(references[i]);
+        else reply_check(reply, TAGS + 1 + i);
+    }
+}
+
+static void mail_open(void) {
+    memset(&mail, 0, sizeof mail);
+    mix.server = mix_spawn(server_main, NULL);
+}
+static void mail_close(void) {
+    mix_balance("requests", &mail.asked, &mail.heard);
+    mix_balance("processes that answer", &mix.begun, &mix.ended);
+    mix_dismiss(mix.server);
+}
+/* When the runtime has stopped. */
+static void mail_audit(void) {
+    EXPECT_EQ(atom_load_acq(&mail.released), atom_load_acq(&mail.sent));
+    printf("  %llu letters, %llu received; %llu requests\n", (unsigned long long)atom_load_acq(&mail.sent),
+           (unsigned long long)atom_load_acq(&mail.received), (unsigned long long)atom_load_acq(&mail.asked));
+}
+
+#endif
