@@ -13,14 +13,12 @@ enum { ADDRESS_HOST = INET6_ADDRSTRLEN + IF_NAMESIZE };
 static int address_unix(weft_addr *address, const char *path) {
     struct sockaddr_un *place = (struct sockaddr_un *)&address->place;
     size_t length = strlen(path);
-    if (length == 0 || length >= sizeof place->sun_path) return WEFT_EINVAL;
+    bool abstract = path[0] == '@'; /* a name of which the length is part, not the end. "@" alone: the system chooses one */
+    if (length == 0 || length + !abstract > sizeof place->sun_path) return WEFT_EINVAL;
     place->sun_family = AF_UNIX;
-    memcpy(place->sun_path, path, length + 1);
-    address->size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length + 1);
-    if (path[0] == '@') { /* a name of which the length is part, not the end. "@" alone: the system chooses one */
-        place->sun_path[0] = '\0';
-        address->size -= length == 1 ? 2 : 1;
-    }
+    memcpy(place->sun_path, path, length); /* the rest is 0 */
+    if (abstract) place->sun_path[0] = '\0';
+    address->size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (abstract && length == 1 ? 0 : length + !abstract));
     return 0;
 }
 

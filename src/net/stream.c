@@ -4,6 +4,7 @@
 #include <weft/blocking.h>
 
 #include <limits.h>
+#include <string.h>
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------------- */
 
@@ -21,11 +22,11 @@ static inline ssize_t stream_read_once(struct desc *desc, int number, uint64_t s
 
 static ssize_t stream_try_read(struct desc *desc, int number, uint64_t seen, void *arg) {
     struct stream_read *read = arg;
+    if (read->size == 0) return 0; /* of which the kernel may think otherwise: a socket waits for something to come */
     return stream_read_once(desc, number, seen, read->data, read->size);
 }
 
 ssize_t weft_fd_read(weft_fd fd, void *data, size_t size, uint64_t deadline) {
-    if (size == 0) return 0;
     struct stream_read read = {data, size > SSIZE_MAX ? SSIZE_MAX : size, 0};
     return op_run(fd, GATE_IN, deadline, "weft_fd_read", stream_try_read, &read);
 }
@@ -106,18 +107,13 @@ ssize_t weft_fd_write_some(weft_fd fd, const void *data, size_t size, uint64_t d
     return op_run(fd, GATE_OUT, deadline, "weft_fd_write_some", stream_try_write_some, &write);
 }
 
-/* So many parts at once; what a call leaves is tried again from there. */
+/* After a write that ended within a part: so many of the next ones, the first without what has gone. */
 enum { STREAM_PARTS = 64 };
-
-/* The next parts, without what has gone already. */
-static int stream_next_parts(const struct stream_parts *parts, struct iovec *next) {
+static int stream_rest(const struct stream_parts *parts, struct iovec *rest) {
     int count = parts->count < STREAM_PARTS ? parts->count : STREAM_PARTS;
-    for (int i = 0; i < count; i++)
-        next[i] = parts->parts[i];
-    if (count > 0) {
-        next[0].iov_base = (unsigned char *)next[0].iov_base + parts->skip;
-        next[0].iov_len -= parts->skip;
-    }
+    memcpy(rest, parts->parts, sizeof *rest * (size_t)count);
+    rest[0].iov_base = (unsigned char *)rest[0].iov_base + parts->skip;
+    rest[0].iov_len -= parts->skip;
     return count;
 }
 static void stream_forward(struct stream_parts *parts, size_t n) {
@@ -131,15 +127,20 @@ static void stream_forward(struct stream_parts *parts, size_t n) {
     parts->skip = n;
 }
 
+static ssize_t stream_write_parts(const struct desc *desc, int number, const struct iovec *parts, int count) {
+    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = (size_t)count};
+    return desc->flags & DESC_SOCKET ? sys->net->sendmsg(number, &message, MSG_NOSIGNAL) : sys->net->writev(number, parts, count);
+}
+
+/* The caller's own parts as long as nothing is left of one: so a message is one write. */
 static ssize_t stream_try_writev(struct desc *desc, int number, uint64_t seen, void *arg) {
     struct stream_parts *parts = arg;
-    struct iovec next[STREAM_PARTS];
     (void)seen;
+    if (desc->flags & DESC_MESSAGES && parts->count > IOV_MAX) return -EMSGSIZE;
     while (parts->count > 0) {
-        struct msghdr message = {.msg_iov = next};
-        int count = stream_next_parts(parts, next);
-        message.msg_iovlen = (size_t)count;
-        ssize_t n = desc->flags & DESC_SOCKET ? sys->net->sendmsg(number, &message, MSG_NOSIGNAL) : sys->net->writev(number, next, count);
+        struct iovec rest[STREAM_PARTS];
+        int count = parts->skip ? stream_rest(parts, rest) : parts->count < IOV_MAX ? parts->count : IOV_MAX;
+        ssize_t n = stream_write_parts(desc, number, parts->skip ? rest : parts->parts, count);
         if (n < 0) return n;
         stream_forward(parts, (size_t)n);
     }

@@ -35,9 +35,11 @@ struct unix_parcel {
     size_t count, room;
     int error; /* why there are none although there were some */
 };
+/* Besides, what the program has asked the kernel to tell with each message: credentials, a security label, time stamps, a pidfd. */
+enum { UNIX_OTHERS = 1024 };
 union unix_control {
     struct cmsghdr header;
-    char bytes[CMSG_SPACE(sizeof(int) * WEFT_PASS_MOST)];
+    char bytes[CMSG_SPACE(sizeof(int) * WEFT_PASS_MOST) + UNIX_OTHERS];
 };
 
 static ssize_t unix_try_send(struct desc *desc, int number, uint64_t seen, void *arg) {
@@ -65,16 +67,32 @@ ssize_t weft_net_send_fds(weft_fd fd, const void *data, size_t size, const int *
     return op_run(fd, GATE_OUT, deadline, "weft_net_send_fds", unix_try_send, &parcel);
 }
 
-static void unix_unpack(struct unix_parcel *parcel, struct msghdr *message) {
-    bool cut = message->msg_flags & MSG_CTRUNC;
-    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header)) {
-        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-        size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < count && parcel->count < WEFT_PASS_MOST; i++)
-            memcpy(&parcel->descriptors[parcel->count++], CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+/* The sender's pidfd (SO_PASSPIDFD) is a descriptor too, of which weft_net_recv_fds does not tell. */
+enum { UNIX_PIDFD = 4 };
+
+/* True: there was room for all. */
+static bool unix_unpack_one(struct unix_parcel *parcel, const struct cmsghdr *header) {
+    bool fits = true, passed = header->cmsg_type == SCM_RIGHTS;
+    if (header->cmsg_level != SOL_SOCKET || (!passed && header->cmsg_type != UNIX_PIDFD)) return true;
+    size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; i++) {
+        int number;
+        memcpy(&number, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
+        bool kept = passed && parcel->count < WEFT_PASS_MOST;
+        if (kept) parcel->descriptors[parcel->count++] = number;
+        else if (number >= 0) sys->net->close(number);
+        fits = fits && (kept || !passed);
     }
-    if (parcel->count <= parcel->room && !cut) return;
-    parcel->error = cut && parcel->count < WEFT_PASS_MOST ? WEFT_EMFILE : WEFT_EMSGSIZE; /* the kernel had none left, or there were more */
+    return fits;
+}
+
+static void unix_unpack(struct unix_parcel *parcel, struct msghdr *message) {
+    bool fits = true;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header; header = CMSG_NXTHDR(message, header))
+        fits = unix_unpack_one(parcel, header) && fits;
+    fits = fits && parcel->count <= parcel->room;
+    if (fits && !(message->msg_flags & MSG_CTRUNC)) return;
+    parcel->error = fits ? WEFT_EMFILE : WEFT_EMSGSIZE; /* the kernel had none left, or there were more */
     while (parcel->count > 0)
         sys->net->close(parcel->descriptors[--parcel->count]);
 }
