@@ -89,6 +89,19 @@ SCENARIO(tenure_use_close, .about = "two use a descriptor || it is closed", .set
          .finish = ended_once)
 SCENARIO(tenure_two_close, .about = "used || closed || closed", .setup = set_up_open, .threads = {uses, closes, closes},
          .finish = ended_once)
+static void closes_alone(void) {
+    if (!tenure_use(&tenure, 1)) return;
+    bool mine = tenure_close_alone(&tenure);
+    closed[chk_self()] += mine;
+    done();
+    if (mine) chk_assert(ends[chk_self()] == 1, "the only user ends it before it goes on");
+}
+static void closed_once_or_open(void) {
+    unsigned count = closed[0] + closed[1] + closed[2];
+    chk_assert(count <= 1 && what == (count == 1 ? 0 : 1), "closed by one of them, or still there");
+}
+SCENARIO(tenure_close_alone, .about = "used || closed, if nobody else uses it || likewise", .setup = set_up_open,
+         .threads = {uses, closes_alone, closes_alone}, .finish = closed_once_or_open)
 SCENARIO(tenure_next, .about = "used || closed || the number comes again", .setup = set_up_open,
          .threads = {uses, closes, opens_next_and_uses}, .finish = first_is_over)
 SCENARIO(tenure_stale, .about = "used twice || closed, and opened again", .setup = set_up_open, .threads = {uses_twice, closes, opens_next},

@@ -35,9 +35,8 @@ static inline int server_run(const char *name, const char *where, weft_entry tal
     weft_net_name(door, &address);
     printf("%s\n", weft_addr_text(&address, text, sizeof text));
     fflush(stdout);
-    while ((guest = weft_net_accept(door, NULL, WEFT_FOREVER)) >= 0 || guest == WEFT_ENOMEM || guest == WEFT_ENOSPC)
-        if (guest < 0) fprintf(stderr, "%s: a connection: %s\n", name, weft_strerror((int)guest)); /* not this one */
-        else if (weft_spawn(talk, (void *)(intptr_t)guest) == WEFT_NOBODY) weft_fd_close(guest); /* likewise: no memory */
+    while ((guest = weft_net_accept(door, NULL, WEFT_FOREVER)) >= 0)
+        if (weft_spawn(talk, (void *)(intptr_t)guest) == WEFT_NOBODY) weft_fd_close(guest); /* no memory for a process: not this one */
     if (strncmp(where, "unix:/", 6) == 0) unlink(where + 5);
     if (guest == WEFT_ECLOSED) return 0;
     fprintf(stderr, "%s: %s\n", name, weft_strerror((int)guest));

@@ -1,8 +1,8 @@
 /* The network, and whatever else has a descriptor that can be waited for: sockets and pipes as plain blocking calls.
  *
  *     weft_fd door = weft_net_listen("127.0.0.1:7777", NULL), guest;
- *     while ((guest = weft_net_accept(door, NULL, WEFT_FOREVER)) >= 0)
- *         weft_spawn(talk, (void *)(intptr_t)guest);          talk: weft_fd_read, weft_fd_write, weft_fd_close
+ *     while ((guest = weft_net_accept(door, NULL, WEFT_FOREVER)) >= 0)           talk: weft_fd_read, weft_fd_write, weft_fd_close
+ *         if (weft_spawn(talk, (void *)(intptr_t)guest) == WEFT_NOBODY) weft_fd_close(guest);
  *
  * A process that has to wait parks; its worker runs others meanwhile. Threads that are not workers may use descriptors too, but not make
  * them. A step process may use those calls that take a deadline with the deadline 0, and yields commands for the rest.
@@ -12,8 +12,8 @@
  * the deadline (weft/stackful.h), WEFT_ECLOSED when somebody closed the descriptor meanwhile, WEFT_EBADF when it had been closed before, and
  * otherwise what the operating system says, negated.
  *
- * Several processes may read and write one descriptor at once. Each call's data is whole or, where it is cut into pieces, may be
- * mixed with another's: take a lock if that matters. */
+ * Several processes may read and write one descriptor at once. What the kernel takes in one piece is whole (docs/network.md says how much that is);
+ * longer writes may be mixed with another's: take a lock if that matters. */
 #ifndef WEFT_NET_H
 #define WEFT_NET_H
 
@@ -58,7 +58,7 @@ typedef struct weft_listen_options {
 WEFT_API weft_fd weft_net_listen(const char *address, const weft_listen_options *options);
 /* The next connection, with its address (`peer` may be NULL). TCP connections have TCP_NODELAY. When there are no descriptors to be had
  * (WEFT_EMFILE, WEFT_ENFILE) or no memory, it waits until there are, looking every 50 ms at least, and says so only when the deadline has
- * passed. WEFT_ENOSPC, WEFT_ENOMEM: this one could not be registered, and was closed; the next one may be. */
+ * passed. The same if it cannot be registered (WEFT_ENOSPC, WEFT_ENOMEM); at the deadline it is closed then. */
 WEFT_API weft_fd weft_net_accept(weft_fd listener, weft_addr *peer, uint64_t deadline);
 WEFT_API weft_fd weft_net_connect(const char *address, uint64_t deadline);
 WEFT_API weft_fd weft_net_connect_to(const weft_addr *address, uint64_t deadline);
@@ -118,8 +118,9 @@ WEFT_API ssize_t weft_net_recv_fds(weft_fd fd, void *data, size_t size, int *des
 /* A descriptor of the operating system becomes weft's: it is made non-blocking, and must not be closed but by weft_fd_close. WEFT_EPERM: it
  * cannot be waited for (a regular file); WEFT_EEXIST: it is weft's already. When the runtime stops it is given back, not closed. */
 WEFT_API weft_fd weft_fd_adopt(int descriptor);
-/* And back, blocking if it was so before: the operating system's number, or an error. Waits until nobody else uses it any more; who
- * waits for it is told WEFT_ECLOSED. */
+/* And back, blocking if it was so before: the operating system's number, or an error. Who waits for it is told WEFT_ECLOSED, and the call waits until
+ * nobody else uses it any more. A step process, which must not wait, gets WEFT_EBUSY while others use it, and nothing has happened then: it
+ * may yield weft_out_fd_release. */
 WEFT_API int weft_fd_release(weft_fd fd);
 /* The operating system's number, to ask or to set options; or WEFT_EBADF. It stays weft's. */
 WEFT_API int weft_fd_number(weft_fd fd);
@@ -145,7 +146,7 @@ WEFT_API int weft_fd_close(weft_fd fd);
  *   recv_from         a weft_addr, and behind it the datagram
  *   write, send_to    nothing: all of it has gone
  *   sendfile          a size_t: how many bytes it were
- *   wait              an int, as weft_fd_wait answers */
+ *   wait, release     an int, as weft_fd_wait and weft_fd_release answer */
 enum weft_do {
     WEFT_DO_ACCEPT,
     WEFT_DO_CONNECT,
@@ -156,6 +157,7 @@ enum weft_do {
     WEFT_DO_SEND_TO,
     WEFT_DO_SENDFILE,
     WEFT_DO_CONNECT_NAME, /* weft/name.h */
+    WEFT_DO_RELEASE,
 };
 /* Behind it: the address to connect to; host and service, each with its 0 byte; the bytes of a write; of send_to a weft_addr and the bytes. */
 typedef struct weft_command_net {
@@ -177,6 +179,7 @@ WEFT_API int weft_out_fd_sendfile(weft_out *out, uint64_t tag, weft_fd fd, int f
 WEFT_API int weft_out_net_recv_from(weft_out *out, uint64_t tag, weft_fd fd, size_t size, uint64_t deadline);
 WEFT_API int weft_out_net_send_to(weft_out *out, uint64_t tag, weft_fd fd, const void *data, size_t size, const weft_addr *to,
                                   uint64_t deadline);
+WEFT_API int weft_out_fd_release(weft_out *out, uint64_t tag, weft_fd fd);
 
 WEFT_END
 

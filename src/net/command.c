@@ -70,6 +70,12 @@ static void command_sendfile(struct job *job) {
     command_moved(job, 0, n < 0 ? n : (ssize_t)sizeof n);
 }
 
+static void command_release(struct job *job) {
+    int number = weft_fd_release(*command_fd(job));
+    memcpy(job->data, &number, sizeof number);
+    command_moved(job, 0, number < 0 ? number : (ssize_t)sizeof number);
+}
+
 /* ---- the handler ------------------------------------------------------------------------------------------------------------------ */
 
 /* Two texts, each with its end. */
@@ -83,7 +89,7 @@ static int command_job(weft_completion completion, const weft_command_net *net, 
         [WEFT_DO_ACCEPT] = command_accept,       [WEFT_DO_CONNECT] = command_connect, [WEFT_DO_READ] = command_fd_read,
         [WEFT_DO_WRITE] = command_fd_write,      [WEFT_DO_WAIT] = command_fd_wait,    [WEFT_DO_RECV_FROM] = command_recv_from,
         [WEFT_DO_SEND_TO] = command_send_to,     [WEFT_DO_SENDFILE] = command_sendfile,
-        [WEFT_DO_CONNECT_NAME] = command_connect_name,
+        [WEFT_DO_CONNECT_NAME] = command_connect_name, [WEFT_DO_RELEASE] = command_release,
     };
     struct command_file file = {net->offset, net->size};
     size_t room = size;
@@ -153,4 +159,7 @@ int weft_out_net_send_to(weft_out *out, uint64_t tag, weft_fd fd, const void *da
     _Static_assert(offsetof(__typeof__(head), to) == sizeof head.net, "one behind the other");
     _Static_assert(sizeof head == sizeof head.net + sizeof head.to, "and nothing behind them");
     return yield_two(out, WEFT_COMMAND_NET, tag, &head, sizeof head, data, size);
+}
+int weft_out_fd_release(weft_out *out, uint64_t tag, weft_fd fd) {
+    return command_yield(out, tag, (weft_command_net){.what = WEFT_DO_RELEASE, .fd = fd}, NULL, 0);
 }

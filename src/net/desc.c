@@ -1,5 +1,7 @@
 #include "net/desc.h"
 
+#include <errno.h>
+
 static ATOM_PTR(struct desc) desc_chunks[DESC_CHUNKS];
 static atom_u32 desc_highest; /* chunks above have never been made */
 
@@ -45,18 +47,25 @@ struct desc *desc_use(weft_fd handle) {
     return desc && tenure_use(&desc->tenure, desc_generation(handle)) ? desc : NULL;
 }
 
+/* The number means something else than when weft got it: the poll has no such descriptor. Calls on it would reach a stranger, and so would its closing. */
+static _Noreturn void desc_misused(const char *call) {
+    WEFT_MISUSE(call, "a descriptor was closed behind weft's back, and its number has come again", "close it with weft_fd_close");
+}
+
 /* The last user has gone: the place gets its next generation, and then the number goes back. */
 static void desc_end(struct desc *desc, int number) {
     bool keep = desc->keep;
     lock_take(&desc->gate.lock);
     bool adopted = desc->polled && desc->flags & DESC_ADOPTED, restores = desc->restores;
     struct runtime *runtime = desc->runtime; /* NULL: it has gone, and its poll with it */
-    if (runtime) {
-        sys->net->poll_change(runtime->poll.set, EPOLL_CTL_DEL, number, 0, 0); /* whoever has a copy of it would still be told */
+    bool strange = false;
+    if (runtime) { /* whoever has a copy of it would still be told */
+        strange = sys->net->poll_change(runtime->poll.set, EPOLL_CTL_DEL, number, 0, 0) == -ENOENT && desc->polled;
         poll_left(runtime);
         desc->runtime = NULL;
     }
     lock_drop(&desc->gate.lock);
+    if (strange) desc_misused("weft_fd_close");
     if (adopted) foreign_let_go(number, restores);
     tenure_end(&desc->tenure); /* D4 */
     if (!keep) sys->net->close(number); /* whatever it says, it is closed */
@@ -73,6 +82,24 @@ bool desc_may_open(void) {
     return self && self->current;
 }
 
+enum { DESC_EVENTS = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI };
+
+static int desc_poll(struct desc *desc, int operation, int number, weft_fd handle) {
+    return sys->net->poll_change(desc->runtime->poll.set, operation, number, DESC_EVENTS | EPOLLET, (uint64_t)handle);
+}
+
+/* The number is taken, but what has it now is not what is in the poll. */
+static bool desc_is_strange(int number) {
+    weft_fd handle = desc_of(number);
+    struct desc *desc = handle > 0 ? desc_use(handle) : NULL;
+    if (!desc) return false; /* its place is about to be free */
+    lock_take(&desc->gate.lock);
+    bool strange = desc->polled && desc->runtime && desc_poll(desc, EPOLL_CTL_MOD, number, handle) == -ENOENT;
+    lock_drop(&desc->gate.lock);
+    desc_done(desc, number);
+    return strange;
+}
+
 weft_fd desc_open(int number, unsigned flags, const char *call) {
     struct worker *self = worker_here();
     if (!desc_may_open()) return WEFT_ENOTINSIDE;
@@ -81,8 +108,8 @@ weft_fd desc_open(int number, unsigned flags, const char *call) {
     if (!desc && !(desc = desc_make(number))) return WEFT_ENOMEM;
     uint64_t generation;
     if (!tenure_reserve(&desc->tenure, &generation)) {
-        if (flags & (DESC_ADOPTED | DESC_BORROWED)) return WEFT_EEXIST;
-        WEFT_MISUSE(call, "a descriptor was closed behind weft's back, and its number has come again", "close it with weft_fd_close");
+        if (flags & (DESC_ADOPTED | DESC_BORROWED) && !desc_is_strange(number)) return WEFT_EEXIST;
+        desc_misused(call);
     }
     int error = poll_join(self->runtime, self);
     if (error) {
@@ -93,20 +120,21 @@ weft_fd desc_open(int number, unsigned flags, const char *call) {
     lock_take(&desc->gate.lock); /* whoever ends a runtime looks at all */
     desc->runtime = self->runtime;
     desc->flags = flags;
-    desc->polled = true;
+    desc->polled = false;
     desc->restores = flags & DESC_BLOCKING;
     desc->borrowers = 1;
     lock_drop(&desc->gate.lock);
     gate_open(&desc->gate, generation);
     tenure_begin(&desc->tenure);
-    error = sys->net->poll_change(self->runtime->poll.set, EPOLL_CTL_ADD, number,
-                                  EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET, (uint64_t)handle);
-    if (!error) return handle;
+    error = desc_poll(desc, EPOLL_CTL_ADD, number, handle);
+    if (error) {
+        desc_close(handle, true);
+        return error;
+    }
     lock_take(&desc->gate.lock);
-    desc->polled = false; /* nothing has happened but what the caller has done and will undo */
+    desc->polled = true;
     lock_drop(&desc->gate.lock);
-    desc_close(handle, true);
-    return error;
+    return handle;
 }
 
 weft_fd desc_open_or_close(int number, unsigned flags, const char *call) {
@@ -116,16 +144,29 @@ weft_fd desc_open_or_close(int number, unsigned flags, const char *call) {
     return handle;
 }
 
-int desc_close(weft_fd handle, bool keep) {
-    struct desc *desc = desc_use(handle);
-    if (!desc) return WEFT_EBADF;
-    bool mine = tenure_close(&desc->tenure);
+/* By a user of it: who waits is told if the closing is `mine`. */
+static void desc_shut(struct desc *desc, int number, bool mine, bool keep) {
     if (mine) {
         desc->keep = keep;      /* for the last user, which comes after this one */
         gate_shut(&desc->gate); /* D5 */
     }
-    desc_done(desc, desc_number(handle));
+    desc_done(desc, number);
+}
+
+int desc_close(weft_fd handle, bool keep) {
+    struct desc *desc = desc_use(handle);
+    if (!desc) return WEFT_EBADF;
+    bool mine = tenure_close(&desc->tenure);
+    desc_shut(desc, desc_number(handle), mine, keep);
     return mine ? 0 : WEFT_EBADF;
+}
+
+int desc_close_alone(weft_fd handle) {
+    struct desc *desc = desc_use(handle);
+    if (!desc) return WEFT_EBADF;
+    bool mine = tenure_close_alone(&desc->tenure);
+    desc_shut(desc, desc_number(handle), mine, true);
+    return mine ? 0 : WEFT_EBUSY;
 }
 
 int desc_lend(weft_fd handle) {

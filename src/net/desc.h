@@ -65,6 +65,8 @@ void desc_done(struct desc *desc, int number);
 
 /* 0 or WEFT_EBADF. `keep`: the number does not go back to the kernel. */
 int desc_close(weft_fd handle, bool keep);
+/* The same with `keep`, and WEFT_EBUSY if others use it; it has ended when this returns. */
+int desc_close_alone(weft_fd handle);
 /* A borrowed descriptor is shared by those who wait for it. DESC_LENT: the caller is one of them, until desc_return; DESC_OWN: it is not borrowed
  * but weft's; WEFT_EBADF: it is being given back. The last desc_return closes it. */
 enum { DESC_OWN = 0, DESC_LENT = 1 };

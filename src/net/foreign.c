@@ -34,7 +34,6 @@ static unsigned foreign_followers; /* that found it changed, and have no duty. U
 
 weft_fd weft_fd_adopt(int number) {
     if (number < 0) return WEFT_EBADF;
-    if (desc_of(number) > 0) return WEFT_EEXIST;
     unsigned kind = foreign_kind(number);
     if (!(kind & DESC_SOCKET)) net_ignore_broken_pipes();
     lock_take(&foreign_modes);
@@ -71,20 +70,26 @@ void foreign_let_go(int number, bool restores) {
     lock_drop(&foreign_modes);
 }
 
+static bool foreign_in_step(void) {
+    struct worker *worker = worker_here();
+    return worker && worker->current && !worker->current->stackful;
+}
+
 /* Until the last user has gone; those who waited have been woken. */
 static void foreign_settle_users(weft_fd handle) {
     struct spin spin = spin_begin();
     while (desc_of(desc_number(handle)) == handle) {
-        struct worker *worker = worker_here();
-        if (worker && worker->current && worker->current->stackful) weft_yield();
+        if (worker_here()) weft_yield();
         else spin_wait(&spin);
     }
 }
 
+/* A step process must not wait: the user that it would wait for may be one of its own worker's. */
 int weft_fd_release(weft_fd fd) {
-    int error = desc_close(fd, true);
+    bool step = foreign_in_step();
+    int error = step ? desc_close_alone(fd) : desc_close(fd, true);
     if (error) return error;
-    foreign_settle_users(fd);
+    if (!step) foreign_settle_users(fd);
     return desc_number(fd);
 }
 

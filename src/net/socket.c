@@ -77,7 +77,7 @@ static ssize_t socket_try_accept(struct desc *desc, int number, uint64_t seen, v
 
 /* There is none to be had at the moment, of something that others have. */
 static bool socket_is_short(ssize_t error) {
-    return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM;
+    return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM || error == -ENOSPC;
 }
 /* The connection failed before it was accepted; the next one need not. */
 static bool socket_is_passing(ssize_t error) {
@@ -88,13 +88,25 @@ static bool socket_is_passing(ssize_t error) {
     }
 }
 
+/* A connection becomes a descriptor; it is kept as long as there is nothing to register it with. */
+static weft_fd socket_take_in(int number, unsigned flags, uint64_t deadline) {
+    for (struct op_pause pause = socket_pause;;) {
+        weft_fd fd = desc_open(number, flags, "weft_net_accept");
+        int error = fd > 0 ? 0 : socket_is_short(fd) ? socket_wait_a_little(&pause, deadline, (int)fd) : (int)fd;
+        if (fd > 0) return fd;
+        if (!error) continue;
+        sys->net->close(number);
+        return error;
+    }
+}
+
 weft_fd weft_net_accept(weft_fd listener, weft_addr *peer, uint64_t deadline) {
     weft_addr unwanted;
     if (!peer) peer = &unwanted;
     if (!desc_may_open()) return WEFT_ENOTINSIDE; /* before a connection is lost by it */
     for (struct op_pause pause = socket_pause;;) {
         ssize_t number = op_run(listener, GATE_IN, deadline, "weft_net_accept", socket_try_accept, peer);
-        if (number >= 0) return desc_open_or_close((int)number, socket_flags(peer), "weft_net_accept");
+        if (number >= 0) return socket_take_in((int)number, socket_flags(peer), deadline);
         if (socket_is_short(number)) {
             int error = socket_wait_a_little(&pause, deadline, (int)number);
             if (error) return error;

@@ -5,6 +5,7 @@
  *   tenure_begin       the same: it can be used from now on (or tenure_forgo: nothing came of it)
  *   tenure_use         anyone who knows a generation. True: it is the present one, and stays until this user's tenure_done
  *   tenure_close       a user; true for one of them: nobody begins to use it any more
+ *   tenure_close_alone likewise, if it is the only user
  *   tenure_done        a user, once. True: it was the last one, and ends it: what was used is its own, then tenure_end
  *
  *   D1  Open is one user for itself; whoever closes it takes that away besides its own.
@@ -57,6 +58,13 @@ static inline bool tenure_done(struct tenure *tenure) {
 static inline bool tenure_close(struct tenure *tenure) {
     if (atom_or_rlx(&tenure->word, TENURE_CLOSING) & TENURE_CLOSING) return false; /* rlx: decides who it is */
     atom_sub_rlx(&tenure->word, 1); /* rlx: not the last one, since the caller uses it too (D1) */
+    return true;
+}
+static inline bool tenure_close_alone(struct tenure *tenure) {
+    uint64_t word = atom_load_rlx(&tenure->word); /* rlx, all: as in tenure_close */
+    do {
+        if ((word & TENURE_USERS) != 2 || (word & TENURE_CLOSING)) return false; /* it is open, and used by the caller (D1) */
+    } while (!atom_cas_rlx_rlx(&tenure->word, &word, (word | TENURE_CLOSING) - 1));
     return true;
 }
 static inline void tenure_end(struct tenure *tenure) {

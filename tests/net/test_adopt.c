@@ -99,6 +99,57 @@ static void adopt_meddled(void *arg) {
 static void adopts_meddled(void) { net_run_until(adopt_meddled, 1); }
 TEST(adopt_and_be_meddled_with) { rt_each(adopts_meddled); }
 
+/* A step process gives a descriptor back: at once if nobody else uses it, else by a command; it never waits. */
+static weft_fd adopt_step_fd;
+static int adopt_step_number;
+static void adopt_step_waiter(void *arg) {
+    char byte;
+    (void)arg;
+    EXPECT_EQ(weft_fd_read(adopt_step_fd, &byte, 1, WEFT_FOREVER), WEFT_ECLOSED);
+    net_is_done();
+}
+static int adopt_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    bool over = false;
+    (void)self;
+    for (size_t i = 0; i < count; i++) {
+        if (events[i].type == WEFT_MESSAGE) {
+            EXPECT_EQ(weft_fd_release(adopt_step_fd), WEFT_EBUSY);
+            EXPECT_EQ(weft_fd_number(adopt_step_fd), adopt_step_number); /* nothing has happened */
+            EXPECT_EQ(weft_out_fd_release(out, 0, adopt_step_fd), 0);
+        }
+        if (events[i].type != WEFT_COMPLETION) continue;
+        EXPECT_EQ(events[i].error, 0);
+        EXPECT_EQ(*(const int *)events[i].data, adopt_step_number);
+        EXPECT(adopt_blocks(adopt_step_number));
+        EXPECT((adopt_step_fd = weft_fd_adopt(adopt_step_number)) > 0);
+        EXPECT_EQ(weft_fd_release(adopt_step_fd), adopt_step_number);
+        EXPECT(adopt_blocks(adopt_step_number));
+        EXPECT_EQ(weft_fd_release(adopt_step_fd), WEFT_EBADF);
+        net_is_done();
+        over = true;
+    }
+    weft_out_status(out, over ? WEFT_DONE : WEFT_BLOCKED);
+    return 0;
+}
+static void adopt_for_step(void *arg) {
+    static const weft_behavior behavior = {.name = "gives back", .step = adopt_step};
+    int other;
+    (void)arg;
+    adopt_step_number = adopt_socket(&other);
+    EXPECT((adopt_step_fd = weft_fd_adopt(adopt_step_number)) > 0);
+    uint64_t before = net_calls(SYS_NET_RECV);
+    EXPECT(weft_spawn(adopt_step_waiter, NULL) != WEFT_NOBODY);
+    net_wait_calls(SYS_NET_RECV, before + 1);
+    EXPECT_EQ(weft_send(rt_spawn(&behavior), 0, NULL, 0), 0);
+    while (atom_load_acq(&net_done) < 2)
+        EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    close(adopt_step_number);
+    close(other);
+    net_is_done();
+}
+static void adopts_for_step(void) { net_run_until(adopt_for_step, 3); }
+TEST(adopt_in_a_step_process) { rt_each(adopts_for_step); }
+
 /* What is left adopted is as it was when the runtime has stopped. */
 static int adopt_left[3];
 static void adopt_leave(void *arg) {
