@@ -22,8 +22,7 @@ struct thread *preempt_thread_of(struct proc *of) { return *keeper(of); }
 /* As fiber_step, of one who is stopped. */
 static int stopped_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
-    preempt_hand_back(out->worker, preempt_thread_of(proc));
-    return STEP_GONE;
+    return preempt_resume_with(out->worker, proc) ? STEP_GONE : 0;
 }
 static const weft_behavior computes = {.name = "computes", .step = stopped_step};
 
@@ -232,6 +231,38 @@ static void extra_left(void) {
 }
 SCENARIO(preempt_retire, .about = "a process is stopped || resumed by its worker's next thread || or by an extra worker, which is sent away",
          .setup = set_up_asleep, .threads = {is_stopped_and_leaves, takes_over_and_sends_away, extra_sleeps}, .finish = extra_left)
+
+/* A7: it is handed over to by a worker that has pinned processes, and must keep its thread. The other worker resumes it. */
+static atom_u32 handed_over;
+static void set_up_pinned(void) {
+    set_up();
+    atom_store_rlx(&handed_over, 0);
+    chk_name(&handed_over, "handed over");
+    chk_assert(worker_pin(small_worker(1)), "it is open");
+}
+/* It cannot be had while the other has claimed it: then later. */
+static void takes_over_and_tries_twice(void) {
+    struct worker *worker = wakes_up();
+    preempt_took(worker, 2);
+    struct proc *next = preempt_take(worker);
+    struct spin spin = spin_begin();
+    while (!next && atom_load_acq(&handed_over) == 0)
+        spin_wait(&spin);
+    if (!next) next = preempt_take(worker);
+    chk_assert(next == proc, "it can be resumed");
+    drive(worker);
+    preempt_hand_back(worker, preempt_thread_of(next));
+}
+static void hands_over_and_keeps(void) {
+    struct worker *worker = small_play(1);
+    if (policy_wake_to_run(small, proc).verdict == STATE_RUN) chk_assert(step_run(worker, proc), "it keeps its thread");
+    chk_assert(preempt_take(worker) == NULL, "nor does it take anybody");
+    drive(worker);
+    worker_unpin(worker);
+    atom_store_rel(&handed_over, 1);
+}
+SCENARIO(preempt_handoff_pinned, .about = "a process is stopped || its worker's next thread resumes it || it is handed over to where others are pinned",
+         .setup = set_up_pinned, .threads = {is_stopped, takes_over_and_tries_twice, hands_over_and_keeps}, .finish = went_on)
 
 /* ---- relief workers (A6) ------------------------------------------------------------------------------------------ */
 

@@ -184,8 +184,7 @@ struct thread *preempt_thread_of(struct proc *proc) {
 }
 
 int preempt_resume(struct worker *worker, struct proc *proc) {
-    preempt_hand_back(worker, preempt_thread_of(proc));
-    return STEP_GONE;
+    return preempt_resume_with(worker, proc) ? STEP_GONE : 0;
 }
 
 /* ---- the signal ---------------------------------------------------------------------------------------------------------------- */

@@ -28,7 +28,7 @@
  * to standard error. Any number of times. */
 int preempt_begin(struct runtime *runtime, bool all);
 
-/* The step of a process that was stopped: hands the worker over to its thread. */
+/* The step of a process that was stopped: hands the worker over to its thread, if it may have it. */
 int preempt_resume(struct worker *worker, struct proc *proc);
 
 /* What the handler found, for tests. */

@@ -122,7 +122,7 @@ static inline bool find_has_guests(struct worker *worker) {
 /* Is there anything anywhere that this worker could run? Looked at after the fence of idle_enter. */
 static bool find_anything(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
-    if (inject_size(&runtime->inject) > 0 || !mpsc_is_empty(&worker->inbox) || preempt_waiting(runtime)) return true;
+    if (inject_size(&runtime->inject) > 0 || !mpsc_is_empty(&worker->inbox) || preempt_waits_for(worker)) return true;
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++)
         if (!policy_is_empty(atom_load_rlx(&runtime->workers[i]))) return true;

@@ -55,28 +55,32 @@ void preempt_unlist(struct thread *thread) {
     atom_sub_rlx(&thread->runtime->threads.away, 1);
 }
 
-void preempt_took(struct worker *worker, uint32_t number) {
-    struct proc *proc = worker->displaced;
-    atom_store_rlx(&worker->driver, number); /* rlx: a number */
-    if (!proc) return;
-    worker->displaced = NULL;
-    struct preempt *preempt = &worker->runtime->preempt;
+/* It is in the list and nobody has it: it can be resumed, if that is done at all. */
+static void preempt_can_be_resumed(struct runtime *runtime, struct proc *proc) {
+    struct preempt *preempt = &runtime->preempt;
     struct thread *thread = preempt_thread_of(proc);
     lock_take(&preempt->lock);
-    if (!atom_load_rlx(
-            &preempt->settling)) { /* rlx, all: under the lock; `waiting`, behind the fence in ready_wake too */
+    if (!thread->waits && !atom_load_rlx(&preempt->settling)) { /* rlx, all: under the lock; `waiting`, behind the fence in ready_wake too */
         thread->waits = true;
         atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) + 1);
     }
     state_yield(&proc->state); /* not pinned. Its ticket is for nobody: it is in no queue but the list */
     lock_drop(&preempt->lock);
-    ready_wake(worker->runtime, NULL);
+    ready_wake(runtime, NULL);
+}
+
+void preempt_took(struct worker *worker, uint32_t number) {
+    struct proc *proc = worker->displaced;
+    atom_store_rlx(&worker->driver, number); /* rlx: a number */
+    if (!proc) return;
+    worker->displaced = NULL;
+    preempt_can_be_resumed(worker->runtime, proc);
 }
 
 struct proc *preempt_take(struct worker *worker) {
     struct preempt *preempt = &worker->runtime->preempt;
     struct proc *proc = NULL;
-    if (!preempt_waiting(worker->runtime)) return NULL;
+    if (!preempt_waits_for(worker)) return NULL;
     lock_take(&preempt->lock);
     for (struct thread *thread = preempt->first; thread && !proc; thread = thread->later) {
         if (!thread->waits || !state_claim_any(&thread->stopped->state)) continue; /* the latter: it was handed over to */
@@ -115,6 +119,13 @@ void preempt_hand_back(struct worker *worker, struct thread *thread) {
     thread_wake(thread, worker);
 }
 
+bool preempt_resume_with(struct worker *worker, struct proc *proc) {
+    bool may = !call_stays(worker);
+    if (may) preempt_hand_back(worker, preempt_thread_of(proc));
+    else preempt_can_be_resumed(worker->runtime, proc);
+    return may;
+}
+
 /* ---- the monitor's side ------------------------------------------------------------------------------------------- */
 
 #if !WEFT_CHECK
@@ -126,6 +137,7 @@ enum {
     PREEMPT_PATIENCE = 10000000, /* so long is it tried, then it is a hog like others */
     PREEMPT_ASLEEP = 500000,     /* without any CPU time for so long: it is asked whether its thread sleeps */
     PREEMPT_OVERDUE = 100000000, /* nobody was resumed for so long, though somebody could be: a worker more */
+    PREEMPT_OVERDUE_PINNED = 1000000,
     PREEMPT_PERIOD_LEAST = 20000,
     PREEMPT_PERIOD_MOST = 500000,
     PREEMPT_SETTLE = 1000000000, /* so long at most until all who do not end are where they can be left */
@@ -217,6 +229,14 @@ enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
     return preempt_ask(worker, now) ? PREEMPT_ASKED : PREEMPT_NONE;
 }
 
+/* How long may pass without anybody being resumed. Workers with pinned processes do not resume (A7), and may have been woken for it in vain. */
+static uint64_t preempt_bound(struct runtime *runtime) {
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    for (unsigned i = 0; i < made; i++)
+        if (call_stays(atom_load_rlx(&runtime->workers[i]))) return PREEMPT_OVERDUE_PINNED; /* rlx: published by `made` */
+    return PREEMPT_OVERDUE;
+}
+
 /* rlx: numbers. */
 unsigned preempt_overdue(struct runtime *runtime, uint64_t now) {
     struct preempt *preempt = &runtime->preempt;
@@ -225,7 +245,7 @@ unsigned preempt_overdue(struct runtime *runtime, uint64_t now) {
         preempt->overdue.taken = taken;
         preempt->overdue.since = now;
         preempt->overdue.times = 0;
-    } else if (now - preempt->overdue.since > PREEMPT_OVERDUE) {
+    } else if (now - preempt->overdue.since > PREEMPT_OVERDUE_PINNED && now - preempt->overdue.since > preempt_bound(runtime)) {
         preempt->overdue.since = now;
         preempt->overdue.times++;
     }

@@ -30,7 +30,8 @@
  *       processes that fell asleep at a lock, in any number. A *relief worker* comes when there are more hogs than extra workers, or when nobody
  *       has been resumed for a tenth of a second: a worker beyond all caps, which begins with the process that was stopped first, takes
  *       none but others that were stopped, and leaves when there are none. Those who are stopped and relief workers together are at most `most`, and
- *       so many places are kept for them: who may be stopped finds one. */
+ *       so many places are kept for them: who may be stopped finds one.
+ *   A7  A worker with pinned processes resumes nobody, because it would go to another thread than theirs. */
 #ifndef WEFT_SCHED_PREEMPT_H
 #define WEFT_SCHED_PREEMPT_H
 
@@ -78,12 +79,19 @@ void preempt_relieve(struct runtime *runtime, int more);
 struct worker *preempt_sleep(struct worker *worker, struct thread *self, struct thread *heir);
 /* In 8: the thread of a process that was claimed goes on with the worker, which is not the caller's any more. */
 void preempt_hand_back(struct worker *worker, struct thread *thread);
+/* The same for one that was claimed by a hand-off, perhaps. False: the worker has pinned processes, and the caller has it still; the other is among those who
+ * can be resumed. */
+bool preempt_resume_with(struct worker *worker, struct proc *proc);
 
 /* Thread `number` drives the worker from now on: queues who was stopped there. */
 void preempt_took(struct worker *worker, uint32_t number);
 /* Whether somebody is stopped who could be resumed; a hint. */
 static inline bool preempt_waiting(struct runtime *runtime) {
     return chk_preempts() && atom_load_rlx(&runtime->preempt.waiting) > 0; /* rlx: a number */
+}
+/* Whether there is such a one for this worker (A7). By whoever has it. */
+static inline bool preempt_waits_for(struct worker *worker) {
+    return preempt_waiting(worker->runtime) && (atom_load_rlx(&worker->guests) & ~GUESTS_CLOSED) == 0; /* rlx: this thread's, while there are any */
 }
 /* Who has been stopped for longest, claimed; NULL: nobody, or it cannot be had just now. Its step hands the worker over to its thread. */
 struct proc *preempt_take(struct worker *worker);

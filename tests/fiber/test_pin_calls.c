@@ -292,6 +292,26 @@ static void mixture(void) {
 }
 TEST(pin_and_calls_in_any_order) { rt_each(mixture); }
 
+/* Processes are interrupted besides, and some compute. */
+static void computes_and_mixes(void *arg) {
+    for (unsigned i = 0; i < 3; i++) {
+        uint64_t end = weft_now() + 2 * RT_MS;
+        while (weft_now() < end)
+            for (volatile unsigned j = 0; j < 1000; j++) {}
+        mixes(arg);
+    }
+}
+static void interrupted(const char *policy, unsigned workers) {
+    rt_start_with(&(weft_config){.policy = policy, .workers = workers, .seed = 1, .preempt = true, .preempt_us = 500, .max_extra = 2});
+    forget();
+    for (uintptr_t i = 0; i < 12; i++)
+        victim_spawn(computes_and_mixes, (void *)i, 0, NULL);
+    rt_wait(&done, 3 * 12);
+    close_ends();
+    rt_stop();
+}
+TEST_WITHIN(pin_and_calls_with_preemption, 120) { rt_cases(interrupted); }
+
 /* ---- no thread to be had -------------------------------------------------------------------------------------------------- */
 
 static void at_the_limit(unsigned most) {

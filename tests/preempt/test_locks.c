@@ -59,8 +59,10 @@ TEST_WITHIN(locks_with_one_displaced, 120) {
 /* Threads are short as well. */
 TEST_WITHIN(locks_with_few_threads, 120) {
     PREEMPT_TEST_APPLIES();
-    weft_config config = {.policy = "ring", .workers = 2, .max_threads = 6, .preempt_us = 1000};
-    case_crowd(&config, locks_and_computes, 5 * RT_MS, 40);
+    for (unsigned most = 2; most <= 8; most += 2) {
+        weft_config config = {.policy = "ring", .workers = 2, .max_threads = most, .preempt_us = 1000};
+        case_crowd(&config, locks_and_computes, 5 * RT_MS, 30);
+    }
 }
 
 /* Those who sleep at the lock cannot be interrupted, nor told from one that waits for a processor: the owner goes on all the same, if later. */
@@ -111,6 +113,67 @@ TEST_WITHIN(locks_in_a_chain, 120) {
         victim_spawn(locks_two, (void *)(uintptr_t)(8 * RT_MS), 0, "locker");
     rt_wait(&done, 80);
     rt_stop();
+}
+
+/* Few may be interrupted, and those who sleep at the lock are others. */
+TEST_WITHIN(locks_of_one_that_is_marked, 120) {
+    PREEMPT_TEST_APPLIES();
+    rt_start_with(&(weft_config){.policy = "ring", .workers = 2, .max_extra = 3, .preempt_us = 1000});
+    forget();
+    for (unsigned i = 0; i < 60; i++) {
+        if (i % 10 == 0) spawn_marked(locks_and_computes, (void *)(uintptr_t)(5 * RT_MS));
+        else victim_spawn(locks_and_computes, (void *)(uintptr_t)RT_MS, 0, "locker");
+    }
+    rt_wait(&done, 60);
+    rt_stop();
+}
+
+/* The lock is waited for in blocking calls, and its owner is stopped. */
+static void waits_for_the_mutex(void *arg) {
+    (void)arg;
+    pthread_mutex_lock(&mutex);
+}
+static void locks_in_a_call(void *arg) {
+    /* A mutex of this kind may be unlocked by another thread, where the process may be by then. */
+    EXPECT_EQ(weft_blocking(waits_for_the_mutex, NULL), 0);
+    compute_for((uintptr_t)arg);
+    pthread_mutex_unlock(&mutex);
+    atom_add_rel(&done, 1);
+}
+TEST_WITHIN(locks_in_blocking_calls, 120) {
+    PREEMPT_TEST_APPLIES();
+    weft_config config = {.policy = "ring", .workers = 2, .max_extra = 2, .preempt_us = 1000};
+    case_crowd(&config, locks_in_a_call, 3 * RT_MS, 60);
+}
+
+/* The number of workers changes meanwhile: relief workers become others, and others leave. */
+TEST_WITHIN(locks_while_workers_come_and_go, 120) {
+    PREEMPT_TEST_APPLIES();
+    rt_start_with(&(weft_config){.policy = "ring", .workers = 2, .max_extra = 2, .preempt = true, .preempt_us = 1000});
+    forget();
+    unsigned count = 150;
+    for (unsigned i = 0; i < count; i++)
+        victim_spawn(locks_and_computes, (void *)(uintptr_t)(3 * RT_MS), 0, "locker");
+    for (unsigned i = 0; atom_load_acq(&done) < count; i++) {
+        weft_set_workers(rt.runtime, 1 + i * 7 % 5);
+        usleep(1000);
+    }
+    rt_wait(&done, count);
+    rt_stop();
+}
+
+/* A runtime stops while all are at the lock: those who are cancelled do not hear of it, and are waited for. */
+TEST_WITHIN(locks_while_the_runtime_stops, 120) {
+    PREEMPT_TEST_APPLIES();
+    for (unsigned i = 0; i < 5; i++) {
+        rt_start_with(&(weft_config){.policy = "ring", .workers = 2, .max_extra = 2, .preempt = true, .preempt_us = 1000});
+        forget();
+        for (unsigned j = 0; j < 40; j++)
+            victim_spawn(locks_and_computes, (void *)(uintptr_t)(2 * RT_MS), 0, "locker");
+        rt_wait(&done, i);
+        rt_stop();
+        EXPECT_EQ(atom_load_acq(&done), 40);
+    }
 }
 
 /* One connection of a library that locks itself: each call is short or long, and allocates. */
