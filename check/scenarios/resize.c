@@ -7,6 +7,7 @@
  * The broken twins use the real parts, put together wrongly. */
 #include "small_poll.h"
 
+#include "sched/alarm.h"
 #include "sched/thread.h"
 
 static weft_pid pid;
@@ -120,6 +121,28 @@ static void to_two_and_one(void) {
 static void two_and_nothing(void) { set_up(POLICY_RING, 2, NULL); }
 SCENARIO(resize_down_idle, .about = "a worker looks for work and goes to sleep || it is sent away", .setup = two_and_nothing,
          .threads = {to_one, works_1}, .finish = all_ran)
+
+/* Another arms a timer beside a worker that leaves: it is not left behind there. */
+enum { LATER = 9 };
+static struct alarm later;
+static void rings(struct actor *actor, struct worker *self, struct alarm *own) { (void)actor, (void)self, (void)own; }
+static void two_and_an_alarm(void) {
+    two_and_nothing();
+    alarm_init(&later, rings);
+    atom_store_rlx(&small_worker(1)->leave, true); /* it has been sent away, and does not sleep until the timer is due */
+}
+static void arms_at_1(void) { alarm_arm_at(small, NULL, small_worker(1), &later, LATER); }
+static void not_left_behind(void) {
+    chk_assert(timers_next(&small_worker(1)->timers) == SYS_FOREVER, "a worker without a thread has no timers");
+    chk_assert(timers_next(&small_worker(0)->timers) == LATER, "the first has them");
+    chk_assert(alarm_cancel(&later), "it has not rung");
+    all_ran();
+}
+SCENARIO(resize_down_timer, .about = "a worker is sent away || a timer is armed there from outside", .setup = two_and_an_alarm,
+         .threads = {works_1, arms_at_1}, .finish = not_left_behind)
+static void arms_and_forgets(void) { timers_arm(&small_worker(1)->timers, &later.timer, LATER); }
+SCENARIO(resize_twin_timer, .about = "the same, but whoever arms it does not look whether the worker has left", .setup = two_and_an_alarm,
+         .threads = {works_1, arms_and_forgets}, .finish = not_left_behind, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 
 static void two_asleep(enum policy_name policy) {
     set_up(policy, 2, &last_one_out);

@@ -25,7 +25,8 @@ typedef struct weft_timer {
 } weft_timer;
 
 /* From processes of both kinds and from threads that are not workers. The data is copied. 0 and *timer (may be NULL), or WEFT_EFOREIGN,
- * WEFT_ENOMEM. If the receiver has ended when the time has come, the message is dropped. */
+ * WEFT_ENOMEM. If the receiver has ended when the time has come, the message is dropped. Such messages reach one receiver in the order of their
+ * times, and with equal times in that of these calls. */
 WEFT_API int weft_after(uint64_t nanoseconds, weft_pid to, uint64_t tag, const void *data, size_t size, weft_timer *timer);
 /* The same again and again, every `period` nanoseconds, until it is cancelled or the receiver has ended. A period that was missed, because
  * everybody was busy, is left out. WEFT_EINVAL: a period of 0. */

@@ -7,6 +7,7 @@
  *       nothing will be sent, and nothing is about to be.
  *   A2  While the timer is handed out (TAKEN), it is after_ring's, which waits for the lock and then looks whether it was cancelled. */
 #include "sched/alarm.h"
+#include "sched/lane.h"
 #include "sched/reach.h"
 
 #include <weft/time.h>
@@ -24,6 +25,7 @@ struct after {
     uint64_t serial; /* 0: nobody's */
     uint64_t period; /* 0: once */
     weft_pid to;
+    atom_u64 *lane;          /* the receiver's: lane.h */
     struct message *message; /* what is sent, or with a period what copies of are sent */
     struct after *next;      /* in the list of free ones */
 };
@@ -98,9 +100,10 @@ static void after_ring(struct actor *actor, struct worker *self, struct alarm *a
     struct message *unsent = again ? NULL : after->message;
     uint64_t next = again ? timer_next_period(alarm->timer.when, after->period, sys->now()) : 0;
     if (!again) after->serial = 0;
-    else alarm_arm_any(actor->runtime, self, alarm, next); /* the monitor has none of its own */
+    else alarm_arm_at(actor->runtime, self, lane_worker(actor->runtime, after->lane), alarm, next);
     lock_drop(&after->lock); /* armed again, it may ring elsewhere by now */
     if (again) return;
+    lane_leave(after->lane);
     if (unsent) message_free(&actor->cache, unsent);
     after_free(actor->runtime, after);
 }
@@ -110,7 +113,8 @@ static void after_ring(struct actor *actor, struct worker *self, struct alarm *a
 static int after_arm(struct reach *reach, struct message *message, weft_pid to, uint64_t when, uint64_t period, weft_timer *timer) {
     struct runtime *runtime = reach->actor->runtime;
     uint64_t serial;
-    struct after *after = after_new(runtime, &serial);
+    atom_u64 *lane = lane_of(runtime, pid_slot(to));
+    struct after *after = lane ? after_new(runtime, &serial) : NULL;
     if (!after) return WEFT_ENOMEM;
     alarm_init(&after->alarm, after_ring);
     after->alarm.disposes = true;
@@ -119,10 +123,11 @@ static int after_arm(struct reach *reach, struct message *message, weft_pid to, 
     after->serial = serial;
     after->period = period;
     after->to = to;
+    after->lane = lane;
     after->message = message;
     lock_drop(&after->lock);
     if (timer) *timer = (weft_timer){after, serial};
-    alarm_arm_any(runtime, reach->self, &after->alarm, when);
+    alarm_arm_at(runtime, reach->self, lane_enter(runtime, reach->self, lane), &after->alarm, when);
     return 0;
 }
 
@@ -168,6 +173,7 @@ int weft_timer_cancel(weft_timer timer) {
     bool mine = there && after_stop(after);
     lock_drop(&after->lock);
     if (mine) {
+        lane_leave(after->lane);
         message_free(&reach.actor->cache, after->message);
         after_free(reach.actor->runtime, after);
     }

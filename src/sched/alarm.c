@@ -3,20 +3,31 @@
 /* Nanoseconds; powers of two times the least. */
 enum { ALARM_REST_LEAST = 16000, ALARM_REST_FEW = 64000, ALARM_REST_MOST = 1024000, ALARM_MANY = 8 };
 
-static void alarm_arm_outside(struct runtime *runtime, struct alarm *alarm, uint64_t when) {
-    struct worker *first = atom_load_acq(&runtime->made) > 0 ? atom_load_rlx(&runtime->workers[0]) : NULL; /* acq: as in find_steal_pass */
-    WEFT_ENSURE(first, "a runtime without workers");
+void alarm_arm_at(struct runtime *runtime, struct worker *self, struct worker *at, struct alarm *alarm, uint64_t when) {
+    bool earlier = timers_arm(&at->timers, &alarm->timer, when);
+    if (at == self) return;
     /* The fence in idle_wake_one pairs with the one in idle_enter: it sees the timer, or is seen asleep. */
-    if (timers_arm(&first->timers, &alarm->timer, when)) ready_wake_one(runtime, first);
+    if (earlier) ready_wake_one(runtime, at);
+    worker_keep_timers(runtime, at);
 }
 
 void alarm_arm_any(struct runtime *runtime, struct worker *self, struct alarm *alarm, uint64_t when) {
     if (self) alarm_arm(self, alarm, when);
-    else alarm_arm_outside(runtime, alarm, when);
+    else alarm_arm_at(runtime, NULL, worker_first(runtime), alarm, when);
+}
+
+/* Another rings this worker's timers: it looks again a little later, and not at once. */
+static void alarms_leave_to_another(struct worker *self, uint64_t now) {
+    self->rung_at = now;
+    if (self->rest < ALARM_REST_LEAST) self->rest = ALARM_REST_LEAST;
 }
 
 uint32_t alarms_ring(struct actor *actor, struct worker *self, struct worker *of, uint64_t now) {
     uint32_t rung = 0;
+    if (!lock_try(&of->ringing)) {
+        if (self == of) alarms_leave_to_another(self, now);
+        return 0;
+    }
     for (struct timer *due = timers_run(&of->timers, now), *after; due; due = after, rung++) {
         after = due->next; /* before it rings: then it is its owner's */
         struct alarm *alarm = (struct alarm *)((unsigned char *)due - offsetof(struct alarm, timer));
@@ -26,6 +37,7 @@ uint32_t alarms_ring(struct actor *actor, struct worker *self, struct worker *of
         alarm->ring(actor, self, alarm);
         if (!disposes) timer_done(due);
     }
+    lock_drop(&of->ringing);
     return rung;
 }
 

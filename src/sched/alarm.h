@@ -22,13 +22,16 @@ static inline void alarm_init(struct alarm *alarm, void (*ring)(struct actor *, 
 static inline void alarm_arm(struct worker *own, struct alarm *alarm, uint64_t when) {
     timers_arm(&own->timers, &alarm->timer, when);
 }
-/* By any thread: as alarm_arm if `self` is its worker, or if that is NULL into the first worker's, which may be asleep and not know. */
+/* By any thread, into the timers of `at`, which may be asleep and not know; `self` is the calling thread's worker, or NULL. */
+void alarm_arm_at(struct runtime *runtime, struct worker *self, struct worker *at, struct alarm *alarm, uint64_t when);
+/* The same into those of `self`, or if that is NULL into the first worker's. */
 void alarm_arm_any(struct runtime *runtime, struct worker *self, struct alarm *alarm, uint64_t when);
 /* By anyone: afterwards it will not ring, and nobody is about to. True: it did not. */
 static inline bool alarm_cancel(struct alarm *alarm) { return timers_cancel_wait(&alarm->timer); }
 
 /* Rings those of `of`'s that are due, on `self`, but no more than TIMERS_BATCH: each makes a process ready, and those must not keep out who waits
- * for other things. True: there were some, and there may be more. */
+ * for other things. In order, and so one thread at a time: while another rings them, nothing is done here. True: there were some, and there
+ * may be more. */
 bool alarms_run(struct worker *self, struct worker *of);
 /* The same of those that were due at `now`, by an actor that need not be a worker's (then `self` is NULL). How many there were. */
 uint32_t alarms_ring(struct actor *actor, struct worker *self, struct worker *of, uint64_t now);

@@ -137,6 +137,7 @@ struct worker {
     uint32_t rung, rest;
     uint64_t rung_at;
     struct timers timers; /* others run them too */
+    struct lock ringing;  /* of whoever does: one at a time, so that they ring in order */
 
     /* The run queue: the policy's. Others steal. */
     struct ring ring;
@@ -310,6 +311,7 @@ struct runtime {
     ATOM_PTR(struct watch_chunk) watched[TABLE_CHUNKS]; /* watch.c */
     ATOM_PTR(struct command) commands; /* newest first */
     struct afters afters;
+    ATOM_PTR(struct lane_chunk) lanes[TABLE_CHUNKS]; /* lane.c */
 
     atom_u32 forks; /* fork/join regions that thieves should look at */
     ATOM_PTR(struct regions) regions;

@@ -171,6 +171,10 @@ int workers_set(struct runtime *runtime, unsigned workers);
 /* A process is pinned to the worker that runs it, or no longer. worker_pin is false when the worker is to leave; by its own thread. */
 bool worker_pin(struct worker *own);
 void worker_unpin(struct worker *own);
+/* For those who have none of their own. */
+struct worker *worker_first(struct runtime *runtime);
+/* After a timer was armed there by another: if the worker has no thread any more, its timers are the first worker's. */
+void worker_keep_timers(struct runtime *runtime, struct worker *worker);
 /* So many workers beside those that are wanted; by the monitor. */
 void workers_compensate(struct runtime *runtime, unsigned hogs);
 /* Beyond these, if there are more hogs than extra workers: for processes that were stopped and no worker takes (preempt.h, A6); by the monitor. */

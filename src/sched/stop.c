@@ -1,5 +1,6 @@
 /* Stopping: everybody is asked to end, all run on until nobody is left or time is up, then the runtime is taken down. */
 #include "sched/child.h"
+#include "sched/lane.h"
 #include "sched/poll.h"
 #include "sched/preempt.h"
 #include "sched/thread.h"
@@ -67,6 +68,7 @@ void runtime_destroy(struct runtime *runtime) {
     watch_destroy_all(runtime);
     marks_destroy(runtime);
     after_destroy_all(runtime);
+    lane_destroy_all(runtime);
     table_destroy(&runtime->table);
     inject_destroy(&runtime->inject);
     pool_destroy(&runtime->pool);

@@ -41,6 +41,19 @@ static void worker_no_relief(struct worker *worker) {
     preempt_relieve(worker->runtime, -1);
 }
 
+struct worker *worker_first(struct runtime *runtime) {
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    WEFT_ENSURE(made > 0, "a runtime without workers");
+    return atom_load_rlx(&runtime->workers[0]); /* rlx: published by `made` */
+}
+
+void worker_keep_timers(struct runtime *runtime, struct worker *worker) {
+    if (__builtin_expect(atom_load_rlx(&worker->driven), 1)) return; /* rlx: worker_leave */
+    lock_take(&runtime->moving);
+    if (!atom_load_rlx(&worker->driven)) worker_leave_timers(runtime, worker); /* rlx: under the lock */
+    lock_drop(&runtime->moving);
+}
+
 /* The worker is not wanted any more. False: it is again, meanwhile. */
 static bool worker_leave(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
@@ -49,12 +62,13 @@ static bool worker_leave(struct worker *worker) {
     bool leaves = relief || atom_load_rlx(&worker->leave);
     if (leaves) {
         if (worker->searching) find_success(worker);
+        /* Before the timers go: who arms one here afterwards sees it by their lock, and moves it (worker_keep_timers). */
+        atom_store_rlx(&worker->driven, false);
         worker_leave_timers(runtime, worker);
         stack_cache_flush(&worker->actor.stacks);
         if (relief) worker_no_relief(worker);
         else if (worker->index > 0) idle_resize(&runtime->idle, worker->index);
         my_worker = NULL;
-        atom_store_rlx(&worker->driven, false);
         parker_unpark(&worker->departure);
     }
     lock_drop(&runtime->moving);
@@ -99,6 +113,7 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     atom_store_rlx(&worker->refused, UINT64_MAX);
     atom_store_rlx(&worker->again, UINT64_MAX);
     timers_init(&worker->timers, sys->now());
+    lock_init(&worker->ringing);
     rng_seed(&worker->rng, runtime->seed, index);
     if (policy_init(worker) != 0 || table_add_section(&runtime->table, &worker->actor.section) != 0) {
         policy_destroy(worker);

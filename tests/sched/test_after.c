@@ -41,6 +41,64 @@ static weft_pid box_open(void) {
     return rt_spawn(&counter);
 }
 
+/* ---- in order, wherever they were armed ----------------------------------------------------------------------------------- */
+
+enum { ORDER_ROUNDS = 60, ORDER_TIMERS = 20 };
+
+/* It goes from worker to worker between two of them: with several workers, some of the timers lie beside others' threads. */
+static void order_arms(weft_pid to) {
+    for (uint64_t i = 0; i < ORDER_TIMERS; i++) {
+        EXPECT_EQ(weft_after(300 * WEFT_MICROSECOND, to, i, NULL, 0, NULL), 0);
+        weft_yield();
+    }
+}
+static void order_expects(bool in_order) {
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < ORDER_TIMERS; i++) {
+        weft_msg *message;
+        EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), 0);
+        if (in_order) EXPECT_EQ(weft_msg_tag(message), i);
+        sum += weft_msg_tag(message);
+        weft_msg_free(message);
+    }
+    EXPECT_EQ(sum, ORDER_TIMERS * (ORDER_TIMERS - 1) / 2);
+}
+static void order_arms_and_receives(void *in_order) {
+    for (unsigned round = 0; round < ORDER_ROUNDS / (RT_SLOW > 1 ? 3 : 1); round++) {
+        order_arms(weft_self());
+        order_expects(in_order != NULL);
+    }
+}
+static weft_pid order_spawn(bool in_order) {
+    weft_pid pid = WEFT_NOBODY;
+    weft_stackful_options options = {.runtime = rt.runtime, .flags = WEFT_JOINABLE};
+    EXPECT_EQ(weft_spawn_with(&pid, order_arms_and_receives, in_order ? &box : NULL, &options), 0);
+    return pid;
+}
+static void order_body(void) {
+    weft_pid pids[3];
+    for (unsigned i = 0; i < 3; i++)
+        pids[i] = order_spawn(true);
+    for (unsigned i = 0; i < 3; i++)
+        EXPECT_EQ(weft_join(pids[i], NULL, WEFT_FOREVER), 0);
+}
+TEST(after_keeps_the_order_of_one_receiver) { rt_each(order_body); }
+
+/* Workers come and go meanwhile: none of the timers stays behind with one that has gone. */
+static void resize_body(void) {
+    weft_pid pids[3];
+    for (unsigned i = 0; i < 3; i++)
+        pids[i] = order_spawn(false);
+    for (unsigned i = 0; i < 40; i++) {
+        int error = weft_set_workers(rt.runtime, 1 + i % 4);
+        EXPECT(error == 0 || error == WEFT_EAGAIN);
+        rt_pause(RT_MS);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        EXPECT_EQ(weft_join(pids[i], NULL, WEFT_FOREVER), 0);
+}
+TEST(after_while_workers_come_and_go) { rt_each(resize_body); }
+
 /* ---- once --------------------------------------------------------------------------------------------------------------- */
 
 static void once_body(void) {
@@ -112,8 +170,8 @@ TEST(after_from_step_processes) { rt_each(processes_body); }
 static void stackful_process(void *unused) {
     (void)unused;
     weft_timer timers[20];
-    for (uint64_t i = 0; i < 20; i++)
-        EXPECT_EQ(weft_after(2 * RT_MS, weft_self(), i, NULL, 0, &timers[i]), 0);
+    for (uint64_t i = 0; i < 20; i++) /* those that are to be cancelled do not come before that, however slow the machine is */
+        EXPECT_EQ(weft_after(i % 2 ? 3600 * RT_SECOND : 2 * RT_MS, weft_self(), i, NULL, 0, &timers[i]), 0);
     for (uint64_t i = 1; i < 20; i += 2) {
         EXPECT_EQ(weft_timer_cancel(timers[i]), 0);
         EXPECT_EQ(weft_timer_cancel(timers[i]), WEFT_ENOENT);
