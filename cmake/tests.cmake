@@ -7,9 +7,11 @@ if(scripted)
     target_sources(weft_test PRIVATE ${scripted})
 endif()
 
-# Tests in C++ (test_*.cpp) where there is a compiler for it.
-include(CheckLanguage)
-check_language(CXX)
+# Tests in C++ (test_*.cpp) where there is a compiler for it; a cross compiler has to be named.
+if(NOT CMAKE_CROSSCOMPILING)
+    include(CheckLanguage)
+    check_language(CXX)
+endif()
 set(test_suffixes c)
 if(CMAKE_CXX_COMPILER)
     enable_language(CXX)

@@ -3,60 +3,84 @@
 #include "queue/lock.h"
 #include "sched/sched.h"
 
-#include <weft/cxx.h>
-
 #include <stdint.h>
 
-extern struct exceptions_state *__cxa_get_globals(void) __attribute__((weak));
+/* Where there is C++ they are there. A program without needs none, and is not to be linked with any because of this. */
+extern void *__cxa_get_globals(void) __attribute__((weak));
+extern void _Unwind_Resume(void *exception) __attribute__((weak));
+extern int _Unwind_ForcedUnwind(void *exception, void *stop, void *argument) __attribute__((weak));
+extern uintptr_t _Unwind_GetCFA(void *context) __attribute__((weak));
+extern void _Unwind_SetIP(void *context, uintptr_t address) __attribute__((weak));
 
-static ATOM_PTR(void) exceptions_libraries[EXCEPTIONS_MOST]; /* exceptions_of */
-static unsigned exceptions_users[EXCEPTIONS_MOST];           /* under the lock */
+static struct {
+    ATOM_PTR(void) globals; /* as in `library`; NULL: none is here */
+    weft_cxx library;       /* written before that; both under the lock */
+    unsigned users;         /* under the lock */
+} exceptions_libraries[EXCEPTIONS_MOST];
 static struct lock exceptions_lock;
 atom_u32 exceptions_version;
 
 /* ---- which there are ---------------------------------------------------------------------------------------------------- */
 
 /* Under the lock: where it is; else a free place; EXCEPTIONS_MOST: neither. */
-static unsigned exceptions_find(const void *library) {
+static unsigned exceptions_find(const weft_cxx *library) {
     unsigned room = EXCEPTIONS_MOST;
     for (unsigned i = 0; i < EXCEPTIONS_MOST; i++) {
-        if (exceptions_users[i] > 0 && atom_load_rlx(&exceptions_libraries[i]) == library) return i; /* rlx: under the lock */
-        if (exceptions_users[i] == 0 && room == EXCEPTIONS_MOST) room = i;
+        if (exceptions_libraries[i].users > 0 && exceptions_libraries[i].library.globals == library->globals) return i;
+        if (exceptions_libraries[i].users == 0 && room == EXCEPTIONS_MOST) room = i;
     }
     return room;
 }
 
-int weft_cxx_add(void *(*globals)(void)) {
+int weft_cxx_add(const weft_cxx *library) {
     lock_take(&exceptions_lock);
-    unsigned i = exceptions_find((void *)(uintptr_t)globals);
-    if (i < EXCEPTIONS_MOST && exceptions_users[i]++ == 0) {
-        atom_store_rel(&exceptions_libraries[i], (void *)(uintptr_t)globals); /* rel: pairs with the acq in exceptions_at */
+    unsigned i = exceptions_find(library);
+    if (i < EXCEPTIONS_MOST && exceptions_libraries[i].users++ == 0) {
+        exceptions_libraries[i].library = *library;
+        /* rel: pairs with the acq in exceptions_at and exceptions_unwinder. */
+        atom_store_rel(&exceptions_libraries[i].globals, (void *)(uintptr_t)library->globals);
         atom_add_rel(&exceptions_version, 1); /* rel: pairs with the acq in exceptions_ask */
     }
     lock_drop(&exceptions_lock);
     return i < EXCEPTIONS_MOST ? 0 : WEFT_ENOBUFS;
 }
 
-void weft_cxx_remove(void *(*globals)(void)) {
+void weft_cxx_remove(const weft_cxx *library) {
     lock_take(&exceptions_lock);
-    unsigned i = exceptions_find((void *)(uintptr_t)globals);
-    if (i < EXCEPTIONS_MOST && exceptions_users[i] > 0 && --exceptions_users[i] == 0) {
-        atom_store_rlx(&exceptions_libraries[i], NULL); /* rlx: nobody runs its code any more */
+    unsigned i = exceptions_find(library);
+    if (i < EXCEPTIONS_MOST && exceptions_libraries[i].users > 0 && --exceptions_libraries[i].users == 0) {
+        atom_store_rlx(&exceptions_libraries[i].globals, NULL); /* rlx: nobody runs its code any more */
         atom_add_rel(&exceptions_version, 1);
     }
     lock_drop(&exceptions_lock);
 }
 
+static weft_cxx exceptions_own(void) {
+    return (weft_cxx){__cxa_get_globals, _Unwind_Resume, _Unwind_ForcedUnwind, _Unwind_GetCFA, _Unwind_SetIP};
+}
+
 void exceptions_begin(void) {
     static atom_bool done;
-    if (__cxa_get_globals && !atom_swap_rlx(&done, true)) weft_cxx_add((void *(*)(void))(uintptr_t)__cxa_get_globals); /* rlx: once */
+    weft_cxx own = exceptions_own();
+    if (own.globals && !atom_swap_rlx(&done, true)) weft_cxx_add(&own); /* rlx: once */
+}
+
+static bool exceptions_can_unwind(const weft_cxx *library) {
+    return library->resume && library->forced && library->frame && library->go_on_at;
+}
+
+bool exceptions_unwinder(weft_cxx *unwinder) {
+    *unwinder = exceptions_own();
+    for (unsigned i = 0; i < EXCEPTIONS_MOST && !exceptions_can_unwind(unwinder); i++)
+        if (atom_load_acq(&exceptions_libraries[i].globals)) *unwinder = exceptions_libraries[i].library; /* acq: pairs with the rel in weft_cxx_add */
+    return exceptions_can_unwind(unwinder);
 }
 
 /* ---- a thread's state --------------------------------------------------------------------------------------------------- */
 
 /* The calling thread's, of the i-th; NULL: there is none. */
 static struct exceptions_state *exceptions_at(unsigned i) {
-    exceptions_of *library = (exceptions_of *)(uintptr_t)atom_load_acq(&exceptions_libraries[i]); /* acq: pairs with the rel in weft_cxx_add */
+    exceptions_of *library = (exceptions_of *)(uintptr_t)atom_load_acq(&exceptions_libraries[i].globals); /* acq: pairs with the rel in weft_cxx_add */
     return library ? library() : NULL;
 }
 

@@ -15,6 +15,8 @@
 
 #include "sched/runtime.h"
 
+#include <weft/cxx.h>
+
 typedef struct exceptions_state *exceptions_of(void);
 /* Changes when a C++ library comes or goes; 0: there has never been one. */
 extern atom_u32 exceptions_version;
@@ -41,5 +43,8 @@ static inline bool exceptions_any(const struct loop *own) {
 /* The thread's becomes empty; back, in whichever thread that is. Each may be called from a function that switches in between: neither is inlined. */
 void exceptions_take(struct exceptions *taken);
 void exceptions_put_back(const struct exceptions *taken);
+
+/* The functions that unwind stacks: those that weft was linked with, or those of a C++ library. False: there are none. */
+bool exceptions_unwinder(weft_cxx *unwinder);
 
 #endif
