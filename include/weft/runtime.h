@@ -40,6 +40,7 @@ typedef struct weft_config {
     const char *at_max_threads; /* [WEFT_AT_MAX_THREADS] weft_blocking then: "wait" (default) or "error"; weft/blocking.h */
     unsigned max_extra;     /* [WEFT_MAX_EXTRA] extra workers beside processes that do not give way; 64, and not more. Processes that were
                              * interrupted go on even when these are used up */
+    unsigned grace_ms;      /* [WEFT_GRACE_MS] milliseconds that a process has to end when it is asked to, before it is ended: weft_stop; 5,000 */
     unsigned max_displaced; /* [WEFT_MAX_DISPLACED] so many at most are interrupted at a time, each keeping a thread; 64, and not more */
 } weft_config;
 
@@ -54,9 +55,17 @@ typedef struct weft_stop_report {
 } weft_stop_report;
 
 /* Cancels every process, lets all run on until none is left or the deadline has passed, and takes the runtime down. Refuses
- * new processes from then on (WEFT_ESTOPPING). 0, or WEFT_ETIMEDOUT when processes were left; they are closed without having
- * ended by themselves and the report (may be NULL) names them. It does not return while a process computes that cannot be interrupted: in a
- * step, pinned, or without preemption. Not to be called from a process. */
+ * new processes from then on (WEFT_ESTOPPING). 0, or WEFT_ETIMEDOUT when processes were left; the report (may be NULL) names them.
+ *
+ * A stackful process has its grace period (weft_config.grace_ms) to end. After that, or at the deadline if that is earlier, it is ended at its next call
+ * that may wait, weft_yield or weft_poll, with the reason WEFT_EKILLED: what it has deferred runs. Not while it is shielded, nor in a
+ * fork/join task. A step process is left to itself until the deadline.
+ *
+ * Those who have not ended a second later, or at the deadline, are named on standard error: entry function, the call they are in, and since when.
+ * At the deadline weft_stop returns (a tenth of a second later where processes had to be ended by force). Processes that wait are closed then, without
+ * what they have deferred. Those that are in a blocking call of the operating system, or compute, cannot be ended: their threads go on, and
+ * the memory of the runtime, with all that they hold in it, stays as it is. Should one come back to weft, its thread ends there.
+ * Without a deadline it is waited for. Not to be called from a process. */
 WEFT_API int weft_stop(weft_runtime *runtime, uint64_t deadline, weft_stop_report *report);
 
 /* The number of workers; changed while running, up or down, nothing is lost. WEFT_EINVAL for 0 or more than 1024; WEFT_EAGAIN

@@ -80,8 +80,11 @@ WEFT_API void weft_shield_begin(void);
 WEFT_API void weft_shield_end(void);
 
 /* The whole program in a process: starts a runtime from the environment, runs app in its first process, and when that returns
- * cancels the others, waits for them a little, and returns what app returned, or gave to weft_exit. 1 when it ended with an error (a
- * line on standard error says which), or could not begin. */
+ * stops it (weft_stop) and returns what app returned, or gave to weft_exit. 1 when it ended with an error (a line on standard error says which), or could
+ * not begin. The others have their grace period (WEFT_GRACE_MS, 5,000) to end, and a second more if they have to be forced. Those who have not
+ * ended then are named on standard error, and the program ends without them.
+ *
+ * pthread_exit in a process, or pthread_cancel of a thread of the runtime's, aborts the program and says so. */
 WEFT_API int weft_main(int argc, char **argv, int (*app)(int argc, char **argv));
 
 /* A deadlock under weft_main: every process waits without a deadline, for others of them, and nothing is pending that could wake one: no timer, no

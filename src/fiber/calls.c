@@ -28,6 +28,7 @@ FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next) { fibe
 
 __attribute__((flatten)) void weft_yield(void) {
     struct worker *worker = fiber_worker("weft_yield");
+    if (__builtin_expect(state_is_cancelled(&worker->current->state), 0)) fiber_heed(worker);
     struct proc *next = fiber_next(worker);
     if (!next && fiber_stays(worker)) return;
     weft_yield_home(worker, next);
@@ -35,12 +36,19 @@ __attribute__((flatten)) void weft_yield(void) {
 
 __attribute__((noinline, cold)) void fiber_give_way(void) {
     struct worker *worker = fiber_worker("weft_poll");
+    fiber_heed(worker);
     if (worker_shall_give_way(worker)) {
-        fiber_leave(worker, WEFT_CONTINUE);
+        fiber_heed(fiber_leave(worker, WEFT_CONTINUE));
         return;
     }
     struct proc *next = fiber_next(worker);
-    if (next || !fiber_stays(worker)) fiber_leave_to(worker, WEFT_CONTINUE, next);
+    if (next || !fiber_stays(worker)) fiber_heed(fiber_leave_to(worker, WEFT_CONTINUE, next));
+}
+
+/* Not in a task, whose frames are others' as well. rlx: a request. */
+void fiber_heed(struct worker *worker) {
+    struct proc *proc = worker->current;
+    if (atom_load_rlx(&worker->runtime->forcing) && fiber_is_cancelled(proc) && !(proc->extras & PROC_TASKS)) fiber_quit(WEFT_EKILLED);
 }
 
 __attribute__((noinline, cold)) void fiber_take_turns_slow(struct worker *worker, uint64_t deadline) {
@@ -72,6 +80,7 @@ void weft_exit(int reason) {
 
 int weft_handoff(weft_pid to, uint64_t tag, const void *data, size_t size) {
     struct worker *worker = fiber_worker("weft_handoff");
+    if (__builtin_expect(state_is_cancelled(&worker->current->state), 0)) fiber_heed(worker);
     if (pid_instance(to) != worker->runtime->instance) return weft_send(to, tag, data, size);
     struct proc *target;
     int error = send_handoff(worker, to, tag, data, size, &target);

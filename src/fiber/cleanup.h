@@ -6,7 +6,8 @@
  *   C1  The list is last in, first out. A cleanup is taken off before it is called, so that one that ends the process by weft_exit
  *       is not called again, and the rest are.
  *   C2  They run shielded: a cancellation does not keep them from waiting.
- *   C3  They do not run when a runtime that was stopped takes down processes that would not end. */
+ *   C3  They run when a runtime that stops ends a process by force (fiber_heed). They do not run when it takes down processes that would not end
+ *       even so. */
 #ifndef WEFT_FIBER_CLEANUP_H
 #define WEFT_FIBER_CLEANUP_H
 

@@ -70,6 +70,8 @@ void fiber_free(struct actor *actor, struct fiber *fiber);
 /* Others first. By a process that has been at it for too long: the monitor says so, or it has made so many calls that could have waited and did not
  * (sched/fair.h). In the second case not while it holds a lock of sync/: all others would queue up behind it, and go on so for good. */
 void fiber_give_way(void);
+/* At the beginning of such a call, and of weft_yield: a process that was asked to end and has not, after its grace period, is ended here. */
+void fiber_heed(struct worker *worker) __attribute__((noinline, cold));
 void fiber_take_turns_slow(struct worker *worker, uint64_t deadline);
 /* If the monitor says so. The caller may be anybody: a thread, a step process or a worker between two (`close`, `release`) goes on at once. */
 static inline void fiber_take_turns(struct worker *worker) {

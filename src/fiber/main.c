@@ -1,9 +1,11 @@
 /* weft_main: a whole program in a process. */
 #include "fiber/callout.h"
 
+#include <weft/time.h>
+
 #include <stdio.h>
 
-enum { MAIN_PATIENCE_SECONDS = 5 }; /* how long the others are waited for when the first process has ended */
+enum { MAIN_CLEANUP_SECONDS = 1 }; /* when the first process has ended, others have their grace period, and so long to clean up if they are forced */
 
 struct main_call {
     int argc;
@@ -69,8 +71,7 @@ int weft_main(int argc, char **argv, int (*app)(int argc, char **argv)) {
     else if (reason < 0) call.result = main_failed("the first process ended", reason);
     else if (!call.returned) call.result = reason;
     if (atom_load_rlx(&((struct runtime *)runtime)->deadlock.found)) call.result = WEFT_EXIT_DEADLOCK; /* rlx: it ended because of that */
-    weft_stop_report report;
-    if (weft_stop(runtime, weft_now() + MAIN_PATIENCE_SECONDS * UINT64_C(1000000000), &report))
-        fprintf(stderr, "weft: %zu processes would not end and were left behind\n", report.left);
+    uint64_t patience = ((struct runtime *)runtime)->grace + MAIN_CLEANUP_SECONDS * WEFT_SECOND;
+    weft_stop(runtime, weft_in(patience), NULL); /* those who have not ended then have been named; the program ends without them */
     return call.result;
 }

@@ -24,6 +24,7 @@
  *   state_requeue (state_yield), _park, _complete        the thread that runs the process, once its registers are saved
  *                                                        and its stack is no longer in use ("commit after the switch")
  *   state_claim, state_claim_any                         any worker
+ *   state_seize                                          the thread that takes the runtime down
  *   state_wake, state_wake_to_run                        anyone who can keep the block from being freed meanwhile
  *   state_cancel, state_preempt                          likewise
  *   state_is_cancelled, state_is_preempted, ..._forget   the process itself
@@ -262,6 +263,14 @@ static inline bool state_claim_any(struct state *state) {
     return false;
 }
 
+/* Whatever it waits for: the process is the caller's, to be ended. False: somebody runs it. By whoever takes the runtime down. */
+static inline bool state_seize(struct state *state) {
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_claim */
+    while (state_of(word) != STATE_RUNNING && state_of(word) != STATE_COMPLETE)
+        if (atom_cas_acq_rlx(&state->word, &word, state_with(word, STATE_RUNNING))) return true; /* acq: S1, S3 */
+    return false;
+}
+
 /* ---- Wakers --------------------------------------------------------------------------------------------------- */
 
 /* The process has something new to look at. IDLE, BLOCKED -> READY: STATE_ENQUEUE. RUNNING gets NOTIFIED, READY stays:
@@ -331,6 +340,7 @@ static inline bool state_watch(struct state *state) {
 }
 
 /* Likewise, for one that is not born yet: by its spawner, before anybody else could be told of it. rlx: published with the word. */
+static inline bool state_is_watched(struct state *state) { return atom_load_rlx(&state->asked) & STATE_WATCHED; } /* rlx: under the watchers' lock later */
 static inline void state_watch_newborn(struct state *state) { atom_or_rlx(&state->asked, STATE_WATCHED); }
 
 /* By the process itself: when it ends, something is to be given up (sched/keep.h). rlx: its own. */

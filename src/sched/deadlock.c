@@ -19,7 +19,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { DEADLOCK_SHOWN = 100, DEADLOCK_PATIENCE_SECONDS = 5 };
+enum { DEADLOCK_SHOWN = 100 };
+#define DEADLOCK_CLEANUP UINT64_C(1000000000) /* ns; those who are ended by force have so long for what they have deferred */
 
 /* How much has happened so far. rlx, here and below: Z1 */
 static uint64_t deadlock_steps(struct runtime *runtime) {
@@ -113,7 +114,7 @@ void deadlock_check(struct runtime *runtime, uint64_t now) {
     deadlock->steps = deadlock_steps(runtime);
     if (action == WEFT_DEADLOCK_ABORT) abort();
     if (action == WEFT_DEADLOCK_REPORT) return;
-    deadlock->until = now + DEADLOCK_PATIENCE_SECONDS * UINT64_C(1000000000);
+    if (!atom_load_rlx(&deadlock->found)) deadlock->until = now + runtime->grace; /* rlx: the monitor's */
     atom_store_rlx(&deadlock->found, true); /* rlx: weft_main looks when a process has ended because of it */
     cancel_all(runtime, NULL);
 }
@@ -122,6 +123,8 @@ void deadlock_hurry(struct runtime *runtime, uint64_t now) {
     struct deadlock *deadlock = &runtime->deadlock;
     if (__builtin_expect(!atom_load_rlx(&deadlock->found), 1) || now < deadlock->until || atom_load_rlx(&runtime->stopping)) return;
     if (!weft_alive(atom_load_rlx(&deadlock->first))) return; /* Z6 */
+    stop_press(runtime);
+    if (now < deadlock->until + DEADLOCK_CLEANUP) return;
     report_line(STDERR_FILENO, "weft: the first process was asked to end because of the deadlock and has not\n");
     _exit(WEFT_EXIT_DEADLOCK);
 }

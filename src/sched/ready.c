@@ -31,7 +31,7 @@ __attribute__((noinline, cold)) void ready_home(struct runtime *runtime, struct 
 
 void ready(struct runtime *runtime, struct worker *self, struct proc *proc, uint16_t ticket, enum ready_why why) {
     /* Who has called a function of the program's, or waited, since it took `self` may be on another thread by now. */
-    WEFT_ASSERT(!self || self == my_worker, "a worker was kept across something that may wait");
+    WEFT_ASSERT(WEFT_CHECK || !self || self == my_worker, "a worker was kept across something that may wait");
     if (__builtin_expect(self != NULL, 1)) {
         if (policy_push(self, proc, ticket, why)) ready_wake(runtime, self);
         return;

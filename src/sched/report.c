@@ -43,21 +43,22 @@ void report_wait(struct runtime *runtime, struct proc *proc, char *text, size_t 
     struct look look;
     uint64_t word = atom_load_acq(&proc->state.word); /* acq: what is read now is not older; it is asked again below */
     enum state_name state = state_of(word);
-    uint32_t coarse = atom_load_rlx(&runtime->coarse); /* rlx: a moment, more or less */
+    /* Not the monitor's clock, which stands still while everybody sleeps. rlx: whether there is one. */
+    uint32_t coarse = atom_load_rlx(&runtime->coarse) ? (uint32_t)(sys->now() >> COARSE_SHIFT) : 0;
     uint32_t units = (coarse - report_since(proc)) & 0xffffff;
     char about[32] = "", since[32] = "";
     fiber_look(proc, &look);
     const char *what = look.entry ? look.call : state == STATE_BLOCKED ? "a command or a message" : "a message";
     *text = '\0';
+    if (coarse) snprintf(since, sizeof since, ", for %.1f s", (double)((uint64_t)units << COARSE_SHIFT) / 1e9);
     if (look.entry && look.in_call) {
-        snprintf(text, size, look.call ? ", in a blocking call (%s)" : ", in a blocking call", look.call);
+        snprintf(text, size, ", in a blocking call (%s)%s", look.call ? look.call : "?", since);
         return;
     }
     if ((state != STATE_IDLE && state != STATE_BLOCKED) || !what || atom_load_rlx(&proc->state.word) != word) return; /* rlx: as above */
     bool of_process = look.call && (strcmp(look.call, "weft_join") == 0 || strcmp(look.call, "weft_call") == 0);
     if (look.entry && look.about)
         snprintf(about, sizeof about, of_process ? " of %016lx" : " of %#lx", (unsigned long)(uintptr_t)look.about);
-    if (coarse) snprintf(since, sizeof since, ", for %.1f s", (double)((uint64_t)units << COARSE_SHIFT) / 1e9);
     snprintf(text, size, look.entry ? ", in %s%s%s" : ", waits for %s%s%s", what, about, since);
 }
 
@@ -77,6 +78,11 @@ static void hog_place(struct worker *worker, char *text, size_t size) {
     int call = 0, error = thread ? sys->thread_where(thread, &call, &address) : -ENOENT;
     if (error == 0) snprintf(text, size, ", thread %u, in system call %d from %#lx", thread, call, (unsigned long)address);
     else snprintf(text, size, ", thread %u%s", thread, error == -EBUSY ? ", computing" : "");
+}
+
+/* Since when the step lasts: the monitor's, looked at in passing. */
+static __attribute__((no_sanitize("thread"))) uint64_t hog_since(struct worker *worker) {
+    return *(volatile uint64_t *)&worker->seen.step_since;
 }
 
 /* False: it is none any more. */
@@ -101,4 +107,53 @@ void report_hogs(struct runtime *runtime, uint64_t now) {
                 atom_load_rlx(&runtime->wanted), atom_load_rlx(&runtime->extra)); /* rlx, both: numbers */
     for (unsigned i = 0; i < made && shown < HOGS_SHOWN; i++)
         shown += hog_show(atom_load_rlx(&runtime->workers[i]), now); /* rlx: published by `made` */
+}
+
+/* ---- those who do not end ------------------------------------------------------------------------------------------ */
+
+enum { LEFT_SHOWN = 20 };
+
+struct left {
+    uint64_t now;
+    unsigned count;
+};
+
+/* On which worker it runs, since when, and where its thread is; "" if it does not. */
+static void left_place(struct runtime *runtime, struct proc *proc, uint64_t now, char *text, size_t size) {
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    char place[96];
+    *text = '\0';
+    for (unsigned i = 0; i < made; i++) {
+        struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
+        if (hog_current(worker) != proc) continue;
+        hog_place(worker, place, sizeof place);
+        snprintf(text, size, ", on worker %u for %.1f s%s", i, (double)(now - hog_since(worker)) / 1e9, place);
+    }
+}
+
+static void left_show(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
+    struct left *left = user;
+    char name[192], place[192];
+    if (left->count++ >= LEFT_SHOWN) return;
+    report_name(runtime, proc, name, sizeof name);
+    report_wait(runtime, proc, place, sizeof place);
+    if (!*place) left_place(runtime, proc, left->now, place, sizeof place);
+    report_line(STDERR_FILENO, "  process %016lx (%s)%s\n", (unsigned long)pid, name, place);
+}
+
+static void left_count(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
+    (void)runtime, (void)proc, (void)pid;
+    ++*(unsigned *)user;
+}
+
+void report_left(struct runtime *runtime, uint64_t asked) {
+    struct left left = {.now = sys->now()};
+    unsigned count = 0, births = atom_load_rlx(&runtime->births); /* rlx: a number */
+    each_process(runtime, left_count, &count);
+    if (count == 0 && births == 0) return; /* the last has just ended */
+    report_line(STDERR_FILENO, "weft: %u %s asked to end %.1f s ago and %s not:\n", count + births,
+                count + births == 1 ? "process was" : "processes were", (double)asked / 1e9, count + births == 1 ? "has" : "have");
+    each_process(runtime, left_show, &left);
+    if (left.count > LEFT_SHOWN) report_line(STDERR_FILENO, "  and %u more\n", left.count - LEFT_SHOWN);
+    if (births > 0) report_line(STDERR_FILENO, "  %u being spawned by other threads, which are in init\n", births);
 }

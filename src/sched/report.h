@@ -15,6 +15,9 @@ void report_wait(struct runtime *runtime, struct proc *proc, char *text, size_t 
 /* Every worker is held by a process that does not give way: names them on standard error. By the monitor. */
 void report_hogs(struct runtime *runtime, uint64_t now);
 
+/* Those who were asked to end so long ago, and have not: names them on standard error. */
+void report_left(struct runtime *runtime, uint64_t asked);
+
 /* ---- deadlock.c ---------------------------------------------------------------------------------------------------- */
 
 /* By the monitor, when everybody has been asleep for a while. */

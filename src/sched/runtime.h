@@ -152,6 +152,7 @@ struct worker {
     atom_bool leave; /* this worker is not wanted any more */
     atom_bool relief; /* it is here for processes that were stopped, and for no others (preempt.h, A6); written under the runtime's `moving` */
     atom_bool driven;   /* some thread has it; written under the runtime's `moving`; rlx: others look at it in passing */
+    bool abandoned; /* its thread is in a process that does not end, and is not waited for; under the runtime's `moving` */
     atom_bool undriven; /* it should have one, but there was none to be had: call.c */
     atom_u32 call;      /* odd: its thread is in a call. call.c */
     atom_u32 lasting;   /* so many calls in a row have lasted, and lost their threads the worker; rlx, all: a guess (fiber/blocking.c) */
@@ -283,6 +284,7 @@ struct runtime {
     bool check_mutexes; /* fiber/hold.c */
     uint64_t most; /* processes; 0: as many as there are slots */
     unsigned extra_most; /* extra workers */
+    uint64_t grace; /* ns; weft_stop */
     bool blocking_fails; /* weft_blocking, when there are as many threads as there may be */
 
     atom_u32 coarse; /* the monitor's clock, in units of 2^COARSE_SHIFT ns; 0: it has none. Seldom written */
@@ -319,6 +321,7 @@ struct runtime {
     ATOM_PTR(struct marks) marks; /* fiber/marks.c */
 
     atom_bool stopping; /* no new processes */
+    atom_bool forcing;  /* those who were asked to end, and have not, are ended at their next call that may wait: fiber_heed */
     atom_u32 births;    /* by threads that are out of their doors, in init (spawn.c); raised and lowered behind a door */
     struct parker stopper;
     struct threads threads;

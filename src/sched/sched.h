@@ -193,6 +193,8 @@ void each_process(struct runtime *runtime, each_visit *visit, void *user);
 void cancel_all(struct runtime *runtime, struct weft_context *below);
 /* Refuses new processes, cancels all there are and waits until none is left, or until the deadline. */
 void stop_wait(struct runtime *runtime, uint64_t deadline);
+/* Whoever was asked to end is ended at its next call that may wait. To be repeated: it concerns who runs now. */
+void stop_press(struct runtime *runtime);
 
 /* fiber/exceptions.c: when a runtime starts. */
 #if WEFT_CHECK

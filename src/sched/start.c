@@ -8,7 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { START_DESCRIPTORS = 4096 }; /* 36 KiB in the kernel */
+enum {
+    START_DESCRIPTORS = 4096, /* 36 KiB in the kernel */
+    GRACE_MS = 5000,
+    GRACE_MS_MOST = 24 * 60 * 60 * 1000,
+};
 
 static int config_refuse(const char *what, const char *value, const char *wanted) {
     fprintf(stderr, "weft: %s is '%s'; it must be %s\n", what, value, wanted);
@@ -81,6 +85,14 @@ static int config_threads(struct runtime *runtime, const weft_config *config) {
     return config_refuse("what happens at the limit of threads", then, "wait or error");
 }
 
+static int config_grace(struct runtime *runtime, const weft_config *config) {
+    uint64_t grace = config->grace_ms;
+    int error = config_given("grace_ms", GRACE_MS_MOST, grace);
+    if (!error) error = config_number("WEFT_GRACE_MS", 1, GRACE_MS_MOST, &grace);
+    runtime->grace = (grace ? grace : GRACE_MS) * UINT64_C(1000000);
+    return error;
+}
+
 static int runtime_configure(struct runtime *runtime, const weft_config *config, unsigned *workers) {
     uint64_t count = config->workers, seed = config->seed, stack_size = config->stack_size;
     runtime->most = config->max_processes;
@@ -93,6 +105,7 @@ static int runtime_configure(struct runtime *runtime, const weft_config *config,
     if (!error) error = config_policy(config->policy, &runtime->policy);
     if (!error) error = config_deque_wake(config->deque_wake, &runtime->deque_local);
     if (!error) error = config_threads(runtime, config);
+    if (!error) error = config_grace(runtime, config);
     uint64_t check = config->check_mutexes || WEFT_DEBUG;
     if (!error) error = config_number("WEFT_CHECK_MUTEXES", 0, 1, &check);
     if (!error) error = config_preempt(runtime, config);

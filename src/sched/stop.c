@@ -3,6 +3,7 @@
 #include "sched/lane.h"
 #include "sched/poll.h"
 #include "sched/preempt.h"
+#include "sched/report.h"
 #include "sched/thread.h"
 
 #include <stdio.h>
@@ -49,10 +50,13 @@ static void left_visit(struct runtime *runtime, struct proc *proc, weft_pid pid,
     report->left++;
 }
 
+/* Of those who are still on some thread's stack nothing is touched, but whoever waits for their end is told. */
 static void close_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
-    (void)pid, (void)user;
-    atom_store_rlx(&proc->state.word, state_with(atom_load_rlx(&proc->state.word), STATE_RUNNING)); /* rlx: nobody else is left */
-    proc_end(&runtime->foreign[0], proc, WEFT_EKILLED);
+    struct actor *actor = &runtime->foreign[0];
+    bool seized = state_seize(&proc->state), alone = *(bool *)user;
+    (void)pid;
+    if (seized || alone) proc_end(actor, proc, WEFT_EKILLED);
+    else if (state_is_watched(&proc->state)) watch_tell(actor, NULL, proc->slot, WEFT_EKILLED);
 }
 
 void runtime_destroy(struct runtime *runtime) {
@@ -77,6 +81,21 @@ void runtime_destroy(struct runtime *runtime) {
     sys->free(runtime, sizeof *runtime);
 }
 
+/* ---- asking, forcing, giving up ----------------------------------------------------------------------------------- */
+
+enum {
+    STOP_PRESS = 10000000,     /* ns; how often those who are to be ended are told to look */
+    STOP_CLEANUP = 1000000000, /* how long they have for what they have deferred, before those who are left are named */
+    STOP_LAST = 100000000,     /* likewise, if the deadline has passed by then */
+};
+
+/* Until nobody is left: true; or until the deadline. */
+static bool stop_until(struct runtime *runtime, uint64_t deadline) {
+    while (living(runtime) > 0)
+        if (parker_park(&runtime->stopper, deadline) == -ETIMEDOUT) return living(runtime) == 0;
+    return true;
+}
+
 void stop_wait(struct runtime *runtime, uint64_t deadline) {
     atom_store_rlx(&runtime->stopping, true); /* rlx: the fence */
     /* Pairs with the light one in spawn_with: it sees `stopping` and cancels the new process itself, or the process is seen by
@@ -84,8 +103,38 @@ void stop_wait(struct runtime *runtime, uint64_t deadline) {
     sys_fence_heavy();
     foreign_settle(runtime->instance); /* foreign threads that did not see it yet have done spawning and are counted */
     cancel_all(runtime, NULL);
-    while (living(runtime) > 0)
-        if (parker_park(&runtime->stopper, deadline) == -ETIMEDOUT) break;
+    stop_until(runtime, deadline);
+}
+
+static uint64_t stop_earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* Whatever runs now looks at its next call whether it is to end. rlx: a request. */
+void stop_press(struct runtime *runtime) {
+    atom_store_rlx(&runtime->forcing, true);
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    for (unsigned i = 0; i < made; i++) {
+        struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
+        atom_store_rlx(&worker->give_way, atom_load_rlx(&worker->actor.counters.steps));
+        budget_end(worker);
+    }
+}
+
+/* By force, as far as that goes; true: nobody is left. */
+static bool stop_force(struct runtime *runtime, uint64_t deadline) {
+    bool none = living(runtime) == 0;
+    for (uint64_t now; !none && (now = sys->now()) < deadline;) {
+        stop_press(runtime);
+        none = stop_until(runtime, stop_earlier(deadline, now + STOP_PRESS));
+    }
+    return none;
+}
+
+/* The grace period is over, or the deadline has passed. */
+static void stop_insist(struct runtime *runtime, uint64_t began, uint64_t deadline) {
+    uint64_t now = sys->now(), last = stop_earlier(deadline, now + STOP_CLEANUP), least = now + STOP_LAST;
+    if (stop_force(runtime, last > least ? last : least)) return;
+    report_left(runtime, sys->now() - began);
+    stop_force(runtime, deadline);
 }
 
 int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report) {
@@ -96,7 +145,9 @@ int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report)
     *report = (weft_stop_report){.left = 0};
     if (my_worker && my_worker->runtime == runtime)
         WEFT_MISUSE("weft_stop", "called from a process of that runtime, which would wait for itself", "call it from another thread");
-    stop_wait(runtime, deadline);
+    uint64_t began = sys->now();
+    stop_wait(runtime, stop_earlier(deadline, began + runtime->grace));
+    if (living(runtime) > 0) stop_insist(runtime, began, deadline);
     if (living(runtime) > 0) preempt_settle(runtime);
     monitor_stop(runtime);
     workers_set(runtime, 0);
@@ -105,11 +156,14 @@ int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report)
     foreign_close(runtime->instance);
     net_destroy(runtime); /* while those who wait still have their stacks */
     each_process(runtime, left_visit, report);
-    each_process(runtime, close_visit, NULL);
+    each_process(runtime, close_visit, &all);
     uint32_t births = atom_load_rlx(&runtime->births); /* rlx: all doors are closed */
     report->left += births;
-    if (all && births == 0) runtime_destroy(runtime);
-    else fprintf(stderr, "weft: a thread is still in a blocking call, or in a process that does not end: the runtime's memory stays\n");
-    overflow_finish();
+    if (all && births == 0) {
+        runtime_destroy(runtime);
+        overflow_finish();
+    } else {
+        fprintf(stderr, "weft: a thread is still in a process that has not ended: the runtime's memory stays\n");
+    }
     return report->left > 0 ? WEFT_ETIMEDOUT : 0;
 }

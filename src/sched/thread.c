@@ -2,6 +2,7 @@
 #include "sched/report.h"
 #include "sched/thread.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 _Thread_local struct thread *my_thread __attribute__((tls_model("initial-exec")));
@@ -32,10 +33,13 @@ static bool thread_forget(struct threads *threads, struct thread *thread) {
     return false;
 }
 
-/* Under the lock: it ends now; somebody joins it later. */
+/* Under the lock: it ends now; somebody joins it later, unless the runtime was left behind. */
 static void thread_retire(struct threads *threads, struct thread *thread) {
-    thread->next = threads->ended;
-    threads->ended = thread;
+    thread->unjoined = threads->left;
+    if (!threads->left) {
+        thread->next = threads->ended;
+        threads->ended = thread;
+    }
     atom_store_rlx(&threads->living, atom_load_rlx(&threads->living) - 1); /* rlx: under the lock; others want a number */
 }
 
@@ -97,9 +101,43 @@ static void thread_serve(struct thread *self) {
     thread_queue_orphan(self);
 }
 
+/* ---- a thread that ends in the middle ------------------------------------------------------------------------------- */
+
+#if !WEFT_CHECK
+static pthread_key_t thread_key; /* set while a thread may drive workers: its destructor finds that it has ended without having been told to */
+static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
+static int thread_key_error;
+
+static void thread_lost(void *argument) {
+    struct worker *worker = my_worker;
+    struct thread *self = argument;
+    char name[192] = "?";
+    struct proc *proc = worker ? worker->current : NULL; /* none: in a blocking call */
+    if (proc) report_name(self->runtime, proc, name, sizeof name);
+    report_line(STDERR_FILENO, "weft: a worker's thread has ended in process %s\n", name);
+    WEFT_MISUSE("pthread_exit", "called in a process, whose thread runs others too; or the thread was cancelled",
+                "return from the process's function, or call weft_exit");
+}
+static void thread_key_make(void) { thread_key_error = pthread_key_create(&thread_key, thread_lost); }
+
+static void thread_watch(struct thread *self) {
+    pthread_once(&thread_key_once, thread_key_make);
+    if (!thread_key_error) pthread_setspecific(thread_key, self);
+}
+/* It ends as it should: somebody joins it, unless the runtime has been left behind. */
+static void thread_unwatch(struct thread *self) {
+    if (!thread_key_error) pthread_setspecific(thread_key, NULL);
+    if (self->unjoined) pthread_detach(pthread_self());
+}
+#else
+static void thread_watch(struct thread *self) { (void)self; }
+static void thread_unwatch(struct thread *self) { (void)self; }
+#endif
+
 static void *thread_main(void *argument) {
     struct thread *self = argument;
     my_thread = self;
+    thread_watch(self);
     self->number = sys->thread_id();
     self->loop.error_number = &errno;
     ctx_begin(); /* it has been made by a process, perhaps, and begins with what that one had: for itself */
@@ -109,6 +147,7 @@ static void *thread_main(void *argument) {
     if (self->reserved) parker_park(&self->parker, SYS_FOREVER);
     for (bool more = self->given || self->carries || thread_rest(self, true); more; more = thread_rest(self, false))
         thread_serve(self);
+    thread_unwatch(self);
     overflow_thread_end(&signals);
     return NULL;
 }

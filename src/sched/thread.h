@@ -32,6 +32,7 @@ struct thread {
     /* While it sleeps in a signal handler, with a process that was interrupted (preempt.h): whose, and its place among those. */
     struct proc *stopped;
     struct thread *sooner, *later;
+    bool unjoined; /* nobody waits for its end */
     bool waits; /* and it can be resumed; under preempt's lock */
     const void *context; /* what was interrupted: a ucontext_t; and how far up its stack is looked at */
     const void *floor;

@@ -66,6 +66,8 @@ static bool worker_leave(struct worker *worker) {
         atom_store_rlx(&worker->driven, false);
         worker_leave_timers(runtime, worker);
         stack_cache_flush(&worker->actor.stacks);
+        if (worker->abandoned) atom_sub_rlx(&runtime->threads.away, 1); /* rlx: a count */
+        worker->abandoned = false;
         if (relief) worker_no_relief(worker);
         else if (worker->index > 0) idle_resize(&runtime->idle, worker->index);
         my_worker = NULL;
@@ -173,8 +175,47 @@ void worker_dismiss(struct runtime *runtime, struct worker *worker) {
     ready_wake_one(runtime, worker);
 }
 
-/* Waits until the worker has no thread, or its thread is in a call and cannot come back to it. */
+/* Which step a thread has been seen in, since when, and how much CPU time it had used by then. */
+struct stuck {
+    uint64_t steps, since, cpu;
+};
+#define WORKER_STUCK UINT64_C(100000000) /* ns */
+#define WORKER_LOST UINT64_C(5000000000)
+
+#if WEFT_CHECK
+static bool worker_is_stuck(struct worker *worker, struct stuck *stuck) { return (void)worker, (void)stuck, false; }
+#else
+/* Whether its thread has been in one step for so long that it is not waited for: asleep, or computing; or it has been without a CPU for very long. Asked
+ * when the runtime stops, some processes would not end, and the monitor is gone. */
+static bool worker_is_stuck(struct worker *worker, struct stuck *stuck) {
+    uint64_t steps = atom_load_rlx(&worker->actor.counters.steps), now = sys->now(), cpu = 0; /* rlx, all: numbers; a request */
+    uint32_t driver = atom_load_rlx(&worker->driver);
+    if (!atom_load_rlx(&worker->runtime->forcing) || idle_is_asleep(&worker->runtime->idle, worker->index)) return false;
+    bool timed = sys->thread_time(driver, &cpu) == 0;
+    if (stuck->steps != steps || stuck->since == 0)
+        *stuck = (struct stuck){steps, worker->seen.steps == steps ? worker->seen.step_since : now, cpu};
+    if (now - stuck->since < WORKER_STUCK) return false;
+    return sys->thread_asleep(driver) || (timed && cpu - stuck->cpu >= WORKER_STUCK / 2) || now - stuck->since >= WORKER_LOST;
+}
+#endif
+
+/* The thread is left where it is, and all that it may touch. Should it come back, it finds that it is to leave (its tick is up) before it runs anything else. */
+static void worker_abandon(struct worker *worker) {
+    struct runtime *runtime = worker->runtime;
+    tick_begin(worker, 1);
+    budget_end(worker);
+    lock_take(&runtime->moving);
+    if (atom_load_rlx(&worker->driven)) { /* rlx, all: under the lock; a count */
+        worker->abandoned = true;
+        atom_add_rlx(&runtime->threads.away, 1);
+        atom_store_rlx(&worker->driven, false);
+    }
+    lock_drop(&runtime->moving);
+}
+
+/* Waits until the worker has no thread, or its thread is in a call and cannot come back to it, or in a process that does not end. */
 static void worker_wait(struct worker *worker) {
+    struct stuck stuck = {0, 0, 0};
     while (atom_load_rlx(&worker->driven)) {
         uint32_t number = call_seen(worker);
         /* rlx: the worker is not touched before its last thread has been joined. Nobody will drive it: the monitor has been stopped. */
@@ -182,6 +223,8 @@ static void worker_wait(struct worker *worker) {
             lock_take(&worker->runtime->moving);
             atom_store_rlx(&worker->driven, false);
             lock_drop(&worker->runtime->moving);
+        } else if (worker_is_stuck(worker, &stuck)) {
+            worker_abandon(worker);
         } else {
             preempt_evict(worker);
             parker_park(&worker->departure, WORKER_LOOK);
