@@ -16,16 +16,16 @@ static __attribute__((noinline)) int recv_until(struct worker *worker, struct pr
     return fiber_is_cancelled(proc) ? WEFT_ECANCELED : WEFT_ETIMEDOUT;
 }
 
-/* Without having waited. */
-static __attribute__((noinline, cold)) int recv_nothing(struct worker *worker, uint64_t deadline, int error) {
+/* An answer without having waited. */
+static __attribute__((noinline, cold)) int recv_at_once(struct worker *worker, uint64_t deadline, int error) {
     fiber_spend(worker, deadline);
     return error;
 }
 
 /* 0: there is a message. */
 static __attribute__((noinline)) int recv_wait(struct worker *worker, struct proc *proc, uint64_t deadline, const char *call) {
-    if (fiber_is_cancelled(proc)) return recv_nothing(worker, deadline, WEFT_ECANCELED);
-    if (deadline != WEFT_FOREVER && deadline <= sys->now()) return recv_nothing(worker, deadline, WEFT_ETIMEDOUT);
+    if (fiber_is_cancelled(proc)) return recv_at_once(worker, deadline, WEFT_ECANCELED);
+    if (deadline != WEFT_FOREVER && deadline <= sys->now()) return recv_at_once(worker, deadline, WEFT_ETIMEDOUT);
     fiber_may_wait(proc, call);
     fiber_waits(proc, call, NULL);
     if (deadline != WEFT_FOREVER) return recv_until(worker, proc, deadline);
@@ -141,7 +141,7 @@ FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct work
     fiber_waits(proc, "weft_recv", NULL);
     struct mpsc_node *node;
     do {
-        if (fiber_is_cancelled(proc)) return recv_nothing(worker, deadline, WEFT_ECANCELED);
+        if (fiber_is_cancelled(proc)) return recv_at_once(worker, deadline, WEFT_ECANCELED);
         worker = fiber_leave(worker, WEFT_IDLE);
     } while (!(node = mpsc_pop(&proc->box)));
     return recv_got(message, node, instance);
@@ -153,8 +153,8 @@ __attribute__((flatten)) int weft_recv(weft_msg **message, uint64_t deadline) {
     struct mpsc_node *node = mpsc_pop(&worker->current->box);
     if (!node) return weft_recv_home(message, deadline, worker);
     recv_got(message, node, worker->runtime->instance);
-    fiber_spend(worker, deadline); /* one that never runs out of messages lets others have their turn all the same */
-    return 0;
+    /* One that never runs out of messages lets others have their turn all the same. By a call at the end, so that those that wait need no frame. */
+    return __builtin_expect(budget_spend(worker), 0) ? recv_at_once(worker, deadline, 0) : 0;
 }
 
 weft_pid weft_msg_from(const weft_msg *message) { return ((const struct message *)message)->from; }

@@ -20,7 +20,7 @@
  *   (step_run)       steps of a process that has messages left         STEPS_MAX     it is queued behind the others
  *   handoffs         hand-offs in a row                                HANDOFFS_MAX  the receiver is queued like any other
  *   slot_runs        processes in a row from the one-slot LIFO         SLOT_RUNS_MAX one from the ring's head; the slot's goes to its end
- *                    (policy deque: from the newest end of the deque)  GLOBAL_TICK   one from the oldest end
+ *                    (policy deque: from the newest end of the deque)  NEWEST_RUNS_MAX one from the oldest end; "local": GLOBAL_TICK
  *   tick             processes and steps, all of the above included    GLOBAL_TICK   the worker looks round: what is due of timers and
  *                                                                                    descriptors becomes ready, one process of the other queues runs
  *   guest_turns      the same while processes are pinned here: every second process is a pinned one (GUEST_TICK), every 60th a look round

@@ -98,7 +98,7 @@ static __attribute__((noinline)) bool deque_policy_push(struct worker *own, uint
 static __attribute__((noinline)) struct proc *deque_policy_pop(struct worker *own) {
     uint64_t entry;
     /* One that spawns its successor, or two that wake each other, would be the newest for ever: the oldest has its turn after so many. */
-    if (++own->fair.slot_runs > GLOBAL_TICK) {
+    if (++own->fair.slot_runs > (own->runtime->deque_local ? GLOBAL_TICK : NEWEST_RUNS_MAX)) {
         own->fair.slot_runs = 0;
         struct proc *oldest = deque_steal(&own->deque, &entry) > 0 ? find_claim(entry) : NULL;
         if (oldest) return oldest;

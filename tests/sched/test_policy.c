@@ -199,11 +199,11 @@ TEST(policy_ring_newborn_without_memory_go_to_the_global_queue) {
 
 /* ---- deque -------------------------------------------------------------------------------------------------------------- */
 
-/* But the oldest has its turn after GLOBAL_TICK others: one that spawns its successor would be the newest for ever. */
+/* But the oldest has its turn after NEWEST_RUNS_MAX others: one that spawns its successor would be the newest for ever. */
 static void expect_newest_first(uint32_t newest) {
     uint32_t oldest = 0;
     for (uint32_t i = 1; oldest < newest; i++)
-        EXPECT_EQ(popped(), i % (GLOBAL_TICK + 1) == 0 ? oldest++ : --newest);
+        EXPECT_EQ(popped(), i % (NEWEST_RUNS_MAX + 1) == 0 ? oldest++ : --newest);
 }
 
 TEST(policy_deque_newborn_last_in_first_out_woken_to_the_global_queue) {
