@@ -1,81 +1,17 @@
 /* A process is stopped with its thread, its worker goes on with another one, and somebody resumes it: on that thread, with whatever worker.
  *
- * The real sched/preempt.c, from the moment that the handler has decided; what decides, and the signal, is fiber/preempt.c. The first thread of
- * each scenario is the one that is stopped, the second was at rest and takes its worker over. `kept` stands for everything that belongs to a
- * worker and is not locked, `own` for what is the process's: two who drive the one or run the other at once show as a race.
- *
- * The broken twins use the real parts, put together wrongly. */
-#include "small_runtime.h"
+ * The real sched/preempt.c, from the moment that the handler has decided; what decides, and the signal, is fiber/preempt.c. The broken twins use the
+ * real parts, put together wrongly. */
+#include "stopped.h"
 
-#include "sched/preempt.h"
-#include "sched/thread.h"
-
-SHARED unsigned kept[2], own;
-SHARED struct thread sleeper, heir;
-static struct proc *proc;
-static atom_u32 resumed;
-
-/* Where fiber/preempt.c keeps it, too: in the process's block. */
-static struct thread **keeper(struct proc *of) { return (struct thread **)of->inline_state; }
 struct thread *preempt_thread_of(struct proc *of) { return *keeper(of); }
 
-/* As fiber_step, of one who is stopped. */
-static int stopped_step(void *self, const weft_event *events, size_t count, weft_out *out) {
-    (void)self, (void)events, (void)count;
-    return preempt_resume_with(out->worker, proc) ? STEP_GONE : 0;
-}
-static const weft_behavior computes = {.name = "computes", .step = stopped_step};
-
-/* ---- setup -------------------------------------------------------------------------------------------------------- */
-
-static void set_up(void) {
-    small_begin(POLICY_RING, 2, 2);
-    small_has_begun(0);
-    small_has_begun(1);
-    small_preempt();
-    small->preempt.most = 1;
-    atom_store_rlx(&resumed, 0);
-    weft_pid pid = small_spawn(&computes);
-    proc = policy_pop(small_worker(0));
-    chk_assert(proc == small_proc(pid), "it runs");
-    proc->stackful = true;
-    sleeper.runtime = heir.runtime = small;
-    parker_init(&sleeper.parker);
-    parker_init(&heir.parker);
-    chk_name(&small->preempt.lock, "preempt.lock");
-    chk_name(&small->preempt.waiting, "waiting");
-    chk_name(&small->preempt.displaced, "displaced");
-    chk_name(&small->threads.away, "away");
-    chk_name(&sleeper.parker.word, "sleeper's bed");
-    chk_name(&heir.parker.word, "heir's bed");
-    chk_name(&resumed, "resumed");
-}
 /* And the second worker sleeps. */
 static void set_up_asleep(void) {
     set_up();
     idle_enter(&small->idle, 1, false);
 }
 
-static void went_on(void) {
-    chk_assert(atom_load_rlx(&resumed) == 1 && own == 2, "it goes on, once");
-    chk_assert(atom_load_rlx(&small->preempt.displaced) == 0 && atom_load_rlx(&small->preempt.waiting) == 0, "nobody is stopped any more");
-    chk_assert(!small->preempt.first && !small->preempt.last, "nor in the list");
-    chk_assert(atom_load_rlx(&small->threads.away) == 0, "nor away");
-    chk_assert(idle_searchers(&small->idle) == 0, "nobody is counted who does not search");
-    small_end();
-}
-
-/* ---- threads ------------------------------------------------------------------------------------------------------ */
-
-static void drive(struct worker *worker) { kept[worker->index]++; }
-
-static void goes_on(struct worker *worker) {
-    my_worker = worker;
-    preempt_took(worker, 1);
-    drive(worker);
-    own++;
-    atom_add_rlx(&resumed, 1);
-}
 /* As preempt_stop in fiber/preempt.c. */
 static void is_stopped(void) {
     struct worker *worker = small_play(0);
@@ -87,21 +23,11 @@ static void is_stopped(void) {
     goes_on(preempt_sleep(worker, &sleeper, &heir));
 }
 
-static struct worker *wakes_up(void) {
-    parker_park(&heir.parker, SYS_FOREVER);
-    return my_worker = heir.given;
-}
 /* And has somebody else to run, for ever. */
 static void takes_over(void) {
     struct worker *worker = wakes_up();
     preempt_took(worker, 2);
     drive(worker);
-}
-static void resumes_with(struct worker *worker) {
-    struct proc *next = preempt_take(worker);
-    if (!next) return;
-    drive(worker);
-    preempt_hand_back(worker, preempt_thread_of(next));
 }
 static void takes_over_and_resumes(void) {
     struct worker *worker = wakes_up();
@@ -264,106 +190,6 @@ static void hands_over_and_keeps(void) {
 SCENARIO(preempt_handoff_pinned, .about = "a process is stopped || its worker's next thread resumes it || it is handed over to where others are pinned",
          .setup = set_up_pinned, .threads = {is_stopped, takes_over_and_tries_twice, hands_over_and_keeps}, .finish = went_on)
 
-/* ---- relief workers (A6) ------------------------------------------------------------------------------------------ */
-
-/* One worker is wanted and its thread sleeps at a lock of the process that was stopped. A fresh process waits for a worker, and would fall asleep
- * at the same lock. The relief worker has the second place. */
-static atom_u32 unlocked, fresh_runs;
-static int wants_the_lock(void *self, const weft_event *events, size_t count, weft_out *out) {
-    (void)self, (void)events, (void)count, (void)out;
-    struct spin spin = spin_begin();
-    while (atom_load_acq(&unlocked) == 0)
-        spin_wait(&spin);
-    atom_add_rlx(&fresh_runs, 1);
-    return 0;
-}
-static const weft_behavior fresh = {.name = "fresh", .step = wants_the_lock};
-
-static void set_up_locked(void) {
-    set_up();
-    atom_store_rlx(&small->wanted, 1);
-    small_has_ended(small_worker(1));
-    atom_store_rlx(&small_worker(1)->driven, false);
-    small->extra_most = 0;
-    atom_store_rlx(&unlocked, 0);
-    atom_store_rlx(&fresh_runs, 0);
-    own = 1;
-    sleeper.stopped = small_worker(0)->displaced = proc;
-    *keeper(proc) = &sleeper;
-    chk_assert(preempt_list(&sleeper), "there is room");
-    preempt_took(small_worker(0), 2);
-    small_spawn(&fresh);
-    chk_name(&small->preempt.relief, "relief");
-    chk_name(&small_worker(1)->relief, "is relief");
-    chk_name(&unlocked, "unlocked");
-}
-/* The monitor. */
-static void sees_a_hog(void) { workers_relieve(small, 1); }
-/* It goes on with the relief worker, has had its time once more, and comes to its end with whatever worker it is resumed with. */
-static void is_resumed_and_stopped(void) {
-    parker_park(&sleeper.parker, SYS_FOREVER);
-    struct worker *worker = my_worker = sleeper.given;
-    preempt_took(worker, 1);
-    drive(worker);
-    chk_assert(!preempt_list(&sleeper), "a relief worker counts as one who is stopped, and there is room for one");
-    small->preempt.most = 2;
-    chk_assert(preempt_list(&sleeper), "now there is room");
-    goes_on(preempt_sleep(worker, &sleeper, &heir));
-    atom_store_rel(&unlocked, 1);
-    worker = my_worker;
-    worker->current = NULL;
-    worker_main(worker);
-}
-static void takes_over_relief(void) {
-    struct worker *worker = wakes_up();
-    preempt_took(worker, 2);
-    worker_main(worker);
-}
-static void wakes_at_the_lock(void) {
-    struct worker *worker = small_play(0);
-    struct spin spin = spin_begin();
-    while (atom_load_acq(&unlocked) == 0)
-        spin_wait(&spin);
-    drive(worker);
-    small_run_own(worker);
-}
-static void all_went_on(void) {
-    chk_assert(atom_load_rlx(&fresh_runs) == 1, "the fresh one has run, on the worker that is for all");
-    chk_assert(atom_load_rlx(&small->preempt.relief) == 0 && !atom_load_rlx(&small_worker(1)->driven), "the relief worker has left");
-    went_on();
-}
-SCENARIO(preempt_relief,
-         .about = "all sleep at a lock of one who is stopped: a relief worker comes for it || it is stopped again || and resumed || a fresh one waits",
-         .setup = set_up_locked, .threads = {sees_a_hog, is_resumed_and_stopped, takes_over_relief, wakes_at_the_lock}, .finish = all_went_on)
-
-/* More workers are wanted while a relief worker leaves: it stays as any other, or its place gets another thread. */
-static void set_up_relief(void) {
-    set_up_locked();
-    workers_relieve(small, 1);
-    struct worker *worker = small_worker(1);
-    chk_assert(atom_load_rlx(&worker->relief), "it has come");
-    worker->current = NULL;
-    own = 2;
-    atom_store_rlx(&resumed, 1);
-    atom_store_rlx(&unlocked, 1);
-}
-static void relief_leaves(void) { worker_main(small_play(1)); }
-static void wants_two_then_none(void) {
-    workers_set(small, 2);
-    struct spin spin = spin_begin();
-    while (atom_load_rlx(&fresh_runs) == 0)
-        spin_wait(&spin);
-    worker_dismiss(small, small_worker(1));
-}
-static void second_for_relief(void) {
-    struct spin spin = spin_begin();
-    while (small_given(1) < 2 && atom_load_acq(&fresh_runs) == 0)
-        spin_wait(&spin);
-    if (small_given(1) >= 2) worker_main(small_play(1));
-}
-SCENARIO(preempt_relief_wanted, .about = "a relief worker leaves || one worker more is wanted: it stays, and runs what is fresh || or another thread does",
-         .setup = set_up_relief, .threads = {relief_leaves, wants_two_then_none, second_for_relief}, .finish = all_went_on)
-
 /* ---- broken twins ------------------------------------------------------------------------------------------------- */
 
 static void queue_silently(void) {
@@ -410,15 +236,3 @@ static void resumes_unclaimed(void) {
 }
 SCENARIO(preempt_twin_unclaimed, .about = "as preempt_two_resume, but one of the two does not claim it", .setup = set_up,
          .threads = {is_stopped, takes_over_and_resumes, resumes_unclaimed}, .finish = went_on, .flawed_in = CHK_ALL)
-
-/* A6: a worker beyond the caps that takes whatever there is. */
-static void takes_over_for_all(void) {
-    struct worker *worker = wakes_up();
-    preempt_took(worker, 2);
-    struct proc *next = policy_steal(worker, small_worker(0), true, &(bool){false});
-    if (next && !step_run(worker, next)) return;
-    resumes_with(worker);
-}
-SCENARIO(preempt_twin_relief_for_all, .about = "as preempt_relief, but the relief worker runs fresh processes too", .setup = set_up_locked,
-         .threads = {sees_a_hog, is_resumed_and_stopped, takes_over_for_all, wakes_at_the_lock}, .finish = all_went_on, .flawed_in = CHK_ALL,
-         .flaw = CHK_LOST_WAKEUP)

@@ -1,0 +1,116 @@
+/* Relief workers (sched/preempt.h, A6): all others sleep at a lock of a process that was stopped, and it goes on all the same.
+ *
+ * The real sched/preempt.c and sched/worker.c. The broken twin uses the real parts, put together wrongly. */
+#include "stopped.h"
+
+/* One worker is wanted and its thread sleeps at a lock of the process that was stopped. A fresh process waits for a worker, and would fall asleep
+ * at the same lock. The relief worker has the second place. */
+static atom_u32 unlocked, fresh_runs;
+static int wants_the_lock(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count, (void)out;
+    struct spin spin = spin_begin();
+    while (atom_load_acq(&unlocked) == 0)
+        spin_wait(&spin);
+    atom_add_rlx(&fresh_runs, 1);
+    return 0;
+}
+static const weft_behavior fresh = {.name = "fresh", .step = wants_the_lock};
+
+static void set_up_locked(void) {
+    set_up();
+    atom_store_rlx(&small->wanted, 1);
+    small_has_ended(small_worker(1));
+    atom_store_rlx(&small_worker(1)->driven, false);
+    small->extra_most = 0;
+    atom_store_rlx(&unlocked, 0);
+    atom_store_rlx(&fresh_runs, 0);
+    own = 1;
+    sleeper.stopped = small_worker(0)->displaced = proc;
+    *keeper(proc) = &sleeper;
+    chk_assert(preempt_list(&sleeper), "there is room");
+    preempt_took(small_worker(0), 2);
+    small_spawn(&fresh);
+    chk_name(&small->preempt.relief, "relief");
+    chk_name(&small_worker(1)->relief, "is relief");
+    chk_name(&unlocked, "unlocked");
+}
+/* The monitor. */
+static void sees_a_hog(void) { workers_relieve(small, 1); }
+/* It goes on with the relief worker, has had its time once more, and comes to its end with whatever worker it is resumed with. */
+static void is_resumed_and_stopped(void) {
+    parker_park(&sleeper.parker, SYS_FOREVER);
+    struct worker *worker = my_worker = sleeper.given;
+    preempt_took(worker, 1);
+    drive(worker);
+    chk_assert(!preempt_list(&sleeper), "a relief worker counts as one who is stopped, and there is room for one");
+    small->preempt.most = 2;
+    chk_assert(preempt_list(&sleeper), "now there is room");
+    goes_on(preempt_sleep(worker, &sleeper, &heir));
+    atom_store_rel(&unlocked, 1);
+    worker = my_worker;
+    worker->current = NULL;
+    worker_main(worker);
+}
+static void takes_over_relief(void) {
+    struct worker *worker = wakes_up();
+    preempt_took(worker, 2);
+    worker_main(worker);
+}
+static void wakes_at_the_lock(void) {
+    struct worker *worker = small_play(0);
+    struct spin spin = spin_begin();
+    while (atom_load_acq(&unlocked) == 0)
+        spin_wait(&spin);
+    drive(worker);
+    small_run_own(worker);
+}
+static void all_went_on(void) {
+    chk_assert(atom_load_rlx(&fresh_runs) == 1, "the fresh one has run, on the worker that is for all");
+    chk_assert(atom_load_rlx(&small->preempt.relief) == 0 && !atom_load_rlx(&small_worker(1)->driven), "the relief worker has left");
+    went_on();
+}
+SCENARIO(preempt_relief,
+         .about = "all sleep at a lock of one who is stopped: a relief worker comes for it || it is stopped again || and resumed || a fresh one waits",
+         .setup = set_up_locked, .threads = {sees_a_hog, is_resumed_and_stopped, takes_over_relief, wakes_at_the_lock}, .finish = all_went_on)
+
+/* More workers are wanted while a relief worker leaves: it stays as any other, or its place gets another thread. */
+static void set_up_relief(void) {
+    set_up_locked();
+    workers_relieve(small, 1);
+    struct worker *worker = small_worker(1);
+    chk_assert(atom_load_rlx(&worker->relief), "it has come");
+    worker->current = NULL;
+    own = 2;
+    atom_store_rlx(&resumed, 1);
+    atom_store_rlx(&unlocked, 1);
+}
+static void relief_leaves(void) { worker_main(small_play(1)); }
+static void wants_two_then_none(void) {
+    workers_set(small, 2);
+    struct spin spin = spin_begin();
+    while (atom_load_rlx(&fresh_runs) == 0)
+        spin_wait(&spin);
+    worker_dismiss(small, small_worker(1));
+}
+static void second_for_relief(void) {
+    struct spin spin = spin_begin();
+    while (small_given(1) < 2 && atom_load_acq(&fresh_runs) == 0)
+        spin_wait(&spin);
+    if (small_given(1) >= 2) worker_main(small_play(1));
+}
+SCENARIO(preempt_relief_wanted, .about = "a relief worker leaves || one worker more is wanted: it stays, and runs what is fresh || or another thread does",
+         .setup = set_up_relief, .threads = {relief_leaves, wants_two_then_none, second_for_relief}, .finish = all_went_on)
+
+/* ---- broken twin -------------------------------------------------------------------------------------------------- */
+
+/* A6: a worker beyond the caps that takes whatever there is. */
+static void takes_over_for_all(void) {
+    struct worker *worker = wakes_up();
+    preempt_took(worker, 2);
+    struct proc *next = policy_steal(worker, small_worker(0), true, &(bool){false});
+    if (next && !step_run(worker, next)) return;
+    resumes_with(worker);
+}
+SCENARIO(preempt_twin_relief_for_all, .about = "as preempt_relief, but the relief worker runs fresh processes too", .setup = set_up_locked,
+         .threads = {sees_a_hog, is_resumed_and_stopped, takes_over_for_all, wakes_at_the_lock}, .finish = all_went_on, .flawed_in = CHK_ALL,
+         .flaw = CHK_LOST_WAKEUP)
