@@ -26,7 +26,7 @@ enum { WEFT_CHILD_IN = 1, WEFT_CHILD_OUT = 2, WEFT_CHILD_ERR = 4 };
 
 /* Starts arguments[0], looked for as a shell does, with these arguments (the last is NULL) and pipes for those of its three descriptors that are
  * named. In a stackful process. 0, and then the pipes are to be closed by weft_fd_close and the child to be waited for by weft_waitpid; or
- * an error of the operating system's: WEFT_ENOENT, WEFT_EACCES, WEFT_EMFILE ... */
+ * an error of the operating system's: WEFT_ENOENT, WEFT_EACCES, WEFT_EMFILE ... The program finds no signal blocked and SIGPIPE at its default. */
 WEFT_API int weft_child_start(weft_child *child, const char *const *arguments, unsigned pipes);
 
 /* Both as commands for step processes (weft/command.h). The completion's data: of a start a weft_child, of a wait an int, the status. If the

@@ -34,7 +34,7 @@ WEFT_API int weft_file_close(int descriptor);
 WEFT_API ssize_t weft_file_read(int descriptor, void *data, size_t size, uint64_t deadline);
 WEFT_API ssize_t weft_file_readv(int descriptor, const struct iovec *parts, int count, uint64_t deadline);
 /* Writes some of it, at least one byte; how many is returned. Likewise. Where the reader has gone the program gets SIGPIPE, and
- * WEFT_EPIPE if it ignores that. */
+ * WEFT_EPIPE if it ignores that, as it does once it has used weft's pipes (docs/signals.md). */
 WEFT_API ssize_t weft_file_write(int descriptor, const void *data, size_t size, uint64_t deadline);
 WEFT_API ssize_t weft_file_writev(int descriptor, const struct iovec *parts, int count, uint64_t deadline);
 /* Writes all. 0, or why not; *written (may be NULL) is how far it came. */

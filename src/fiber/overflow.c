@@ -130,22 +130,30 @@ static void overflow_print(const char *text, int length, size_t most) {
     }
 }
 
+/* How many bytes it needs is not known, only that it is more than what it has tried to use. So that the next try is likely to do: four times the
+ * size, and twice what it tried to use; weft_stack_marks tells then. */
+static void overflow_advise(char *advice, size_t size, unsigned class, size_t tried) {
+    size_t largest = stack_class_size(STACK_CLASSES - 1), enough = 4 * stack_class_size(class);
+    if (enough < 2 * tried) enough = 2 * tried;
+    if (enough > largest) enough = largest;
+    if (class + 1 == STACK_CLASSES) snprintf(advice, size, "there are no larger ones: does it call itself without end?");
+    else snprintf(advice, size, "needed are more than %zu, how many is not known: try stack_size %zu when it is spawned, or WEFT_STACK_SIZE for all", tried, stack_class_size(stack_class_of(enough)));
+}
+
 static void overflow_report(struct worker *worker, const struct fault *fault, const struct stack_place *place,
                             const char *why_not) {
-    char text[1024], entry[128] = "?", at[128], advice[96];
+    char text[1024], entry[128] = "?", at[128], advice[160];
     struct proc *proc = worker->current;
     struct fiber_start *start = proc && proc->stackful ? fiber_start_of(proc) : NULL;
-    unsigned class = start && fiber_of(proc) ? second_stack(fiber_of(proc))->class : place->class;
+    struct stack *stack = start && fiber_of(proc) ? second_stack(fiber_of(proc)) : NULL;
+    unsigned class = stack ? stack->class : place->class;
+    uintptr_t top = (uintptr_t)(stack ? stack_top(stack) : place->top), low = fault->sp < fault->address ? fault->sp : fault->address;
     if (start) fiber_symbol((void *)(uintptr_t)start->entry, entry, sizeof entry);
     fiber_symbol((void *)fault->pc, at, sizeof at);
-    if (class + 1 < STACK_CLASSES)
-        snprintf(advice, sizeof advice, "suggested size %zu", stack_class_size(class + 1));
-    else
-        snprintf(advice, sizeof advice, "there are no larger ones");
+    overflow_advise(advice, sizeof advice, class, top > low ? top - low : stack_class_size(class));
     int length = snprintf(
         text, sizeof text,
-        "weft: the stack of process %016lx (%s) has run over: entry %s, size %zu, at %s; %s (stack_size when it is "
-        "spawned, or WEFT_STACK_SIZE for all)\nweft: %s%s\n",
+        "weft: the stack of process %016lx (%s) has run over: entry %s, size %zu, at %s; %s\nweft: %s%s\n",
         (unsigned long)worker_pid(worker), start && start->name ? start->name : "process", entry,
         stack_class_size(class), at, advice,
         why_not ? "the program aborts, because " : "the process ends with WEFT_ESTACK", why_not ? why_not : "");

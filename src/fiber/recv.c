@@ -165,6 +165,7 @@ size_t weft_msg_len(const weft_msg *message) { return message_payload((struct me
 void weft_msg_free(weft_msg *opaque) {
     struct worker *self = my_worker;
     struct message *message = (struct message *)opaque;
+    if (__builtin_expect(!message, 0)) return;
     if (__builtin_expect(self && message->instance == self->runtime->instance, 1)) {
         message_free(&self->actor.cache, message);
         return;

@@ -94,6 +94,7 @@ static void scope_late(struct actor *actor, struct worker *self, struct alarm *a
 void weft_scope_cancel(weft_scope *opaque) {
     struct scope *scope = scope_of(opaque);
     struct worker *self = worker_here();
+    if (!scope) return;
     lock_take(&scope->lock);
     scope_fail(scope, self && self->runtime == scope->runtime ? self : NULL, WEFT_ECANCELED);
     lock_drop(&scope->lock);

@@ -86,7 +86,8 @@ static void address_unix_text(const weft_addr *address, char *text, size_t size)
     const struct sockaddr_un *place = (const struct sockaddr_un *)&address->place;
     size_t start = offsetof(struct sockaddr_un, sun_path), length = address->size > start ? address->size - start : 0;
     bool abstract = length > 0 && place->sun_path[0] == '\0';
-    if (abstract) snprintf(text, size, "unix:@%.*s", (int)length - 1, place->sun_path + 1);
+    if (length == 0) snprintf(text, size, "unix:@"); /* none, or one that the system will choose: the kernel has one form for both */
+    else if (abstract) snprintf(text, size, "unix:@%.*s", (int)length - 1, place->sun_path + 1);
     else snprintf(text, size, "unix:%.*s", (int)length, place->sun_path);
 }
 

@@ -31,7 +31,7 @@ int weft_context_with(weft_context **context, weft_context *parent, const void *
 }
 
 weft_context *weft_context_hold(weft_context *context) {
-    atom_add_rlx(&context->references, 1); /* rlx: the caller has a reference already */
+    if (context) atom_add_rlx(&context->references, 1); /* rlx: the caller has a reference already */
     return context;
 }
 
@@ -124,6 +124,7 @@ bool context_is_above(struct runtime *runtime, uint32_t slot, const weft_context
 }
 
 void weft_context_cancel(weft_context *context, weft_runtime *runtime) {
+    if (!context) return;
     atom_store_rel(&context->cancelled, true); /* rel: pairs with the acq in weft_context_cancelled */
     sys_fence_heavy();                           /* pairs with the light one in spawn_with */
     cancel_all((struct runtime *)runtime, context);

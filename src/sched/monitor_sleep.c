@@ -25,8 +25,7 @@ void monitor_sleep(struct runtime *runtime) {
 
 /* Workers note by this when somebody began to wait. Written when it changes only, so that their reading costs nothing. */
 void monitor_tell_time(struct runtime *runtime, uint64_t now) {
-    uint32_t coarse = (uint32_t)(now >> COARSE_SHIFT);
-    if (coarse == 0) coarse = 1; /* 0: there is no monitor */
+    uint32_t coarse = monitor_coarse(now);
     if (atom_load_rlx(&runtime->coarse) != coarse) atom_store_rlx(&runtime->coarse, coarse); /* rlx, both: a moment, more or less */
 }
 

@@ -38,13 +38,14 @@ void report_name(struct runtime *runtime, struct proc *proc, char *text, size_t 
 }
 
 static __attribute__((no_sanitize("thread"))) uint32_t report_since(struct proc *proc) { return proc->since; }
+static __attribute__((no_sanitize("thread"))) bool report_is_stackful(struct proc *proc) { return proc->stackful; }
 
 void report_wait(struct runtime *runtime, struct proc *proc, char *text, size_t size) {
     struct look look;
     uint64_t word = atom_load_acq(&proc->state.word); /* acq: what is read now is not older; it is asked again below */
     enum state_name state = state_of(word);
-    /* Not the monitor's clock, which stands still while everybody sleeps. rlx: whether there is one. */
-    uint32_t coarse = atom_load_rlx(&runtime->coarse) ? (uint32_t)(sys->now() >> COARSE_SHIFT) : 0;
+    /* rlx: whether there is a monitor. What it says stands still while it sleeps. */
+    uint32_t coarse = atom_load_rlx(&runtime->coarse) ? monitor_coarse(sys->now()) : 0;
     uint32_t units = (coarse - report_since(proc)) & 0xffffff;
     char about[32] = "", since[32] = "";
     fiber_look(proc, &look);
@@ -71,13 +72,21 @@ static __attribute__((no_sanitize("thread"))) struct proc *hog_current(struct wo
     return *(struct proc *volatile *)&worker->current;
 }
 
-/* Where its thread is, as far as one can see from outside without disturbing it. */
-static void hog_place(struct worker *worker, char *text, size_t size) {
+/* What would help; `error` is hog_place's. */
+static const char *hog_advice(struct runtime *runtime, bool stackful, int error) {
+    if (error == 0) return stackful ? "weft_blocking for that call would help" : "weft_out_call for that call would help";
+    if (!stackful) return "shorter steps would help";
+    return runtime->preempt.all ? "weft_poll in its loop would help" : "weft_poll in its loop would help, or preemption (WEFT_PREEMPT=1)";
+}
+
+/* Where its thread is, as far as one can see from outside without disturbing it. What thread_where says: 0, in a system call. */
+static int hog_place(struct worker *worker, char *text, size_t size) {
     uint32_t thread = atom_load_rlx(&worker->driver); /* rlx: a number */
     uintptr_t address = 0;
     int call = 0, error = thread ? sys->thread_where(thread, &call, &address) : -ENOENT;
     if (error == 0) snprintf(text, size, ", thread %u, in system call %d from %#lx", thread, call, (unsigned long)address);
     else snprintf(text, size, ", thread %u%s", thread, error == -EBUSY ? ", computing" : "");
+    return error;
 }
 
 /* Since when the step lasts: the monitor's, looked at in passing. */
@@ -93,17 +102,16 @@ static bool hog_show(struct worker *worker, uint64_t now) {
     if (!proc || atom_load_rlx(&worker->give_way) != steps) return false;
     weft_pid pid = pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: as above */
     report_name(worker->runtime, proc, name, sizeof name);
-    hog_place(worker, place, sizeof place);
+    const char *advice = hog_advice(worker->runtime, report_is_stackful(proc), hog_place(worker, place, sizeof place));
     if (atom_load_rlx(&worker->actor.counters.steps) != steps) return false;
-    report_line(STDERR_FILENO, "  process %016lx (%s), on worker %u for %.3f s%s\n", (unsigned long)pid, name, worker->index,
-                (double)(now - worker->seen.step_since) / 1e9, place);
+    report_line(STDERR_FILENO, "  process %016lx (%s), on worker %u for %.3f s%s: %s\n", (unsigned long)pid, name, worker->index,
+                (double)(now - worker->seen.step_since) / 1e9, place, advice);
     return true;
 }
 
 void report_hogs(struct runtime *runtime, uint64_t now) {
     unsigned made = atom_load_acq(&runtime->made), shown = 0; /* acq: as in find_steal_pass */
-    report_line(STDERR_FILENO, "weft: %u workers and %u extra ones are all held by processes that do not give way, and others wait: "
-                               "weft_poll in their loops would help, or preemption\n",
+    report_line(STDERR_FILENO, "weft: %u workers and %u extra ones are all held by processes that do not give way, and others wait:\n",
                 atom_load_rlx(&runtime->wanted), atom_load_rlx(&runtime->extra)); /* rlx, both: numbers */
     for (unsigned i = 0; i < made && shown < HOGS_SHOWN; i++)
         shown += hog_show(atom_load_rlx(&runtime->workers[i]), now); /* rlx: published by `made` */

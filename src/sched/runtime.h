@@ -38,8 +38,8 @@ enum {
     FAIR_SOURCES = 5,     /* queues besides its own that a worker which looks round asks in turn */
     GUEST_TICK = 2,       /* a worker with pinned processes: every so many processes, one of them */
     GLOBAL_PATIENCE = 64, /* times at GLOBAL_TICK before that: meanwhile a full ring has been worked off */
-    NEWEST_RUNS_MAX = 16 * GLOBAL_TICK, /* most newborn in a row from the newest end of a deque: with 61 trees were walked in breadth, and took
-                                         * a tenth longer */
+    NEWEST_RUNS_MAX = GLOBAL_PATIENCE * GLOBAL_TICK, /* most newborn in a row from the newest end of a deque: with 61 a tree of processes was
+                                                      * walked in breadth, and took a tenth longer; with 16 * 61, 4 in 100 */
     SLOT_RUNS_MAX = 16,   /* most processes in a row from the one-slot LIFO */
     HANDOFFS_MAX = 16,    /* most hand-offs in a row */
     STEPS_MAX = 128,      /* most steps in a row of a process that has more messages than a step is given: where a hundred send

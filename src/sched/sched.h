@@ -215,6 +215,11 @@ bool monitor_all_asleep(struct runtime *runtime);
 /* By the monitor: until a worker wakes up. */
 void monitor_sleep(struct runtime *runtime);
 void monitor_tell_time(struct runtime *runtime, uint64_t now);
+/* A moment in the units of the runtime's `coarse`; never 0, which says that there is no monitor. */
+static inline uint32_t monitor_coarse(uint64_t now) {
+    uint32_t coarse = (uint32_t)(now >> COARSE_SHIFT);
+    return coarse ? coarse : 1;
+}
 /* By a worker that has just been woken. */
 static inline void monitor_wake(struct runtime *runtime) {
     atom_fence_light(); /* pairs with the heavy one in monitor_sleep */

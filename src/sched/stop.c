@@ -143,6 +143,7 @@ int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report)
     child_check("weft_stop");
     if (!report) report = &unwanted;
     *report = (weft_stop_report){.left = 0};
+    if (!runtime) return 0;
     if (my_worker && my_worker->runtime == runtime)
         WEFT_MISUSE("weft_stop", "called from a process of that runtime, which would wait for itself", "call it from another thread");
     uint64_t began = sys->now();

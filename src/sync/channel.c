@@ -88,6 +88,7 @@ static void chan_shut(struct waiters *list, struct wakes *wakes) {
 int weft_chan_close(weft_chan *opaque) {
     struct chan *chan = chan_of(opaque);
     struct wakes wakes = {NULL, NULL};
+    if (!chan) return 0;
     lock_take(&chan->lock);
     bool was = chan->closed;
     chan->closed = true;

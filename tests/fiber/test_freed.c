@@ -3,6 +3,8 @@
 #include "alone.h"
 #include "talk_helpers.h"
 
+#include <weft/weft.h>
+
 enum { ANSWER, ANSWER_TWICE, SILENCE, LATER, STOP };
 static const char text[1500]; /* of blocks for that, some thirty make a piece of memory */
 
@@ -173,5 +175,24 @@ static void each_way_on(const char *policy, unsigned workers) {
     rt_stop();
 }
 TEST_WITHIN(freed_whatever_becomes_of_it, 120) { rt_cases(each_way_on); }
+
+/* ---- nothing ---------------------------------------------------------------------------------------------------------------- */
+
+static void frees_nothing(void *unused) {
+    (void)unused;
+    weft_msg_free(NULL);
+    weft_chan_free(NULL);
+    EXPECT_EQ(weft_chan_close(NULL), 0);
+    weft_context_drop(NULL);
+    EXPECT(weft_context_hold(NULL) == NULL);
+    weft_context_cancel(NULL, weft_own_runtime());
+    weft_scope_cancel(NULL);
+    weft_file_free(NULL, 0);
+    EXPECT_EQ(weft_dir_close(NULL), 0);
+    EXPECT_EQ(weft_stop(NULL, 0, NULL), 0);
+}
+static void nothing_by_a_process(void) { EXPECT_EQ(run(frees_nothing, NULL), 0); }
+TEST(freed_nothing_without_a_runtime) { frees_nothing(NULL); }
+TEST(freed_nothing_by_a_process) { rt_each(nothing_by_a_process); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -594,7 +594,7 @@ TEST(unix_sockets_pass_descriptors) { rt_each(unixes); }
 /* ---- addresses, options, mistakes ------------------------------------------------------------------------------------------------------ */
 
 TEST(addresses) {
-    static const char *const good[] = {"127.0.0.1:80", "0.0.0.0:0", "[::1]:65535", "[::]:1", "[fe80::1%7]:1", "unix:/tmp/x", "unix:@name"};
+    static const char *const good[] = {"127.0.0.1:80", "0.0.0.0:0", "[::1]:65535", "[::]:1", "[fe80::1%7]:1", "unix:/tmp/x", "unix:@name", "unix:@"};
     static const char *const bad[] = {"", "80", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:1x",
                                       "::1:80", "[::1]80", "[::1", "[]:1", "[fe80::1%]:1", "[fe80::1%no-such-one]:1", "[::1%lo:1",
                                       "unix:", "localhost:80", "1.2.3:4", "]:4"};

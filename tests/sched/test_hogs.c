@@ -279,7 +279,7 @@ static void too_many(const char *policy) {
     EXPECT(!weft_alive(waiting));
     const char *first = strstr(said, "weft: 1 workers and 2 extra ones are all held");
     EXPECT(first && !strstr(first + 1, "weft: 1 workers"));
-    EXPECT(strstr(said, ", computing\n"));
+    EXPECT(strstr(said, ", computing: weft_poll in its loop would help, or preemption (WEFT_PREEMPT=1)\n"));
     EXPECT(!strstr(said, "the one who waits"));
     rt_stop();
 }
@@ -287,6 +287,56 @@ TEST(hogs_too_many_are_named) {
     too_many("ring");
     too_many("deque");
     too_many("line");
+}
+
+/* Each is told what would help in its case, and nothing that is there already. */
+static int silent[2];
+static void sits_in_a_call(void *arg) {
+    char got;
+    (void)arg;
+    atom_add_rel(&begun, 1);
+    EXPECT_EQ(read(silent[0], &got, 1), 1);
+    atom_add_rel(&done, 1);
+}
+static void hogs_uninterrupted(void *arg) {
+    weft_nopreempt_begin();
+    hogs(arg);
+    weft_nopreempt_end();
+}
+static int long_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)events, (void)count;
+    hogs(self);
+    weft_out_status(out, WEFT_DONE);
+    return 0;
+}
+static const weft_behavior long_stepper = {.name = "a hog, of steps", .step = long_step};
+
+static void told(weft_entry entry, bool preempt, const char *advice) {
+    weft_pid pid;
+    begin();
+    EXPECT_EQ(pipe(silent), 0);
+    rt_start_with(&(weft_config){.workers = 1, .max_extra = 1, .preempt = preempt, .seed = 1});
+    rt_stderr_begin();
+    for (unsigned i = 0; i < 2; i++)
+        if (entry) spawn_here(entry, NULL, "a hog");
+        else EXPECT_EQ(weft_spawn_step(&pid, &long_stepper, &(weft_spawn_options){.runtime = rt.runtime}), 0);
+    rt_wait(&begun, 2);
+    spawn_here(counts_itself, NULL, "the one who waits");
+    while (said_so_far(advice) < 2) /* in vain, the watchdog ends it */
+        usleep(10000);
+    atom_store_rel(&free_them, true);
+    EXPECT_EQ(write(silent[1], "xx", 2), 2);
+    rt_wait(&done, 3);
+    rt_stderr_end();
+    rt_stop();
+    close(silent[0]);
+    close(silent[1]);
+}
+TEST(hogs_are_told_what_helps) {
+    told(hogs, false, ": weft_poll in its loop would help, or preemption (WEFT_PREEMPT=1)\n");
+    told(hogs_uninterrupted, true, ": weft_poll in its loop would help\n");
+    told(sits_in_a_call, false, ": weft_blocking for that call would help\n");
+    told(NULL, false, ": shorter steps would help\n");
 }
 
 /* Others wait, but for a thread: who is in a blocking call does not hold the worker, and is no hog. That there are no threads is said. */

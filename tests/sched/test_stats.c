@@ -1,6 +1,8 @@
 /* What the runtime tells about itself: counters that add up, and a dump that may be asked for at any time. */
 #include "runtime_helpers.h"
 
+#include "sched/runtime.h"
+
 static atom_u64 heard, stop_now;
 
 static int listener_step(void *self, const weft_event *events, size_t count, weft_out *out) {
@@ -58,6 +60,18 @@ static void dumped(void) {
     }
 }
 TEST(stats_dump_names_workers_and_processes) { rt_each(dumped); }
+
+/* For how long a process has waited is told by the clock, though the monitor, whose clock it noted when it began, sleeps meanwhile. */
+TEST(stats_dump_tells_for_how_long_while_the_monitor_sleeps) {
+    rt_start("ring", 1);
+    struct runtime *runtime = (struct runtime *)rt.runtime;
+    rt_spawn(&listener);
+    while (!atom_load_rlx(&runtime->monitor.asleep)) /* in vain, the watchdog ends it */
+        usleep(10000);
+    sys_scripted_jump((int64_t)(1000 * RT_SECOND));
+    EXPECT(strstr(rt_dump_text(), "waits for a message, for 100"));
+    rt_stop();
+}
 
 static void long_dump(void) {
     for (unsigned i = 0; i < 500; i++)
