@@ -14,6 +14,8 @@
  *   annotate_before_switch    right before; `ends` when the flow that switches away will never be resumed
  *   annotate_after_switch     first thing where a flow goes on, and first thing in an entry function
  *   annotate_destroy          after the last switch away from it, on another stack
+ *   annotate_unjudged_begin   until annotate_unjudged_end: what is read is thrown away if it has changed meanwhile, so the thread sanitizer
+ *                             does not judge it. (An attribute of the function does so for plain reads only.)
  *
  * The thread sanitizer counts contexts as threads, of which it can have about 8,000 at a time; and a switch orders
  * what came before it with what comes after, as it does in truth. The functions are forced inline: it keeps a stack
@@ -70,6 +72,8 @@ void *__tsan_get_current_fiber(void);
 void *__tsan_create_fiber(unsigned flags);
 void __tsan_destroy_fiber(void *fiber);
 void __tsan_switch_to_fiber(void *fiber, unsigned flags);
+void AnnotateIgnoreReadsBegin(const char *file, int line);
+void AnnotateIgnoreReadsEnd(const char *file, int line);
 #endif
 #if ANNOTATE_VALGRIND
 #include <valgrind/memcheck.h>
@@ -129,6 +133,17 @@ ANNOTATE_INLINE void annotate_destroy(struct annotate *a) {
 #if ANNOTATE_THREAD
     __tsan_destroy_fiber(a->fiber);
     a->fiber = NULL;
+#endif
+}
+
+ANNOTATE_INLINE void annotate_unjudged_begin(void) {
+#if ANNOTATE_THREAD
+    AnnotateIgnoreReadsBegin(__FILE__, __LINE__);
+#endif
+}
+ANNOTATE_INLINE void annotate_unjudged_end(void) {
+#if ANNOTATE_THREAD
+    AnnotateIgnoreReadsEnd(__FILE__, __LINE__);
 #endif
 }
 

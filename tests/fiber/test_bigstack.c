@@ -105,6 +105,39 @@ TEST(bigstack_refused) {
     rt_stop();
 }
 
+/* A process is looked at by a dump; when it has ended, its stack is a call's. Relaxed, so that nothing else orders the two. */
+static atom_bool dumped;
+static void shown(void *arg) {
+    (void)arg;
+    atom_add_rlx(&done, 1);
+    while (!atom_load_rlx(&dumped))
+        weft_sleep(100 * WEFT_MICROSECOND);
+}
+static void fill_small(void *arg) {
+    (void)arg;
+    fill(4000);
+}
+static void successor(void *arg) {
+    weft_pid pid;
+    weft_stackful_options options = {.stack_size = 256 << 10, .flags = WEFT_JOINABLE};
+    (void)arg;
+    EXPECT_EQ(weft_spawn_with(&pid, shown, NULL, &options), 0);
+    EXPECT_EQ(weft_join(pid, NULL, WEFT_FOREVER), 0);
+    EXPECT_EQ(weft_call_big(fill_small, NULL, 256 << 10), 0);
+    atom_add_rel(&done, 1);
+}
+static void dump_beside(void) {
+    atom_store_rlx(&done, 0);
+    atom_store_rlx(&dumped, false);
+    victim_spawn(successor, NULL, 0, NULL);
+    while (atom_load_rlx(&done) < 1)
+        usleep(100);
+    rt_dump_text();
+    atom_store_rlx(&dumped, true);
+    rt_wait(&done, 2);
+}
+TEST(bigstack_of_a_process_that_was_looked_at) { rt_each(dump_beside); }
+
 static void outside(void) { weft_call_big(never, NULL, 1 << 20); }
 TEST(bigstack_is_for_processes) {
     struct child child;
