@@ -3,11 +3,11 @@
 #define WEFT_TESTS_CROSS_CALLS_H
 
 #include "calls_blocking.h"
-#include "calls_fd.h"
 #include "calls_mail.h"
+#include "calls_net.h"
 #include "calls_sync.h"
 
-#define EACH_CALL(CALL) CALLS_MAIL(CALL) CALLS_SYNC(CALL) CALLS_BLOCKING(CALL) CALLS_FD(CALL)
+#define EACH_CALL(CALL) CALLS_MAIL(CALL) CALLS_SYNC(CALL) CALLS_BLOCKING(CALL) CALLS_FD(CALL) CALLS_NET(CALL)
 
 #define CALL_ROW(id, ...) {.name = #id, __VA_ARGS__},
 static const struct call calls[] = {EACH_CALL(CALL_ROW)};

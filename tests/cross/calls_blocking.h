@@ -154,6 +154,14 @@ static int file_wait_load(struct trial *trial, uint64_t deadline) {
     return error;
 }
 
+static int file_wait_stat(struct trial *trial, uint64_t deadline) {
+    struct stat info;
+    (void)deadline;
+    int error = weft_file_fstat(trial->things.raw[0], &info);
+    if (!error) EXPECT_EQ(info.st_size, sizeof file_text);
+    return error;
+}
+
 /* ---- children of the operating system ------------------------------------------------------------------------------- */
 
 /* A child that ends with the status 3 when its input does. */
@@ -185,17 +193,17 @@ static int child_wait(struct trial *trial, uint64_t deadline) {
 
 /* The server that is asked is a socket which its completer answers from. */
 static void name_make(struct trial *trial) {
-    struct sockaddr_in *place = (struct sockaddr_in *)&trial->things.place;
-    trial->things.place_size = sizeof *place;
+    struct sockaddr_in *place = (struct sockaddr_in *)&trial->things.address.place;
+    trial->things.address.size = sizeof *place;
     *place = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     trial->things.raw[0] = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     EXPECT_EQ(bind(trial->things.raw[0], (struct sockaddr *)place, sizeof *place), 0);
-    EXPECT_EQ(getsockname(trial->things.raw[0], (struct sockaddr *)place, &trial->things.place_size), 0);
+    EXPECT_EQ(getsockname(trial->things.raw[0], (struct sockaddr *)place, &trial->things.address.size), 0);
 }
 static int name_wait(struct trial *trial, uint64_t deadline) {
     char servers[32];
     weft_addr found;
-    const struct sockaddr_in *place = (const struct sockaddr_in *)&trial->things.place;
+    const struct sockaddr_in *place = (const struct sockaddr_in *)&trial->things.address.place;
     snprintf(servers, sizeof servers, "127.0.0.1:%u", ntohs(place->sin_port));
     weft_resolve_options options = {.family = AF_INET, .resolver = "ares", .servers = servers, .patience = 60 * WEFT_SECOND};
     int error = weft_resolve("one.test.", "77", &options, &found, 1, deadline);
@@ -237,6 +245,7 @@ static bool name_is_there(void) {
     CALL(fork_join, .is = BLOCKING | CALL_NOT_TOLD, .wait = fork_wait, .complete = fork_complete)                      \
     CALL(file_pread, .is = ALWAYS_READY, .make = file_make, .wait = file_wait_pread, .clean = file_clean)              \
     CALL(file_sync, .is = ALWAYS_READY, .make = file_make, .wait = file_wait_sync, .clean = file_clean)                \
+    CALL(file_stat, .is = ALWAYS_READY, .make = file_make, .wait = file_wait_stat, .clean = file_clean)                \
     CALL(file_load, .is = ALWAYS_READY, .make = file_make, .wait = file_wait_load, .clean = file_clean)                \
     CALL(waitpid, .is = CALL_REFUSES, .gone = WEFT_ECHILD, .make = child_make, .wait = child_wait,                     \
          .complete = child_complete)                                                                                   \

@@ -1,11 +1,9 @@
-/* Descriptors: pipes, sockets, and those of the operating system that only pass by. The completer uses the other end as the operating system
- * knows it, so that any thread can. */
+/* Bytes through descriptors: pipes, sockets, and those of the operating system that only pass by. The completer uses the other end as the
+ * operating system knows it, so that any thread can. */
 #ifndef WEFT_TESTS_CROSS_CALLS_FD_H
 #define WEFT_TESTS_CROSS_CALLS_FD_H
 
 #include "trial.h"
-
-#include <sys/un.h>
 
 enum { PIECE = 4096, FULL = 1 << 16 };
 
@@ -210,6 +208,10 @@ static int file_wait_write_all(struct trial *trial, uint64_t deadline) {
     EXPECT_EQ(written, error ? 0 : PIECE);
     return error;
 }
+static int file_wait_writev(struct trial *trial, uint64_t deadline) {
+    struct iovec parts[] = {{piece, 1}, {piece + 1, PIECE - 1}};
+    return write_judge(weft_file_writev(trial->things.raw[1], parts, 2, deadline));
+}
 /* The direction ends under the one who waits to write. */
 static bool write_complete_end(struct trial *trial) {
     EXPECT_EQ(weft_net_shutdown(trial->things.fd[1], WEFT_SIDE_WRITE), 0);
@@ -219,108 +221,6 @@ static int write_wait_end(struct trial *trial, uint64_t deadline) {
     ssize_t put = weft_fd_write(trial->things.fd[1], piece, PIECE, deadline);
     EXPECT(put < 0);
     return put == WEFT_EPIPE ? 0 : (int)put;
-}
-
-/* ---- connections ---------------------------------------------------------------------------------------------------- */
-
-static void listen_make(struct trial *trial) {
-    weft_addr address;
-    trial->things.fd[0] = weft_net_listen("unix:@", NULL);
-    EXPECT(trial->things.fd[0] > 0);
-    EXPECT_EQ(weft_net_name(trial->things.fd[0], &address), 0);
-    trial->things.place = address.place;
-    trial->things.place_size = address.size;
-}
-static int raw_connect(struct trial *trial) {
-    int number = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    EXPECT(number >= 0);
-    if (connect(number, (struct sockaddr *)&trial->things.place, trial->things.place_size) == 0) return number;
-    EXPECT_EQ(errno, EAGAIN);
-    close(number);
-    return -1;
-}
-static bool accept_complete(struct trial *trial) {
-    trial->things.raw[0] = raw_connect(trial);
-    EXPECT(trial->things.raw[0] >= 0);
-    return true;
-}
-static int accept_wait(struct trial *trial, uint64_t deadline) {
-    weft_fd guest = weft_net_accept(trial->things.fd[0], NULL, deadline);
-    if (guest < 0) return (int)guest;
-    EXPECT_EQ(weft_fd_close(guest), 0);
-    return 0;
-}
-
-/* A listener that has no room: as long as nobody accepts, connecting has to wait. */
-static void connect_make(struct trial *trial) {
-    struct sockaddr_un place = {.sun_family = AF_UNIX};
-    trial->things.raw[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    EXPECT_EQ(bind(trial->things.raw[0], (struct sockaddr *)&place, sizeof(sa_family_t)), 0);
-    EXPECT_EQ(listen(trial->things.raw[0], 0), 0);
-    trial->things.place_size = sizeof trial->things.place;
-    EXPECT_EQ(getsockname(trial->things.raw[0], (struct sockaddr *)&trial->things.place, &trial->things.place_size), 0);
-    trial->things.raw[1] = raw_connect(trial);
-    EXPECT(trial->things.raw[1] > 0);
-    EXPECT_EQ(raw_connect(trial), -1);
-}
-static bool connect_complete(struct trial *trial) {
-    int guest = accept(trial->things.raw[0], NULL, NULL);
-    EXPECT(guest >= 0);
-    close(guest);
-    return true;
-}
-static int connect_wait(struct trial *trial, uint64_t deadline) {
-    weft_addr address = {.size = trial->things.place_size, .place = trial->things.place};
-    weft_fd fd = weft_net_connect_to(&address, deadline);
-    if (fd < 0) return (int)fd;
-    EXPECT_EQ(weft_fd_close(fd), 0);
-    return 0;
-}
-
-/* ---- datagrams, and descriptors that are passed --------------------------------------------------------------------- */
-
-static void datagram_make(struct trial *trial) {
-    weft_addr address;
-    trial->things.fd[0] = weft_net_udp("127.0.0.1:0", NULL);
-    EXPECT(trial->things.fd[0] > 0);
-    EXPECT_EQ(weft_net_name(trial->things.fd[0], &address), 0);
-    trial->things.place = address.place;
-    trial->things.place_size = address.size;
-    trial->things.raw[0] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    EXPECT(trial->things.raw[0] >= 0);
-}
-static bool datagram_complete(struct trial *trial) {
-    const struct sockaddr *to = (const struct sockaddr *)&trial->things.place;
-    EXPECT_EQ(sendto(trial->things.raw[0], "ab", 2, 0, to, trial->things.place_size), 2);
-    return true;
-}
-static int datagram_wait(struct trial *trial, uint64_t deadline) {
-    char data[16];
-    weft_addr from;
-    ssize_t got = weft_net_recv_from(trial->things.fd[0], data, sizeof data, &from, deadline);
-    return read_judge(got, data);
-}
-
-static bool pass_complete(struct trial *trial) {
-    char room[CMSG_SPACE(sizeof(int))] = {0};
-    struct iovec part = {"ab", 2};
-    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
-    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
-    *head = (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-    memcpy(CMSG_DATA(head), &trial->things.raw[1], sizeof(int));
-    EXPECT_EQ(sendmsg(trial->things.raw[1], &message, 0), 2);
-    return true;
-}
-static int pass_wait(struct trial *trial, uint64_t deadline) {
-    char data[16];
-    int passed[4];
-    size_t count = 4;
-    ssize_t got = weft_net_recv_fds(trial->things.fd[0], data, sizeof data, passed, &count, deadline);
-    int error = read_judge(got, data);
-    if (error) return error;
-    EXPECT_EQ(count, 1);
-    close(passed[0]);
-    return 0;
 }
 
 #define READS(what) .make = read_make_##what, .complete = read_complete, .clean = fd_clean
@@ -345,17 +245,14 @@ static int pass_wait(struct trial *trial, uint64_t deadline) {
     CALL(fd_wait_writable, WRITES(pipe), .wait = write_wait_writable)                                                  \
     CALL(fd_write_end, .is = CALL_LEVEL, .make = write_make_pair, .complete = write_complete_end,    \
          .clean = fd_clean, .wait = write_wait_end)                                                                    \
-    CALL(accept, .make = listen_make, .complete = accept_complete, .clean = fd_clean, .wait = accept_wait)             \
-    CALL(connect, .is = CALL_LEVEL, .make = connect_make, .complete = connect_complete, .clean = fd_clean,             \
-         .wait = connect_wait)                                                                                         \
-    CALL(recv_from, .make = datagram_make, .complete = datagram_complete, .clean = fd_clean, .wait = datagram_wait)    \
-    CALL(recv_fds, .make = read_make_pair, .complete = pass_complete, .clean = fd_clean, .wait = pass_wait)            \
     CALL(file_read, .is = CALL_REFUSES, .make = raw_make, .complete = read_complete, .clean = fd_clean,                \
          .wait = file_wait_read)                                                                                       \
     CALL(file_readv, .is = CALL_REFUSES, .make = raw_make, .complete = read_complete, .clean = fd_clean,               \
          .wait = file_wait_readv)                                                                                      \
     CALL(file_write, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete,               \
          .clean = write_clean, .wait = file_wait_write)                                                                \
+    CALL(file_writev, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete,              \
+         .clean = write_clean, .wait = file_wait_writev)                                                               \
     CALL(file_write_all, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete,           \
          .clean = write_clean, .wait = file_wait_write_all)
 

@@ -161,6 +161,19 @@ static int scope_wait_until(struct trial *trial, uint64_t deadline) {
     return result ? result : error;
 }
 
+/* All in one. */
+static void many_child(void *arg) {
+    struct trial **trial = arg;
+    scope_child(*trial);
+}
+static int many_wait(struct trial *trial, uint64_t deadline) {
+    struct trial *children[2] = {trial, trial};
+    (void)deadline;
+    int result = weft_spawn_many(2, many_child, children, sizeof children[0]);
+    EXPECT_EQ(atom_load_acq(&trial->things.fn_ended), 2);
+    return result;
+}
+
 static int sleep_wait(struct trial *trial, uint64_t deadline) {
     (void)trial;
     int error = weft_sleep_until(deadline);
@@ -183,6 +196,8 @@ static int sleep_wait(struct trial *trial, uint64_t deadline) {
     CALL(scope_end, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_CHILDREN, .make = scope_make, .wait = scope_wait,                        \
          .complete = scope_complete)                                                                                   \
     CALL(scope_until, .is = CALL_ONCE | CALL_NOT_BEFORE | CALL_CHILDREN, .wait = scope_wait_until,                       \
+         .complete = scope_complete)                                                                                   \
+    CALL(spawn_many, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_NOT_BEFORE | CALL_CHILDREN, .wait = many_wait,          \
          .complete = scope_complete)                                                                                   \
     CALL(sleep, .is = CALL_TIMES_OUT | CALL_ONCE, .wait = sleep_wait)
 

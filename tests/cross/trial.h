@@ -107,8 +107,7 @@ struct things {
     weft_scope scope;
     bool has;
     size_t size;
-    struct sockaddr_storage place;
-    socklen_t place_size;
+    weft_addr address;
 };
 
 struct trial {
