@@ -15,8 +15,7 @@
  *
  * Rules. setup and finish run alone. A scenario is deterministic but for chk_choose: no clocks, no addresses in decisions, no
  * libc that keeps state. Its own bookkeeping that threads share is atomic or is kept one array a thread and summed in
- * finish. Static data is put back to its initial bytes before every run if it is declared SHARED; setup must set up
- * everything else. Loops that wait use base/spin.h. Memory comes from sys->alloc and is freed by the end of finish. */
+ * finish. Static data is put back to its initial bytes before every run. Loops that wait use base/spin.h. Memory comes from sys->alloc and is freed by the end of finish. */
 #ifndef WEFT_CHECK_CHK_H
 #define WEFT_CHECK_CHK_H
 
@@ -57,15 +56,15 @@ struct chk_scenario {
     const char *group;    /* filled in by SCENARIO: the source file's base name */
 };
 
-void chk_register(struct chk_scenario *scenario);
+void chk_register(const struct chk_scenario *scenario);
 
 #define SCENARIO(id, ...)                                                                                              \
-    static struct chk_scenario chk_scenario_##id = {.name = #id, .group = __FILE_NAME__, __VA_ARGS__};                 \
+    static const struct chk_scenario chk_scenario_##id = {.name = #id, .group = __FILE_NAME__, __VA_ARGS__};           \
     __attribute__((constructor, no_sanitize_thread)) static void chk_register_##id(void) {                             \
         chk_register(&chk_scenario_##id);                                                                              \
     }
 
-/* Static data that is put back to its initial bytes before every run. */
+/* Static data that threads share. The enumerator (check/axioms) knows only this; the checker puts back all static data. */
 #define SHARED __attribute__((section("chk_shared"))) static
 
 /* Reports a violation and ends the run when `condition` is false. `what` says what should have held. */

@@ -1,7 +1,8 @@
 # weft-check: the model checker's engine, the scenarios, and the real source files of the proved parts.
 #
 # The parts and scenarios are compiled with the race detector's instrumentation, which turns every memory access into a
-# call; the engine supplies those functions, so the race detector's own library is not linked.
+# call; the engine supplies those functions, so the race detector's own library is not linked. The compiler leaves memcpy and
+# its like to that library, so they are called by other names here, which the engine supplies too.
 file(GLOB engine_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/check/engine/*.c ${PROJECT_SOURCE_DIR}/check/engine/*.S)
 file(GLOB scenario_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/check/scenarios/*.c
      ${PROJECT_SOURCE_DIR}/check/litmus/*.c ${PROJECT_SOURCE_DIR}/check/flaws/*.c)
@@ -28,13 +29,15 @@ endfunction()
 add_executable(weft-check ${engine_sources})
 check_flags(weft-check)
 target_compile_options(weft-check PRIVATE -O2 -g -fno-pie)
-target_link_options(weft-check PRIVATE -no-pie)
+target_link_options(weft-check PRIVATE -no-pie "LINKER:-T,${PROJECT_SOURCE_DIR}/check/engine/statics.ld")
+set_target_properties(weft-check PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/check/engine/statics.ld)
 target_link_libraries(weft-check PRIVATE Threads::Threads)
 
 if(scenario_sources OR proved_sources)
     add_library(check_subjects OBJECT ${scenario_sources} ${proved_sources})
     check_flags(check_subjects)
-    target_compile_options(check_subjects PRIVATE -O1 -g -fno-pie -fsanitize=thread)
+    target_compile_options(check_subjects PRIVATE -O1 -g -fno-pie -fsanitize=thread
+                           -Dmemcpy=chk_memcpy -Dmemmove=chk_memmove -Dmemset=chk_memset -Dmemcmp=chk_memcmp)
     target_sources(weft-check PRIVATE $<TARGET_OBJECTS:check_subjects>)
 endif()
 

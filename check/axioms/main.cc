@@ -27,12 +27,12 @@
 #include <cstdio>
 #include <cstring>
 
-static std::vector<chk_scenario *> &scenarios() {
-    static std::vector<chk_scenario *> all;
+static std::vector<const chk_scenario *> &scenarios() {
+    static std::vector<const chk_scenario *> all;
     return all;
 }
 
-extern "C" void chk_register(chk_scenario *scenario) { scenarios().push_back(scenario); }
+extern "C" void chk_register(const chk_scenario *scenario) { scenarios().push_back(scenario); }
 
 static const struct {
     const char *name;

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 enum { SCENARIOS = 1024, EXIT_USAGE = 2 };
-static struct chk_scenario *scenarios[SCENARIOS];
+static const struct chk_scenario *scenarios[SCENARIOS];
 static unsigned scenario_count;
 
-void chk_register(struct chk_scenario *scenario) {
+void chk_register(const struct chk_scenario *scenario) {
     if (scenario_count == SCENARIOS) {
         fprintf(stderr, "weft check: more than %d scenarios\n", SCENARIOS);
         exit(3);
@@ -66,7 +66,7 @@ static bool matches(const struct chk_scenario *s, const char *name) {
 }
 
 static int by_group_and_name(const void *a, const void *b) {
-    const struct chk_scenario *x = *(struct chk_scenario *const *)a, *y = *(struct chk_scenario *const *)b;
+    const struct chk_scenario *x = *(const struct chk_scenario *const *)a, *y = *(const struct chk_scenario *const *)b;
     int order = strcmp(x->group, y->group);
     return order ? order : strcmp(x->name, y->name);
 }

@@ -1,6 +1,7 @@
 #include "memory.h"
 
 #include "run.h"
+#include "statics.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,16 @@ void memory_poke(uintptr_t address, unsigned size, uint64_t value) {
     }
 }
 
+/* Words with a cell in them, hashed: a quick no for most plain accesses. */
+enum { CELL_WORDS = 4096 };
+static bool cell_word[CELL_WORDS];
+
+static bool maybe_cells(uintptr_t address, size_t size) {
+    for (uintptr_t word = address >> 3; word <= (address + size - 1) >> 3; word++)
+        if (cell_word[word % CELL_WORDS]) return true;
+    return false;
+}
+
 unsigned memory_search;
 
 void memory_new_search(void) {
@@ -54,6 +65,7 @@ void memory_new_search(void) {
     cell_count = 0;
     naming_count = 0;
     memset(cell_slot, 0, sizeof cell_slot);
+    memset(cell_word, 0, sizeof cell_word);
 }
 
 static unsigned new_cell(uintptr_t address, unsigned size) {
@@ -62,6 +74,7 @@ static unsigned new_cell(uintptr_t address, unsigned size) {
         exit(3);
     }
     cells[cell_count] = (struct cell){address, memory_peek(address, size), (uint8_t)size, NULL};
+    cell_word[(address >> 3) % CELL_WORDS] = true;
     return cell_count++;
 }
 
@@ -237,8 +250,24 @@ static per_byte byte_mask(unsigned from, unsigned to) {
     return bytes;
 }
 
-void memory_plain(uintptr_t address, unsigned size, bool write) {
+/* Cells have their values in the graph, so a plain access would act on a stale copy; better to say so than to be wrong. */
+static void refuse_mixed(uintptr_t address, size_t size, bool write) {
+    for (unsigned c = 0; c < cell_count; c++) {
+        if (cells[c].address >= address + size || address >= cells[c].address + cells[c].size) continue;
+        char name[64];
+        fprintf(stderr,
+                "weft check: %s: thread %u %s %s, an atom, by a plain access (memset, memcpy or a copy of the struct around it)\n"
+                "  (initialize atoms one by one with a relaxed store)\n",
+                run.scenario->name, run.current - 1, write ? "writes" : "reads", memory_name(cells[c].address, name, sizeof name));
+        exit(3);
+    }
+}
+
+void memory_plain(uintptr_t address, size_t size, bool write) {
+    if (size == 0) return;
     memory_touch(address);
+    memory_touch(address + size - 1);
+    if (maybe_cells(address, size) && !run_on_stack(address)) refuse_mixed(address, size, write);
     vclock clock = run_clock();
     for (uintptr_t word = address & ~(uintptr_t)7; word < address + size; word += 8) {
         unsigned from = address > word ? (unsigned)(address - word) : 0;
@@ -270,21 +299,15 @@ void memory_free(void *address) {
 
 /* ---- a new run -------------------------------------------------------------------------------------------------- */
 
-extern unsigned char __start_chk_shared[] __attribute__((weak)), __stop_chk_shared[] __attribute__((weak));
-static unsigned char *shared_image;
-
 void memory_new_run(void) {
-    size_t shared = (size_t)(__stop_chk_shared - __start_chk_shared);
     if (!arenas) {
         arenas = mmap(NULL, (size_t)ARENA_SIZE * T_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        shared_image = malloc(shared ? shared : 1);
-        if (arenas == MAP_FAILED || !shared_image) {
+        if (arenas == MAP_FAILED) {
             perror("weft check: no memory for the scenario's heap");
             exit(3);
         }
-        memcpy(shared_image, __start_chk_shared, shared);
     }
-    memcpy(__start_chk_shared, shared_image, shared);
+    statics_restore();
     for (unsigned t = 0; t < T_MAX; t++) {
         if (arena_used[t] == 0) continue;
         memset(arenas + (size_t)t * ARENA_SIZE, 0, arena_used[t] * (size_t)GRAIN);

@@ -24,7 +24,7 @@ unsigned memory_cell(uintptr_t address, unsigned size);
 /* Where the current thread reaches a cell: use after free, or not behind the allocation? */
 void memory_touch(uintptr_t address);
 /* A plain access by the current thread: use after free, race? */
-void memory_plain(uintptr_t address, unsigned size, bool write);
+void memory_plain(uintptr_t address, size_t size, bool write);
 
 /* The last value of each cell to plain memory, for finish. */
 void memory_flush(struct graph *g);

@@ -207,6 +207,10 @@ vclock run_clock(void) {
     return at > 0 ? run.graph->event[run.current][at - 1].hb : (vclock){0};
 }
 
+bool run_on_stack(uintptr_t address) {
+    return address - (uintptr_t)(stacks + (size_t)STACK_SIZE * run.current) < STACK_SIZE;
+}
+
 /* ---- a whole run ------------------------------------------------------------------------------------------------ */
 
 static void replay(void) {

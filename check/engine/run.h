@@ -80,6 +80,8 @@ void run_block(enum wait wait, unsigned from);
 
 /* The current thread's happens-before clock, and its number of events so far. */
 vclock run_clock(void);
+/* Is this on the current thread's stack? There frames come and go, and with them what an address stands for. */
+bool run_on_stack(uintptr_t address);
 static inline unsigned run_at(void) { return run.thread[run.current].at; }
 
 extern const char *const flaw_name[];

@@ -43,6 +43,7 @@ static void set_up(enum policy_name policy, unsigned extra) {
 }
 
 static void send_by(struct worker *worker) {
+    my_worker = worker;
     chk_assert(send_message(&worker->actor, worker, pid, &letter) == 0, "it lives");
 }
 static void sends(void) {

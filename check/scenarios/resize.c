@@ -167,7 +167,7 @@ SCENARIO(resize_down_asleep, .about = "two sleep || one is sent away || a proces
 /* The process is in the slot of a worker that will look at its orders before it comes to it. Nobody was woken for it. */
 static void slot_set_up(void) {
     two_asleep(POLICY_RING);
-    struct worker *worker = small_worker(1);
+    struct worker *worker = small_play(1);
     tick_begin(worker, 1);
     chk_assert(send_message(&worker->actor, worker, pid, &letter) == 0, "it lives");
     chk_assert(idle_sleepers(&small->idle) == 1, "alone in the slot it wakes nobody");

@@ -102,7 +102,8 @@ class Tools:
                  f"-I{self.root / 'check'}", "-c", source, "-o", out])
 
     def link_checker(self, subjects, out):
-        run([self.subject.words[0], "-no-pie", "-o", out, *self.engine, *subjects])
+        statics = self.root / "check" / "engine" / "statics.ld"
+        run([self.subject.words[0], "-no-pie", f"-Wl,-T,{statics}", "-o", out, *self.engine, *subjects])
         return out
 
     def link_axioms(self, subjects, out):
