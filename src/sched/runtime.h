@@ -67,6 +67,7 @@ struct counters {
 struct actor {
     struct runtime *runtime;
     struct section section;
+    bool sending; /* its thread is in weft_send: for signal handlers that call it again */
     struct pool_cache cache;
     struct shelf shelf;
     struct stack_cache stacks;

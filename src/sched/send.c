@@ -107,10 +107,25 @@ static __attribute__((noinline, cold)) int send_far(weft_pid from, weft_pid to, 
     return send_by_router(from, to, tag, data, size);
 }
 
+static __attribute__((noinline, cold, noreturn)) void send_refuse_again(void) {
+    WEFT_MISUSE("weft_send", "called in a signal handler that has interrupted weft_send, whose lists are half changed",
+                "use weft_signal_send in signal handlers");
+}
+
+/* A handler runs on this very thread: the compiler alone has to be told where its looks and writes are. */
+static inline int send_from_here(struct worker *self, weft_pid to, uint64_t tag, const void *data, size_t size) {
+    if (__builtin_expect(self->actor.sending, 0)) send_refuse_again();
+    self->actor.sending = true;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    int error = send_copy(&self->actor, self, worker_pid(self), to, tag, data, size);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    self->actor.sending = false;
+    return error;
+}
+
 __attribute__((flatten)) int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size) {
     struct worker *self = my_worker;
-    if (__builtin_expect(self && pid_instance(to) == self->runtime->instance, 1))
-        return send_copy(&self->actor, self, worker_pid(self), to, tag, data, size);
+    if (__builtin_expect(self && pid_instance(to) == self->runtime->instance, 1)) return send_from_here(self, to, tag, data, size);
     return send_far(weft_self(), to, tag, data, size);
 }
 
