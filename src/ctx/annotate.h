@@ -181,6 +181,13 @@ ANNOTATE_INLINE void annotate_forget(void *memory, size_t size) {
 #endif
 }
 
+/* The frames of the running stack will not return, and others will be where they are: their marks go. */
+ANNOTATE_INLINE void annotate_unwind(void) {
+#if ANNOTATE_ADDRESS
+    __asan_handle_no_return();
+#endif
+}
+
 /* Bytes of a free stack that are about to be read, whatever its last tenant did there. (The address sanitizer is
  * told by an attribute of the function that reads.) */
 ANNOTATE_INLINE void annotate_readable(void *at, size_t size) {

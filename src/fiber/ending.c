@@ -77,6 +77,7 @@ static int ending_stop(int version, int actions, uint64_t class, void *exception
 /* Returns only if the frames cannot be unwound from here. */
 static void ending_begin(struct ending *ending, const weft_cxx *unwinder) {
     ending->unwinder_frame = unwinder->frame;
+    annotate_unwind();
     unwinder->forced(&ending->exception, (void *)(uintptr_t)ending_stop, ending);
 }
 

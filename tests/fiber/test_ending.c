@@ -90,6 +90,7 @@ static unsigned call_number;
 static int leaves_deaf(int argc, char **argv) {
     (void)argc, (void)argv;
     EXPECT_EQ(weft_chan_new(&channel, sizeof(int), 0), 0);
+    EXPECT_EQ(weft_mutex_lock(&mutex, WEFT_FOREVER), 0); /* and never unlocked */
     for (unsigned i = 0; i < 3; i++)
         EXPECT(weft_spawn(calls_for_ever, (void *)(uintptr_t)&calls[call_number]) != WEFT_NOBODY);
     while (atom_load_acq(&begun) < 3)
