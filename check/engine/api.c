@@ -176,6 +176,8 @@ static void release(void *memory, size_t size) {
     (void)size;
     if (memory) memory_free(memory);
 }
+static void *chunk_take(void) { return memory_alloc_aligned(SYS_CHUNK, SYS_CHUNK); }
+static void chunk_give(void *chunk) { memory_free(chunk); }
 /* Address space is for stacks, and a scenario's threads have theirs. */
 static size_t vm_page(void) { return 4096; }
 static void *vm_map(size_t size) {
@@ -220,6 +222,8 @@ static const struct sys sys_check = {
     .futex_wake = futex_wake,
     .alloc = alloc,
     .free = release,
+    .chunk_take = chunk_take,
+    .chunk_give = chunk_give,
     .vm_page = vm_page,
     .vm_map = vm_map,
     .vm_unmap = vm_unmap,

@@ -141,8 +141,9 @@ static struct block *block_of(uintptr_t address) {
     return number ? &blocks[number - 1] : NULL;
 }
 
-void *memory_alloc(size_t size) {
-    unsigned t = run.current, grains = (unsigned)((size + GRAIN - 1) / GRAIN);
+void *memory_alloc_aligned(size_t size, size_t alignment) {
+    unsigned t = run.current, grains = (unsigned)((size + GRAIN - 1) / GRAIN), align = (unsigned)(alignment / GRAIN);
+    arena_used[t] = (arena_used[t] + align - 1) / align * align;
     if (block_count == BLOCKS || arena_used[t] + grains > GRAINS) {
         fprintf(stderr, "weft check: %s allocates more than the checker's heap holds\n", run.scenario->name);
         exit(3);
@@ -155,6 +156,8 @@ void *memory_alloc(size_t size) {
         grain_block[first + i] = (uint16_t)(block_count + 1);
     return (void *)blocks[block_count++].address;
 }
+
+void *memory_alloc(size_t size) { return memory_alloc_aligned(size, GRAIN); }
 
 const void *memory_leak(size_t *size) {
     for (unsigned i = 0; i < block_count; i++)

@@ -58,7 +58,7 @@ static void set_up(enum policy_name policy, unsigned givers) {
         small_play(0);
         chk_assert(weft_spawn_step(&pid, &gives, &(weft_spawn_options){.input = &i, .input_size = sizeof i}) == 0, "spawned");
         giver[i] = claimed();
-        pool_refill(&small_worker(i + 1)->actor.cache, 0);
+        pool_refill(&small_worker(i + 1)->actor.cache.pool, 0);
     }
     receiver = small_spawn(&receives);
     chk_assert(claimed() == small_proc(receiver), "it runs");

@@ -1,5 +1,6 @@
 #include "small_runtime.h"
 
+#include "mem/chunk.h"
 #include "sched/preempt.h"
 #include "sched/thread.h"
 
@@ -27,15 +28,14 @@ void foreign_leave(unsigned instance, unsigned door) {
     lock_drop(&doors[door]);
 }
 
-int foreign_open(struct runtime *runtime, unsigned *instance) {
+int foreign_open(struct runtime *runtime) {
     static const char *const names[] = {"door[0]", "door[1]"};
-    (void)runtime;
     for (unsigned i = 0; i < FOREIGN; i++) {
         lock_init(&doors[i]);
         chk_name(&doors[i], names[i]);
     }
     open = true;
-    *instance = 1;
+    runtime->instance = 1;
     return 0;
 }
 
@@ -47,8 +47,8 @@ void foreign_settle(unsigned instance) {
     }
 }
 
-void foreign_close(unsigned instance) {
-    (void)instance;
+void foreign_close(struct runtime *runtime, bool again) {
+    (void)runtime, (void)again;
     for (unsigned i = 0; i < FOREIGN; i++)
         lock_take(&doors[i]);
     open = false;
@@ -203,4 +203,45 @@ struct message *small_message(struct message *message, uint64_t tag) {
     return message;
 }
 
-void small_end(void) { runtime_destroy(small); }
+/* ---- the end -------------------------------------------------------------------------------------------------------- */
+
+static bool of_pool(struct pool_block *block) {
+    struct pool_chunk *chunk = message_pool.chunks;
+    while (chunk && chunk != chunk_of(block))
+        chunk = chunk->next;
+    return chunk != NULL;
+}
+
+/* Messages of the scenario's own (small_message) are not the pool's: they are left out. */
+static void sort_list(unsigned class, struct pool_block *block) {
+    for (struct pool_block *next; block; block = next) {
+        next = block->next;
+        if (of_pool(block)) pool_give_back(&message_pool, class, block);
+    }
+}
+static void sort_cache(struct pool_cache *cache) {
+    for (unsigned class = 0; class < POOL_CLASSES; class++) {
+        sort_list(class, cache->hot[class].first);
+        sort_list(class, cache->spare[class].first);
+        cache->hot[class] = cache->spare[class] = (struct pool_list){NULL, 0};
+    }
+}
+static void sort_depot(unsigned class) {
+    struct pool_block *list = message_pool.class[class].lists, *next;
+    message_pool.class[class].lists = NULL;
+    message_pool.class[class].count = 0;
+    for (; list; list = next) {
+        next = list->next_list;
+        sort_list(class, list);
+    }
+}
+
+void small_end(void) {
+    for (unsigned i = 0; i < atom_load_rlx(&small->made); i++)
+        sort_cache(&atom_load_rlx(&small->workers[i])->actor.cache.pool);
+    for (unsigned i = 0; i < FOREIGN; i++)
+        sort_cache(&small->foreign[i].cache.pool);
+    for (unsigned class = 0; class < POOL_CLASSES; class++)
+        sort_depot(class);
+    runtime_destroy(small);
+}

@@ -73,7 +73,7 @@ static void keeper(void) {
 static void all_accounted_for(void) {
     unsigned back[SENDERS + 1] = {0};
     for (unsigned w = 0; w < 3; w++)
-        for (struct pool_block *block = small_worker(w)->actor.cache.hot[0].first; block; block = block->next)
+        for (struct pool_block *block = small_worker(w)->actor.cache.pool.hot[0].first; block; block = block->next)
             for (unsigned i = 0; i < SENDERS + 1; i++)
                 back[i] += (void *)block == &letters[i];
     for (unsigned i = 0; i < SENDERS + 1; i++)

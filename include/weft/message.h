@@ -52,7 +52,8 @@ WEFT_API size_t weft_msg_len(const weft_msg *message);
 /* The buffer that was moved here (weft_send_move): it is the caller's from now on, and the message says so no more. NULL: there is
  * none. */
 WEFT_API void *weft_msg_take(weft_msg *message);
-/* From anywhere. */
+/* By any process or thread, of any runtime or none: a message that was received is the program's, and stays as it is when the runtime has stopped. A
+ * buffer that was moved is released. NULL: nothing happens. */
 WEFT_API void weft_msg_free(weft_msg *message);
 
 WEFT_END

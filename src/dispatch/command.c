@@ -16,10 +16,10 @@ struct yielded {
 static size_t command_room(uint32_t command) { return command == WEFT_COMMAND_SLEEP ? sizeof(struct alarm) : 0; }
 
 int yield_two(weft_out *out, uint32_t command, uint64_t tag, const void *head, size_t head_size, const void *data, size_t size) {
-    struct pool_cache *cache = &out->worker->actor.cache;
+    struct message_cache *cache = &out->worker->actor.cache;
     bool fits = size <= UINT32_MAX / 2; /* the size of a message has 32 bits */
     struct message *yield = fits ? message_new(cache, sizeof(struct yielded) + head_size + size) : NULL;
-    struct message *room = message_new(cache, command_room(command));
+    struct message *room = message_new_room(cache, command_room(command));
     if (!yield || !room) {
         if (yield) message_free(cache, yield);
         if (room) message_free(cache, room);
@@ -90,7 +90,7 @@ void command_destroy_all(struct runtime *runtime) {
 static struct message *completion_message(struct actor *actor, weft_completion completion, int error, const void *data,
                                           size_t size) {
     struct message *message = completion.reserved;
-    if (size > pool_class_size(message->class) - sizeof *message) {
+    if (size > message_capacity(message)) {
         struct message *larger = message_new(&actor->cache, size);
         if (larger) {
             message_free(&actor->cache, message);
@@ -119,20 +119,26 @@ static int complete_with(struct actor *actor, struct worker *self, weft_completi
     return WEFT_ENOPROC;
 }
 
+/* In the runtime that has the instance now; if that is another, the room has gone. */
+static int complete_here(struct actor *actor, struct worker *self, weft_completion completion, int error, const void *data, size_t size) {
+    if (pid_generation(completion.pid) <= actor->runtime->table.generation) return WEFT_ENOPROC; /* table B4 */
+    return complete_with(actor, self, completion, error, data, size);
+}
+
 int weft_complete(weft_completion completion, int error, const void *data, size_t size) {
     struct worker *self = my_worker;
     unsigned door, instance = pid_instance(completion.pid);
-    if (self && self->runtime->instance == instance) return complete_with(&self->actor, self, completion, error, data, size);
+    if (self && self->runtime->instance == instance) return complete_here(&self->actor, self, completion, error, data, size);
     struct actor *actor = foreign_enter(instance, &door);
     if (!actor) return WEFT_ENOPROC; /* the runtime has gone, and the room with it */
-    int late = complete_with(actor, NULL, completion, error, data, size);
+    int late = complete_here(actor, NULL, completion, error, data, size);
     foreign_leave(instance, door);
     return late;
 }
 
 void command_complete(struct worker *own, weft_completion completion, int error, const struct message_result *result) {
     struct message *message = completion.reserved;
-    message->class = MESSAGE_SHELL;
+    message->class = MESSAGE_ROOM | MESSAGE_SHELL;
     message->type = MESSAGE_RESULT;
     message->tag = completion.tag;
     message->error = error;

@@ -171,8 +171,7 @@ static int ask_wait(struct worker *worker, struct ask *ask, struct proc *target,
     return error;
 }
 
-static int ask_got(struct ask *ask, unsigned instance, weft_msg **reply) {
-    ask->reply->instance = (uint8_t)instance;
+static int ask_got(struct ask *ask, weft_msg **reply) {
     *reply = (weft_msg *)ask->reply;
     return 0;
 }
@@ -181,7 +180,6 @@ int weft_call(weft_pid to, uint64_t tag, const void *data, size_t size, weft_msg
     fiber_spend(worker_here(), deadline); /* the one asked may be gone already */
     struct worker *worker = fiber_worker("weft_call");
     struct talk *talk = &fiber_of(worker->current)->talk;
-    unsigned instance = worker->runtime->instance;
     struct proc *target = NULL;
     struct ask ask;
     ask.kept = false;
@@ -189,12 +187,12 @@ int weft_call(weft_pid to, uint64_t tag, const void *data, size_t size, weft_msg
     if (error) return error;
     error = ask_wait(worker, &ask, target, deadline, "weft_call");
     ask_end(&worker_here()->actor, talk, &ask);
-    return error ? error : ask_got(&ask, instance, reply);
+    return error ? error : ask_got(&ask, reply);
 }
 
 /* ---- in two parts --------------------------------------------------------------------------------------------------------- */
 
-static void ask_free(struct actor *actor, struct ask *ask) { pool_give(&actor->cache, pool_class_of(sizeof *ask), ask); }
+static void ask_free(struct actor *actor, struct ask *ask) { pool_give(&actor->blocks, pool_class_of(sizeof *ask), ask); }
 
 static struct ask *ask_find(struct talk *talk, uint64_t reference) {
     struct ask *ask = talk->asks;
@@ -205,7 +203,7 @@ static struct ask *ask_find(struct talk *talk, uint64_t reference) {
 
 int weft_ask(weft_pid to, uint64_t tag, const void *data, size_t size, uint64_t *reference) {
     struct worker *worker = fiber_worker("weft_ask");
-    struct ask *ask = pool_take(&worker->actor.cache, pool_class_of(sizeof *ask));
+    struct ask *ask = pool_take(&worker->actor.blocks, pool_class_of(sizeof *ask));
     if (!ask) return WEFT_ENOMEM;
     ask->kept = true;
     int error = ask_begin(worker, ask, to, tag, data, size, NULL);
@@ -224,14 +222,13 @@ int weft_recv_reply(weft_msg **reply, uint64_t reference, uint64_t deadline) {
     fiber_spend(worker_here(), deadline);
     struct worker *worker = fiber_worker("weft_recv_reply");
     struct talk *talk = &fiber_of(worker->current)->talk;
-    unsigned instance = worker->runtime->instance;
     struct ask *ask = ask_own(worker, reference);
     if (!ask) return WEFT_ENOENT;
     int error = ask_wait(worker, ask, NULL, deadline, "weft_recv_reply");
     if (error == WEFT_ETIMEDOUT || error == WEFT_ECANCELED) return error;
     worker = worker_here();
     ask_end(&worker->actor, talk, ask);
-    if (!error) ask_got(ask, instance, reply);
+    if (!error) ask_got(ask, reply);
     ask_free(&worker->actor, ask);
     return error;
 }

@@ -75,7 +75,7 @@ struct deferred {
     void *arg;
 };
 
-static void deferred_free(struct deferred *deferred) { pool_give(&worker_here()->actor.cache, 0, deferred); }
+static void deferred_free(struct deferred *deferred) { pool_give(&worker_here()->actor.blocks, 0, deferred); }
 
 static void deferred_run(void *arg) {
     struct deferred deferred = *(struct deferred *)arg;
@@ -88,7 +88,7 @@ static void deferred_run(void *arg) {
 int weft_defer(void (*run)(void *arg), void *arg) {
     _Static_assert(sizeof(struct deferred) <= POOL_LEAST, "the smallest block");
     struct worker *worker = fiber_worker("weft_defer");
-    struct deferred *deferred = pool_take(&worker->actor.cache, 0);
+    struct deferred *deferred = pool_take(&worker->actor.blocks, 0);
     if (!deferred) return WEFT_ENOMEM;
     *deferred = (struct deferred){{.run = deferred_run, .arg = deferred}, run, arg};
     cleanup_push(worker->current, &deferred->cleanup);

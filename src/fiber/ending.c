@@ -92,7 +92,7 @@ static void ending_swallowed(int why, struct ending_exception *exception) {
 
 void ending_unwind(struct worker *worker, int reason) {
     weft_cxx unwinder;
-    struct ending *ending = exceptions_unwinder(&unwinder) ? pool_take(&worker->actor.cache, 0) : NULL;
+    struct ending *ending = exceptions_unwinder(&unwinder) ? pool_take(&worker->actor.blocks, 0) : NULL;
     if (!ending) return;
     struct fiber *fiber = fiber_of(worker->current);
     *ending = (struct ending){.exception = {.class = ENDING_CLASS, .cleanup = ending_swallowed}, .fiber = fiber, .reason = reason};
@@ -104,6 +104,6 @@ void ending_unwind(struct worker *worker, int reason) {
 int ending_landed(void *thrown) {
     struct ending *ending = thrown;
     int reason = ending->reason;
-    pool_give(&worker_here()->actor.cache, 0, ending);
+    pool_give(&worker_here()->actor.blocks, 0, ending);
     return reason;
 }

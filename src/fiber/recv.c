@@ -36,8 +36,7 @@ static __attribute__((noinline)) int recv_wait(struct worker *worker, struct pro
     return WEFT_ECANCELED;
 }
 
-static inline int recv_got(weft_msg **message, struct mpsc_node *node, unsigned instance) {
-    message_of(node)->instance = (uint8_t)instance;
+static inline int recv_got(weft_msg **message, struct mpsc_node *node) {
     *message = (weft_msg *)message_of(node);
     return 0;
 }
@@ -90,7 +89,6 @@ static int recv_selected(weft_msg **message, struct match *match, uint64_t deadl
     struct worker *worker = fiber_worker(call);
     struct proc *proc = worker->current;
     struct talk *talk = &fiber_of(proc)->talk;
-    unsigned instance = worker->runtime->instance;
     match->proc = proc;
     talk_begin(worker->runtime, proc, talk);
     struct mpsc_node *node = recv_saved(talk, match);
@@ -99,7 +97,7 @@ static int recv_selected(weft_msg **message, struct match *match, uint64_t deadl
         if (error) return error;
         worker = worker_here();
     }
-    return recv_got(message, node, instance);
+    return recv_got(message, node);
 }
 
 int weft_recv_tag(weft_msg **message, uint64_t tag, uint64_t deadline) {
@@ -113,7 +111,6 @@ int weft_recv_match(weft_msg **message, bool (*wants)(const weft_msg *message, v
 static __attribute__((noinline)) int recv_carefully(weft_msg **message, uint64_t deadline, struct worker *worker) {
     struct proc *proc = worker->current;
     struct talk *talk = &fiber_of(proc)->talk;
-    unsigned instance = worker->runtime->instance;
     struct mpsc_node *node;
     fiber_spend(worker, deadline);
     worker = worker_here();
@@ -122,7 +119,7 @@ static __attribute__((noinline)) int recv_carefully(weft_msg **message, uint64_t
         if (error) return error;
         worker = worker_here();
     }
-    return recv_got(message, node, instance);
+    return recv_got(message, node);
 }
 
 /* ---- by any other ------------------------------------------------------------------------------------------------------ */
@@ -132,10 +129,9 @@ FIBER_HOME(weft_recv_home, weft_recv_slow);
 /* Most processes, most of the time, are parked here: the frame is small so that what they keep in the caches is. */
 FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct worker *worker) {
     struct proc *proc = worker->current;
-    unsigned instance = worker->runtime->instance;
     if (__builtin_expect(deadline != WEFT_FOREVER, 0)) {
         int error = recv_wait(worker, proc, deadline, "weft_recv");
-        return __builtin_expect(error, 0) ? error : recv_got(message, mpsc_pop(&proc->box), instance);
+        return __builtin_expect(error, 0) ? error : recv_got(message, mpsc_pop(&proc->box));
     }
     fiber_may_wait(proc, "weft_recv");
     fiber_waits(proc, "weft_recv", NULL);
@@ -144,7 +140,7 @@ FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct work
         if (fiber_is_cancelled(proc)) return recv_at_once(worker, deadline, WEFT_ECANCELED);
         worker = fiber_leave(worker, WEFT_IDLE);
     } while (!(node = mpsc_pop(&proc->box)));
-    return recv_got(message, node, instance);
+    return recv_got(message, node);
 }
 
 __attribute__((flatten)) int weft_recv(weft_msg **message, uint64_t deadline) {
@@ -152,7 +148,7 @@ __attribute__((flatten)) int weft_recv(weft_msg **message, uint64_t deadline) {
     if (__builtin_expect(worker->current->extras & PROC_TALKS, 0)) return recv_carefully(message, deadline, worker);
     struct mpsc_node *node = mpsc_pop(&worker->current->box);
     if (!node) return weft_recv_home(message, deadline, worker);
-    recv_got(message, node, worker->runtime->instance);
+    recv_got(message, node);
     /* One that never runs out of messages lets others have their turn all the same. By a call at the end, so that those that wait need no frame. */
     return __builtin_expect(budget_spend(worker), 0) ? recv_at_once(worker, deadline, 0) : 0;
 }
@@ -162,19 +158,12 @@ uint64_t weft_msg_tag(const weft_msg *message) { return ((const struct message *
 void *weft_msg_data(weft_msg *message) { return message_payload((struct message *)message).data; }
 size_t weft_msg_len(const weft_msg *message) { return message_payload((struct message *)message).size; }
 
-void weft_msg_free(weft_msg *opaque) {
+/* Whatever runtime the worker is of, if there is one. */
+void weft_msg_free(weft_msg *message) {
     struct worker *self = my_worker;
-    struct message *message = (struct message *)opaque;
     if (__builtin_expect(!message, 0)) return;
-    if (__builtin_expect(self && message->instance == self->runtime->instance, 1)) {
-        message_free(&self->actor.cache, message);
-        return;
-    }
-    unsigned door, instance = message->instance;
-    struct actor *actor = foreign_enter(instance, &door);
-    if (!actor) return; /* the runtime has gone, and its messages with it */
-    message_free(&actor->cache, message);
-    foreign_leave(instance, door);
+    if (__builtin_expect(self != NULL, 1)) message_free(&self->actor.cache, (struct message *)message);
+    else message_free_anywhere((struct message *)message);
 }
 
 int weft_recv_into(void *data, size_t size, weft_envelope *envelope, uint64_t deadline) {

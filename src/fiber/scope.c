@@ -79,7 +79,7 @@ static void scope_tell(struct actor *actor, struct worker *self, struct watcher 
     bool wakes = scope->wait && (scope->living == 0 || scope->own == child) && wait_claim(scope->wait, 1, &wake);
     if (wakes) scope->wait = NULL;
     lock_drop(&scope->lock); /* unless somebody was woken, the scope may be gone */
-    if (listed) pool_give(&actor->cache, 0, child);
+    if (listed) pool_give(&actor->blocks, 0, child);
     if (wakes) wait_wake(&wake);
 }
 
@@ -133,7 +133,7 @@ static void scope_list(struct worker *worker, struct scope *scope, struct scope_
         if (scope->failure) scope_cancel_child(scope, worker, child);
     }
     lock_drop(&scope->lock);
-    if (ended) pool_give(&worker->actor.cache, 0, child);
+    if (ended) pool_give(&worker->actor.blocks, 0, child);
 }
 
 int weft_scope_spawn_with(weft_scope *opaque, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options) {
@@ -147,7 +147,7 @@ int weft_scope_spawn_with(weft_scope *opaque, weft_pid *pid, weft_entry entry, v
     if (options && options->flags & WEFT_JOINABLE)
         WEFT_MISUSE("weft_scope_spawn", "a scope's child cannot be spawned WEFT_JOINABLE", "leave it out: the scope waits for it");
     if (!scope_admit(scope, worker)) return WEFT_ECANCELED;
-    struct scope_child *child = pool_take(&worker->actor.cache, 0);
+    struct scope_child *child = pool_take(&worker->actor.blocks, 0);
     int error = WEFT_ENOMEM;
     if (child) {
         *child = (struct scope_child){.watcher = {.tell = scope_tell}, .scope = scope, .entry = CHILD_UNLISTED};
@@ -157,7 +157,7 @@ int weft_scope_spawn_with(weft_scope *opaque, weft_pid *pid, weft_entry entry, v
         scope_list(worker, scope, child, entry_make(table_at(&scope->runtime->table, pid_slot(*pid)), ticket));
         return 0;
     }
-    if (child) pool_give(&worker->actor.cache, 0, child);
+    if (child) pool_give(&worker->actor.blocks, 0, child);
     scope_dismiss(scope);
     return error;
 }

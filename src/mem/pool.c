@@ -1,16 +1,51 @@
-#include "mem/pool.h"
+#include "mem/chunk.h"
 
-#include "sys/sys.h"
+/* ---- chunks ------------------------------------------------------------------------------------------------------- */
 
-struct pool_chunk {
-    struct pool_chunk *next;
-};
+#if ANNOTATE_ADDRESS
+/* What is known from a block alone is no leak. */
+void __lsan_register_root_region(const void *begin, size_t size);
+void __lsan_unregister_root_region(const void *begin, size_t size);
+static void chunk_mark(struct pool_chunk *chunk, bool used) {
+    __asan_unpoison_memory_region(chunk, SYS_CHUNK);
+    if (used) __lsan_register_root_region(chunk, SYS_CHUNK);
+    else __lsan_unregister_root_region(chunk, SYS_CHUNK);
+}
+#else
+static void chunk_mark(struct pool_chunk *chunk, bool used) { (void)chunk, (void)used; }
+#endif
+
+struct pool_chunk *chunk_new(struct pool *pool) {
+    struct pool_chunk *chunk = sys->chunk_take();
+    if (!chunk) return NULL;
+    chunk_mark(chunk, true);
+    *chunk = (struct pool_chunk){.link = &pool->chunks};
+    lock_take(&pool->chunk_lock);
+    chunk->next = pool->chunks;
+    if (chunk->next) chunk->next->link = &chunk->next;
+    pool->chunks = chunk;
+    lock_drop(&pool->chunk_lock);
+    return chunk;
+}
+
+void chunk_free(struct pool *pool, struct pool_chunk *chunk) {
+    lock_take(&pool->chunk_lock);
+    *chunk->link = chunk->next;
+    if (chunk->next) chunk->next->link = chunk->link;
+    lock_drop(&pool->chunk_lock);
+    chunk_mark(chunk, false);
+    sys->chunk_give(chunk);
+}
+
+/* ---- the depot ---------------------------------------------------------------------------------------------------- */
 
 void pool_init(struct pool *pool) {
     for (unsigned c = 0; c < POOL_CLASSES; c++) {
         struct pool_class *class = &pool->class[c];
         lock_init(&class->lock);
         class->lists = NULL;
+        class->count = class->least = class->surplus = 0;
+        class->open = class->newest = NULL;
         class->fresh = class->fresh_end = NULL;
     }
     lock_init(&pool->chunk_lock);
@@ -18,11 +53,8 @@ void pool_init(struct pool *pool) {
 }
 
 void pool_destroy(struct pool *pool) {
-    for (struct pool_chunk *chunk = pool->chunks, *next; chunk; chunk = next) {
-        next = chunk->next;
-        sys->free(chunk, POOL_CHUNK);
-    }
-    pool->chunks = NULL;
+    while (pool->chunks)
+        chunk_free(pool, pool->chunks);
 }
 
 void cache_init(struct pool_cache *cache, struct pool *pool) {
@@ -31,30 +63,43 @@ void cache_init(struct pool_cache *cache, struct pool *pool) {
         cache->hot[c] = cache->spare[c] = (struct pool_list){NULL, 0};
 }
 
+static void list_add(struct pool_list *list, struct pool_block *block) {
+    block->next = list->first;
+    list->first = block;
+    list->count++;
+}
+
+/* Under the class's lock: blocks that are free in their chunk. */
+static struct pool_list class_reopen(struct pool_class *class) {
+    struct pool_list list = {NULL, 0};
+    struct pool_chunk *chunk = class->open;
+    while (list.count < POOL_BATCH && chunk->free) {
+        struct pool_block *block = chunk->free;
+        chunk->free = block->next;
+        chunk->free_count--;
+        list_add(&list, block);
+    }
+    if (!chunk->free) chunk_shut(chunk);
+    return list;
+}
+
 /* Under the class's lock: a new chunk to cut blocks from. */
-static bool class_grow(struct pool *pool, struct pool_class *class, size_t size) {
-    struct pool_chunk *chunk = sys->alloc(POOL_CHUNK);
+static bool class_grow(struct pool *pool, struct pool_class *class) {
+    struct pool_chunk *chunk = chunk_new(pool);
     if (!chunk) return false;
-    lock_take(&pool->chunk_lock);
-    chunk->next = pool->chunks;
-    pool->chunks = chunk;
-    lock_drop(&pool->chunk_lock);
-    /* The first block of a chunk holds the link of chunks. */
-    class->fresh = (unsigned char *)chunk + (size > POOL_LEAST ? size : POOL_LEAST);
-    class->fresh_end = (unsigned char *)chunk + POOL_CHUNK;
+    class->newest = chunk;
+    class->fresh = (unsigned char *)chunk + CHUNK_HEAD;
+    class->fresh_end = (unsigned char *)chunk + SYS_CHUNK;
     return true;
 }
 
 /* Under the class's lock: a list of fresh blocks, as many as the chunk has left, at most a batch. */
 static struct pool_list class_cut(struct pool *pool, struct pool_class *class, size_t size) {
     struct pool_list list = {NULL, 0};
-    if ((size_t)(class->fresh_end - class->fresh) < size && !class_grow(pool, class, size)) return list;
-    for (; list.count < POOL_BATCH && (size_t)(class->fresh_end - class->fresh) >= size; class->fresh += size) {
-        struct pool_block *block = (struct pool_block *)class->fresh;
-        block->next = list.first;
-        list.first = block;
-        list.count++;
-    }
+    if ((size_t)(class->fresh_end - class->fresh) < size && !class_grow(pool, class)) return list;
+    for (; list.count < POOL_BATCH && (size_t)(class->fresh_end - class->fresh) >= size; class->fresh += size)
+        list_add(&list, (struct pool_block *)class->fresh);
+    class->newest->cut_count += list.count;
     return list;
 }
 
@@ -63,6 +108,24 @@ struct pool_depot_list {
     struct pool_block links;
     uint32_t count;
 };
+
+static void depot_put(struct pool_class *class, struct pool_list list) {
+    ((struct pool_depot_list *)list.first)->count = list.count;
+    lock_take(&class->lock);
+    list.first->next_list = class->lists;
+    class->lists = list.first;
+    class->count++;
+    lock_drop(&class->lock);
+}
+
+/* Under the class's lock. */
+static struct pool_list depot_get(struct pool_class *class) {
+    struct pool_block *first = class->lists;
+    class->lists = first->next_list;
+    if (--class->count < class->least) class->least = class->count;
+    if (class->surplus > class->count) class->surplus = class->count;
+    return (struct pool_list){first, ((struct pool_depot_list *)first)->count};
+}
 
 __attribute__((noinline, cold)) __attribute__((noinline)) bool pool_refill(struct pool_cache *cache, unsigned c) {
     if (cache->spare[c].first) {
@@ -73,23 +136,12 @@ __attribute__((noinline, cold)) __attribute__((noinline)) bool pool_refill(struc
     struct pool_class *class = &cache->pool->class[c];
     lock_take(&class->lock);
     struct pool_list list;
-    if (class->lists) {
-        list = (struct pool_list){class->lists, ((struct pool_depot_list *)class->lists)->count};
-        class->lists = class->lists->next_list;
-    } else {
-        list = class_cut(cache->pool, class, pool_class_size(c));
-    }
+    if (class->lists) list = depot_get(class);
+    else if (class->open) list = class_reopen(class);
+    else list = class_cut(cache->pool, class, pool_class_size(c));
     lock_drop(&class->lock);
     cache->hot[c] = list;
     return list.first != NULL;
-}
-
-static void depot_put(struct pool_class *class, struct pool_list list) {
-    ((struct pool_depot_list *)list.first)->count = list.count;
-    lock_take(&class->lock);
-    list.first->next_list = class->lists;
-    class->lists = list.first;
-    lock_drop(&class->lock);
 }
 
 __attribute__((noinline, cold)) __attribute__((noinline)) void pool_spill(struct pool_cache *cache, unsigned c) {

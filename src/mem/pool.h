@@ -1,13 +1,21 @@
 /* Small blocks of memory in a few sizes, for messages and process states: taken and given back by the thread that happens to be
  * there, without a lock in the common case.
  *
- *   pool_init, pool_destroy          one thread, while nobody uses it
- *   cache_init, cache_flush          the cache's own thread
+ *   pool_init, pool_destroy          one thread, while nobody uses it; a pool of zeros is one that was initialized
+ *   cache_init, cache_flush          the cache's own thread, or another once that one has ended
  *   pool_take, pool_give             the cache's own thread; any cache may give back what another took
+ *   pool_give_back                   any thread, of a block that any cache took
+ *   pool_survey, pool_trim, _all     any thread
  *
  * Each cache keeps two lists of at most POOL_BATCH blocks a size. A block is taken from the first; when both are empty or full, a whole
  * list moves to or from the depot under its lock: one lock in POOL_BATCH operations, whatever the pattern (the magazines of
- * Bonwick and Adams, USENIX 2001). So a pair of workers of which one only takes and the other only gives does not drift. */
+ * Bonwick and Adams, USENIX 2001). So a pair of workers of which one only takes and the other only gives does not drift.
+ *
+ * Blocks are cut from chunks (sys/chunk.h). Lists in the depot that nobody needed for a while are taken apart, and each of their blocks goes back
+ * to its chunk; a chunk that has all of its blocks back goes back to the system. New lists are made of such blocks before new ones are cut.
+ *
+ *   P1  A block is in one place: in use, in one cache, in one list of the depot, or free in its chunk.
+ *   P2  A chunk is in `open` of its class while it has free blocks. */
 #ifndef WEFT_MEM_POOL_H
 #define WEFT_MEM_POOL_H
 
@@ -19,12 +27,12 @@
 
 enum { POOL_LEAST = 64 }; /* bytes; the smallest size */
 #if WEFT_CHECK
-enum { POOL_CLASSES = 2, POOL_BATCH = 2, POOL_CHUNK = 512 };
+enum { POOL_CLASSES = 5, POOL_BATCH = 2, POOL_SLICE = 1 }; /* up to 128 bytes */
 #else
 enum {
-    POOL_CLASSES = 6, /* 64, 128, 256, 512, 1024, 2048 */
+    POOL_CLASSES = 21, /* 64, 80, 96, 112, 128, 160, ... 2048: four for each doubling, so that at most a fifth of a block is not used */
     POOL_BATCH = 64,
-    POOL_CHUNK = 64 * 1024,
+    POOL_SLICE = 32, /* lists of each size that one pool_trim takes apart: 0.1 ms or so */
 };
 #endif
 
@@ -37,7 +45,11 @@ struct pool_block {
 struct pool_class {
     struct lock lock;
     struct pool_block *lists;      /* full lists of POOL_BATCH */
-    unsigned char *fresh, *fresh_end; /* what is left of the newest chunk */
+    uint32_t count, least;         /* lists there are; the fewest since the last survey */
+    uint32_t surplus;              /* lists that were not needed between the last two surveys: to be taken apart */
+    struct pool_chunk *open;       /* P2 */
+    struct pool_chunk *newest;     /* the chunk that is being cut, and what is left of it */
+    unsigned char *fresh, *fresh_end;
 };
 
 struct pool {
@@ -57,19 +69,31 @@ struct pool_cache {
 };
 
 void pool_init(struct pool *pool);
+/* With all blocks, those in use too. */
 void pool_destroy(struct pool *pool);
 
 void cache_init(struct pool_cache *cache, struct pool *pool);
 /* Everything back to the depot. */
 void cache_flush(struct pool_cache *cache);
 
+/* Notes which lists nobody needed since the last survey, or all of them. */
+void pool_survey(struct pool *pool, bool all);
+/* Takes a slice of those apart. True: there are more. */
+bool pool_trim(struct pool *pool);
+/* Everything that nobody uses and no cache has, at once. */
+void pool_trim_all(struct pool *pool);
+
 /* The smallest class for `size` bytes; POOL_CLASSES when it is larger than all. */
 static inline unsigned pool_class_of(size_t size) {
     if (size <= POOL_LEAST) return 0;
-    unsigned class = (unsigned)(58 - __builtin_clzl(size - 1));
+    unsigned top = 63 - (unsigned)__builtin_clzl(size - 1);
+    unsigned class = 4 * (top - 6) + (unsigned)((size - 1) >> (top - 2)) - 3;
     return class < POOL_CLASSES ? class : POOL_CLASSES;
 }
-static inline size_t pool_class_size(unsigned class) { return (size_t)POOL_LEAST << class; }
+/* Blocks of a class are aligned to 16 bytes, and to 64 if this is a multiple of 64. */
+static inline size_t pool_class_size(unsigned class) {
+    return class == 0 ? POOL_LEAST : (size_t)(5 + (class - 1) % 4) << (4 + (class - 1) / 4);
+}
 
 /* Fills the hot list; false when there is no memory. */
 bool pool_refill(struct pool_cache *cache, unsigned class);
@@ -106,5 +130,8 @@ static inline void pool_give(struct pool_cache *cache, unsigned class, void *mem
     hot->count++;
     pool_mark(block, class, true);
 }
+
+/* Without a cache. */
+void pool_give_back(struct pool *pool, unsigned class, void *memory);
 
 #endif

@@ -1,4 +1,7 @@
-/* What lies in a mailbox: messages, completions and cancellations, each a block of the pool with its payload behind it. */
+/* What lies in a mailbox: messages, completions and cancellations, each a block with its payload behind it.
+ *
+ * The pool of such blocks is the program's, not a runtime's: a message that was received is its receiver's, and may be kept for longer than
+ * the runtime lasts. Any thread frees it, whatever runtimes there are then. */
 #ifndef WEFT_PROC_MESSAGE_H
 #define WEFT_PROC_MESSAGE_H
 
@@ -20,8 +23,7 @@ struct message {
     uint32_t size; /* of all that is behind this header */
     uint8_t type;  /* enum weft_event_type or enum message_type; not WEFT_MESSAGE: ask message_payload where the payload is */
     uint8_t class; /* of the pool, or enum message_class */
-    uint8_t instance; /* of the runtime whose pool it is from; set when a process receives it to keep */
-    uint8_t unused;
+    uint8_t unused[2];
     unsigned char data[];
 };
 _Static_assert(sizeof(struct message) == 32, "small messages fit the smallest block");
@@ -35,6 +37,13 @@ enum message_type {
 enum message_class {
     MESSAGE_LARGE = POOL_CLASSES, /* from sys->alloc */
     MESSAGE_SHELL,                /* of the smallest class, around a buffer that is released with it */
+    MESSAGE_ROOM = 0x40,          /* or'ed to a class or MESSAGE_SHELL: room for a completion, which goes with the runtime */
+};
+
+/* A thread's own. */
+struct message_cache {
+    struct pool_cache pool;   /* of message_pool */
+    struct pool_cache *rooms; /* of the runtime's own pool */
 };
 
 /* Before the payload of requests and replies. */
@@ -60,11 +69,20 @@ static inline struct message_head *message_head(struct message *message) { retur
 static inline struct message_moved *message_moved(struct message *message) { return (struct message_moved *)message->data; }
 static inline struct message_result *message_result(struct message *message) { return (struct message_result *)message->data; }
 
+extern struct pool message_pool;
+
 struct message *message_new_large(size_t size);
+/* By a thread without a cache. */
+void message_free_anywhere(struct message *message);
 /* Of those that are not of the pool as they are. */
-void message_free_other(struct pool_cache *cache, struct message *message);
+void message_free_other(struct message_cache *cache, struct message *message);
+/* For a completion that may come when nobody waits for it any more, or never; NULL when there is no memory. */
+struct message *message_new_room(struct message_cache *cache, size_t size);
+static inline size_t message_capacity(const struct message *message) {
+    return pool_class_size(message->class & ~MESSAGE_ROOM) - sizeof *message;
+}
 /* A shell around a buffer, which it releases when it is freed; NULL when there is no memory. */
-struct message *message_new_moved(struct pool_cache *cache, void *buffer, size_t size, void (*release)(void *buffer));
+struct message *message_new_moved(struct message_cache *cache, void *buffer, size_t size, void (*release)(void *buffer));
 
 /* What the receiver sees. */
 struct message_payload {
@@ -78,10 +96,10 @@ static inline struct message_payload message_payload(struct message *message) {
 }
 
 /* With room for `size` bytes, tag, from and type not set; NULL when there is no memory. */
-static inline struct message *message_new(struct pool_cache *cache, size_t size) {
+static inline struct message *message_new(struct message_cache *cache, size_t size) {
     if (__builtin_expect(size > pool_class_size(POOL_CLASSES - 1) - sizeof(struct message), 0)) return message_new_large(size);
     unsigned class = pool_class_of(sizeof(struct message) + size);
-    struct message *message = pool_take(cache, class);
+    struct message *message = pool_take(&cache->pool, class);
     if (__builtin_expect(!message, 0)) return NULL;
     message->size = (uint32_t)size;
     message->class = (uint8_t)class;
@@ -89,7 +107,7 @@ static inline struct message *message_new(struct pool_cache *cache, size_t size)
 }
 
 /* A plain message, its payload copied; NULL when there is no memory. */
-static inline struct message *message_copy(struct pool_cache *cache, weft_pid from, uint64_t tag, const void *data, size_t size) {
+static inline struct message *message_copy(struct message_cache *cache, weft_pid from, uint64_t tag, const void *data, size_t size) {
     struct message *message = message_new(cache, size);
     if (!message) return NULL;
     message->tag = tag;
@@ -99,11 +117,11 @@ static inline struct message *message_copy(struct pool_cache *cache, weft_pid fr
     return message;
 }
 
-static inline void message_free(struct pool_cache *cache, struct message *message) {
+static inline void message_free(struct message_cache *cache, struct message *message) {
     if (__builtin_expect(message->class >= POOL_CLASSES, 0))
         message_free_other(cache, message);
     else
-        pool_give(cache, message->class, message);
+        pool_give(&cache->pool, message->class, message);
 }
 
 #endif

@@ -6,6 +6,7 @@
 
 void table_init(struct table *table, uint32_t limit) {
     table->limit = limit < PID_SLOTS ? limit : PID_SLOTS - 1;
+    table->generation = 0;
     lock_init(&table->lock);
     table->fresh = 1; /* slot 0 would make a PID of 0 */
     table->depot = NULL;
@@ -23,6 +24,15 @@ void table_destroy(struct table *table) {
         if (chunk) sys->free(chunk, sizeof *chunk);
         atom_store_rlx(&table->chunks[i], NULL);
     }
+}
+
+uint32_t table_newest(struct table *table) {
+    uint32_t newest = table->generation;
+    for (uint32_t slot = 1; slot < table->fresh; slot++) {
+        uint32_t generation = atom_load_rlx(&table_at(table, slot)->generation); /* rlx: nobody takes blocks any more */
+        if (generation > newest) newest = generation;
+    }
+    return newest;
 }
 
 int table_add_section(struct table *table, struct section *section) {
@@ -64,7 +74,7 @@ static int table_cut(struct table *table, struct shelf *shelf) {
         mpsc_init(&proc->box);
         mpsc_close(&proc->box);
         line_node_init(&proc->node);
-        atom_store_rlx(&proc->generation, 0); /* rlx: nobody has a PID of it */
+        atom_store_rlx(&proc->generation, table->generation); /* rlx: nobody has a PID of it */
         proc->node.next = shelf->free ? &shelf->free->node : NULL;
         shelf->free = proc;
     }

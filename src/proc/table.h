@@ -11,7 +11,8 @@
  *   B1  A block is in one place: in use, on one shelf, or in the depot.
  *   B2  From a shelf's free list a block goes to a new tenant only when every section that could hold a look-up of the former
  *       one has been left.
- *   B3  A slot whose generation would come round is never used again. */
+ *   B3  A slot whose generation would come round is never used again.
+ *   B4  Generations begin above all those of the tables that gave out PIDs of the same instance before (sched/foreign.c). */
 #ifndef WEFT_PROC_TABLE_H
 #define WEFT_PROC_TABLE_H
 
@@ -31,6 +32,7 @@ struct table_chunk {
 
 struct table {
     uint32_t limit;            /* set once: slots in all */
+    uint32_t generation;       /* set once: of slots never used, even (B4) */
     struct lock lock;          /* growth and the depot */
     uint32_t fresh;            /* slots below were given out at least once */
     struct proc *depot;        /* free blocks, linked by node.next; each first of a batch by node.prev */
@@ -50,6 +52,8 @@ struct shelf {
 
 void table_init(struct table *table, uint32_t limit);
 void table_destroy(struct table *table);
+/* The highest generation there has been so far. By a thread that nobody spawns beside. */
+uint32_t table_newest(struct table *table);
 
 /* Sections are added for good: a runtime has as many as it ever had workers, and those of foreign threads. */
 int table_add_section(struct table *table, struct section *section);

@@ -1,7 +1,8 @@
 /* Messages that are sent later, once or again and again.
  *
  * A handle is an address and a serial number. The memory behind such addresses stays what it is until the runtime is taken down, so
- * that a handle of something long over can still be looked at: its number is not there any more.
+ * that a handle of something long over can still be looked at: its number is not there any more. A handle of a former runtime is known by its
+ * number, and its address is not looked at.
  *
  *   A1  All of a `struct after` but its timer is guarded by its own lock. Sending is under it too: after a cancel that returned 0
  *       nothing will be sent, and nothing is about to be.
@@ -17,6 +18,8 @@ enum { AFTER_CHUNK = 2 };
 #else
 enum { AFTER_CHUNK = 128 };
 #endif
+
+#define SERIALS (UINT64_MAX >> 8) /* the rest of a number is the instance of the runtime */
 
 struct after {
     struct alarm alarm; /* first: its address is this one's */
@@ -59,7 +62,7 @@ static struct after *after_new(struct runtime *runtime, uint64_t *serial) {
     if (all->free || afters_grow(all)) {
         after = all->free;
         all->free = after->next;
-        *serial = pid_make(runtime->instance, 0, 0) | (++all->serial & (UINT64_MAX >> 8));
+        *serial = pid_make(runtime->instance, 0, 0) | (++all->serial & SERIALS);
     }
     lock_drop(&all->lock);
     return after;
@@ -164,19 +167,25 @@ static bool after_stop(struct after *after) {
     return true;
 }
 
-int weft_timer_cancel(weft_timer timer) {
+static int after_cancel(struct reach *reach, weft_timer timer) {
     struct after *after = timer.place;
-    struct reach reach;
-    if (!after || !reach_begin(&reach, timer.serial)) return WEFT_ENOENT;
+    if ((timer.serial & SERIALS) <= reach->actor->runtime->afters.first) return WEFT_ENOENT;
     lock_take(&after->lock);
     bool there = after->serial == timer.serial && !after->cancelled;
     bool mine = there && after_stop(after);
     lock_drop(&after->lock);
     if (mine) {
         lane_leave(after->lane);
-        message_free(&reach.actor->cache, after->message);
-        after_free(reach.actor->runtime, after);
+        message_free(&reach->actor->cache, after->message);
+        after_free(reach->actor->runtime, after);
     }
-    reach_end(&reach);
     return there ? 0 : WEFT_ENOENT;
+}
+
+int weft_timer_cancel(weft_timer timer) {
+    struct reach reach;
+    if (!timer.place || !reach_begin(&reach, timer.serial)) return WEFT_ENOENT;
+    int error = after_cancel(&reach, timer);
+    reach_end(&reach);
+    return error;
 }

@@ -86,7 +86,7 @@ static void context_set(struct runtime *runtime, struct proc *proc, struct membe
 
 int context_give(struct actor *actor, struct worker *self, struct proc *proc, weft_context *context) {
     if (!context) return 0;
-    struct member *member = pool_take(&actor->cache, pool_class_of(sizeof *member));
+    struct member *member = pool_take(&actor->blocks, pool_class_of(sizeof *member));
     if (!member) return WEFT_ENOMEM;
     member->context = weft_context_hold(context);
     member->proc = proc;
@@ -108,7 +108,7 @@ void context_take(struct actor *actor, struct proc *proc) {
     struct member *member = proc->member;
     if (!member) return;
     context_leave(actor->runtime, proc);
-    pool_give(&actor->cache, pool_class_of(sizeof *member), member);
+    pool_give(&actor->blocks, pool_class_of(sizeof *member), member);
 }
 
 weft_context *context_of(const struct proc *proc) { return proc->member ? proc->member->context : NULL; }

@@ -11,9 +11,13 @@ struct door {
     ATOM_PTR(void) holder; /* an address in the thread's own storage */
     unsigned again;        /* the holder's */
 };
-static struct {
+/* Instances are used again; PIDs and timers' serial numbers are not: those of a runtime begin above those of all that had its instance before. */
+enum { GENERATIONS_MOST = INT32_MAX }; /* an instance that has come so far is left alone: half of the generations are for one runtime */
+static struct instance {
     struct door door[FOREIGN];
     ATOM_PTR(struct runtime) runtime; /* changed with all doors locked */
+    uint32_t generation; /* under instances_lock, both: where the next runtime begins */
+    uint64_t serial;
 } instances[INSTANCES];
 static struct lock instances_lock;
 
@@ -63,34 +67,43 @@ static uint64_t foreign_pid_of(const struct state *state) {
     return WEFT_NOBODY;
 }
 
-int foreign_open(struct runtime *runtime, unsigned *instance) {
+/* Under instances_lock. */
+static void instance_set(struct instance *instance, struct runtime *runtime) {
+    for (unsigned d = 0; d < FOREIGN; d++)
+        lock_take(&instance->door[d].lock);
+    atom_store_rlx(&instance->runtime, runtime); /* rlx: as in foreign_enter */
+    for (unsigned d = 0; d < FOREIGN; d++)
+        lock_drop(&instance->door[d].lock);
+}
+
+int foreign_open(struct runtime *runtime) {
     int error = WEFT_ENOBUFS;
     lock_take(&instances_lock);
     state_pid = foreign_pid_of;
-    /* Round and round, so that the PIDs of a runtime that has gone are not soon another's. */
-    static unsigned last;
+    static unsigned last; /* round and round, so that generations rise slowly */
     for (unsigned i = 1; i <= INSTANCES && error; i++) {
         unsigned at = (last + i) % INSTANCES;
-        if (atom_load_rlx(&instances[at].runtime)) continue; /* rlx: written under instances_lock */
-        for (unsigned d = 0; d < FOREIGN; d++)
-            lock_take(&instances[at].door[d].lock);
-        atom_store_rlx(&instances[at].runtime, runtime);
-        for (unsigned d = 0; d < FOREIGN; d++)
-            lock_drop(&instances[at].door[d].lock);
-        *instance = last = at;
+        struct instance *instance = &instances[at];
+        if (atom_load_rlx(&instance->runtime) || instance->generation > GENERATIONS_MOST) continue; /* rlx: written under instances_lock */
+        runtime->instance = last = at;
+        runtime->table.generation = instance->generation;
+        runtime->afters.first = runtime->afters.serial = instance->serial;
+        instance_set(instance, runtime);
         error = 0;
     }
     lock_drop(&instances_lock);
     return error;
 }
 
-void foreign_close(unsigned instance) {
+void foreign_close(struct runtime *runtime, bool again) {
+    struct instance *instance = &instances[runtime->instance];
     lock_take(&instances_lock);
-    for (unsigned d = 0; d < FOREIGN; d++)
-        lock_take(&instances[instance].door[d].lock);
-    atom_store_rlx(&instances[instance].runtime, NULL); /* rlx: as in foreign_enter */
-    for (unsigned d = 0; d < FOREIGN; d++)
-        lock_drop(&instances[instance].door[d].lock);
+    if (atom_load_rlx(&instance->runtime) == runtime) { /* rlx: written under instances_lock */
+        instance_set(instance, NULL);
+        uint32_t newest = table_newest(&runtime->table);
+        instance->generation = again && newest < GENERATIONS_MOST ? (newest + 2) & ~UINT32_C(1) : UINT32_MAX;
+        instance->serial = runtime->afters.serial;
+    }
     lock_drop(&instances_lock);
 }
 

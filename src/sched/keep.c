@@ -28,7 +28,7 @@ static void keep_unlink(struct runtime *runtime, struct kept *kept) {
 struct kept *keep_new(struct actor *actor, struct proc *owner) {
     struct kept **list = owner ? watch_owned(actor->runtime, owner->slot) : NULL;
     if (owner && !list) return NULL;
-    struct kept *kept = pool_take(&actor->cache, 0);
+    struct kept *kept = pool_take(&actor->blocks, 0);
     if (!kept) return NULL;
     *kept = (struct kept){.watcher = {.keeps = true}, .owner = owner ? owner->slot : 0};
     if (!owner) return kept;
@@ -39,7 +39,7 @@ struct kept *keep_new(struct actor *actor, struct proc *owner) {
 
 void keep_undo(struct actor *actor, struct kept *kept) {
     keep_unlink(actor->runtime, kept);
-    pool_give(&actor->cache, 0, kept);
+    pool_give(&actor->blocks, 0, kept);
 }
 
 struct kept *keep_find(struct watcher *first, weft_pid pid) {

@@ -10,6 +10,7 @@
 #include "sched/post.h"
 #include "sched/preempt.h"
 #include "sched/report.h"
+#include "sched/trim.h"
 
 enum {
     MONITOR_WATCHFUL = 100000,   /* ns; how often at least, while somebody waits at a busy worker and another sleeps */
@@ -201,8 +202,10 @@ static void *monitor_main(void *argument) {
         pace_round(&pace, busy, inject_size(&runtime->inject) > 0);
         if (now - trimmed > MONITOR_TRIM) {
             stacks_trim(&runtime->stacks, false);
+            trim_survey(runtime, false);
             trimmed = now;
         }
+        trim_slice(runtime, now);
         deadlock_hurry(runtime, now);
         if (!monitor_all_asleep(runtime) || !delivered) {
             idle_since = 0;
@@ -215,6 +218,7 @@ static void *monitor_main(void *argument) {
         } else if (now - idle_since > MONITOR_LINGER && !atom_load_rlx(&runtime->deadlock.found)) { /* rlx: this thread's */
             deadlock_check(runtime, now); /* a thread of the program's own may have ended meanwhile */
             stacks_trim(&runtime->stacks, true);
+            trim_asleep(runtime);
             monitor_sleep(runtime);
             pace = pace_begin();
             idle_since = 0;

@@ -68,7 +68,8 @@ struct actor {
     struct runtime *runtime;
     struct section section;
     bool sending; /* its thread is in weft_send: for signal handlers that call it again */
-    struct pool_cache cache;
+    struct message_cache cache;
+    struct pool_cache blocks; /* of the runtime's own pool: states of processes, and what is noted about them */
     struct shelf shelf;
     struct stack_cache stacks;
     struct counters counters;
@@ -232,7 +233,9 @@ struct monitor {
     atom_bool drowsy; /* it comes back in more than a millisecond only */
     bool full_fences; /* its own: whether it has wished for them, and until when */
     uint64_t full_until;
-    uint64_t come_back; /* its own: when a timer of a worker that is stuck is late */
+    uint64_t come_back; /* its own: when a timer of a worker that is stuck is late, or memory waits to be given back */
+    bool trims;         /* trim.c: there is some; when it last gave some back */
+    uint64_t trimmed;
     uint64_t crowded_since, complain_at; /* its own: every worker has a hog */
 };
 
@@ -272,7 +275,7 @@ struct afters {
     struct lock lock;
     struct after *free;
     struct after_chunk *chunks;
-    uint64_t serial;
+    uint64_t first, serial; /* what is not above `first` was a former runtime's of the same instance; the last one given out */
 };
 
 struct weft_runtime; /* the public name of struct runtime */

@@ -128,12 +128,13 @@ void proc_end(struct actor *actor, struct proc *proc, int reason);
 /* Opens a door to the runtime of this instance; NULL when there is none. Held until foreign_leave: short. */
 struct actor *foreign_enter(unsigned instance, unsigned *door);
 void foreign_leave(unsigned instance, unsigned door);
-/* Instances: 0 and *instance, or WEFT_ENOBUFS. */
-int foreign_open(struct runtime *runtime, unsigned *instance);
+/* Gives the runtime an instance, and the generations and serial numbers that are new there: 0 or WEFT_ENOBUFS. */
+int foreign_open(struct runtime *runtime);
 /* Waits for those inside; others may enter. */
 void foreign_settle(unsigned instance);
-/* Waits for those inside; nobody enters afterwards. */
-void foreign_close(unsigned instance);
+/* Waits for those inside; nobody enters afterwards. Not `again`: some of its threads are left behind and may still make PIDs, so no other
+ * runtime gets the instance. Nothing happens the second time. */
+void foreign_close(struct runtime *runtime, bool again);
 /* Whether there is a runtime. */
 bool foreign_any(void);
 

@@ -23,14 +23,19 @@ static inline const char *spawn_method(const weft_behavior *behavior, const char
     return behavior->methods ? behavior->methods[0] : "main";
 }
 
+/* Aligned to 64 bytes, as larger ones are. */
+static unsigned self_class(size_t size) {
+    return size > pool_class_size(POOL_CLASSES - 1) ? (unsigned)POOL_CLASSES : pool_class_of((size + 63) & ~(size_t)63);
+}
+
 /* `self` memory: in the block if it fits. */
 static void *self_new(struct actor *actor, struct proc *proc, size_t size) {
     if (size <= PROC_INLINE_STATE) {
         memset(proc->inline_state, 0, sizeof proc->inline_state);
         return proc->inline_state;
     }
-    unsigned class = pool_class_of(size);
-    void *self = class < POOL_CLASSES ? pool_take(&actor->cache, class) : sys->alloc(size);
+    unsigned class = self_class(size);
+    void *self = class < POOL_CLASSES ? pool_take(&actor->blocks, class) : sys->alloc(size);
     if (self) memset(self, 0, size);
     return self;
 }
@@ -38,9 +43,9 @@ static void *self_new(struct actor *actor, struct proc *proc, size_t size) {
 static void self_free(struct actor *actor, struct proc *proc) {
     size_t size = atom_load_rlx(&proc->behavior)->state_size;
     if (size <= PROC_INLINE_STATE) return;
-    unsigned class = pool_class_of(size);
+    unsigned class = self_class(size);
     if (class < POOL_CLASSES)
-        pool_give(&actor->cache, class, proc->self);
+        pool_give(&actor->blocks, class, proc->self);
     else
         sys->free(proc->self, size);
 }

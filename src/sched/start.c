@@ -145,7 +145,7 @@ int runtime_init(struct runtime *runtime, uint64_t processes) {
         int error = table_add_section(&runtime->table, &runtime->foreign[i].section);
         if (error) return error;
     }
-    return foreign_open(runtime, &runtime->instance);
+    return foreign_open(runtime);
 }
 
 int weft_start(weft_runtime **out, const weft_config *config) {

@@ -59,12 +59,22 @@ static void close_visit(struct runtime *runtime, struct proc *proc, weft_pid pid
     else if (state_is_watched(&proc->state)) watch_tell(actor, NULL, proc->slot, WEFT_EKILLED);
 }
 
+/* What is left of the messages' memory without this runtime are those that the program has kept. */
+static void messages_leave(struct runtime *runtime) {
+    for (unsigned i = 0; i < FOREIGN; i++)
+        cache_flush(&runtime->foreign[i].cache.pool);
+    cache_flush(&runtime->monitor.actor.cache.pool);
+    pool_trim_all(&message_pool);
+}
+
 void runtime_destroy(struct runtime *runtime) {
+    foreign_close(runtime, true);
     poll_destroy(runtime);
     unsigned made = atom_load_rlx(&runtime->made); /* rlx, here and below: nobody else is left */
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]);
         policy_destroy(worker);
+        cache_flush(&worker->actor.cache.pool);
         sys->free(worker, sizeof *worker);
     }
     command_destroy_all(runtime);
@@ -73,11 +83,11 @@ void runtime_destroy(struct runtime *runtime) {
     marks_destroy(runtime);
     after_destroy_all(runtime);
     lane_destroy_all(runtime);
+    messages_leave(runtime);
     table_destroy(&runtime->table);
     inject_destroy(&runtime->inject);
     pool_destroy(&runtime->pool);
     stacks_destroy(&runtime->stacks);
-    foreign_close(runtime->instance);
     sys->free(runtime, sizeof *runtime);
 }
 
@@ -154,7 +164,7 @@ int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report)
     workers_set(runtime, 0);
     preempt_finish(runtime);
     bool all = threads_end(runtime);
-    foreign_close(runtime->instance);
+    foreign_close(runtime, all);
     net_destroy(runtime); /* while those who wait still have their stacks */
     each_process(runtime, left_visit, report);
     each_process(runtime, close_visit, &all);

@@ -93,7 +93,9 @@ __attribute__((flatten)) void *worker_main(void *argument) {
 void actor_init(struct actor *actor, struct runtime *runtime) {
     actor->runtime = runtime;
     section_init(&actor->section);
-    cache_init(&actor->cache, &runtime->pool);
+    cache_init(&actor->cache.pool, &message_pool);
+    actor->cache.rooms = &actor->blocks;
+    cache_init(&actor->blocks, &runtime->pool);
     shelf_init(&actor->shelf, &runtime->table);
     stack_cache_init(&actor->stacks, &runtime->stacks);
 }

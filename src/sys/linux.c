@@ -1,6 +1,7 @@
 /* The real table: Linux system calls, and the C library for memory and threads. What a process may come by leaves errno as it was. */
 #include "base/assert.h"
 #include "sys/file.h"
+#include "sys/chunk.h"
 #include "sys/heap.h"
 #include "sys/net.h"
 #include "sys/sys.h"
@@ -341,6 +342,8 @@ const struct sys sys_linux = {
     .free = linux_free,
     .alloc_apart = heap_begin,
     .vm_page = linux_vm_page,
+    .chunk_take = chunk_take,
+    .chunk_give = chunk_give,
     .vm_map = linux_vm_map,
     .vm_unmap = linux_vm_unmap,
     .vm_advise = linux_vm_advise,

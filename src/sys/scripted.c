@@ -47,15 +47,27 @@ SCRIPTED static int scripted_futex_wake(atom_u32 *word, uint32_t count) {
     return sys_linux.futex_wake(word, count);
 }
 
-SCRIPTED static void *scripted_alloc(size_t size) {
+/* Chunks are counted, and refused, as other memory is. */
+SCRIPTED static bool scripted_alloc_fails(void) {
     uint64_t call = scripted_count(&sys_script.counts.alloc);
-    bool fails = call == sys_script.alloc_fail_at || (sys_script.alloc_fail_from && call >= sys_script.alloc_fail_from);
-    void *memory = fails ? NULL : sys_linux.alloc(size);
+    return call == sys_script.alloc_fail_at || (sys_script.alloc_fail_from && call >= sys_script.alloc_fail_from);
+}
+
+SCRIPTED static void *scripted_allocated(void *memory) {
     if (memory)
         atom_add_rlx(&scripted.live, 1);
     else
         scripted_count(&sys_script.counts.alloc_failed);
     return memory;
+}
+
+SCRIPTED static void *scripted_alloc(size_t size) { return scripted_allocated(scripted_alloc_fails() ? NULL : sys_linux.alloc(size)); }
+SCRIPTED static void *scripted_chunk_take(void) { return scripted_allocated(scripted_alloc_fails() ? NULL : sys_linux.chunk_take()); }
+
+SCRIPTED static void scripted_chunk_give(void *chunk) {
+    scripted_count(&sys_script.counts.free);
+    atom_sub_rlx(&scripted.live, 1);
+    sys_linux.chunk_give(chunk);
 }
 
 SCRIPTED static void scripted_free(void *memory, size_t size) {
@@ -165,6 +177,8 @@ static const struct sys scripted_table = {
     .futex_wait = scripted_futex_wait,
     .futex_wake = scripted_futex_wake,
     .alloc = scripted_alloc,
+    .chunk_take = scripted_chunk_take,
+    .chunk_give = scripted_chunk_give,
     .free = scripted_free,
     .vm_page = scripted_vm_page,
     .vm_map = scripted_vm_map,

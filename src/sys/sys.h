@@ -8,11 +8,14 @@
 #define WEFT_SYS_SYS_H
 
 #include "base/atom.h"
+#include "base/config.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 #define SYS_FOREVER UINT64_MAX
+
+enum { SYS_CHUNK = WEFT_CHECK ? 512 : 64 * 1024 };
 
 typedef struct sys_thread {
     uint64_t handle;
@@ -45,6 +48,9 @@ struct sys {
     void (*free)(void *memory, size_t size);
     /* From now on neither of the two uses the C library: sys/heap.h. 0 or -ENOMEM. */
     int (*alloc_apart)(void);
+    /* SYS_CHUNK bytes, aligned to as many; NULL when there are none. Given back they cost no memory: sys/chunk.h. */
+    void *(*chunk_take)(void);
+    void (*chunk_give)(void *chunk);
 
     /* Address space, zeroed, page by page; costs nothing until touched. map: NULL when there is none. resident: one
      * byte a page, not 0 for one that has memory; touches nothing. Addresses and sizes are multiples of the page

@@ -28,11 +28,12 @@ TEST(pool_classes_fit) {
     EXPECT_EQ(pool_class_of(1), 0);
     for (unsigned class = 0; class < POOL_CLASSES; class++) {
         size_t size = pool_class_size(class);
-        EXPECT_EQ(size, (size_t)POOL_LEAST << class);
+        EXPECT_EQ(size % 16, 0);
         EXPECT_EQ(pool_class_of(size), class);
         EXPECT_EQ(pool_class_of(size + 1), class + 1);
-        EXPECT_EQ(pool_class_of(size / 2 + 1), class);
+        if (class > 0) EXPECT(size - pool_class_size(class - 1) - 1 < size / 5); /* what is not used of it, at most */
     }
+    EXPECT_EQ(pool_class_size(POOL_CLASSES - 1), 2048);
     EXPECT_EQ(pool_class_of(1 << 20), POOL_CLASSES);
     EXPECT_EQ(pool_class_of(SIZE_MAX), POOL_CLASSES);
 }
@@ -46,7 +47,7 @@ TEST(pool_blocks_are_apart) {
         for (unsigned class = 0; class < POOL_CLASSES; class++) {
             blocks[class][i] = pool_take(i % 2 ? &a : &b, class);
             EXPECT(blocks[class][i]);
-            EXPECT_EQ((uintptr_t)blocks[class][i] % 64, 0);
+            EXPECT_EQ((uintptr_t)blocks[class][i] % (pool_class_size(class) % 64 ? 16 : 64), 0);
             memset(blocks[class][i], (int)(i * POOL_CLASSES + class), pool_class_size(class));
         }
     for (unsigned i = 0; i < EACH; i++)
@@ -141,7 +142,7 @@ TEST(pool_does_not_drift) {
         if (pending[i % PENDING]) pool_give(&b, 0, pending[i % PENDING]);
         pending[i % PENDING] = pool_take(&a, 0);
     }
-    EXPECT_EQ(chunks(), 1); /* a chunk is 1,024 blocks */
+    EXPECT_EQ(chunks(), 1); /* a chunk is 1,023 blocks */
     end();
 }
 
@@ -159,11 +160,122 @@ TEST(pool_without_memory) {
     unsigned count = 0;
     while (pool_take(&a, 3))
         count++;
-    EXPECT_EQ(count, POOL_CHUNK / pool_class_size(3) - 2); /* all of the chunk but its first block, and the one above */
+    EXPECT_EQ(count, (SYS_CHUNK - 64) / pool_class_size(3) - 1); /* all of the chunk but its head, and the one above */
     pool_give(&b, 3, block);
     EXPECT(!pool_take(&a, 3)); /* that one is b's */
     cache_flush(&b);
     EXPECT(pool_take(&a, 3) == block);
+    end();
+}
+
+/* ---- giving back ------------------------------------------------------------------------------------------------------------ */
+
+enum { BURST = 100000 };
+static void *burst[BURST];
+
+static void take_burst(unsigned class) {
+    for (unsigned i = 0; i < BURST; i++)
+        burst[i] = pool_take(&a, class);
+}
+static void give_burst(unsigned class) {
+    for (unsigned i = 0; i < BURST; i++)
+        pool_give(&b, class, burst[i]);
+}
+static unsigned trim_slices(void) {
+    unsigned slices = 1;
+    while (pool_trim(&pool))
+        slices++;
+    return slices;
+}
+
+/* What nobody needed between two surveys goes; what the caches have stays, and so do the chunks it is from. */
+TEST(pool_gives_a_burst_back) {
+    for (unsigned class = 0; class < POOL_CLASSES; class += 10) {
+        begin();
+        take_burst(class);
+        uint64_t most = chunks();
+        EXPECT(most >= BURST / (SYS_CHUNK / pool_class_size(class)));
+        give_burst(class);
+        pool_survey(&pool, false);
+        trim_slices(); /* they were given a moment ago */
+        EXPECT_EQ(chunks(), most);
+        pool_survey(&pool, false);
+        EXPECT(trim_slices() >= BURST / POOL_BATCH / POOL_SLICE - 1); /* each does little */
+        EXPECT(chunks() <= 1 + 2 * POOL_BATCH * pool_class_size(class) / SYS_CHUNK + 4);
+        take_burst(class); /* and all over again */
+        EXPECT(chunks() <= most + 1 + 2 * POOL_BATCH * pool_class_size(class) / SYS_CHUNK);
+        give_burst(class);
+        end();
+    }
+}
+
+/* What goes round stays, however long it takes. */
+TEST(pool_keeps_what_is_needed) {
+    enum { LISTS = 20 };
+    begin();
+    take_burst(0);
+    give_burst(0);
+    unsigned before = depot_lists(0);
+    for (unsigned round = 0; round < 10; round++) {
+        for (unsigned i = 0; i < LISTS * POOL_BATCH; i++)
+            burst[i] = pool_take(&a, 0);
+        for (unsigned i = 0; i < LISTS * POOL_BATCH; i++)
+            pool_give(&a, 0, burst[i]);
+        pool_survey(&pool, false);
+        trim_slices();
+    }
+    EXPECT(depot_lists(0) >= LISTS - 4 && depot_lists(0) <= LISTS + 4);
+    EXPECT(before > 10 * LISTS);
+    uint64_t now = chunks();
+    for (unsigned i = 0; i < LISTS * POOL_BATCH; i++)
+        burst[i] = pool_take(&a, 0);
+    EXPECT_EQ(chunks(), now);
+    end();
+}
+
+/* One block of each chunk is in use: nothing can go, but all the others are used again before there is a new chunk. */
+TEST(pool_uses_again_what_it_cannot_give_back) {
+    begin();
+    take_burst(0);
+    uint64_t most = chunks();
+    unsigned each = (SYS_CHUNK - 64) / POOL_LEAST, kept = 0;
+    for (unsigned i = 0; i < BURST; i++)
+        if (i % each == 0) kept++;
+        else pool_give(&b, 0, burst[i]);
+    cache_flush(&a);
+    cache_flush(&b);
+    pool_survey(&pool, true);
+    trim_slices();
+    EXPECT_EQ(chunks(), most);
+    EXPECT_EQ(depot_lists(0), 0);
+    for (unsigned i = 0; i < BURST; i++)
+        if (i % each != 0) burst[i] = pool_take(&a, 0);
+    EXPECT(chunks() <= most + 1);
+    for (unsigned i = 0; i < BURST; i++)
+        *(void **)burst[i] = burst[i];
+    for (unsigned i = 0; i < BURST; i++)
+        EXPECT(*(void **)burst[i] == burst[i]); /* each once */
+    give_burst(0);
+    cache_flush(&a);
+    cache_flush(&b);
+    pool_trim_all(&pool);
+    EXPECT_EQ(chunks(), 0);
+    EXPECT(kept > 50);
+    end();
+}
+
+TEST(pool_takes_blocks_back_without_a_cache) {
+    begin();
+    take_burst(7);
+    for (unsigned i = 0; i < BURST; i++)
+        pool_give_back(&pool, 7, burst[i]);
+    EXPECT(chunks() <= 2); /* those the cache has some of, and the newest */
+    cache_flush(&a);
+    pool_trim_all(&pool);
+    EXPECT_EQ(chunks(), 0);
+    void *block = pool_take(&a, 7);
+    EXPECT(block);
+    pool_give_back(&pool, 7, block);
     end();
 }
 
@@ -210,8 +322,11 @@ static void *exchanges(void *number) {
             if (!held[i].block) continue;
             EXPECT_EQ(*held[i].block, (uintptr_t)held[i].block); /* nobody else had it */
             EXPECT_EQ(*last_word(held[i]), ~(uintptr_t)held[i].block);
-            pool_give(&cache, held[i].class, held[i].block);
+            if (i % 16 == 0) pool_give_back(&pool, held[i].class, held[i].block);
+            else pool_give(&cache, held[i].class, held[i].block);
         }
+        if (round % 16 == 0) pool_survey(&pool, round % 64 == 0);
+        if (round % 4 == 0) pool_trim(&pool);
     }
     cache_flush(&cache);
     return NULL;
@@ -228,7 +343,7 @@ TEST(pool_stress) {
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     /* In use at once: the boxes', what each thread holds and the two lists it keeps, and what is left of the newest chunk. */
-    EXPECT(chunks() <= POOL_CLASSES * (2 + (BOXES + THREADS * (HELD + 2 * POOL_BATCH)) * pool_class_size(POOL_CLASSES - 1) / POOL_CHUNK));
+    EXPECT(chunks() <= POOL_CLASSES * (2 + (BOXES + THREADS * (HELD + 2 * POOL_BATCH)) * pool_class_size(POOL_CLASSES - 1) / SYS_CHUNK));
     end();
 }
 

@@ -4,15 +4,19 @@
 #include "test.h"
 
 static struct pool pool;
-static struct pool_cache cache;
+static struct pool_cache rooms;
+static struct message_cache cache = {.rooms = &rooms};
 
 static void begin(void) {
     sys_scripted_install();
     pool_init(&pool);
-    cache_init(&cache, &pool);
+    cache_init(&rooms, &pool);
+    cache_init(&cache.pool, &message_pool);
 }
 static void end(void) {
     pool_destroy(&pool);
+    cache_flush(&cache.pool);
+    pool_trim_all(&message_pool); /* nothing is in use */
     EXPECT_EQ(sys_scripted_live(), 0);
 }
 
@@ -63,6 +67,32 @@ TEST(message_without_memory) {
     end();
 }
 
+/* At most a fifth of a block is not used. */
+TEST(message_blocks_do_not_waste_half) {
+    begin();
+    for (size_t size = 40; size <= 2000; size += 20) {
+        struct message *message = message_new(&cache, size);
+        EXPECT(message->class < POOL_CLASSES);
+        EXPECT(pool_class_size(message->class) * 4 / 5 <= sizeof *message + size);
+        message_free(&cache, message);
+    }
+    end();
+}
+
+/* Rooms for completions are of the other pool, and go with it. */
+TEST(message_rooms_go_with_their_pool) {
+    begin();
+    for (unsigned i = 0; i < 1000; i++) {
+        struct message *room = message_new_room(&cache, i % 50);
+        EXPECT(room);
+        EXPECT_EQ(room->size, i % 50);
+        EXPECT(message_capacity(room) >= i % 50);
+        if (i % 2) message_free(&cache, room);
+    }
+    EXPECT(!message_pool.chunks);
+    end();
+}
+
 static unsigned released;
 static void release(void *buffer) {
     EXPECT(buffer == &released);
@@ -98,6 +128,19 @@ TEST(message_payload_of_each_type) {
             EXPECT_EQ(payload.size, size - types[i].before);
             message_free(&cache, message);
         }
+    end();
+}
+
+/* By threads without a cache. */
+TEST(message_is_freed_anywhere) {
+    begin();
+    released = 0;
+    for (unsigned i = 0; i < 3000; i++) {
+        struct message *message = i % 3 ? message_new(&cache, i) : message_new_moved(&cache, &released, 77, release);
+        EXPECT(message);
+        message_free_anywhere(message);
+    }
+    EXPECT_EQ(released, 1000);
     end();
 }
 

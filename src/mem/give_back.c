@@ -1,0 +1,93 @@
+/* Giving the memory of pools back: lists to blocks, blocks to their chunks, chunks to the system. */
+#include "mem/chunk.h"
+
+/* Under the class's lock. The chunk, if it has all of its blocks back and nobody cuts more: it is the caller's to free. */
+static struct pool_chunk *chunk_put(struct pool_class *class, struct pool_block *block) {
+    struct pool_chunk *chunk = chunk_of(block);
+    block->next = chunk->free;
+    chunk->free = block;
+    chunk->free_count++;
+    if (!chunk->open_link) chunk_open(class, chunk);
+    if (chunk->free_count < chunk->cut_count || chunk == class->newest) return NULL;
+    chunk_shut(chunk);
+    return chunk;
+}
+
+void pool_give_back(struct pool *pool, unsigned c, void *memory) {
+    struct pool_class *class = &pool->class[c];
+    pool_mark(memory, c, true);
+    lock_take(&class->lock);
+    struct pool_chunk *whole = chunk_put(class, memory);
+    lock_drop(&class->lock);
+    if (whole) chunk_free(pool, whole);
+}
+
+void pool_survey(struct pool *pool, bool all) {
+    for (struct pool_class *class = pool->class; class < pool->class + POOL_CLASSES; class++) {
+        lock_take(&class->lock);
+        class->surplus = all ? class->count : class->least;
+        class->least = class->count;
+        lock_drop(&class->lock);
+    }
+}
+
+/* Under the class's lock: a list that is not needed, or NULL. The first, which is the nearest to hand: for an old one all would have to be walked. */
+static struct pool_block *class_unneeded(struct pool_class *class) {
+    struct pool_block *list = class->surplus > 0 ? class->lists : NULL;
+    if (!list) return NULL;
+    class->lists = list->next_list;
+    class->surplus--;
+    class->count--;
+    if (class->least > 0) class->least--;
+    return list;
+}
+
+/* A list a time under the lock, so that who waits for it does not wait long. False: there is none any more. */
+static bool class_trim_list(struct pool *pool, struct pool_class *class) {
+    struct pool_chunk *whole = NULL, *next_whole;
+    lock_take(&class->lock);
+    struct pool_block *list = class_unneeded(class);
+    for (struct pool_block *block = list, *next; block; block = next) {
+        next = block->next;
+        struct pool_chunk *chunk = chunk_put(class, block);
+        if (!chunk) continue;
+        chunk->next_open = whole;
+        whole = chunk;
+    }
+    lock_drop(&class->lock);
+    for (; whole; whole = next_whole) {
+        next_whole = whole->next_open;
+        chunk_free(pool, whole);
+    }
+    return list != NULL;
+}
+
+bool pool_trim(struct pool *pool) {
+    bool more = false;
+    for (struct pool_class *class = pool->class; class < pool->class + POOL_CLASSES; class++) {
+        unsigned lists = 0;
+        while (lists < POOL_SLICE && class_trim_list(pool, class))
+            lists++;
+        more |= lists == POOL_SLICE;
+    }
+    return more;
+}
+
+/* No more is cut from the newest chunk, so that it can go with the last of its blocks: now, or later. */
+static void class_leave_newest(struct pool *pool, struct pool_class *class) {
+    lock_take(&class->lock);
+    struct pool_chunk *newest = class->newest;
+    bool whole = newest && newest->free_count == newest->cut_count;
+    if (whole && newest->open_link) chunk_shut(newest);
+    class->newest = NULL;
+    class->fresh = class->fresh_end = NULL;
+    lock_drop(&class->lock);
+    if (whole) chunk_free(pool, newest);
+}
+
+void pool_trim_all(struct pool *pool) {
+    pool_survey(pool, true);
+    while (pool_trim(pool)) {}
+    for (struct pool_class *class = pool->class; class < pool->class + POOL_CLASSES; class++)
+        class_leave_newest(pool, class);
+}

@@ -1,0 +1,16 @@
+/* Memory in chunks of one size, each aligned to its size, so that from the address of what lies in one its beginning is known.
+ *
+ * A chunk that is given back costs no memory from then on; its address space stays, for the next one. Nothing here waits for
+ * anything but another thread inside of these functions.
+ *
+ *   chunk_take, chunk_give      any thread
+ *
+ *   C1  Chunks are parts of arenas, and arenas stay. So there are few mappings, however chunks come and go: a program has 65,530 by default. */
+#ifndef WEFT_SYS_CHUNK_H
+#define WEFT_SYS_CHUNK_H
+
+/* SYS_CHUNK bytes; NULL: there are none. */
+void *chunk_take(void);
+void chunk_give(void *chunk);
+
+#endif
