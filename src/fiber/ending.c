@@ -59,6 +59,7 @@ int callout_personality(int version, int actions, uint64_t class, void *exceptio
 void callout_go_on(struct callout *callout) {
     weft_cxx unwinder;
     WEFT_ENSURE(exceptions_unwinder(&unwinder), "an exception was caught, and there is nothing to go on with");
+    annotate_unwind();
     unwinder.resume(callout->thrown);
     __builtin_unreachable();
 }
