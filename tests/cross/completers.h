@@ -100,7 +100,6 @@ static int completer_step(void *self, const weft_event *events, size_t count, we
     }
     if (!step->held) completer_hold(trial);
     step->held = true;
-    if (atom_load_acq(&trial->completed)) return weft_out_status(out, WEFT_DONE), 0;
     if (step->waits_for_timer) return 0;
     if (!atom_load_acq(&trial->open)) return completer_again(step, out, 50 * WEFT_MICROSECOND);
     uint64_t early = completer_early(trial);
@@ -121,11 +120,16 @@ static void completer_spawn_step_of(struct trial *trial, const char *method) {
 }
 static void completer_spawn_step(struct trial *trial) { completer_spawn_step_of(trial, "step"); }
 
-/* A timer sends what a receive waits for; for all else it wakes a step process. */
-static void completer_spawn_timer(struct trial *trial) { completer_spawn_step_of(trial, "timer"); }
+/* A timer sends what a receive waits for; for all else, or to be heard of, it wakes a step process. */
+static bool completer_is_straight(const struct trial *trial) {
+    return trial->call->complete == recv_complete && moment_of(trial) != BEFORE;
+}
+static void completer_spawn_timer(struct trial *trial) {
+    if (completer_is_straight(trial)) completer_hold(trial);
+    else completer_spawn_step_of(trial, "timer");
+}
 static void completer_arm(struct trial *trial) {
-    bool straight = trial->call->complete == recv_complete && moment_of(trial) != BEFORE;
-    if (!straight) {
+    if (!completer_is_straight(trial)) {
         EXPECT_EQ(weft_after(trial->delay, trial->step, TAG_UNIT, NULL, 0, NULL), 0);
         return;
     }
