@@ -16,10 +16,13 @@ struct worker *fiber_worker(const char *call) {
     WEFT_MISUSE(call, "called outside of a stackful process", "spawn one with weft_spawn and call it there");
 }
 
-/* A process that yields, and finds nobody in its worker's queue: whether it may go on at once. Nothing changes by going round, unless there are
- * others elsewhere; and now and then the loop looks round all the same. */
+/* A process yields, and its worker's queue is empty: whether it goes on at once. It does not while other processes wait in a queue that the
+ * worker comes to only when it looks round: then the worker looks round now. (Policy deque: all that yield are in the global queue.) */
 static inline bool fiber_stays(struct worker *worker) {
-    return !tick_is_up(worker) && inject_size(&worker->runtime->inject) == 0 && nursery_is_empty(worker);
+    if (tick_is_up(worker) || !nursery_is_empty(worker)) return false;
+    bool queued = inject_size(&worker->runtime->inject) > 0;
+    if (__builtin_expect((queued && worker->policy != POLICY_DEQUE) || find_orphans_wait(worker->runtime), 0)) tick_begin(worker, 1);
+    return !queued && !tick_is_up(worker);
 }
 
 FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next);

@@ -8,6 +8,9 @@
  *   tick_charge     the worker's thread: something runs that was not in its queue: a hand-off, another step of the same process
  *   tick_begin      the worker's thread: it looks round with the n-th process from now on; tick_hurry, any thread: with the one after the next
  *
+ * A process that yields while its worker's queue is empty makes the tick up if others wait elsewhere (fiber_stays): else it would go on alone for
+ * 61 turns. A worker that leaves processes behind in its queue hurries the others.
+ *
  *   K1  Between two looks round one process from the worker's own queue runs at least, if there is one: nothing but tick_take makes the tick up.
  *       (Else a process from elsewhere that takes all its steps, or so long that the monitor hurries the worker, would be followed by the next
  *       from elsewhere, and the worker's own would have no turn.)

@@ -261,6 +261,13 @@ static struct proc *find_orphaned(struct worker *worker) {
     return proc;
 }
 
+bool find_orphans_wait(struct runtime *runtime) {
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    for (unsigned i = atom_load_rlx(&runtime->wanted); i < made; i++)                /* rlx: any recent value will do */
+        if (!policy_is_empty(atom_load_rlx(&runtime->workers[i]))) return true; /* rlx: published by `made` */
+    return false;
+}
+
 static struct proc *find_stopped(struct worker *worker) { return worker->fair.rounds % 2 ? preempt_take(worker) : NULL; }
 static struct proc *find_eldest(struct worker *worker) { return nursery_is_due(worker) ? nursery_eldest(worker) : NULL; }
 static struct proc *find_task(struct worker *worker) {

@@ -54,6 +54,8 @@ static inline struct proc *find_claim(uint64_t entry) {
 /* A searching worker searches no longer, and the last one sends another. */
 void find_success(struct worker *worker);
 struct proc *find_global_one(struct worker *worker);
+/* Whether processes lie in the queue of a worker beyond those wanted, which may have left. A hint. */
+bool find_orphans_wait(struct runtime *runtime);
 /* The oldest there that can be claimed, or NULL. */
 struct proc *find_oldest(struct inject *inject);
 struct proc *find_global_batch(struct worker *worker);

@@ -54,6 +54,16 @@ void worker_keep_timers(struct runtime *runtime, struct worker *worker) {
     lock_drop(&runtime->moving);
 }
 
+/* What lies in the queue of a worker that has left goes to the others. They are told now that nothing more can be put there: a worker that
+ * sleeps is woken, and those that are busy look round soon. */
+static void worker_bequeath(struct worker *gone) {
+    struct runtime *runtime = gone->runtime;
+    unsigned wanted = atom_load_rlx(&runtime->wanted), made = atom_load_acq(&runtime->made); /* rlx, acq: as in find_orphaned */
+    ready_wake(runtime, NULL);
+    for (unsigned i = 0; i < wanted && i < made; i++)
+        tick_hurry(atom_load_rlx(&runtime->workers[i])); /* rlx: published by `made` */
+}
+
 /* The worker is not wanted any more. False: it is again, meanwhile. */
 static bool worker_leave(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
@@ -74,8 +84,7 @@ static bool worker_leave(struct worker *worker) {
         parker_unpark(&worker->departure);
     }
     lock_drop(&runtime->moving);
-    /* What lies here goes to the others, who are told now that nothing more can be put here. */
-    if (leaves && !policy_is_empty(worker)) ready_wake(runtime, NULL);
+    if (leaves && !policy_is_empty(worker)) worker_bequeath(worker);
     if (leaves) poll_unattended(runtime);
     return leaves;
 }

@@ -415,6 +415,30 @@ TEST(turns_beside_calls_that_need_not_wait_ring) { all(POLICY_RING); }
 TEST(turns_beside_calls_that_need_not_wait_deque) { all(POLICY_DEQUE); }
 TEST(turns_beside_calls_that_need_not_wait_line) { all(POLICY_LINE); }
 
+/* ---- two that take turns ---------------------------------------------------------------------------------------------------------- */
+
+/* A process that yields, alone in its worker's queue, and another that waits in a queue of no worker's own: that one is next, or
+ * after one look at each of the other sources. */
+static void next_beside_yields(enum policy_name policy, unsigned workers, int spawner) {
+    weft_pid pid;
+    set_up(policy, workers, FAIR_SOURCES + 1);
+    atom_store_rlx(&stage.runtime->wanted, 1);
+    stage_play(0);
+    hog_spawn_run(yields);
+    stage_play(spawner);
+    EXPECT_EQ(weft_spawn_with(&pid, runs, NULL, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+    while (play.living > 0 || !play.ran)
+        EXPECT(stage_step(0));
+    EXPECT(play.calls <= play.most);
+    stage_end();
+}
+TEST(turns_of_one_that_yields_and_one_in_the_global_queue) {
+    stage_for_each_policy(policy) next_beside_yields(policy, 1, -1);
+}
+TEST(turns_of_one_that_yields_and_one_whose_worker_has_left) {
+    stage_for_each_policy(policy) next_beside_yields(policy, 2, 1);
+}
+
 /* ---- a crowd ------------------------------------------------------------------------------------------------------------------- */
 
 /* More than fit into a ring: those that sleep a moment at a time, or yield, are in the global queue and with the timers; the newborn in the nursery. */
