@@ -26,7 +26,7 @@ WEFT_API int weft_blocking_long(void (*fn)(void *arg), void *arg);
 
 /* The same for what can be left to itself: fn(arg) is called on another thread, and the process waits like in any other call, until the deadline and
  * unless it is cancelled. 0: fn has returned, and arg is the caller's as before. Anything else comes at once: WEFT_ETIMEDOUT, WEFT_ECANCELED,
- * WEFT_EAGAIN as above, WEFT_ENOMEM, WEFT_ENOSTACK...; then abandoned(arg) is called, once, to free what is there: on fn's thread when that
+ * WEFT_EAGAIN as above, WEFT_ENOMEM, WEFT_ENOSTACK...; then abandoned(arg), which must be given, is called, once, to free what is there: on fn's thread when that
  * returns, or in here if it has not been begun. A runtime that stops waits for fn. */
 WEFT_API int weft_blocking_until(void (*fn)(void *arg), void *arg, void (*abandoned)(void *arg), uint64_t deadline);
 

@@ -12,40 +12,40 @@ extern char **environ;
 
 /* ---- functions that block ------------------------------------------------------------------------------------------- */
 
-static void posix_wait(sem_t *sem) {
+static inline void posix_wait(sem_t *sem) {
     while (sem_wait(sem) != 0)
         EXPECT_EQ(errno, EINTR);
 }
-static void blocking_make(struct trial *trial) { EXPECT_EQ(sem_init(&trial->things.posix, 0, 0), 0); }
-static void blocking_clean(struct trial *trial) {
+static inline void blocking_make(struct trial *trial) { EXPECT_EQ(sem_init(&trial->things.posix, 0, 0), 0); }
+static inline void blocking_clean(struct trial *trial) {
     EXPECT(sem_trywait(&trial->things.posix) != 0 && errno == EAGAIN);
     EXPECT_EQ(sem_destroy(&trial->things.posix), 0);
 }
-static bool blocking_complete(struct trial *trial) {
+static inline bool blocking_complete(struct trial *trial) {
     EXPECT_EQ(sem_post(&trial->things.posix), 0);
     return true;
 }
 /* In the call the function is a thread. */
-static void blocking_fn(void *arg) {
+static inline void blocking_fn(void *arg) {
     struct trial *trial = arg;
     EXPECT_EQ(weft_self(), WEFT_NOBODY);
     posix_wait(&trial->things.posix);
     atom_add_rel(&trial->things.fn_ended, 1);
 }
-static int blocking_judge(struct trial *trial, int error) {
+static inline int blocking_judge(struct trial *trial, int error) {
     EXPECT_EQ(atom_load_acq(&trial->things.fn_ended), 1);
     EXPECT_EQ(weft_self(), trial->caller);
     return error;
 }
-static int blocking_wait(struct trial *trial, uint64_t deadline) {
+static inline int blocking_wait(struct trial *trial, uint64_t deadline) {
     (void)deadline;
     return blocking_judge(trial, weft_blocking(blocking_fn, trial));
 }
-static int blocking_wait_long(struct trial *trial, uint64_t deadline) {
+static inline int blocking_wait_long(struct trial *trial, uint64_t deadline) {
     (void)deadline;
     return blocking_judge(trial, weft_blocking_long(blocking_fn, trial));
 }
-static int blocking_wait_between(struct trial *trial, uint64_t deadline) {
+static inline int blocking_wait_between(struct trial *trial, uint64_t deadline) {
     (void)deadline;
     weft_blocking_enter();
     weft_blocking_enter_long(); /* they nest */
@@ -60,29 +60,29 @@ struct errand {
     sem_t sem;
     atom_u64 ended, abandoned;
 };
-static void errand_make(struct trial *trial) {
+static inline void errand_make(struct trial *trial) {
     trial->things.errand = calloc(1, sizeof *trial->things.errand);
     EXPECT_EQ(sem_init(&trial->things.errand->sem, 0, 0), 0);
 }
-static bool errand_complete(struct trial *trial) {
+static inline bool errand_complete(struct trial *trial) {
     EXPECT_EQ(sem_post(&trial->things.errand->sem), 0);
     return true;
 }
-static void errand_run(void *arg) {
+static inline void errand_run(void *arg) {
     struct errand *errand = arg;
     posix_wait(&errand->sem);
     atom_add_rel(&errand->ended, 1);
 }
-static void errand_abandoned(void *arg) {
+static inline void errand_abandoned(void *arg) {
     struct errand *errand = arg;
     atom_add_rel(&errand->abandoned, 1);
 }
-static int errand_call(struct trial *trial, uint64_t deadline) {
+static inline int errand_call(struct trial *trial, uint64_t deadline) {
     int error = weft_blocking_until(errand_run, trial->things.errand, errand_abandoned, deadline);
     if (!error) EXPECT_EQ(atom_load_acq(&trial->things.errand->ended), 1);
     return error == WEFT_ESTOPPING && trial->state->stops ? WEFT_ECANCELED : error;
 }
-static void errand_clean(struct trial *trial) {
+static inline void errand_clean(struct trial *trial) {
     struct errand *errand = trial->things.errand;
     if (!trial->taken) await(&errand->abandoned);
     EXPECT_EQ(atom_load_acq(&errand->abandoned), trial->taken ? 0 : 1);
@@ -107,11 +107,11 @@ WEFT_TASK(int, cross_tree, struct trial *, trial) {
     } /* so that another worker may take it */
     return WEFT_JOIN(cross_leaf);
 }
-static int fork_wait(struct trial *trial, uint64_t deadline) {
+static inline int fork_wait(struct trial *trial, uint64_t deadline) {
     (void)deadline;
     return WEFT_RUN(cross_tree, trial);
 }
-static bool fork_complete(struct trial *trial) {
+static inline bool fork_complete(struct trial *trial) {
     weft_sem_release(&trial->things.sem, 1);
     return true;
 }
@@ -119,31 +119,31 @@ static bool fork_complete(struct trial *trial) {
 /* ---- files that are always ready ------------------------------------------------------------------------------------ */
 
 static const char file_text[] = "read by several";
-static void file_make(struct trial *trial) {
+static inline void file_make(struct trial *trial) {
     FILE *file = tmpfile();
     EXPECT(file);
     trial->things.raw[0] = dup(fileno(file));
     fclose(file);
     EXPECT_EQ(pwrite(trial->things.raw[0], file_text, sizeof file_text, 0), (ssize_t)sizeof file_text);
 }
-static void file_clean(struct trial *trial) { close(trial->things.raw[0]); }
-static int file_judge(ssize_t got, const char *data) {
+static inline void file_clean(struct trial *trial) { close(trial->things.raw[0]); }
+static inline int file_judge(ssize_t got, const char *data) {
     if (got < 0) return (int)got;
     EXPECT_EQ(got, sizeof file_text);
     EXPECT(memcmp(data, file_text, sizeof file_text) == 0);
     return 0;
 }
-static int file_wait_pread(struct trial *trial, uint64_t deadline) {
+static inline int file_wait_pread(struct trial *trial, uint64_t deadline) {
     char data[sizeof file_text];
     (void)deadline;
     ssize_t got = weft_file_pread(trial->things.raw[0], data, sizeof data, 0);
     return file_judge(got, data);
 }
-static int file_wait_sync(struct trial *trial, uint64_t deadline) {
+static inline int file_wait_sync(struct trial *trial, uint64_t deadline) {
     (void)deadline;
     return weft_file_sync(trial->things.raw[0]);
 }
-static int file_wait_load(struct trial *trial, uint64_t deadline) {
+static inline int file_wait_load(struct trial *trial, uint64_t deadline) {
     char path[64], *data = NULL;
     size_t size = 0;
     (void)deadline;
@@ -154,7 +154,7 @@ static int file_wait_load(struct trial *trial, uint64_t deadline) {
     return error;
 }
 
-static int file_wait_stat(struct trial *trial, uint64_t deadline) {
+static inline int file_wait_stat(struct trial *trial, uint64_t deadline) {
     struct stat info;
     (void)deadline;
     int error = weft_file_fstat(trial->things.raw[0], &info);
@@ -165,7 +165,7 @@ static int file_wait_stat(struct trial *trial, uint64_t deadline) {
 /* ---- children of the operating system ------------------------------------------------------------------------------- */
 
 /* A child that ends with the status 3 when its input does. */
-static void child_make(struct trial *trial) {
+static inline void child_make(struct trial *trial) {
     char *arguments[] = {"sh", "-c", "read line; exit 3", NULL};
     posix_spawn_file_actions_t actions;
     int ends[2];
@@ -178,12 +178,12 @@ static void child_make(struct trial *trial) {
     trial->things.raw[0] = ends[1];
     atom_store_rel(&trial->things.spawned, 1);
 }
-static bool child_complete(struct trial *trial) {
+static inline bool child_complete(struct trial *trial) {
     siginfo_t info = {.si_pid = 0};
     if (atom_swap_acqrel(&trial->things.spawned, 0)) close(trial->things.raw[0]);
     return waitid(P_PID, (id_t)trial->things.child, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
 }
-static int child_wait(struct trial *trial, uint64_t deadline) {
+static inline int child_wait(struct trial *trial, uint64_t deadline) {
     int status = 0, error = weft_waitpid(trial->things.child, &status, deadline);
     if (!error) EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 3);
     return error;
@@ -192,7 +192,7 @@ static int child_wait(struct trial *trial, uint64_t deadline) {
 /* ---- names ---------------------------------------------------------------------------------------------------------- */
 
 /* The server that is asked is a socket which its completer answers from. */
-static void name_make(struct trial *trial) {
+static inline void name_make(struct trial *trial) {
     struct sockaddr_in *place = (struct sockaddr_in *)&trial->things.address.place;
     trial->things.address.size = sizeof *place;
     *place = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -200,7 +200,7 @@ static void name_make(struct trial *trial) {
     EXPECT_EQ(bind(trial->things.raw[0], (struct sockaddr *)place, sizeof *place), 0);
     EXPECT_EQ(getsockname(trial->things.raw[0], (struct sockaddr *)place, &trial->things.address.size), 0);
 }
-static int name_wait(struct trial *trial, uint64_t deadline) {
+static inline int name_wait(struct trial *trial, uint64_t deadline) {
     char servers[32];
     weft_addr found;
     const struct sockaddr_in *place = (const struct sockaddr_in *)&trial->things.address.place;
@@ -211,7 +211,7 @@ static int name_wait(struct trial *trial, uint64_t deadline) {
     EXPECT_EQ(((struct sockaddr_in *)&found.place)->sin_addr.s_addr, htonl(INADDR_LOOPBACK));
     return 0;
 }
-static bool name_complete(struct trial *trial) {
+static inline bool name_complete(struct trial *trial) {
     struct sockaddr_in from;
     socklen_t size = sizeof from;
     struct dns_packet packet;
@@ -224,8 +224,8 @@ static bool name_complete(struct trial *trial) {
     sendto(trial->things.raw[0], packet.data, packet.size, 0, (struct sockaddr *)&from, size); /* it may have given up */
     return true;
 }
-static void name_clean(struct trial *trial) { close(trial->things.raw[0]); }
-static bool name_is_there(void) {
+static inline void name_clean(struct trial *trial) { close(trial->things.raw[0]); }
+static inline bool name_is_there(void) {
     weft_addr one;
     return weft_resolve("x", "77", &(weft_resolve_options){.resolver = "ares", .servers = "not one"}, &one, 1, WEFT_FOREVER) !=
            WEFT_ENOSYS;

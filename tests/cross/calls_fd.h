@@ -8,13 +8,13 @@
 enum { PIECE = 4096, FULL = 1 << 16 };
 
 /* The operating system's, of its own: what the caller closes stays open for the completer. */
-static int raw_of(weft_fd fd) {
+static inline int raw_of(weft_fd fd) {
     int number = fcntl(weft_fd_number(fd), F_DUPFD_CLOEXEC, 0);
     EXPECT(number >= 0);
     EXPECT_EQ(fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK), 0);
     return number;
 }
-static void fd_clean(struct trial *trial) {
+static inline void fd_clean(struct trial *trial) {
     for (unsigned i = 0; i < 2; i++) {
         if (trial->things.fd[i] > 0) EXPECT_EQ(weft_fd_close(trial->things.fd[i]), 0);
         if (trial->things.raw[i] > 0) close(trial->things.raw[i]);
@@ -24,21 +24,21 @@ static void fd_clean(struct trial *trial) {
 /* ---- reading -------------------------------------------------------------------------------------------------------- */
 
 /* A short read comes before: after one the kernel need not be asked, if nothing has come since. */
-static void read_make_of(struct trial *trial, int (*make)(weft_fd pair[2])) {
+static inline void read_make_of(struct trial *trial, int (*make)(weft_fd pair[2])) {
     char data[16];
     EXPECT_EQ(make(trial->things.fd), 0);
     trial->things.raw[1] = raw_of(trial->things.fd[1]);
     EXPECT_EQ(write(trial->things.raw[1], "short", 5), 5);
     EXPECT_EQ(weft_fd_read(trial->things.fd[0], data, sizeof data, WEFT_FOREVER), 5);
 }
-static void read_make_pipe(struct trial *trial) { read_make_of(trial, weft_pipe); }
-static void read_make_pair(struct trial *trial) { read_make_of(trial, weft_net_pair); }
-static bool read_complete(struct trial *trial) {
+static inline void read_make_pipe(struct trial *trial) { read_make_of(trial, weft_pipe); }
+static inline void read_make_pair(struct trial *trial) { read_make_of(trial, weft_net_pair); }
+static inline bool read_complete(struct trial *trial) {
     EXPECT_EQ(write(trial->things.raw[1], "ab", 2), 2);
     return true;
 }
 /* Over TCP, where weft trusts a short read most. The caller's end is not shown by weft_fd_number, which would end that trust. */
-static void tcp_make(struct trial *trial) {
+static inline void tcp_make(struct trial *trial) {
     weft_addr address;
     char data[16];
     weft_fd door = weft_net_listen("127.0.0.1:0", NULL);
@@ -53,7 +53,7 @@ static void tcp_make(struct trial *trial) {
     EXPECT_EQ(weft_fd_wait(trial->things.fd[0], WEFT_READABLE, WEFT_FOREVER), WEFT_READABLE);
     EXPECT_EQ(weft_fd_read(trial->things.fd[0], data, sizeof data, WEFT_FOREVER), 5);
 }
-static bool tcp_complete(struct trial *trial) {
+static inline bool tcp_complete(struct trial *trial) {
     char byte;
     int number = (int)(trial->things.fd[0] & 0xffffff);
     EXPECT_EQ(write(trial->things.raw[1], "ab", 2), 2);
@@ -61,71 +61,71 @@ static bool tcp_complete(struct trial *trial) {
     } /* it is on its way */
     return true;
 }
-static int read_judge(ssize_t got, const char *data) {
+static inline int read_judge(ssize_t got, const char *data) {
     if (got < 0) return (int)got;
     EXPECT(got == 2 && data[0] == 'a' && data[1] == 'b');
     return 0;
 }
-static int read_wait(struct trial *trial, uint64_t deadline) {
+static inline int read_wait(struct trial *trial, uint64_t deadline) {
     char data[16];
     ssize_t got = weft_fd_read(trial->things.fd[0], data, sizeof data, deadline);
     return read_judge(got, data);
 }
-static int read_wait_all(struct trial *trial, uint64_t deadline) {
+static inline int read_wait_all(struct trial *trial, uint64_t deadline) {
     char data[2];
     ssize_t got = weft_fd_read_all(trial->things.fd[0], data, sizeof data, deadline);
     return read_judge(got, data);
 }
-static int read_wait_vector(struct trial *trial, uint64_t deadline) {
+static inline int read_wait_vector(struct trial *trial, uint64_t deadline) {
     char data[3];
     struct iovec parts[] = {{data, 1}, {data + 1, 2}};
     ssize_t got = weft_fd_readv(trial->things.fd[0], parts, 2, deadline);
     return read_judge(got, data);
 }
 /* As the docs recommend to those who may not wait in a read. */
-static int read_wait_readable(struct trial *trial, uint64_t deadline) {
+static inline int read_wait_readable(struct trial *trial, uint64_t deadline) {
     int ready = weft_fd_wait(trial->things.fd[0], WEFT_READABLE, deadline);
     if (ready < 0) return ready;
     EXPECT_EQ(ready, WEFT_READABLE);
     EXPECT_EQ(read_wait(trial, 0), 0);
     return 0;
 }
-static int read_wait_raw(struct trial *trial, uint64_t deadline) {
+static inline int read_wait_raw(struct trial *trial, uint64_t deadline) {
     char data[16];
     int ready = weft_fd_wait_raw(trial->things.raw[0], WEFT_READABLE, deadline);
     if (ready < 0) return ready;
     return read_judge(read(trial->things.raw[0], data, sizeof data), data);
 }
-static void raw_make(struct trial *trial) { EXPECT_EQ(pipe2(trial->things.raw, O_CLOEXEC), 0); }
-static bool read_complete_end(struct trial *trial) {
+static inline void raw_make(struct trial *trial) { EXPECT_EQ(pipe2(trial->things.raw, O_CLOEXEC), 0); }
+static inline bool read_complete_end(struct trial *trial) {
     EXPECT_EQ(shutdown(trial->things.raw[1], SHUT_WR), 0);
     return true;
 }
-static int read_wait_end(struct trial *trial, uint64_t deadline) {
+static inline int read_wait_end(struct trial *trial, uint64_t deadline) {
     char data[16];
     return (int)weft_fd_read(trial->things.fd[0], data, sizeof data, deadline);
 }
-static bool read_complete_close(struct trial *trial) {
+static inline bool read_complete_close(struct trial *trial) {
     EXPECT_EQ(weft_fd_close(trial->things.fd[0]), 0);
     return true;
 }
-static int read_wait_close(struct trial *trial, uint64_t deadline) {
+static inline int read_wait_close(struct trial *trial, uint64_t deadline) {
     char data[16];
     int got = (int)weft_fd_read(trial->things.fd[0], data, sizeof data, deadline);
     return got == WEFT_ECLOSED || got == WEFT_EBADF ? 0 : got;
 }
-static void read_clean_closed(struct trial *trial) {
+static inline void read_clean_closed(struct trial *trial) {
     trial->things.fd[0] = WEFT_NO_FD;
     fd_clean(trial);
 }
 
 /* The same by files' calls. */
-static int file_wait_read(struct trial *trial, uint64_t deadline) {
+static inline int file_wait_read(struct trial *trial, uint64_t deadline) {
     char data[16];
     ssize_t got = weft_file_read(trial->things.raw[0], data, sizeof data, deadline);
     return read_judge(got, data);
 }
-static int file_wait_readv(struct trial *trial, uint64_t deadline) {
+static inline int file_wait_readv(struct trial *trial, uint64_t deadline) {
     char data[3];
     struct iovec parts[] = {{data, 1}, {data + 1, 2}};
     ssize_t got = weft_file_readv(trial->things.raw[0], parts, 2, deadline);
@@ -137,7 +137,7 @@ static int file_wait_readv(struct trial *trial, uint64_t deadline) {
 static char piece[PIECE];
 
 /* Until there is no room; how much it was. */
-static size_t raw_fill(int number) {
+static inline size_t raw_fill(int number) {
     size_t size = 0;
     for (ssize_t put; (put = write(number, piece, PIECE)) > 0;)
         size += (size_t)put;
@@ -146,16 +146,16 @@ static size_t raw_fill(int number) {
     EXPECT_EQ(errno, EAGAIN);
     return size;
 }
-static void write_make_of(struct trial *trial, int (*make)(weft_fd pair[2])) {
+static inline void write_make_of(struct trial *trial, int (*make)(weft_fd pair[2])) {
     EXPECT_EQ(make(trial->things.fd), 0);
     trial->things.raw[0] = raw_of(trial->things.fd[0]);
     int out = weft_fd_number(trial->things.fd[1]);
     trial->things.size = raw_fill(out);
 }
-static void write_make_pipe(struct trial *trial) { write_make_of(trial, weft_pipe); }
-static void write_make_pair(struct trial *trial) { write_make_of(trial, weft_net_pair); }
+static inline void write_make_pipe(struct trial *trial) { write_make_of(trial, weft_pipe); }
+static inline void write_make_pair(struct trial *trial) { write_make_of(trial, weft_net_pair); }
 /* Makes room by taking what was there at first. */
-static bool write_complete(struct trial *trial) {
+static inline bool write_complete(struct trial *trial) {
     static __thread char data[FULL];
     for (size_t left = trial->things.size; left > 0;) {
         ssize_t got = read(trial->things.raw[0], data, left < sizeof data ? left : sizeof data);
@@ -165,7 +165,7 @@ static bool write_complete(struct trial *trial) {
     return true;
 }
 /* What is there now is what the call has written. */
-static void write_clean(struct trial *trial) {
+static inline void write_clean(struct trial *trial) {
     char data[PIECE];
     size_t found = 0;
     for (ssize_t got; (got = read(trial->things.raw[0], data, sizeof data)) > 0;)
@@ -173,51 +173,51 @@ static void write_clean(struct trial *trial) {
     EXPECT_EQ(found, PIECE);
     fd_clean(trial);
 }
-static int write_judge(ssize_t put) {
+static inline int write_judge(ssize_t put) {
     if (put < 0) return (int)put;
     EXPECT_EQ(put, PIECE);
     return 0;
 }
-static int write_wait(struct trial *trial, uint64_t deadline) {
+static inline int write_wait(struct trial *trial, uint64_t deadline) {
     return write_judge(weft_fd_write(trial->things.fd[1], piece, PIECE, deadline));
 }
-static int write_wait_some(struct trial *trial, uint64_t deadline) {
+static inline int write_wait_some(struct trial *trial, uint64_t deadline) {
     return write_judge(weft_fd_write_some(trial->things.fd[1], piece, PIECE, deadline));
 }
-static int write_wait_vector(struct trial *trial, uint64_t deadline) {
+static inline int write_wait_vector(struct trial *trial, uint64_t deadline) {
     struct iovec parts[] = {{piece, 1}, {piece + 1, PIECE - 1}};
     return write_judge(weft_fd_writev(trial->things.fd[1], parts, 2, deadline));
 }
-static int write_wait_writable(struct trial *trial, uint64_t deadline) {
+static inline int write_wait_writable(struct trial *trial, uint64_t deadline) {
     int ready = weft_fd_wait(trial->things.fd[1], WEFT_WRITABLE, deadline);
     if (ready < 0) return ready;
     EXPECT_EQ(ready, WEFT_WRITABLE);
     return write_wait_some(trial, 0);
 }
 /* Full as the others, but of files' calls. */
-static void raw_make_full(struct trial *trial) {
+static inline void raw_make_full(struct trial *trial) {
     EXPECT_EQ(pipe2(trial->things.raw, O_CLOEXEC | O_NONBLOCK), 0);
     trial->things.size = raw_fill(trial->things.raw[1]);
 }
-static int file_wait_write(struct trial *trial, uint64_t deadline) {
+static inline int file_wait_write(struct trial *trial, uint64_t deadline) {
     return write_judge(weft_file_write(trial->things.raw[1], piece, PIECE, deadline));
 }
-static int file_wait_write_all(struct trial *trial, uint64_t deadline) {
+static inline int file_wait_write_all(struct trial *trial, uint64_t deadline) {
     size_t written = 0;
     int error = weft_file_write_all(trial->things.raw[1], piece, PIECE, &written, deadline);
     EXPECT_EQ(written, error ? 0 : PIECE);
     return error;
 }
-static int file_wait_writev(struct trial *trial, uint64_t deadline) {
+static inline int file_wait_writev(struct trial *trial, uint64_t deadline) {
     struct iovec parts[] = {{piece, 1}, {piece + 1, PIECE - 1}};
     return write_judge(weft_file_writev(trial->things.raw[1], parts, 2, deadline));
 }
 /* The direction ends under the one who waits to write. */
-static bool write_complete_end(struct trial *trial) {
+static inline bool write_complete_end(struct trial *trial) {
     EXPECT_EQ(weft_net_shutdown(trial->things.fd[1], WEFT_SIDE_WRITE), 0);
     return true;
 }
-static int write_wait_end(struct trial *trial, uint64_t deadline) {
+static inline int write_wait_end(struct trial *trial, uint64_t deadline) {
     ssize_t put = weft_fd_write(trial->things.fd[1], piece, PIECE, deadline);
     EXPECT(put < 0);
     return put == WEFT_EPIPE ? 0 : (int)put;

@@ -6,11 +6,11 @@
 
 /* ---- messages ------------------------------------------------------------------------------------------------------- */
 
-static bool recv_complete(struct trial *trial) {
+static inline bool recv_complete(struct trial *trial) {
     EXPECT_EQ(weft_send(trial->caller, TAG_UNIT, &trial->delay, sizeof trial->delay), 0);
     return true;
 }
-static int recv_judge(struct trial *trial, weft_msg *message, int error) {
+static inline int recv_judge(struct trial *trial, weft_msg *message, int error) {
     if (error) return error;
     EXPECT_EQ(weft_msg_tag(message), TAG_UNIT);
     EXPECT_EQ(weft_msg_len(message), sizeof trial->delay);
@@ -18,24 +18,24 @@ static int recv_judge(struct trial *trial, weft_msg *message, int error) {
     weft_msg_free(message);
     return 0;
 }
-static int recv_wait_any(struct trial *trial, uint64_t deadline) {
+static inline int recv_wait_any(struct trial *trial, uint64_t deadline) {
     weft_msg *message;
     int error = weft_recv(&message, deadline);
     return recv_judge(trial, message, error);
 }
-static int recv_wait_tag(struct trial *trial, uint64_t deadline) {
+static inline int recv_wait_tag(struct trial *trial, uint64_t deadline) {
     weft_msg *message;
     int error = weft_recv_tag(&message, TAG_UNIT, deadline);
     return recv_judge(trial, message, error);
 }
-static bool is_unit(const weft_msg *message, void *arg) { return weft_msg_tag(message) == *(uint64_t *)arg; }
-static int recv_wait_match(struct trial *trial, uint64_t deadline) {
+static inline bool is_unit(const weft_msg *message, void *arg) { return weft_msg_tag(message) == *(uint64_t *)arg; }
+static inline int recv_wait_match(struct trial *trial, uint64_t deadline) {
     weft_msg *message;
     uint64_t tag = TAG_UNIT;
     int error = weft_recv_match(&message, is_unit, &tag, deadline);
     return recv_judge(trial, message, error);
 }
-static int recv_wait_into(struct trial *trial, uint64_t deadline) {
+static inline int recv_wait_into(struct trial *trial, uint64_t deadline) {
     uint64_t value = 0;
     weft_envelope envelope;
     int error = weft_recv_into(&value, sizeof value, &envelope, deadline);
@@ -47,7 +47,7 @@ static int recv_wait_into(struct trial *trial, uint64_t deadline) {
 /* ---- request and reply ---------------------------------------------------------------------------------------------- */
 
 /* Keeps the request until it is told to end. Its last word comes with the reason REASON. */
-static void server(void *arg) {
+static inline void server(void *arg) {
     struct trial *trial = arg;
     weft_msg *message;
     weft_shield_begin();
@@ -64,48 +64,48 @@ static void server(void *arg) {
     weft_exit(REASON);
 }
 /* It waits for a message, so that a call can hand over to it. */
-static void server_make(struct trial *trial) {
+static inline void server_make(struct trial *trial) {
     trial->things.server = spawn_beside(server, trial, 0);
     for (unsigned i = 0; i < 4; i++)
         pause_briefly();
 }
-static void server_clean(struct trial *trial) {
+static inline void server_clean(struct trial *trial) {
     int error = weft_send(trial->things.server, TAG_END, NULL, 0);
     EXPECT(error == 0 || error == WEFT_ENOPROC);
 }
-static bool server_answers(struct trial *trial) {
+static inline bool server_answers(struct trial *trial) {
     if (!atom_load_acq(&trial->things.requested)) return false;
     EXPECT_EQ(weft_answer(trial->things.request, &trial->delay, sizeof trial->delay), 0);
     return true;
 }
-static bool server_ends(struct trial *trial) {
+static inline bool server_ends(struct trial *trial) {
     int error = weft_send(trial->things.server, TAG_END, NULL, 0);
     EXPECT(error == 0 || error == WEFT_ENOPROC);
     return !weft_alive(trial->things.server);
 }
-static int reply_judge(struct trial *trial, weft_msg *reply, int error) {
+static inline int reply_judge(struct trial *trial, weft_msg *reply, int error) {
     if (error) return error;
     EXPECT_EQ(weft_msg_len(reply), sizeof trial->delay);
     EXPECT(memcmp(weft_msg_data(reply), &trial->delay, sizeof trial->delay) == 0);
     weft_msg_free(reply);
     return 0;
 }
-static int call_wait(struct trial *trial, uint64_t deadline) {
+static inline int call_wait(struct trial *trial, uint64_t deadline) {
     weft_msg *reply;
     int error = weft_call(trial->things.server, TAG_UNIT, "?", 1, &reply, deadline);
     return reply_judge(trial, reply, error);
 }
 /* The one asked ends instead. */
-static int call_wait_end(struct trial *trial, uint64_t deadline) {
+static inline int call_wait_end(struct trial *trial, uint64_t deadline) {
     weft_msg *reply;
     int error = weft_call(trial->things.server, TAG_UNIT, "?", 1, &reply, deadline);
     return error == WEFT_ENOPROC ? 0 : error;
 }
-static void ask_make(struct trial *trial) {
+static inline void ask_make(struct trial *trial) {
     server_make(trial);
     EXPECT_EQ(weft_ask(trial->things.server, TAG_UNIT, "?", 1, &trial->things.reference), 0);
 }
-static int ask_wait_reply(struct trial *trial, uint64_t deadline) {
+static inline int ask_wait_reply(struct trial *trial, uint64_t deadline) {
     weft_msg *reply;
     int error = weft_recv_reply(&reply, trial->things.reference, deadline);
     return reply_judge(trial, reply, error);
@@ -113,14 +113,14 @@ static int ask_wait_reply(struct trial *trial, uint64_t deadline) {
 
 /* ---- ends of processes ---------------------------------------------------------------------------------------------- */
 
-static void join_make(struct trial *trial) { trial->things.server = spawn_beside(server, trial, WEFT_JOINABLE); }
-static int join_wait(struct trial *trial, uint64_t deadline) {
+static inline void join_make(struct trial *trial) { trial->things.server = spawn_beside(server, trial, WEFT_JOINABLE); }
+static inline int join_wait(struct trial *trial, uint64_t deadline) {
     int reason = 0, error = weft_join(trial->things.server, &reason, deadline);
     if (!error) EXPECT_EQ(reason, REASON);
     return error;
 }
 
-static void scope_child(void *arg) {
+static inline void scope_child(void *arg) {
     struct trial *trial = arg;
     weft_msg *message;
     trial->things.children[atom_add_rlx(&trial->things.helped, 1)] = weft_self();
@@ -128,20 +128,20 @@ static void scope_child(void *arg) {
     if (weft_recv_tag(&message, TAG_END, WEFT_FOREVER) == 0) weft_msg_free(message);
     atom_add_rel(&trial->things.fn_ended, 1);
 }
-static bool scope_complete(struct trial *trial) {
+static inline bool scope_complete(struct trial *trial) {
     bool lives = false;
     if (atom_load_acq(&trial->things.spawned) < 2) return false;
     for (unsigned i = 0; i < 2; i++)
         lives |= weft_send(trial->things.children[i], TAG_END, NULL, 0) == 0; /* it may have been cancelled, and ended */
     return !lives;
 }
-static void scope_make(struct trial *trial) {
+static inline void scope_make(struct trial *trial) {
     weft_scope_begin(&trial->things.scope, WEFT_FOREVER);
     for (unsigned i = 0; i < 2; i++)
         EXPECT_EQ(weft_scope_spawn(&trial->things.scope, scope_child, trial), 0);
     trial->things.has = true;
 }
-static int scope_wait(struct trial *trial, uint64_t deadline) {
+static inline int scope_wait(struct trial *trial, uint64_t deadline) {
     (void)deadline;
     trial->things.has = false;
     int result = weft_scope_end(&trial->things.scope);
@@ -149,7 +149,7 @@ static int scope_wait(struct trial *trial, uint64_t deadline) {
     return result;
 }
 /* With a deadline, which a scope is given at its beginning. */
-static int scope_wait_until(struct trial *trial, uint64_t deadline) {
+static inline int scope_wait_until(struct trial *trial, uint64_t deadline) {
     unsigned children = 0;
     weft_scope_begin(&trial->things.scope, deadline);
     int error = 0;
@@ -162,11 +162,11 @@ static int scope_wait_until(struct trial *trial, uint64_t deadline) {
 }
 
 /* All in one. */
-static void many_child(void *arg) {
+static inline void many_child(void *arg) {
     struct trial **trial = arg;
     scope_child(*trial);
 }
-static int many_wait(struct trial *trial, uint64_t deadline) {
+static inline int many_wait(struct trial *trial, uint64_t deadline) {
     struct trial *children[2] = {trial, trial};
     (void)deadline;
     int result = weft_spawn_many(2, many_child, children, sizeof children[0]);
@@ -174,7 +174,7 @@ static int many_wait(struct trial *trial, uint64_t deadline) {
     return result;
 }
 
-static int sleep_wait(struct trial *trial, uint64_t deadline) {
+static inline int sleep_wait(struct trial *trial, uint64_t deadline) {
     (void)trial;
     int error = weft_sleep_until(deadline);
     if (!error) EXPECT(weft_now() >= deadline);

@@ -9,12 +9,12 @@
 
 /* ---- connections ---------------------------------------------------------------------------------------------------- */
 
-static void listen_make(struct trial *trial) {
+static inline void listen_make(struct trial *trial) {
     trial->things.fd[0] = weft_net_listen("unix:@", NULL);
     EXPECT(trial->things.fd[0] > 0);
     EXPECT_EQ(weft_net_name(trial->things.fd[0], &trial->things.address), 0);
 }
-static int raw_connect(struct trial *trial) {
+static inline int raw_connect(struct trial *trial) {
     int number = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     EXPECT(number >= 0);
     if (connect(number, (struct sockaddr *)&trial->things.address.place, trial->things.address.size) == 0) return number;
@@ -22,12 +22,12 @@ static int raw_connect(struct trial *trial) {
     close(number);
     return -1;
 }
-static bool accept_complete(struct trial *trial) {
+static inline bool accept_complete(struct trial *trial) {
     trial->things.raw[0] = raw_connect(trial);
     EXPECT(trial->things.raw[0] >= 0);
     return true;
 }
-static int accept_wait(struct trial *trial, uint64_t deadline) {
+static inline int accept_wait(struct trial *trial, uint64_t deadline) {
     weft_fd guest = weft_net_accept(trial->things.fd[0], NULL, deadline);
     if (guest < 0) return (int)guest;
     EXPECT_EQ(weft_fd_close(guest), 0);
@@ -35,7 +35,7 @@ static int accept_wait(struct trial *trial, uint64_t deadline) {
 }
 
 /* A listener that has no room: as long as nobody accepts, connecting has to wait. */
-static void connect_make(struct trial *trial) {
+static inline void connect_make(struct trial *trial) {
     struct sockaddr_un place = {.sun_family = AF_UNIX};
     trial->things.raw[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     EXPECT_EQ(bind(trial->things.raw[0], (struct sockaddr *)&place, sizeof(sa_family_t)), 0);
@@ -46,13 +46,13 @@ static void connect_make(struct trial *trial) {
     EXPECT(trial->things.raw[1] > 0);
     EXPECT_EQ(raw_connect(trial), -1);
 }
-static bool connect_complete(struct trial *trial) {
+static inline bool connect_complete(struct trial *trial) {
     int guest = accept(trial->things.raw[0], NULL, NULL);
     EXPECT(guest >= 0);
     close(guest);
     return true;
 }
-static int connect_wait(struct trial *trial, uint64_t deadline) {
+static inline int connect_wait(struct trial *trial, uint64_t deadline) {
     weft_fd fd = weft_net_connect_to(&trial->things.address, deadline);
     if (fd < 0) return (int)fd;
     EXPECT_EQ(weft_fd_close(fd), 0);
@@ -61,26 +61,26 @@ static int connect_wait(struct trial *trial, uint64_t deadline) {
 
 /* ---- datagrams, and descriptors that are passed --------------------------------------------------------------------- */
 
-static void datagram_make(struct trial *trial) {
+static inline void datagram_make(struct trial *trial) {
     trial->things.fd[0] = weft_net_udp("127.0.0.1:0", NULL);
     EXPECT(trial->things.fd[0] > 0);
     EXPECT_EQ(weft_net_name(trial->things.fd[0], &trial->things.address), 0);
     trial->things.raw[0] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     EXPECT(trial->things.raw[0] >= 0);
 }
-static bool datagram_complete(struct trial *trial) {
+static inline bool datagram_complete(struct trial *trial) {
     const struct sockaddr *to = (const struct sockaddr *)&trial->things.address.place;
     EXPECT_EQ(sendto(trial->things.raw[0], "ab", 2, 0, to, trial->things.address.size), 2);
     return true;
 }
-static int datagram_wait(struct trial *trial, uint64_t deadline) {
+static inline int datagram_wait(struct trial *trial, uint64_t deadline) {
     char data[16];
     weft_addr from;
     ssize_t got = weft_net_recv_from(trial->things.fd[0], data, sizeof data, &from, deadline);
     return read_judge(got, data);
 }
 
-static bool pass_complete(struct trial *trial) {
+static inline bool pass_complete(struct trial *trial) {
     char room[CMSG_SPACE(sizeof(int))] = {0};
     struct iovec part = {"ab", 2};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
@@ -90,7 +90,7 @@ static bool pass_complete(struct trial *trial) {
     EXPECT_EQ(sendmsg(trial->things.raw[1], &message, 0), 2);
     return true;
 }
-static int pass_wait(struct trial *trial, uint64_t deadline) {
+static inline int pass_wait(struct trial *trial, uint64_t deadline) {
     char data[16];
     int passed[4];
     size_t count = 4;
@@ -101,12 +101,12 @@ static int pass_wait(struct trial *trial, uint64_t deadline) {
     close(passed[0]);
     return 0;
 }
-static int pass_wait_send(struct trial *trial, uint64_t deadline) {
+static inline int pass_wait_send(struct trial *trial, uint64_t deadline) {
     return write_judge(weft_net_send_fds(trial->things.fd[1], piece, PIECE, &trial->things.raw[0], 1, deadline));
 }
 
 /* A receiver that has as many as it may have, and that the kernel does not tell of when there is room. */
-static void send_make(struct trial *trial) {
+static inline void send_make(struct trial *trial) {
     struct sockaddr_un place = {.sun_family = AF_UNIX};
     weft_addr *to = &trial->things.address;
     trial->things.raw[0] = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -118,32 +118,32 @@ static void send_make(struct trial *trial) {
     while (weft_net_send_to(trial->things.fd[1], "x", 1, to, 0) == 1)
         trial->things.size++;
 }
-static int send_take(struct trial *trial) {
+static inline int send_take(struct trial *trial) {
     char data[16];
     return (int)recv(trial->things.raw[0], data, sizeof data, 0);
 }
-static bool send_complete(struct trial *trial) {
+static inline bool send_complete(struct trial *trial) {
     for (size_t i = 0; i < trial->things.size; i++)
         EXPECT_EQ(send_take(trial), 1);
     return true;
 }
-static int send_wait(struct trial *trial, uint64_t deadline) {
+static inline int send_wait(struct trial *trial, uint64_t deadline) {
     ssize_t put = weft_net_send_to(trial->things.fd[1], "ab", 2, &trial->things.address, deadline);
     return put < 0 ? (int)put : put == 2 ? 0 : 1;
 }
-static void send_clean(struct trial *trial) {
+static inline void send_clean(struct trial *trial) {
     EXPECT_EQ(send_take(trial), 2);
     EXPECT_EQ(send_take(trial), -1);
     fd_clean(trial);
 }
 
 /* A file of one piece, into a socket that is full. */
-static void sendfile_make(struct trial *trial) {
+static inline void sendfile_make(struct trial *trial) {
     write_make_pair(trial);
     trial->things.raw[1] = memfd_create("piece", MFD_CLOEXEC);
     EXPECT_EQ(pwrite(trial->things.raw[1], piece, PIECE, 0), PIECE);
 }
-static int sendfile_wait(struct trial *trial, uint64_t deadline) {
+static inline int sendfile_wait(struct trial *trial, uint64_t deadline) {
     off_t offset = 0;
     return write_judge(weft_fd_sendfile(trial->things.fd[1], trial->things.raw[1], &offset, PIECE, deadline));
 }

@@ -5,86 +5,86 @@
 #include "trial.h"
 
 /* 0 from a call that must not wait: it has been done. */
-static bool at_once(int error) {
+static inline bool at_once(int error) {
     EXPECT(error == 0 || error == WEFT_ETIMEDOUT);
     return error == 0;
 }
 
 /* ---- channels ------------------------------------------------------------------------------------------------------- */
 
-static void chan_make_of(struct trial *trial, size_t capacity) {
+static inline void chan_make_of(struct trial *trial, size_t capacity) {
     EXPECT_EQ(weft_chan_new(&trial->things.chan, sizeof trial->delay, capacity), 0);
     EXPECT_EQ(weft_chan_new(&trial->things.spare, sizeof trial->delay, 1), 0);
 }
-static void chan_make_empty(struct trial *trial) { chan_make_of(trial, 1); }
-static void chan_make_bare(struct trial *trial) { chan_make_of(trial, 0); }
-static void chan_make_full(struct trial *trial) {
+static inline void chan_make_empty(struct trial *trial) { chan_make_of(trial, 1); }
+static inline void chan_make_bare(struct trial *trial) { chan_make_of(trial, 0); }
+static inline void chan_make_full(struct trial *trial) {
     chan_make_of(trial, 1);
     EXPECT_EQ(weft_chan_send(trial->things.chan, &trial->delay, 0), 0);
 }
-static void chan_clean(struct trial *trial) {
+static inline void chan_clean(struct trial *trial) {
     EXPECT_EQ(weft_chan_len(trial->things.spare), 0);
     weft_chan_free(trial->things.chan);
     weft_chan_free(trial->things.spare);
 }
-static void chan_clean_empty(struct trial *trial) {
+static inline void chan_clean_empty(struct trial *trial) {
     EXPECT_EQ(weft_chan_len(trial->things.chan), 0);
     chan_clean(trial);
 }
-static void chan_clean_full(struct trial *trial) {
+static inline void chan_clean_full(struct trial *trial) {
     EXPECT_EQ(weft_chan_len(trial->things.chan), 1);
     chan_clean(trial);
 }
-static bool chan_put(struct trial *trial) { return at_once(weft_chan_send(trial->things.chan, &trial->delay, 0)); }
-static bool chan_get(struct trial *trial) {
+static inline bool chan_put(struct trial *trial) { return at_once(weft_chan_send(trial->things.chan, &trial->delay, 0)); }
+static inline bool chan_get(struct trial *trial) {
     uint64_t value = 0;
     if (!at_once(weft_chan_recv(trial->things.chan, &value, 0))) return false;
     EXPECT_EQ(value, trial->delay);
     return true;
 }
-static int chan_judge(struct trial *trial, uint64_t value, int error) {
+static inline int chan_judge(struct trial *trial, uint64_t value, int error) {
     if (!error) EXPECT_EQ(value, trial->delay);
     return error;
 }
-static int chan_wait_recv(struct trial *trial, uint64_t deadline) {
+static inline int chan_wait_recv(struct trial *trial, uint64_t deadline) {
     uint64_t value = 0;
     int error = weft_chan_recv(trial->things.chan, &value, deadline);
     return chan_judge(trial, value, error);
 }
-static int chan_wait_send(struct trial *trial, uint64_t deadline) {
+static inline int chan_wait_send(struct trial *trial, uint64_t deadline) {
     return weft_chan_send(trial->things.chan, &trial->delay, deadline);
 }
-static bool chan_complete_close(struct trial *trial) {
+static inline bool chan_complete_close(struct trial *trial) {
     EXPECT_EQ(weft_chan_close(trial->things.chan), 0);
     return true;
 }
-static int chan_wait_closed(struct trial *trial, uint64_t deadline) {
+static inline int chan_wait_closed(struct trial *trial, uint64_t deadline) {
     int error = weft_chan_recv(trial->things.chan, NULL, deadline);
     EXPECT(error != 0);
     return error == WEFT_ECLOSED ? 0 : error;
 }
 
 /* Among others that never happen: one without a channel, one that nobody sends to, one twice. */
-static int select_judge(int which, int wanted, int also, const weft_case *cases) {
+static inline int select_judge(int which, int wanted, int also, const weft_case *cases) {
     if (which < 0) return which;
     EXPECT(which == wanted || which == also);
     EXPECT_EQ(cases[which].error, 0);
     return 0;
 }
-static int select_wait_recv(struct trial *trial, uint64_t deadline) {
+static inline int select_wait_recv(struct trial *trial, uint64_t deadline) {
     uint64_t value = 0, other = 0;
     weft_case cases[] = {weft_case_recv(NULL, NULL), weft_case_recv(trial->things.chan, &value),
                          weft_case_recv(trial->things.spare, &other), weft_case_recv(trial->things.chan, &value)};
     int error = select_judge(weft_select(cases, 4, deadline), 1, 3, cases);
     return chan_judge(trial, value, error);
 }
-static int select_wait_send(struct trial *trial, uint64_t deadline) {
+static inline int select_wait_send(struct trial *trial, uint64_t deadline) {
     uint64_t other = 0;
     weft_case cases[] = {weft_case_recv(trial->things.spare, &other), weft_case_send(trial->things.chan, &trial->delay)};
     return select_judge(weft_select(cases, 2, deadline), 1, 1, cases);
 }
 /* So many that memory has to be had for them. */
-static int select_wait_many(struct trial *trial, uint64_t deadline) {
+static inline int select_wait_many(struct trial *trial, uint64_t deadline) {
     enum { MANY = WEFT_SELECT_PLAIN + 4 };
     uint64_t value = 0, other = 0;
     weft_case cases[MANY];
@@ -97,32 +97,32 @@ static int select_wait_many(struct trial *trial, uint64_t deadline) {
 
 /* ---- locks ---------------------------------------------------------------------------------------------------------- */
 
-static void mutex_hold(struct trial *trial) { EXPECT_EQ(weft_mutex_lock(&trial->things.mutex, 0), 0); }
-static bool mutex_complete(struct trial *trial) {
+static inline void mutex_hold(struct trial *trial) { EXPECT_EQ(weft_mutex_lock(&trial->things.mutex, 0), 0); }
+static inline bool mutex_complete(struct trial *trial) {
     weft_mutex_unlock(&trial->things.mutex);
     return true;
 }
 /* What was locked stays so until `clean`, where somebody else would notice. */
-static int mutex_wait(struct trial *trial, uint64_t deadline) {
+static inline int mutex_wait(struct trial *trial, uint64_t deadline) {
     if (trial->things.has) return 0;
     int error = weft_mutex_lock(&trial->things.mutex, deadline);
     trial->things.has = error == 0;
     return error;
 }
-static void mutex_clean(struct trial *trial) {
+static inline void mutex_clean(struct trial *trial) {
     weft_mutex_unlock(&trial->things.mutex);
     EXPECT_EQ(weft_mutex_lock(&trial->things.mutex, 0), 0);
     weft_mutex_unlock(&trial->things.mutex);
 }
 
-static bool cond_complete(struct trial *trial) {
+static inline bool cond_complete(struct trial *trial) {
     if (!at_once(weft_mutex_lock(&trial->things.mutex, 0))) return false;
     atom_add_rlx(&trial->things.units, 1);
     weft_cond_signal(&trial->things.cond);
     weft_mutex_unlock(&trial->things.mutex);
     return true;
 }
-static int cond_wait(struct trial *trial, uint64_t deadline) {
+static inline int cond_wait(struct trial *trial, uint64_t deadline) {
     int error = weft_mutex_lock(&trial->things.mutex, patient());
     if (error) return error;
     while (!error && atom_load_rlx(&trial->things.units) == 0)
@@ -133,83 +133,83 @@ static int cond_wait(struct trial *trial, uint64_t deadline) {
 }
 
 enum { PERMITS = 3 };
-static bool sem_complete(struct trial *trial) {
+static inline bool sem_complete(struct trial *trial) {
     weft_sem_release(&trial->things.sem, PERMITS);
     return true;
 }
-static int sem_wait_permits(struct trial *trial, uint64_t deadline) {
+static inline int sem_wait_permits(struct trial *trial, uint64_t deadline) {
     return weft_sem_acquire(&trial->things.sem, PERMITS, deadline);
 }
-static void sem_clean(struct trial *trial) { EXPECT_EQ(weft_sem_available(&trial->things.sem), 0); }
+static inline void sem_clean(struct trial *trial) { EXPECT_EQ(weft_sem_available(&trial->things.sem), 0); }
 
-static void rwlock_hold_write(struct trial *trial) { EXPECT_EQ(weft_rwlock_write(&trial->things.rwlock, 0), 0); }
-static void rwlock_hold_read(struct trial *trial) { EXPECT_EQ(weft_rwlock_read(&trial->things.rwlock, 0), 0); }
-static bool rwlock_end_write(struct trial *trial) {
+static inline void rwlock_hold_write(struct trial *trial) { EXPECT_EQ(weft_rwlock_write(&trial->things.rwlock, 0), 0); }
+static inline void rwlock_hold_read(struct trial *trial) { EXPECT_EQ(weft_rwlock_read(&trial->things.rwlock, 0), 0); }
+static inline bool rwlock_end_write(struct trial *trial) {
     weft_rwlock_write_end(&trial->things.rwlock);
     return true;
 }
-static bool rwlock_end_read(struct trial *trial) {
+static inline bool rwlock_end_read(struct trial *trial) {
     weft_rwlock_read_end(&trial->things.rwlock);
     return true;
 }
-static int rwlock_wait_read(struct trial *trial, uint64_t deadline) {
+static inline int rwlock_wait_read(struct trial *trial, uint64_t deadline) {
     int error = weft_rwlock_read(&trial->things.rwlock, deadline);
     if (!error) weft_rwlock_read_end(&trial->things.rwlock);
     return error;
 }
-static int rwlock_wait_write(struct trial *trial, uint64_t deadline) {
+static inline int rwlock_wait_write(struct trial *trial, uint64_t deadline) {
     int error = weft_rwlock_write(&trial->things.rwlock, deadline);
     if (!error) weft_rwlock_write_end(&trial->things.rwlock);
     return error;
 }
-static void rwlock_clean(struct trial *trial) { EXPECT_EQ(rwlock_wait_write(trial, 0), 0); } /* nobody is in it */
+static inline void rwlock_clean(struct trial *trial) { EXPECT_EQ(rwlock_wait_write(trial, 0), 0); } /* nobody is in it */
 
-static void synch2_hold(struct trial *trial) { EXPECT_EQ(weft_synch2_try(&trial->things.synch2, 1), 0); }
-static bool synch2_complete(struct trial *trial) {
+static inline void synch2_hold(struct trial *trial) { EXPECT_EQ(weft_synch2_try(&trial->things.synch2, 1), 0); }
+static inline bool synch2_complete(struct trial *trial) {
     weft_synch2_leave(&trial->things.synch2, 1);
     return true;
 }
-static int synch2_wait(struct trial *trial, uint64_t deadline) {
+static inline int synch2_wait(struct trial *trial, uint64_t deadline) {
     int error = weft_synch2_enter_until(&trial->things.synch2, 0, deadline);
     if (!error) weft_synch2_leave(&trial->things.synch2, 0);
     return error;
 }
 
 /* Somebody else is at it. */
-static int once_function(void *arg) {
+static inline int once_function(void *arg) {
     struct trial *trial = arg;
     atom_store_rel(&trial->things.spawned, 1);
     EXPECT_EQ(weft_sem_acquire(&trial->things.sem, 1, WEFT_FOREVER), 0);
     atom_add_rlx(&trial->things.units, 1);
     return 0;
 }
-static void once_helper(void *arg) {
+static inline void once_helper(void *arg) {
     struct trial *trial = arg;
     weft_shield_begin();
     EXPECT_EQ(weft_once_do(&trial->things.once, once_function, trial, WEFT_FOREVER), 0);
     weft_shield_end();
     atom_store_rel(&trial->things.helped, 1);
 }
-static void once_make(struct trial *trial) {
+static inline void once_make(struct trial *trial) {
     spawn_beside(once_helper, trial, 0);
     await(&trial->things.spawned);
 }
-static bool once_complete(struct trial *trial) {
+static inline bool once_complete(struct trial *trial) {
     if (!atom_swap_acqrel(&trial->things.requested, 1)) weft_sem_release(&trial->things.sem, 1);
     return atom_load_acq(&trial->things.helped);
 }
-static int once_wait(struct trial *trial, uint64_t deadline) {
+static inline int once_wait(struct trial *trial, uint64_t deadline) {
     int error = weft_once_do(&trial->things.once, once_function, trial, deadline);
     if (!error) EXPECT_EQ(atom_load_rlx(&trial->things.units), 1);
     return error;
 }
 
-static void group_make(struct trial *trial) { weft_waitgroup_add(&trial->things.group, 1); }
-static bool group_complete(struct trial *trial) {
+static inline void group_make(struct trial *trial) { weft_waitgroup_add(&trial->things.group, 1); }
+static inline bool group_complete(struct trial *trial) {
     weft_waitgroup_done(&trial->things.group);
     return true;
 }
-static int group_wait(struct trial *trial, uint64_t deadline) { return weft_waitgroup_wait(&trial->things.group, deadline); }
+static inline int group_wait(struct trial *trial, uint64_t deadline) { return weft_waitgroup_wait(&trial->things.group, deadline); }
 
 #define CALLS_SYNC(CALL)                                                                                               \
     CALL(chan_recv, .make = chan_make_empty, .wait = chan_wait_recv, .complete = chan_put, .clean = chan_clean_empty)  \

@@ -14,7 +14,7 @@ static const unsigned worker_counts[] = {1, 2, 4, 16};
 static const unsigned sizes[DIMENSIONS] = {[CALL] = CALLS,   [STATE] = STATES, [COMPLETER] = COMPLETERS, [MOMENT] = MOMENTS,
                                            [LIMIT] = LIMITS, [POLICY] = 3,     [WORKERS] = 4,            [PREEMPT] = 2};
 
-static const char *value_name(enum dimension dimension, unsigned value) {
+static inline const char *value_name(enum dimension dimension, unsigned value) {
     switch (dimension) {
     case CALL: return calls[value].name;
     case STATE: return states[value].name;
@@ -28,14 +28,14 @@ static const char *value_name(enum dimension dimension, unsigned value) {
 }
 
 /* call/state/completer/moment/limit/policy/workers/preempt */
-static void combination_text(const struct combination *one, char *text, size_t size) {
+static inline void combination_text(const struct combination *one, char *text, size_t size) {
     size_t used = 0;
     for (unsigned d = 0; d < DIMENSIONS; d++)
         used += (size_t)snprintf(text + used, size - used, "%s%s", d ? "/" : "", value_name(d, one->at[d]));
 }
 
 /* A pattern is the same with "*" for any value; what is left out at the end is any. */
-static bool combination_matches(const struct combination *one, const char *pattern) {
+static inline bool combination_matches(const struct combination *one, const char *pattern) {
     for (unsigned d = 0; d < DIMENSIONS && *pattern; d++) {
         const char *name = value_name(d, one->at[d]);
         size_t length = strcspn(pattern, "/");
@@ -56,7 +56,7 @@ struct view {
     enum limit limit;
     unsigned workers;
 };
-static struct view view_of(const struct combination *one) {
+static inline struct view view_of(const struct combination *one) {
     return (struct view){.call = &calls[one->at[CALL]],
                          .state = &states[one->at[STATE]],
                          .completer = &completers[one->at[COMPLETER]],
@@ -67,25 +67,25 @@ static struct view view_of(const struct combination *one) {
                          .workers = worker_counts[one->at[WORKERS]]};
 }
 /* A cancellation ends the call. */
-static bool view_is_told(const struct view *view) { return view->state->cancelled != NEVER && !view->state->shielded; }
+static inline bool view_is_told(const struct view *view) { return view->state->cancelled != NEVER && !view->state->shielded; }
 
-static bool rule_worker(const struct view *view) { return view->workers < view->completer->workers; }
-static bool rule_moment(const struct view *view) { return view->nobody && view->moment != LATER; }
-static bool rule_itself(const struct view *view) { return view->itself && (view->moment != BEFORE || view->call->hold); }
-static bool rule_unit(const struct view *view) { return !view->nobody && view->call->is & (CALL_INSTANT | CALL_TIMES_OUT); }
-static bool rule_before(const struct view *view) { return view->moment == BEFORE && view->call->is & CALL_NOT_BEFORE; }
-static bool rule_mail(const struct view *view) { return view->state->has_mail && view->call->is & CALL_ANY_MAIL; }
-static bool rule_deadline(const struct view *view) {
+static inline bool rule_worker(const struct view *view) { return view->workers < view->completer->workers; }
+static inline bool rule_moment(const struct view *view) { return view->nobody && view->moment != LATER; }
+static inline bool rule_itself(const struct view *view) { return view->itself && (view->moment != BEFORE || view->call->hold); }
+static inline bool rule_unit(const struct view *view) { return !view->nobody && view->call->is & (CALL_INSTANT | CALL_TIMES_OUT); }
+static inline bool rule_before(const struct view *view) { return view->moment == BEFORE && view->call->is & CALL_NOT_BEFORE; }
+static inline bool rule_mail(const struct view *view) { return view->state->has_mail && view->call->is & CALL_ANY_MAIL; }
+static inline bool rule_deadline(const struct view *view) {
     return (view->state->deadline || view->limit == PATIENT) && view->call->is & CALL_NO_DEADLINE;
 }
-static bool rule_limit(const struct view *view) { return view->state->deadline && view->limit == PATIENT; }
-static bool rule_endless(const struct view *view) {
+static inline bool rule_limit(const struct view *view) { return view->state->deadline && view->limit == PATIENT; }
+static inline bool rule_endless(const struct view *view) {
     if (!view->nobody || view->call->is & CALL_INSTANT) return false;
     if (view->call->is & CALL_TO_ITS_END) return true;
     return !view_is_told(view) && !view->state->deadline && view->limit == FOREVER;
 }
-static bool rule_children(const struct view *view) { return view->state->everybody && view->call->is & CALL_CHILDREN; }
-static bool rule_pin(const struct view *view) { return view->state->pins_completer && !view->completer->is_stackful; }
+static inline bool rule_children(const struct view *view) { return view->state->everybody && view->call->is & CALL_CHILDREN; }
+static inline bool rule_pin(const struct view *view) { return view->state->pins_completer && !view->completer->is_stackful; }
 
 static const struct rule {
     const char *why;
@@ -114,7 +114,7 @@ static const struct rule *combination_rule(const struct combination *one) {
 }
 
 /* The next one, as a number with DIMENSIONS digits; false after the last. */
-static bool combination_next(struct combination *one) {
+static inline bool combination_next(struct combination *one) {
     for (unsigned d = DIMENSIONS; d-- > 0;) {
         if (++one->at[d] < sizes[d]) return true;
         one->at[d] = 0;
@@ -132,12 +132,12 @@ static struct combination sample[SAMPLE_MOST];
 static unsigned sample_size;
 static uint64_t combinations, left_out[RULES];
 
-static void pairs_note(bool (*pairs)[VALUES][DIMENSIONS][VALUES], const struct combination *one) {
+static inline void pairs_note(bool (*pairs)[VALUES][DIMENSIONS][VALUES], const struct combination *one) {
     for (unsigned d = 0; d < DIMENSIONS; d++)
         for (unsigned e = d + 1; e < DIMENSIONS; e++)
             pairs[d][one->at[d]][e][one->at[e]] = true;
 }
-static unsigned pairs_new(const struct combination *one) {
+static inline unsigned pairs_new(const struct combination *one) {
     unsigned count = 0;
     for (unsigned d = 0; d < DIMENSIONS; d++)
         for (unsigned e = d + 1; e < DIMENSIONS; e++)
@@ -146,7 +146,7 @@ static unsigned pairs_new(const struct combination *one) {
 }
 
 /* Looks at every combination once. */
-static void pairs_find(void) {
+static inline void pairs_find(void) {
     struct combination one = {{0}};
     do {
         const struct rule *rule = combination_rule(&one);
@@ -156,7 +156,7 @@ static void pairs_find(void) {
 }
 
 /* One that has these two values, and otherwise what comes; the best of some. */
-static struct combination sample_with(struct rng *rng, unsigned d, unsigned v, unsigned e, unsigned w) {
+static inline struct combination sample_with(struct rng *rng, unsigned d, unsigned v, unsigned e, unsigned w) {
     struct combination best = {{0}};
     unsigned found = 0, most = 0;
     while (found < CANDIDATES) {
@@ -173,7 +173,7 @@ static struct combination sample_with(struct rng *rng, unsigned d, unsigned v, u
     return best;
 }
 
-static void sample_add(struct rng *rng, unsigned d, unsigned v, unsigned e, unsigned w) {
+static inline void sample_add(struct rng *rng, unsigned d, unsigned v, unsigned e, unsigned w) {
     if (!pair_exists[d][v][e][w] || pair_sampled[d][v][e][w]) return;
     EXPECT(sample_size < SAMPLE_MOST);
     sample[sample_size] = sample_with(rng, d, v, e, w);
@@ -181,7 +181,7 @@ static void sample_add(struct rng *rng, unsigned d, unsigned v, unsigned e, unsi
 }
 
 /* Every pair that exists, by one seed. */
-static void sample_make(uint64_t seed) {
+static inline void sample_make(uint64_t seed) {
     struct rng rng;
     rng_seed(&rng, seed, 0);
     pairs_find();

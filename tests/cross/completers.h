@@ -5,13 +5,13 @@
 #include "calls.h"
 #include "states.h"
 
-static void completer_hold(struct trial *trial) {
+static inline void completer_hold(struct trial *trial) {
     if (trial->call->hold) trial->call->hold(trial);
     atom_store_rel(&trial->held, 1);
 }
 
 /* False: not yet. What belonged to a call that has returned is not wanted any more. */
-static bool completer_try(struct trial *trial) {
+static inline bool completer_try(struct trial *trial) {
     bool useless = (trial->call->is & CALL_ONCE) && atom_load_acq(&trial->returned);
     if (trial->call->complete && !trial->call->complete(trial) && !useless) return false;
     atom_store_rel(&trial->completed, 1);
@@ -19,13 +19,13 @@ static bool completer_try(struct trial *trial) {
 }
 
 /* So long until the unit shall come. */
-static uint64_t completer_early(const struct trial *trial) {
+static inline uint64_t completer_early(const struct trial *trial) {
     uint64_t now = weft_now(), due = trial->begun + trial->delay;
     return now < due ? due - now : 0;
 }
 
 /* In a race nobody sleeps, so that both are there at once. */
-static void completer_await_open(struct trial *trial) {
+static inline void completer_await_open(struct trial *trial) {
     while (!atom_load_acq(&trial->open)) {
         if (moment_of(trial) != RACE) pause_briefly();
         else if (weft_self() == WEFT_NOBODY) sched_yield();
@@ -37,14 +37,14 @@ static void completer_await_open(struct trial *trial) {
 }
 
 /* By a thread, or a stackful process of either runtime. */
-static void completer_run(struct trial *trial) {
+static inline void completer_run(struct trial *trial) {
     completer_hold(trial);
     completer_await_open(trial);
     while (!completer_try(trial))
         pause_briefly();
 }
 
-static void completer_process(void *arg) {
+static inline void completer_process(void *arg) {
     struct trial *trial = arg;
     weft_shield_begin();
     if (trial->state->pins_completer) weft_pin_begin();
@@ -52,18 +52,18 @@ static void completer_process(void *arg) {
     if (trial->state->pins_completer) weft_pin_end();
     weft_shield_end();
 }
-static void completer_spawn(struct trial *trial) { spawn_beside(completer_process, trial, 0); }
+static inline void completer_spawn(struct trial *trial) { spawn_beside(completer_process, trial, 0); }
 
-static void *completer_thread(void *trial) {
+static inline void *completer_thread(void *trial) {
     completer_run(trial);
     return NULL;
 }
-static void completer_start_thread(struct trial *trial) {
+static inline void completer_start_thread(struct trial *trial) {
     trial->has_thread = true;
     EXPECT_EQ(pthread_create(&trial->thread, NULL, completer_thread, trial), 0);
 }
 
-static void completer_start_other(struct trial *trial) {
+static inline void completer_start_other(struct trial *trial) {
     weft_pid pid;
     EXPECT_EQ(weft_start(&trial->other, &(weft_config){.workers = 1, .seed = 1}), 0);
     EXPECT_EQ(weft_spawn_with(&pid, completer_process, trial, &(weft_stackful_options){.runtime = trial->other}), 0);
@@ -76,7 +76,7 @@ struct completer_self {
     bool held, waits_for_timer, sleeps;
 };
 
-static int completer_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
+static inline int completer_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
     struct completer_self *step = self;
     (void)context, (void)size;
     memcpy(&step->trial, input, sizeof step->trial);
@@ -84,14 +84,14 @@ static int completer_init(void *self, weft_context *context, const char *method,
     return 0;
 }
 /* Comes again: soon in a race, or else after so long. */
-static int completer_again(struct completer_self *step, weft_out *out, uint64_t nanoseconds) {
+static inline int completer_again(struct completer_self *step, weft_out *out, uint64_t nanoseconds) {
     if (moment_of(step->trial) == RACE && !atom_load_acq(&step->trial->returned)) return weft_out_status(out, WEFT_CONTINUE), 0;
     if (!step->sleeps) EXPECT_EQ(weft_out_sleep(out, 0, nanoseconds), 0);
     step->sleeps = true;
     weft_out_status(out, WEFT_BLOCKED);
     return 0;
 }
-static int completer_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+static inline int completer_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     struct completer_self *step = self;
     struct trial *trial = step->trial;
     for (size_t i = 0; i < count; i++) {
@@ -114,21 +114,21 @@ static const weft_behavior completer_behavior = {.name = "completer",
                                                  .state_size = sizeof(struct completer_self),
                                                  .init = completer_init,
                                                  .step = completer_step};
-static void completer_spawn_step_of(struct trial *trial, const char *method) {
+static inline void completer_spawn_step_of(struct trial *trial, const char *method) {
     weft_spawn_options options = {.runtime = rt.runtime, .method = method, .input = &trial, .input_size = sizeof trial};
     EXPECT_EQ(weft_spawn_step(&trial->step, &completer_behavior, &options), 0);
 }
-static void completer_spawn_step(struct trial *trial) { completer_spawn_step_of(trial, "step"); }
+static inline void completer_spawn_step(struct trial *trial) { completer_spawn_step_of(trial, "step"); }
 
 /* A timer sends what a receive waits for; for all else, or to be heard of, it wakes a step process. */
-static bool completer_is_straight(const struct trial *trial) {
+static inline bool completer_is_straight(const struct trial *trial) {
     return trial->call->complete == recv_complete && moment_of(trial) != BEFORE;
 }
-static void completer_spawn_timer(struct trial *trial) {
+static inline void completer_spawn_timer(struct trial *trial) {
     if (completer_is_straight(trial)) completer_hold(trial);
     else completer_spawn_step_of(trial, "timer");
 }
-static void completer_arm(struct trial *trial) {
+static inline void completer_arm(struct trial *trial) {
     if (!completer_is_straight(trial)) {
         EXPECT_EQ(weft_after(trial->delay, trial->step, TAG_UNIT, NULL, 0, NULL), 0);
         return;
@@ -138,7 +138,7 @@ static void completer_arm(struct trial *trial) {
 }
 
 /* The caller itself, right before the call: nobody has run in between, and nobody has polled. */
-static void completer_be(struct trial *trial) {
+static inline void completer_be(struct trial *trial) {
     while (!completer_try(trial))
         pause_briefly();
 }

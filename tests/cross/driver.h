@@ -8,21 +8,21 @@ enum { A_LITTLE = 30 * 1000, A_WHILE = 2000 * 1000, SHORT = 3000 * 1000 };
 
 /* ---- the caller ----------------------------------------------------------------------------------------------------- */
 
-static uint64_t caller_deadline(struct trial *trial) {
+static inline uint64_t caller_deadline(struct trial *trial) {
     struct view view = view_of(&trial->combination);
     if (view.state->deadline) return view.state->deadline(trial);
     if (view.limit == FOREVER) return WEFT_FOREVER;
     return view.nobody && !view_is_told(&view) ? trial->begun + SHORT : patient();
 }
 
-static void caller_open(struct trial *trial) {
+static inline void caller_open(struct trial *trial) {
     trial->begun = weft_now();
     if (trial->completer->opens) trial->completer->opens(trial);
     atom_store_rel(&trial->open, 1);
 }
 
 /* Everything that comes before the call. */
-static void caller_prepare(struct trial *trial) {
+static inline void caller_prepare(struct trial *trial) {
     if (trial->call->make) trial->call->make(trial);
     atom_store_rel(&trial->made, 1);
     if (trial->completer->inside) trial->completer->inside(trial);
@@ -33,7 +33,7 @@ static void caller_prepare(struct trial *trial) {
 }
 
 /* Everything that comes after it: the unit, the mail, one more message. */
-static void caller_go_on(struct trial *trial) {
+static inline void caller_go_on(struct trial *trial) {
     weft_msg *message;
     weft_shield_begin();
     oracle_settle(trial);
@@ -46,7 +46,7 @@ static void caller_go_on(struct trial *trial) {
     weft_shield_end();
 }
 
-static void caller_body(struct trial *trial) {
+static inline void caller_body(struct trial *trial) {
     caller_prepare(trial);
     trial->deadline = caller_deadline(trial);
     atom_store_rel(&trial->go, 1);
@@ -58,7 +58,7 @@ static void caller_body(struct trial *trial) {
     atom_store_rel(&trial->ended, 1);
 }
 
-static void caller_main(void *arg) {
+static inline void caller_main(void *arg) {
     struct trial *trial = arg;
     trial->caller = weft_self();
     if (trial->state->around) trial->state->around(trial);
@@ -66,7 +66,7 @@ static void caller_main(void *arg) {
 }
 
 /* The owner of the scope that the caller is a child in. */
-static void owner_main(void *arg) {
+static inline void owner_main(void *arg) {
     struct trial *trial = arg;
     weft_scope scope;
     weft_stackful_options options = {.flags = trial->state->flags};
@@ -77,7 +77,7 @@ static void owner_main(void *arg) {
     EXPECT_EQ(weft_scope_end(&scope), trial->state->scope_result);
 }
 
-static void caller_spawn(struct trial *trial) {
+static inline void caller_spawn(struct trial *trial) {
     const struct state *state = trial->state;
     weft_stackful_options options = {.runtime = rt.runtime, .stack_size = 128 << 10, .flags = WEFT_JOINABLE};
     if (!state->scope) options.flags |= state->flags;
@@ -92,7 +92,7 @@ static void caller_spawn(struct trial *trial) {
 /* ---- the test's thread ---------------------------------------------------------------------------------------------- */
 
 /* While the call is made: before the unit comes, or at about the same time. */
-static void trial_disturb(struct trial *trial, struct rng *rng) {
+static inline void trial_disturb(struct trial *trial, struct rng *rng) {
     await(&trial->go);
     if (!trial->state->during) return;
     uint64_t until = trial->begun + (moment_of(trial) == LATER ? A_WHILE / 2 : rng_below(rng, A_LITTLE));
@@ -102,13 +102,13 @@ static void trial_disturb(struct trial *trial, struct rng *rng) {
     trial->state->during(trial);
 }
 
-static void trial_complete_late(struct trial *trial) {
+static inline void trial_complete_late(struct trial *trial) {
     await(&trial->returned);
     while (trial->completer == &completers[NOBODY] && !completer_try(trial))
         pause_briefly();
 }
 
-static void trial_end(struct trial *trial) {
+static inline void trial_end(struct trial *trial) {
     int reason = -1;
     if (trial->state->after) trial->state->after(trial);
     await(&trial->settled);
@@ -122,7 +122,7 @@ static void trial_end(struct trial *trial) {
 }
 
 /* All processes end, and all memory is back. */
-static void trial_stop(struct trial *trial) {
+static inline void trial_stop(struct trial *trial) {
     if (!trial->has_stopper) stop_main(NULL);
     else EXPECT_EQ(pthread_join(trial->stopper, NULL), 0);
     EXPECT_EQ(stop_result, 0);
@@ -133,19 +133,20 @@ static void trial_stop(struct trial *trial) {
     EXPECT_EQ(sys_scripted_live(), 0);
 }
 
-static unsigned descriptors(void) {
+static inline unsigned descriptors(void) {
     unsigned count = 0;
     for (int i = 0; i < 256; i++)
         count += fcntl(i, F_GETFD) >= 0;
     return count;
 }
 
-static void trial_begin(struct trial *trial, const struct combination *one, struct rng *rng) {
+static inline void trial_begin(struct trial *trial, const struct combination *one, struct rng *rng) {
     memset(trial, 0, sizeof *trial);
     trial->combination = *one;
     trial->call = &calls[one->at[CALL]];
     trial->state = &states[one->at[STATE]];
     trial->completer = &completers[one->at[COMPLETER]];
+    trial->body = caller_body;
     trial->delay = moment_of(trial) == LATER ? A_WHILE : moment_of(trial) == RACE ? rng_below(rng, A_LITTLE) : 0;
     rt_start_with(&(weft_config){.policy = policy_names[one->at[POLICY]],
                                  .workers = worker_counts[one->at[WORKERS]],
@@ -154,7 +155,7 @@ static void trial_begin(struct trial *trial, const struct combination *one, stru
                                  .seed = 1});
 }
 
-static void trial_run(const struct combination *one, uint64_t seed) {
+static inline void trial_run(const struct combination *one, uint64_t seed) {
     struct trial *trial = &trial_now;
     struct rng rng;
     char text[200];

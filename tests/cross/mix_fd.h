@@ -18,13 +18,13 @@ static struct {
 
 /* ---- the pipe ------------------------------------------------------------------------------------------------------- */
 
-static uint64_t bytes_sum(const unsigned char *data, size_t size) {
+static inline uint64_t bytes_sum(const unsigned char *data, size_t size) {
     uint64_t sum = 0;
     for (size_t i = 0; i < size; i++)
         sum += data[i];
     return sum;
 }
-static void reader_main(void *arg) {
+static inline void reader_main(void *arg) {
     unsigned char data[3000];
     ssize_t got;
     (void)arg;
@@ -35,7 +35,7 @@ static void reader_main(void *arg) {
     EXPECT_EQ(got, 0); /* the end: the other end has been closed */
     EXPECT_EQ(weft_fd_close(flow.pipe[0]), 0);
 }
-static void act_write(struct member *member) {
+static inline void act_write(struct member *member) {
     unsigned char data[CHUNK];
     size_t size = 1 + mix_below(member, CHUNK);
     uint64_t deadline = mix_below(member, 2) ? WEFT_FOREVER : mix_deadline(member);
@@ -47,7 +47,7 @@ static void act_write(struct member *member) {
     atom_add_rlx(&flow.sum_written, bytes_sum(data, size));
     atom_add_rel(&flow.written, size);
 }
-static void act_fd_wait(struct member *member) {
+static inline void act_fd_wait(struct member *member) {
     int ready = weft_fd_wait(flow.pipe[1], WEFT_WRITABLE, mix_deadline(member));
     if (ready < 0) mix_expect(ready);
     else EXPECT_EQ(ready, WEFT_WRITABLE);
@@ -55,7 +55,7 @@ static void act_fd_wait(struct member *member) {
 
 /* ---- connections ---------------------------------------------------------------------------------------------------- */
 
-static void echo_guest(void *arg) {
+static inline void echo_guest(void *arg) {
     weft_fd guest = (weft_fd)(intptr_t)arg;
     char data[512];
     ssize_t got;
@@ -64,7 +64,7 @@ static void echo_guest(void *arg) {
     EXPECT_EQ(weft_fd_close(guest), 0);
     atom_add_rel(&flow.echoed, 1);
 }
-static void echo_main(void *arg) {
+static inline void echo_main(void *arg) {
     weft_addr address;
     weft_fd guest;
     (void)arg;
@@ -81,7 +81,7 @@ static void echo_main(void *arg) {
     EXPECT_EQ(guest, WEFT_ECLOSED);
 }
 /* A word there and back. If it gives up, so does the other end. */
-static void echo_talk(struct member *member, weft_fd fd) {
+static inline void echo_talk(struct member *member, weft_fd fd) {
     char out[2000], in[2000];
     size_t size = 1 + mix_below(member, sizeof out);
     memset(out, (int)mix_below(member, 256), size);
@@ -91,7 +91,7 @@ static void echo_talk(struct member *member, weft_fd fd) {
     if (done < 0) return mix_expect((int)done);
     EXPECT(done == (ssize_t)size && memcmp(in, out, size) == 0);
 }
-static void act_connect(struct member *member) {
+static inline void act_connect(struct member *member) {
     weft_fd fd = weft_net_connect(flow.where, WEFT_FOREVER);
     if (fd < 0) {
         EXPECT_EQ(fd, WEFT_ECANCELED); /* the kernel may have connected it all the same */
@@ -102,7 +102,7 @@ static void act_connect(struct member *member) {
     EXPECT_EQ(weft_fd_close(fd), 0);
 }
 /* Between two ends of one's own. */
-static void act_pair(struct member *member) {
+static inline void act_pair(struct member *member) {
     weft_fd pair[2];
     char data[8] = "";
     EXPECT_EQ(weft_net_pair(pair), 0);
@@ -117,7 +117,7 @@ static void act_pair(struct member *member) {
 }
 
 /* To oneself: what has gone comes, whole. */
-static void act_datagram(struct member *member) {
+static inline void act_datagram(struct member *member) {
     weft_addr address;
     char data[2000];
     size_t size = mix_below(member, sizeof data);
@@ -130,7 +130,7 @@ static void act_datagram(struct member *member) {
     EXPECT_EQ(weft_fd_close(fd), 0);
 }
 /* A program, told when to end by its input. */
-static void act_child(struct member *member) {
+static inline void act_child(struct member *member) {
     const char *arguments[] = {"sh", "-c", "read line; exit 5", NULL};
     weft_child child;
     int status = 0, error = weft_child_start(&child, arguments, WEFT_CHILD_IN);
@@ -145,13 +145,13 @@ static void act_child(struct member *member) {
     EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 5);
 }
 
-static void fd_open(void) {
+static inline void fd_open(void) {
     memset(&flow, 0, sizeof flow);
     mix.echo = mix_spawn(echo_main, NULL);
     rt_wait(&flow.ready, 1);
     mix.reader = mix_spawn(reader_main, NULL);
 }
-static void fd_close_all(void) {
+static inline void fd_close_all(void) {
     mix_balance("bytes", &flow.written, &flow.read);
     EXPECT_EQ(atom_load_acq(&flow.sum_written), atom_load_acq(&flow.sum_read));
     EXPECT_EQ(weft_fd_close(flow.pipe[1]), 0);

@@ -13,12 +13,12 @@ static struct {
     atom_u64 deferred, undone;   /* what members left to be done at their end */
 } life;
 
-static void act(struct member *member);
+static inline void act(struct member *member);
 
 /* ---- beginning and end ---------------------------------------------------------------------------------------------- */
 
 /* However a member ends. Deferred, so what waits here does wait. */
-static void member_leaves(void *arg) {
+static inline void member_leaves(void *arg) {
     struct member *member = arg;
     weft_msg *message;
     weft_sleep(1000);
@@ -30,8 +30,8 @@ static void member_leaves(void *arg) {
 }
 
 /* A number of actions, or until it is cancelled. The reason of its end follows from its number. */
-static int member_reason(uint32_t id) { return id % 3 ? 0 : -1000 - (int)id; }
-static void member_main(void *arg) {
+static inline int member_reason(uint32_t id) { return id % 3 ? 0 : -1000 - (int)id; }
+static inline void member_main(void *arg) {
     struct member *member = arg;
     member->self = weft_self();
     atom_store_rel(&mix.pids[member->id], member->self);
@@ -41,7 +41,7 @@ static void member_main(void *arg) {
     if (member_reason(member->id)) weft_exit(member_reason(member->id));
 }
 
-static struct member *member_new(unsigned depth) {
+static inline struct member *member_new(unsigned depth) {
     uint64_t id = atom_load_rlx(&mix.ids);
     do
         if (id >= MEMBERS) return NULL;
@@ -55,7 +55,7 @@ static struct member *member_new(unsigned depth) {
 }
 
 /* `options` may have a runtime, a context and flags. */
-static weft_pid member_spawn(struct member *parent, weft_scope *scope, weft_stackful_options options) {
+static inline weft_pid member_spawn(struct member *parent, weft_scope *scope, weft_stackful_options options) {
     struct member *member = member_new(parent ? parent->depth + 1 : 0);
     weft_pid pid = WEFT_NOBODY;
     if (!member) return WEFT_NOBODY;
@@ -71,14 +71,14 @@ static weft_pid member_spawn(struct member *parent, weft_scope *scope, weft_stac
     free(member);
     return WEFT_NOBODY;
 }
-static weft_pid member_spawn_flags(struct member *parent, unsigned flags) {
+static inline weft_pid member_spawn_flags(struct member *parent, unsigned flags) {
     return member_spawn(parent, NULL, (weft_stackful_options){.flags = flags});
 }
 
 /* ---- lives of others ------------------------------------------------------------------------------------------------ */
 
-static void act_spawn(struct member *member) { member_spawn_flags(member, mix_below(member, 2) ? WEFT_PREEMPT : 0); }
-static void act_join(struct member *member) {
+static inline void act_spawn(struct member *member) { member_spawn_flags(member, mix_below(member, 2) ? WEFT_PREEMPT : 0); }
+static inline void act_join(struct member *member) {
     int reason = 1;
     weft_pid pid = member->depth < 4 ? member_spawn_flags(member, WEFT_JOINABLE) : WEFT_NOBODY;
     if (pid == WEFT_NOBODY) return;
@@ -87,7 +87,7 @@ static void act_join(struct member *member) {
     if (!error) EXPECT(reason == 0 || reason <= -1000);
     else if (mix_below(member, 2)) EXPECT_EQ(weft_detach(pid), 0);
 }
-static void act_scope(struct member *member) {
+static inline void act_scope(struct member *member) {
     weft_scope scope;
     if (member->depth >= 3) return;
     weft_scope_begin(&scope, mix_below(member, 2) ? WEFT_FOREVER : mix_deadline(member));
@@ -97,14 +97,14 @@ static void act_scope(struct member *member) {
     int result = weft_scope_end(&scope);
     EXPECT(result == 0 || mix_given_up(result) || result <= -1000);
 }
-static void act_cancel(struct member *member) {
+static inline void act_cancel(struct member *member) {
     weft_pid pid = mix_somebody(member);
     if (pid == WEFT_NOBODY || mix_below(member, 3)) return;
     int error = weft_cancel(pid);
     EXPECT(error == 0 || error == WEFT_ENOPROC || error == WEFT_EFOREIGN);
 }
 /* A few that a context ends, by its deadline or because somebody says so. */
-static void act_context(struct member *member) {
+static inline void act_context(struct member *member) {
     weft_context *context;
     EXPECT_EQ(weft_context_new(&context, weft_own_context(), weft_in(mix_below(member, 1000000))), 0);
     for (uint32_t n = mix_below(member, 3); n > 0; n--)
@@ -112,26 +112,26 @@ static void act_context(struct member *member) {
     if (mix_below(member, 2)) weft_context_cancel(context, weft_own_runtime());
     weft_context_drop(context);
 }
-static void act_shielded(struct member *member) {
+static inline void act_shielded(struct member *member) {
     weft_shield_begin();
     EXPECT_EQ(weft_sleep(mix_below(member, 20000)), 0);
     act(member);
     weft_shield_end();
 }
-static void act_pinned(struct member *member) {
+static inline void act_pinned(struct member *member) {
     weft_pin_begin();
     act(member);
     weft_pin_end();
 }
-static void act_nopreempt(struct member *member) {
+static inline void act_nopreempt(struct member *member) {
     weft_nopreempt_begin();
     act(member);
     weft_nopreempt_end();
 }
-static void act_on_big_stack(void *arg) { act(arg); }
-static void act_big(struct member *member) { EXPECT_EQ(weft_call_big(act_on_big_stack, member, 256 << 10), 0); }
-static void life_undo(void *arg) { atom_add_rel(&life.undone, (uint64_t)(uintptr_t)arg); }
-static void act_defer(struct member *member) {
+static inline void act_on_big_stack(void *arg) { act(arg); }
+static inline void act_big(struct member *member) { EXPECT_EQ(weft_call_big(act_on_big_stack, member, 256 << 10), 0); }
+static inline void life_undo(void *arg) { atom_add_rel(&life.undone, (uint64_t)(uintptr_t)arg); }
+static inline void act_defer(struct member *member) {
     atom_add_rlx(&life.deferred, 1);
     EXPECT_EQ(weft_defer(life_undo, (void *)(uintptr_t)1), 0);
     if (mix_below(member, 2)) weft_undefer(true);
@@ -143,8 +143,8 @@ struct stepper {
     uint32_t left, waits;
     struct rng rng;
 };
-static int stepper_call(void *data, size_t size) { return (void)data, (void)size, 0; }
-static int stepper_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
+static inline int stepper_call(void *data, size_t size) { return (void)data, (void)size, 0; }
+static inline int stepper_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
     struct stepper *stepper = self;
     uint64_t id;
     (void)context, (void)method;
@@ -153,7 +153,7 @@ static int stepper_init(void *self, weft_context *context, const char *method, c
     stepper->left = 1 + rng_below(&stepper->rng, 6);
     return 0;
 }
-static void stepper_yield(struct stepper *stepper, weft_out *out) {
+static inline void stepper_yield(struct stepper *stepper, weft_out *out) {
     static const weft_command_call call = {.run = stepper_call};
     atom_add_rlx(&life.yielded, 1);
     stepper->left--;
@@ -162,7 +162,7 @@ static void stepper_yield(struct stepper *stepper, weft_out *out) {
     else EXPECT_EQ(weft_out_call(out, 0, &call, "x", 1), 0);
 }
 /* Also when it is cancelled: it waits for what it has yielded. */
-static int stepper_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+static inline int stepper_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     struct stepper *stepper = self;
     for (size_t i = 0; i < count; i++)
         if (events[i].type == WEFT_COMPLETION) {
@@ -175,10 +175,10 @@ static int stepper_step(void *self, const weft_event *events, size_t count, weft
     weft_out_status(out, stepper->waits ? WEFT_BLOCKED : WEFT_DONE);
     return 0;
 }
-static void stepper_close(void *self) { (void)self, atom_add_rel(&mix.ended, 1); }
+static inline void stepper_close(void *self) { (void)self, atom_add_rel(&mix.ended, 1); }
 static const weft_behavior stepper_behavior = {
     .name = "stepper", .state_size = sizeof(struct stepper), .init = stepper_init, .step = stepper_step, .close = stepper_close};
-static void act_step(struct member *member) {
+static inline void act_step(struct member *member) {
     weft_pid pid;
     uint64_t id = (uint64_t)member->id << 10 | mix_below(member, 1024);
     atom_add_rlx(&mix.begun, 1);
@@ -210,31 +210,31 @@ static const struct action {
 enum { ACTIONS = sizeof actions / sizeof actions[0] };
 
 /* WEFT_MIXTURE_WITHOUT, names with commas around and between them, leaves actions out: to find out which a failure needs. */
-static unsigned action_weight(const struct action *action) {
+static inline unsigned action_weight(const struct action *action) {
     const char *without = getenv("WEFT_MIXTURE_WITHOUT");
     char name[40];
     snprintf(name, sizeof name, ",%s,", action->name);
     return without && strstr(without, name) ? 0 : action->weight;
 }
 static unsigned weights[ACTIONS], weight_of_all;
-static void actions_weigh(void) {
+static inline void actions_weigh(void) {
     weight_of_all = 0;
     for (unsigned i = 0; i < ACTIONS; i++)
         weight_of_all += weights[i] = action_weight(&actions[i]);
 }
 
-static void act(struct member *member) {
+static inline void act(struct member *member) {
     unsigned i = 0;
     for (uint32_t pick = mix_below(member, weight_of_all); pick >= weights[i]; i++)
         pick -= weights[i];
     actions[i].act(member);
 }
 
-static void life_open(void) {
+static inline void life_open(void) {
     memset(&life, 0, sizeof life);
     actions_weigh();
 }
-static void life_close(void) {
+static inline void life_close(void) {
     mix_balance("processes", &mix.begun, &mix.ended);
     mix_balance("commands", &life.yielded, &life.completed);
     mix_balance("deferred calls", &life.deferred, &life.undone);

@@ -15,7 +15,7 @@ struct letter {
     bool received;
 };
 
-static void letter_release(void *buffer) {
+static inline void letter_release(void *buffer) {
     struct letter *letter = buffer;
     EXPECT_EQ(letter->check, letter->sender * 31 + letter->number);
     atom_add_rlx(&mail.received, letter->received);
@@ -23,7 +23,7 @@ static void letter_release(void *buffer) {
     free(letter);
 }
 
-static void act_send(struct member *member) {
+static inline void act_send(struct member *member) {
     weft_pid to = mix_somebody(member);
     struct letter *letter = malloc(sizeof *letter);
     *letter = (struct letter){.sender = member->id, .number = ++member->letters};
@@ -37,7 +37,7 @@ static void act_send(struct member *member) {
 }
 
 /* Letters of one sender with one tag come in order, and each once. */
-static void letter_read(struct member *member, weft_msg *message) {
+static inline void letter_read(struct member *member, weft_msg *message) {
     struct letter *letter = weft_msg_data(message);
     uint64_t tag = weft_msg_tag(message);
     if (weft_msg_len(message) == sizeof *letter && tag < TAGS) {
@@ -50,13 +50,13 @@ static void letter_read(struct member *member, weft_msg *message) {
     weft_msg_free(message);
 }
 
-static void act_recv(struct member *member) {
+static inline void act_recv(struct member *member) {
     weft_msg *message;
     int error = weft_recv(&message, mix_deadline(member));
     mix_expect(error);
     if (!error) letter_read(member, message);
 }
-static void act_recv_tag(struct member *member) {
+static inline void act_recv_tag(struct member *member) {
     weft_msg *message;
     uint64_t tag = mix_below(member, TAGS);
     int error = weft_recv_tag(&message, tag, mix_deadline(member));
@@ -65,14 +65,14 @@ static void act_recv_tag(struct member *member) {
     EXPECT_EQ(weft_msg_tag(message), tag);
     letter_read(member, message);
 }
-static bool letter_is_even(const weft_msg *message, void *unused) { return (void)unused, weft_msg_tag(message) % 2 == 0; }
-static void act_recv_match(struct member *member) {
+static inline bool letter_is_even(const weft_msg *message, void *unused) { return (void)unused, weft_msg_tag(message) % 2 == 0; }
+static inline void act_recv_match(struct member *member) {
     weft_msg *message;
     int error = weft_recv_match(&message, letter_is_even, NULL, mix_deadline(member));
     mix_expect(error);
     if (!error) letter_read(member, message);
 }
-static void act_handoff(struct member *member) {
+static inline void act_handoff(struct member *member) {
     int error = weft_handoff(mix.server, TAGS, NULL, 0);
     EXPECT_EQ(error, 0);
     (void)member;
@@ -81,7 +81,7 @@ static void act_handoff(struct member *member) {
 /* ---- requests ------------------------------------------------------------------------------------------------------- */
 
 /* Answers at once, later, or by way of another process. */
-static void server_later(void *arg) {
+static inline void server_later(void *arg) {
     weft_request *request = arg;
     weft_sleep(50 * 1000);
     int error = weft_answer(*request, &request->tag, sizeof request->tag);
@@ -89,7 +89,7 @@ static void server_later(void *arg) {
     free(request);
     atom_add_rel(&mix.ended, 1);
 }
-static void server_answer(weft_msg *message, struct rng *rng) {
+static inline void server_answer(weft_msg *message, struct rng *rng) {
     weft_request request = weft_msg_request(message), *kept;
     if (rng_below(rng, 4)) {
         weft_answer(request, &request.tag, sizeof request.tag); /* who asked may have ended */
@@ -100,7 +100,7 @@ static void server_answer(weft_msg *message, struct rng *rng) {
     atom_add_rlx(&mix.begun, 1);
     mix_spawn(server_later, kept);
 }
-static void server_main(void *arg) {
+static inline void server_main(void *arg) {
     struct rng rng;
     weft_msg *message;
     (void)arg;
@@ -116,14 +116,14 @@ static void server_main(void *arg) {
     }
 }
 
-static void reply_check(weft_msg *reply, uint64_t tag) {
+static inline void reply_check(weft_msg *reply, uint64_t tag) {
     uint64_t value;
     EXPECT_EQ(weft_msg_len(reply), sizeof value);
     memcpy(&value, weft_msg_data(reply), sizeof value);
     EXPECT_EQ(value, tag);
     weft_msg_free(reply);
 }
-static void act_call(struct member *member) {
+static inline void act_call(struct member *member) {
     weft_msg *reply;
     uint64_t tag = TAGS + 1 + mix_below(member, 1000);
     bool patient = mix_below(member, 3) > 0;
@@ -134,7 +134,7 @@ static void act_call(struct member *member) {
     if (!error) reply_check(reply, tag);
 }
 /* Several at once, heard in any order; some are given up. */
-static void act_ask(struct member *member) {
+static inline void act_ask(struct member *member) {
     uint64_t references[4];
     unsigned count = 1 + mix_below(member, 4);
     for (unsigned i = 0; i < count; i++) {
@@ -150,17 +150,17 @@ static void act_ask(struct member *member) {
     }
 }
 
-static void mail_open(void) {
+static inline void mail_open(void) {
     memset(&mail, 0, sizeof mail);
     mix.server = mix_spawn(server_main, NULL);
 }
-static void mail_close(void) {
+static inline void mail_close(void) {
     mix_balance("requests", &mail.asked, &mail.heard);
     mix_balance("processes that answer", &mix.begun, &mix.ended);
     mix_dismiss(mix.server);
 }
 /* When the runtime has stopped. */
-static void mail_audit(void) {
+static inline void mail_audit(void) {
     EXPECT_EQ(atom_load_acq(&mail.released), atom_load_acq(&mail.sent));
     printf("  %llu letters, %llu received; %llu requests\n", (unsigned long long)atom_load_acq(&mail.sent),
            (unsigned long long)atom_load_acq(&mail.received), (unsigned long long)atom_load_acq(&mail.asked));

@@ -25,27 +25,27 @@ static struct {
 
 /* ---- channels ------------------------------------------------------------------------------------------------------- */
 
-static void chan_has_sent(uint64_t value) {
+static inline void chan_has_sent(uint64_t value) {
     atom_add_rlx(&shared.in, 1);
     atom_add_rlx(&shared.sum_in, value);
 }
-static void chan_has_received(uint64_t value) {
+static inline void chan_has_received(uint64_t value) {
     atom_add_rlx(&shared.out, 1);
     atom_add_rlx(&shared.sum_out, value);
 }
-static void act_chan_send(struct member *member) {
+static inline void act_chan_send(struct member *member) {
     uint64_t value = 1 + mix_below(member, 1000000);
     int error = weft_chan_send(shared.chans[mix_below(member, CHANNELS)], &value, mix_deadline(member));
     mix_expect(error);
     if (!error) chan_has_sent(value);
 }
-static void act_chan_recv(struct member *member) {
+static inline void act_chan_recv(struct member *member) {
     uint64_t value = 0;
     int error = weft_chan_recv(shared.chans[mix_below(member, CHANNELS)], &value, mix_deadline(member));
     mix_expect(error);
     if (!error) chan_has_received(value);
 }
-static void act_select(struct member *member) {
+static inline void act_select(struct member *member) {
     uint64_t values[4];
     weft_case cases[4];
     for (unsigned i = 0; i < 4; i++) {
@@ -60,7 +60,7 @@ static void act_select(struct member *member) {
     else chan_has_received(values[which]);
 }
 /* Closing: what is in it is received first. */
-static void act_chan_close(struct member *member) {
+static inline void act_chan_close(struct member *member) {
     weft_chan *chan;
     uint32_t count = mix_below(member, 4), got = 0;
     EXPECT_EQ(weft_chan_new(&chan, 1, 4), 0);
@@ -75,7 +75,7 @@ static void act_chan_close(struct member *member) {
 
 /* ---- locks ---------------------------------------------------------------------------------------------------------- */
 
-static void act_sem(struct member *member) {
+static inline void act_sem(struct member *member) {
     uint32_t permits = 1 + mix_below(member, PERMITS);
     int error = weft_sem_acquire(&shared.sem, permits, mix_below(member, 2) ? WEFT_FOREVER : mix_deadline(member));
     mix_expect(error);
@@ -83,7 +83,7 @@ static void act_sem(struct member *member) {
     if (mix_below(member, 2)) mix_give_way();
     weft_sem_release(&shared.sem, permits);
 }
-static void act_mutex(struct member *member) {
+static inline void act_mutex(struct member *member) {
     int error = weft_mutex_lock(&shared.mutex, mix_below(member, 2) ? WEFT_FOREVER : mix_deadline(member));
     mix_expect(error);
     if (error) return;
@@ -93,7 +93,7 @@ static void act_mutex(struct member *member) {
     atom_add_rlx(&shared.locks, 1);
     weft_mutex_unlock(&shared.mutex);
 }
-static void act_rwlock(struct member *member) {
+static inline void act_rwlock(struct member *member) {
     bool writes = mix_below(member, 3) == 0;
     uint64_t deadline = mix_below(member, 2) ? WEFT_FOREVER : mix_deadline(member);
     int error = writes ? weft_rwlock_write(&shared.rwlock, deadline) : weft_rwlock_read(&shared.rwlock, deadline);
@@ -108,7 +108,7 @@ static void act_rwlock(struct member *member) {
     else weft_rwlock_read_end(&shared.rwlock);
 }
 /* A queue with room for QUEUE, by a mutex and two conditions. */
-static void act_cond(struct member *member) {
+static inline void act_cond(struct member *member) {
     bool puts = mix_below(member, 2);
     uint64_t deadline = mix_deadline(member);
     int error = weft_mutex_lock(&shared.queue_mutex, WEFT_FOREVER);
@@ -125,13 +125,13 @@ static void act_cond(struct member *member) {
     }
     weft_mutex_unlock(&shared.queue_mutex);
 }
-static int once_make_it(void *arg) {
+static inline int once_make_it(void *arg) {
     (void)arg;
     if (weft_sleep(1000)) return WEFT_ECANCELED; /* another does it then */
     atom_add_rlx(&shared.made, 1);
     return 0;
 }
-static void act_once(struct member *member) {
+static inline void act_once(struct member *member) {
     int error = weft_once_do(&shared.once, once_make_it, NULL, mix_deadline(member));
     mix_expect(error);
     if (!error) EXPECT_EQ(atom_load_rlx(&shared.made), 1);
@@ -142,13 +142,13 @@ struct group_work {
     weft_waitgroup group;
     atom_u64 done;
 };
-static void group_worker(void *arg) {
+static inline void group_worker(void *arg) {
     struct group_work *work = arg;
     weft_yield();
     atom_add_rlx(&work->done, 1);
     weft_waitgroup_done(&work->group);
 }
-static void act_waitgroup(struct member *member) {
+static inline void act_waitgroup(struct member *member) {
     struct group_work work = {.group = WEFT_WAITGROUP_INIT};
     uint32_t count = mix_below(member, 4);
     weft_waitgroup_add(&work.group, count);
@@ -162,7 +162,7 @@ static void act_waitgroup(struct member *member) {
     EXPECT_EQ(atom_load_acq(&work.done), count);
 }
 
-static void sync_open(void) {
+static inline void sync_open(void) {
     static const size_t capacities[CHANNELS] = {0, 1, 4, 16};
     memset(&shared, 0, sizeof shared);
     weft_sem_init(&shared.sem, PERMITS);
@@ -170,7 +170,7 @@ static void sync_open(void) {
         EXPECT_EQ(weft_chan_new(&shared.chans[i], sizeof(uint64_t), capacities[i]), 0);
 }
 /* When nobody uses them any more. */
-static void sync_audit(void) {
+static inline void sync_audit(void) {
     for (unsigned i = 0; i < CHANNELS; i++) {
         uint64_t value;
         while (weft_chan_recv(shared.chans[i], &value, 0) == 0)

@@ -11,7 +11,7 @@ static struct {
 } timing;
 
 /* Counts what fires, and that nothing does too early. */
-static void clock_main(void *arg) {
+static inline void clock_main(void *arg) {
     weft_msg *message;
     (void)arg;
     for (bool over = false; !over;) {
@@ -27,13 +27,13 @@ static void clock_main(void *arg) {
     }
 }
 
-static void act_sleep(struct member *member) {
+static inline void act_sleep(struct member *member) {
     uint64_t until = mix_deadline(member);
     int error = weft_sleep_until(until);
     EXPECT(error == 0 || error == WEFT_ECANCELED);
     if (!error) EXPECT(weft_now() >= until);
 }
-static void act_after(struct member *member) {
+static inline void act_after(struct member *member) {
     weft_timer timer;
     uint64_t in = mix_below(member, 1000000), due = weft_now() + in;
     atom_add_rlx(&timing.armed, 1);
@@ -45,7 +45,7 @@ static void act_after(struct member *member) {
     if (error == 0) atom_sub_rlx(&timing.armed, 1);
     EXPECT_EQ(weft_timer_cancel(timer), WEFT_ENOENT);
 }
-static void act_every(struct member *member) {
+static inline void act_every(struct member *member) {
     weft_timer timer;
     uint64_t period = 20000 + mix_below(member, 200000), due = weft_now() + period;
     EXPECT_EQ(weft_every(period, mix.clock, TIMER_AGAIN, &due, sizeof due, &timer), 0);
@@ -53,11 +53,11 @@ static void act_every(struct member *member) {
     EXPECT_EQ(weft_timer_cancel(timer), 0);
 }
 
-static void time_open(void) {
+static inline void time_open(void) {
     memset(&timing, 0, sizeof timing);
     mix.clock = mix_spawn(clock_main, NULL);
 }
-static void time_close(void) {
+static inline void time_close(void) {
     mix_balance("timers", &timing.armed, &timing.fired);
     mix_dismiss(mix.clock);
 }

@@ -6,13 +6,13 @@
 
 enum { TAKES = 1, LATE = 2, TOLD = 4 };
 
-static unsigned oracle_cancelled_early(const struct view *view, bool ready, bool comes) {
+static inline unsigned oracle_cancelled_early(const struct view *view, bool ready, bool comes) {
     if (view->call->is & CALL_REFUSES) return TOLD;
     return ready ? TAKES : comes ? TAKES | TOLD : TOLD; /* what comes while it looks it may have */
 }
 
 /* 0, WEFT_ETIMEDOUT, WEFT_ECANCELED: which of them. */
-static unsigned oracle_allows(const struct trial *trial) {
+static inline unsigned oracle_allows(const struct trial *trial) {
     struct view view = view_of(&trial->combination);
     unsigned is = view.call->is;
     bool told = view_is_told(&view), early = view.state->cancelled == EARLY;
@@ -27,12 +27,12 @@ static unsigned oracle_allows(const struct trial *trial) {
     return allowed;
 }
 
-static unsigned oracle_answer(int code) {
+static inline unsigned oracle_answer(int code) {
     return code == 0 ? TAKES : code == WEFT_ETIMEDOUT ? LATE : code == WEFT_ECANCELED ? TOLD : 0;
 }
 
 /* Right after the call. */
-static void oracle_judge(struct trial *trial) {
+static inline void oracle_judge(struct trial *trial) {
     unsigned allowed = oracle_allows(trial);
     if (!(oracle_answer(trial->code) & allowed))
         test_fail(__FILE__, __LINE__, "the call answered %s, which is none of:%s%s%s", weft_errname(trial->code),
@@ -42,7 +42,7 @@ static void oracle_judge(struct trial *trial) {
 }
 
 /* The unit is there if the call has not taken it; and once. */
-static void oracle_settle(struct trial *trial) {
+static inline void oracle_settle(struct trial *trial) {
     const struct call *call = trial->call;
     bool again = !(call->is & (CALL_ONCE | CALL_INSTANT));
     if (again && !trial->taken) EXPECT_EQ(call->wait(trial, patient()), 0);

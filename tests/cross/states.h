@@ -4,18 +4,16 @@
 
 #include "trial.h"
 
-static void caller_body(struct trial *trial); /* driver.h */
-
 /* ---- mail ----------------------------------------------------------------------------------------------------------- */
 
-static void mail_send(unsigned number) { EXPECT_EQ(weft_send(weft_self(), TAG_MAIL + number, &number, sizeof number), 0); }
-static void mail_enter_unread(struct trial *trial) {
+static inline void mail_send(unsigned number) { EXPECT_EQ(weft_send(weft_self(), TAG_MAIL + number, &number, sizeof number), 0); }
+static inline void mail_enter_unread(struct trial *trial) {
     (void)trial;
     for (unsigned i = 0; i < MAIL; i++)
         mail_send(i);
 }
 /* All but the last have been looked at, by a receive for something else. */
-static void mail_enter_saved(struct trial *trial) {
+static inline void mail_enter_saved(struct trial *trial) {
     weft_msg *none;
     (void)trial;
     for (unsigned i = 0; i < MAIL - 1; i++)
@@ -24,7 +22,7 @@ static void mail_enter_saved(struct trial *trial) {
     mail_send(MAIL - 1);
 }
 /* All of it, in order, and nothing more. */
-static void mail_leave(struct trial *trial) {
+static inline void mail_leave(struct trial *trial) {
     weft_msg *message;
     (void)trial;
     for (unsigned i = 0; i < MAIL; i++) {
@@ -38,7 +36,7 @@ static void mail_leave(struct trial *trial) {
 }
 
 /* Keeps a request, and answers it when it is told so. */
-static void friend_main(void *arg) {
+static inline void friend_main(void *arg) {
     weft_msg *message, *request = NULL;
     (void)arg;
     weft_shield_begin();
@@ -52,11 +50,11 @@ static void friend_main(void *arg) {
     weft_msg_free(request);
     weft_shield_end();
 }
-static void asked_enter(struct trial *trial) {
+static inline void asked_enter(struct trial *trial) {
     trial->friend = spawn_beside(friend_main, trial, 0);
     EXPECT_EQ(weft_ask(trial->friend, TAG_MAIL, NULL, 0, &trial->friend_reference), 0);
 }
-static void asked_leave(struct trial *trial) {
+static inline void asked_leave(struct trial *trial) {
     weft_msg *reply;
     EXPECT_EQ(weft_send(trial->friend, TAG_END, NULL, 0), 0);
     EXPECT_EQ(weft_recv_reply(&reply, trial->friend_reference, patient()), 0);
@@ -64,7 +62,7 @@ static void asked_leave(struct trial *trial) {
     weft_msg_free(reply);
 }
 /* An answer that nobody waits for any more lies in the mailbox. */
-static void late_enter(struct trial *trial) {
+static inline void late_enter(struct trial *trial) {
     weft_msg *reply;
     trial->friend = spawn_beside(friend_main, trial, 0);
     EXPECT_EQ(weft_call(trial->friend, TAG_MAIL, NULL, 0, &reply, weft_in(100 * WEFT_MICROSECOND)), WEFT_ETIMEDOUT);
@@ -75,26 +73,26 @@ static void late_enter(struct trial *trial) {
 
 /* ---- cancellations -------------------------------------------------------------------------------------------------- */
 
-static void cancel_enter(struct trial *trial) {
+static inline void cancel_enter(struct trial *trial) {
     (void)trial;
     EXPECT_EQ(weft_cancel(weft_self()), 0);
     EXPECT(weft_cancelled());
 }
-static void cancel_during(struct trial *trial) { EXPECT_EQ(weft_cancel(trial->caller), 0); }
-static void shield_enter(struct trial *trial) {
+static inline void cancel_during(struct trial *trial) { EXPECT_EQ(weft_cancel(trial->caller), 0); }
+static inline void shield_enter(struct trial *trial) {
     cancel_enter(trial);
     weft_shield_begin();
 }
-static void shield_enter_alone(struct trial *trial) {
+static inline void shield_enter_alone(struct trial *trial) {
     (void)trial;
     weft_shield_begin();
 }
-static void shield_leave(struct trial *trial) {
+static inline void shield_leave(struct trial *trial) {
     (void)trial;
     weft_shield_end();
 }
 /* Told from then on. */
-static void cancelled_leave(struct trial *trial) {
+static inline void cancelled_leave(struct trial *trial) {
     weft_msg *message;
     (void)trial;
     weft_shield_end();
@@ -107,62 +105,65 @@ static void cancelled_leave(struct trial *trial) {
     weft_shield_begin();
 }
 
-static void sibling_main(void *arg) {
+static inline void sibling_main(void *arg) {
     weft_msg *message;
     (void)arg;
     EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), 0);
     weft_msg_free(message);
     weft_exit(SCOPE_REASON);
 }
-static void sibling_during(struct trial *trial) { EXPECT_EQ(weft_send(trial->sibling, TAG_END, NULL, 0), 0); }
+static inline void sibling_during(struct trial *trial) { EXPECT_EQ(weft_send(trial->sibling, TAG_END, NULL, 0), 0); }
 
-static void context_during(struct trial *trial) { weft_context_cancel(trial->context, rt.runtime); }
+static inline void context_during(struct trial *trial) { weft_context_cancel(trial->context, rt.runtime); }
 
 static weft_stop_report stop_report;
 static int stop_result;
-static void *stop_main(void *unused) {
+static inline void *stop_main(void *unused) {
     stop_result = weft_stop(rt.runtime, WEFT_FOREVER, &stop_report);
     return unused;
 }
-static void stop_during(struct trial *trial) {
+static inline void stop_during(struct trial *trial) {
     trial->has_stopper = true;
     EXPECT_EQ(pthread_create(&trial->stopper, NULL, stop_main, NULL), 0);
 }
 
 /* ---- deadlines ------------------------------------------------------------------------------------------------------ */
 
-static uint64_t deadline_none(struct trial *trial) { return (void)trial, 0; }
-static uint64_t deadline_past(struct trial *trial) { return trial->begun - 1; }
-static uint64_t deadline_same(struct trial *trial) { return trial->begun + trial->delay; }
+static inline uint64_t deadline_none(struct trial *trial) { return (void)trial, 0; }
+static inline uint64_t deadline_past(struct trial *trial) { return trial->begun - 1; }
+static inline uint64_t deadline_same(struct trial *trial) { return trial->begun + trial->delay; }
 
 /* ---- where the caller runs ------------------------------------------------------------------------------------------ */
 
-static void around_pinned(struct trial *trial) {
+static inline void around_pinned(struct trial *trial) {
     weft_pin_begin();
-    caller_body(trial);
+    trial->body(trial);
     weft_pin_end();
 }
-static void around_nopreempt(struct trial *trial) {
+static inline void around_nopreempt(struct trial *trial) {
     weft_nopreempt_begin();
-    caller_body(trial);
+    trial->body(trial);
     weft_nopreempt_end();
 }
-static void caller_body_of(void *trial) { caller_body(trial); }
-static void around_big(struct trial *trial) { EXPECT_EQ(weft_call_big(caller_body_of, trial, 512 << 10), 0); }
+static inline void caller_body_of(void *arg) {
+    struct trial *trial = arg;
+    trial->body(trial);
+}
+static inline void around_big(struct trial *trial) { EXPECT_EQ(weft_call_big(caller_body_of, trial, 512 << 10), 0); }
 /* After the end, so to speak; of one that was cancelled. */
-static void around_deferred(struct trial *trial) {
+static inline void around_deferred(struct trial *trial) {
     EXPECT_EQ(weft_defer(caller_body_of, trial), 0);
     cancel_enter(trial);
 }
 WEFT_VOID_TASK(cross_around, struct trial *, trial) {
     WEFT_BLOCKING_BEGIN();
-    caller_body(trial);
+    trial->body(trial);
     WEFT_BLOCKING_END();
 }
-static void around_task(struct trial *trial) { WEFT_RUN(cross_around, trial); }
-static void around_lock(struct trial *trial) {
+static inline void around_task(struct trial *trial) { WEFT_RUN(cross_around, trial); }
+static inline void around_lock(struct trial *trial) {
     EXPECT_EQ(weft_mutex_lock(&trial->mutex, 0), 0);
-    caller_body(trial);
+    trial->body(trial);
     weft_mutex_unlock(&trial->mutex);
 }
 

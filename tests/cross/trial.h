@@ -73,7 +73,7 @@ struct state {
     void (*during)(struct trial *trial);       /* in the test's thread, when the call begins */
     void (*after)(struct trial *trial);        /* in the test's thread, when it has returned */
     void (*leave)(struct trial *trial);        /* in the caller, behind a shield */
-    void (*around)(struct trial *trial);       /* runs caller_body; NULL: a plain call */
+    void (*around)(struct trial *trial);       /* runs trial->body; NULL: a plain call */
 };
 
 struct completer {
@@ -115,6 +115,7 @@ struct trial {
     const struct call *call;
     const struct state *state;
     const struct completer *completer;
+    void (*body)(struct trial *trial); /* the call itself, and what is judged around it: driver.h */
     weft_runtime *other; /* the other runtime, where one is wanted */
     weft_pid caller, root, sibling, friend, step; /* root: who is joined */
     weft_context *context;
