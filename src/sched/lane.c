@@ -17,9 +17,13 @@ atom_u64 *lane_of(struct runtime *runtime, uint32_t slot) {
     return &chunk->lanes[slot % TABLE_CHUNK];
 }
 
+/* Nothing is pending. rlx: ends when the worker's own thread leaves, and else a hint. */
+static uint32_t lane_at(struct worker *worker) { return atom_load_rlx(&worker->tenure) << LANE_TENURE | worker->index; }
+
 static struct worker *lane_of_number(struct runtime *runtime, uint64_t lane) {
-    struct worker *worker = atom_load_rlx(&runtime->workers[(uint32_t)lane]); /* rlx: whoever chose it knew it, and comes before by the lane's acq */
-    return atom_load_rlx(&worker->driven) ? worker : worker_first(runtime);  /* rlx: alarm_arm_at looks again (N2) */
+    uint32_t index = (uint32_t)lane & ((1U << LANE_TENURE) - 1);
+    struct worker *worker = atom_load_rlx(&runtime->workers[index]); /* rlx: whoever chose it knew it, and comes before by the lane's acq */
+    return lane_at(worker) == (uint32_t)lane ? worker : worker_first(runtime); /* alarm_arm_at looks whether it has a thread (N2) */
 }
 
 struct worker *lane_enter(struct runtime *runtime, struct worker *self, atom_u64 *lane) {
@@ -28,7 +32,7 @@ struct worker *lane_enter(struct runtime *runtime, struct worker *self, atom_u64
         uint64_t found = atom_load_rlx(lane); /* rlx: the exchange decides */
         bool others = found >= LANE_ONE;
         /* acqrel: one that joins others knows the worker that the first has chosen; and lane_leave. */
-        if (atom_cas_acqrel_rlx(lane, &found, (others ? found : own->index) + LANE_ONE)) return others ? lane_of_number(runtime, found) : own;
+        if (atom_cas_acqrel_rlx(lane, &found, (others ? found : lane_at(own)) + LANE_ONE)) return others ? lane_of_number(runtime, found) : own;
     }
 }
 

@@ -7,16 +7,20 @@
  *   lane_worker    whoever arms it again, between enter and leave
  *   lane_leave     whoever has rung it for good, once the message is sent, or has cancelled it
  *
- *   N1  A lane is a worker's number, and how many are pending. The number changes only while none is: the next one chooses its own
+ *   N1  A lane is a worker's number and tenure, and how many are pending. The first two change only while none is: the next one chooses its own
  *       worker, so that a process which has one timer at a time keeps it where it runs.
- *   N2  When a worker's thread has left, its timers are the first worker's (worker_leave), and so are those that are armed for it later. */
+ *   N2  When a worker's thread has left, its timers are the first worker's (worker_leave), and so are those that are armed for it later. A worker's
+ *       tenure ends then: should it have a thread again, it has lanes of its own, and the older ones stay where their timers are.
+ *       (A thread that pauses between lane_enter and the arm for as long as it takes a worker to leave and come back arms its timer there all the same.) */
 #ifndef WEFT_SCHED_LANE_H
 #define WEFT_SCHED_LANE_H
 
 #include "sched/sched.h"
 
-/* The pending ones are counted above the worker's number. */
+/* Bits 0-11 the worker's number, 12-31 its tenure, which may come round, 32-63 how many are pending. */
 #define LANE_ONE (UINT64_C(1) << 32)
+#define LANE_TENURE 12
+_Static_assert(PLACES_MAX <= 1 << LANE_TENURE, "the number of a worker");
 
 /* Of the process in a slot; stays where it is. NULL: there is no memory. */
 atom_u64 *lane_of(struct runtime *runtime, uint32_t slot);

@@ -29,7 +29,7 @@ __attribute__((noinline)) struct worker *worker_here(void) {
 }
 
 /* Under `moving`: the first worker takes over the timers of one that has no thread any more. */
-static void worker_leave_timers(struct runtime *runtime, struct worker *gone) {
+static void worker_pass_timers(struct runtime *runtime, struct worker *gone) {
     struct worker *heir = atom_load_rlx(&runtime->workers[0]); /* rlx: under the lock */
     /* The fence in idle_wake_one pairs with the one in idle_enter: it sees the timers, or is seen asleep. */
     if (gone != heir && timers_move(&heir->timers, &gone->timers)) ready_wake_one(runtime, heir);
@@ -50,7 +50,7 @@ struct worker *worker_first(struct runtime *runtime) {
 void worker_keep_timers(struct runtime *runtime, struct worker *worker) {
     if (__builtin_expect(atom_load_rlx(&worker->driven), 1)) return; /* rlx: worker_leave */
     lock_take(&runtime->moving);
-    if (!atom_load_rlx(&worker->driven)) worker_leave_timers(runtime, worker); /* rlx: under the lock */
+    if (!atom_load_rlx(&worker->driven)) worker_pass_timers(runtime, worker); /* rlx: under the lock */
     lock_drop(&runtime->moving);
 }
 
@@ -64,17 +64,32 @@ static void worker_bequeath(struct worker *gone) {
         tick_hurry(atom_load_rlx(&runtime->workers[i])); /* rlx: published by `made` */
 }
 
+/* Under `moving` and `ringing`: nobody drives the worker from now on. rlx, all: who arms a timer here afterwards sees it by their lock, and moves it
+ * (worker_keep_timers). The tenure ends when the older ones are where later ones will be. */
+static void worker_leave_timers(struct worker *worker) {
+    atom_store_rlx(&worker->driven, false);
+    worker_pass_timers(worker->runtime, worker);
+    atom_store_rlx(&worker->tenure, atom_load_rlx(&worker->tenure) + 1);
+}
+
+/* The same of a worker for which there was no thread after all: others may have armed timers here. */
+static void worker_not_begun(struct worker *worker) {
+    lock_take(&worker->runtime->moving);
+    atom_store_rlx(&worker->driven, false); /* rlx: as above */
+    worker_pass_timers(worker->runtime, worker);
+    lock_drop(&worker->runtime->moving);
+}
+
 /* The worker is not wanted any more. False: it is again, meanwhile. */
 static bool worker_leave(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
+    lock_take(&worker->ringing); /* whoever rings its timers has done so before the first worker has the rest */
     lock_take(&runtime->moving);
     bool relief = atom_load_rlx(&worker->relief); /* rlx, both: under the lock */
     bool leaves = relief || atom_load_rlx(&worker->leave);
     if (leaves) {
         if (worker->searching) find_success(worker);
-        /* Before the timers go: who arms one here afterwards sees it by their lock, and moves it (worker_keep_timers). */
-        atom_store_rlx(&worker->driven, false);
-        worker_leave_timers(runtime, worker);
+        worker_leave_timers(worker);
         stack_cache_flush(&worker->actor.stacks);
         if (worker->abandoned) atom_sub_rlx(&runtime->threads.away, 1); /* rlx: a count */
         worker->abandoned = false;
@@ -84,6 +99,7 @@ static bool worker_leave(struct worker *worker) {
         parker_unpark(&worker->departure);
     }
     lock_drop(&runtime->moving);
+    lock_drop(&worker->ringing);
     if (leaves && !policy_is_empty(worker)) worker_bequeath(worker);
     if (leaves) poll_unattended(runtime);
     return leaves;
@@ -159,7 +175,7 @@ static int worker_begin(struct runtime *runtime, unsigned index) {
      * thread whose pin has seen this comes to `moving` later than this one. */
     atom_and_rlx(&worker->guests, ~GUESTS_CLOSED);
     int error = there ? 0 : thread_give(runtime, worker);
-    if (error) atom_store_rlx(&worker->driven, false);
+    if (error) worker_not_begun(worker);
     return error;
 }
 
@@ -317,7 +333,7 @@ static bool worker_relief(struct worker *worker, bool shall) {
     lock_drop(&worker->runtime->moving);
     if (!begins) return relief;
     begins = worker_relieves(worker);
-    if (!begins) atom_store_rlx(&worker->driven, false);
+    if (!begins) worker_not_begun(worker);
     return begins;
 }
 

@@ -88,7 +88,7 @@ TEST(after_keeps_the_order_of_one_receiver) { rt_each(order_body); }
 static void resize_body(void) {
     weft_pid pids[3];
     for (unsigned i = 0; i < 3; i++)
-        pids[i] = order_spawn(false);
+        pids[i] = order_spawn(true);
     for (unsigned i = 0; i < 40; i++) {
         int error = weft_set_workers(rt.runtime, 1 + i % 4);
         EXPECT(error == 0 || error == WEFT_EAGAIN);
@@ -98,6 +98,48 @@ static void resize_body(void) {
         EXPECT_EQ(weft_join(pids[i], NULL, WEFT_FOREVER), 0);
 }
 TEST(after_while_workers_come_and_go) { rt_each(resize_body); }
+
+/* Some are pending while a worker goes and comes back; they have gone to the first worker, and so do those that are armed later. Both are rung by
+ * whole batches, because there is nobody to ring them in time. */
+enum { RETURN_ARMERS = 8 };
+static atom_u64 return_armed, return_back;
+/* False: the machine is slow, and some may have been armed when their time had come. */
+static bool return_arms(uint64_t first, uint64_t base) {
+    for (uint64_t i = first; i < ORDER_TIMERS; i += 2) {
+        uint64_t when = base + i * 200 * WEFT_MICROSECOND, now = weft_now();
+        EXPECT_EQ(weft_after(when > now ? when - now : 0, weft_self(), i, NULL, 0, NULL), 0);
+    }
+    return weft_now() < base;
+}
+static void return_arms_and_receives(void *arg) {
+    uint64_t base = weft_now() + 400 * RT_MS;
+    (void)arg;
+    usleep(20000); /* so that others begin on other workers */
+    bool in_time = return_arms(0, base);
+    atom_add_rel(&return_armed, 1);
+    while (atom_load_acq(&return_back) == 0)
+        weft_yield();
+    in_time = return_arms(1, base) && in_time;
+    while (weft_now() < base + 20 * RT_MS)
+        usleep(1000);
+    order_expects(in_time);
+}
+static void return_body(void) {
+    weft_pid pids[RETURN_ARMERS];
+    weft_stackful_options options = {.runtime = rt.runtime, .flags = WEFT_JOINABLE};
+    atom_store_rlx(&return_armed, 0);
+    atom_store_rlx(&return_back, 0);
+    for (unsigned i = 0; i < RETURN_ARMERS; i++)
+        EXPECT_EQ(weft_spawn_with(&pids[i], return_arms_and_receives, NULL, &options), 0);
+    rt_wait(&return_armed, RETURN_ARMERS);
+    unsigned workers = weft_workers(rt.runtime);
+    EXPECT_EQ(weft_set_workers(rt.runtime, 1), 0);
+    EXPECT_EQ(weft_set_workers(rt.runtime, workers), 0);
+    atom_store_rel(&return_back, 1);
+    for (unsigned i = 0; i < RETURN_ARMERS; i++)
+        EXPECT_EQ(weft_join(pids[i], NULL, WEFT_FOREVER), 0);
+}
+TEST(after_keeps_the_order_when_a_worker_comes_back) { rt_each(return_body); }
 
 /* ---- once --------------------------------------------------------------------------------------------------------------- */
 
