@@ -16,7 +16,7 @@
 
 /* Unwinds the calling process. Returns only if that cannot be begun. */
 void ending_unwind(struct worker *worker, int reason);
-/* The callout was left by it: the reason. */
+/* The callout was left by it, or no frame is left: nothing is on its way any more. The reason. */
 int ending_landed(void *thrown);
 
 #endif
