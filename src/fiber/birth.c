@@ -9,7 +9,7 @@ static struct fiber *fiber_on(struct proc *proc, struct stack *stack) {
     struct fiber *fiber = (struct fiber *)(((uintptr_t)stack_top(stack) - sizeof *fiber) & ~(uintptr_t)63);
     fiber->proc = proc;
     fiber->stack = stack;
-    fiber->shields = fiber->gates = 0;
+    fiber->shields = fiber->gates = fiber->heeds = 0;
     fiber->pins = fiber->holds = 0;
     fiber->calls = 0;
     atom_store_rlx(&fiber->waits_in, NULL); /* rlx, both: as in fiber.h */

@@ -48,10 +48,16 @@ __attribute__((noinline, cold)) void fiber_give_way(void) {
     if (next || !fiber_stays(worker)) fiber_heed(fiber_leave_to(worker, WEFT_CONTINUE, next));
 }
 
+/* Where there is C++, a call may be a destructor's of a process that returns, late but as it was asked to. Its frame cannot be unwound through:
+ * std::terminate. One that keeps calling does not return. */
+enum { HEEDS_MOST = 100 };
+static bool fiber_keeps_calling(struct fiber *fiber) { return !exceptions_are_known() || ++fiber->heeds > HEEDS_MOST; }
+
 /* Not in a task, whose frames are others' as well. rlx: a request. */
 void fiber_heed(struct worker *worker) {
     struct proc *proc = worker->current;
-    if (atom_load_rlx(&worker->runtime->forcing) && fiber_is_cancelled(proc) && !(proc->extras & PROC_TASKS)) fiber_quit(WEFT_EKILLED);
+    bool shall = atom_load_rlx(&worker->runtime->forcing) && fiber_is_cancelled(proc) && !(proc->extras & PROC_TASKS);
+    if (shall && fiber_keeps_calling(fiber_of(proc))) fiber_quit(WEFT_EKILLED);
 }
 
 __attribute__((noinline, cold)) void fiber_take_turns_slow(struct worker *worker, uint64_t deadline) {

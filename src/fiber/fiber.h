@@ -39,6 +39,7 @@ struct fiber {
     unsigned nopreempt;         /* weft_nopreempt_begin */
     const void *gate;           /* the last one that it entered */
     uint16_t pins, holds;       /* pin.c, hold.c; 0 when it has ended */
+    uint32_t heeds;             /* how often it could have been ended by force: calls.c */
     const void *held, *held_by; /* the last mutex, and who locked it */
     struct second *second;      /* the stack that it runs on, if that is not its own: second.h */
     struct cleanup *cleanups;   /* newest first; none when it has ended */

@@ -4,6 +4,7 @@
 #include <weft/guards.hpp>
 
 #include <pthread.h>
+#include <unistd.h>
 #include <vector>
 
 /* What has been destroyed, in order; each process of a test has its own. */
@@ -308,6 +309,64 @@ static void many(void *) {
 }
 static void storm(void) { EXPECT_EQ(cxx_run(many, NULL), 0); }
 TEST_WITHIN(ending_many_at_once, 60) { cxx_each(storm); }
+
+/* ---- by force, when a runtime stops -------------------------------------------------------------------------------------------------- */
+
+static std::atomic<unsigned> forced_begun;
+static void forced_stop(weft_entry entry, trail *where) {
+    weft_stackful_options options = {};
+    weft_config config = {};
+    weft_pid pid;
+    forced_begun = 0;
+    config.workers = 2;
+    config.grace_ms = 20;
+    EXPECT_EQ(weft_start(&cxx_runtime, &config), 0);
+    options.runtime = cxx_runtime;
+    EXPECT_EQ(weft_spawn_with(&pid, entry, where, &options), 0);
+    while (forced_begun == 0)
+        usleep(1000);
+    cxx_stop();
+}
+
+/* One that does not look at what its calls answer is unwound. */
+static void calls_on_and_on(void *arg) {
+    marker outer = {(trail *)arg, "o", true};
+    forced_begun++;
+    for (;;) {
+        marker inner = {(trail *)arg, "", false};
+        weft_sleep(WEFT_SECOND);
+    }
+}
+TEST_WITHIN(ending_by_force_unwinds, 60) {
+    trail trail;
+    forced_stop(calls_on_and_on, &trail);
+    EXPECT(trail.said == "o");
+}
+
+/* One that returns when it is late, with destructors that call weft, is not unwound out of these. */
+static weft_mutex forced_mutex = WEFT_MUTEX_INIT;
+struct locks_at_end {
+    trail *where;
+    ~locks_at_end() {
+        int error = weft_mutex_lock(&forced_mutex, WEFT_FOREVER);
+        if (error == 0) weft_mutex_unlock(&forced_mutex);
+        weft_poll();
+        where->said += error == 0 ? "l" : "?";
+    }
+};
+static void returns_late(void *arg) {
+    marker outer = {(trail *)arg, "o", true};
+    locks_at_end last = {(trail *)arg};
+    forced_begun++;
+    while (!weft_cancelled())
+        usleep(1000);
+    usleep(200000); /* the grace period is over */
+}
+TEST_WITHIN(ending_late_with_destructors_that_call, 60) {
+    trail trail;
+    forced_stop(returns_late, &trail);
+    EXPECT(trail.said == "lo");
+}
 
 static void noexcept_exits(void *) noexcept { weft_exit(1); }
 static void exits_through_noexcept(void) {
