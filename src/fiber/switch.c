@@ -207,7 +207,7 @@ void fiber_main(void *gift) {
         struct proc *next = fiber_next(worker);
         if (!fiber_suits(fiber, next)) fiber_go(worker, fiber, next);
         fiber->proc = next;
-        fiber->shields = fiber->gates = 0;
+        fiber->shields = fiber->gates = fiber->heeds = 0;
         fiber->nopreempt = 0;
         fiber_start_of(next)->fiber = fiber;
         worker->current = next;

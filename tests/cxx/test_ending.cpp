@@ -277,16 +277,19 @@ TEST_WITHIN(ending_weft_exit_runs_destructors, 60) { cxx_each(exit_all); }
 
 /* The next process begins on the stack of one that ended in the middle of its calls, and in its thread: with nothing on its way. */
 static void begins_clean(void *) { EXPECT_EQ(std::uncaught_exceptions(), 0); }
-static void exits_among_newborn(void *) {
+static void exits_rethrown_alone(void *) {
     trail trail, *where = &trail;
+    exits_rethrown(&where);
+}
+static void exits_among_newborn(void *) {
     for (unsigned i = 0; i < 20; i++) {
         EXPECT(weft_spawn(begins_clean, NULL) != WEFT_NOBODY);
-        EXPECT(weft_spawn(exits_rethrown, &where) != WEFT_NOBODY);
+        EXPECT(weft_spawn(exits_rethrown_alone, NULL) != WEFT_NOBODY);
         EXPECT(weft_spawn(begins_clean, NULL) != WEFT_NOBODY);
         weft_sleep(WEFT_MILLISECOND);
     }
     weft_defer(begins_clean, NULL);
-    exits_rethrown(&where);
+    exits_rethrown_alone(NULL);
 }
 static void among_newborn(void) { EXPECT_EQ(cxx_run(exits_among_newborn, NULL), 8); }
 TEST_WITHIN(ending_leaves_nothing_to_the_next_process, 60) { cxx_each(among_newborn); }
