@@ -242,7 +242,7 @@ static void dumped(void) {
     atom_store_rlx(&told, false);
     io_spawn(blocks_until_told, &told);
     rt_wait(&io_done, 3);
-    wait_for_dump(", in a blocking call (weft_blocking_enter)\n");
+    wait_for_dump(", in a blocking call (weft_blocking_enter), for ");
     atom_store_rel(&told, true);
     rt_wait(&io_done, 4);
     pipes_end();
