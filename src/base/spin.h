@@ -29,6 +29,8 @@ static inline void spin_wait(struct spin *spin) { spin->rounds = chk_spin_wait(s
 static inline void spin_retry(struct spin *spin) { spin_wait(spin); }
 static inline void spin_pause(void) {}
 #else
+#include "base/handler.h"
+
 #include <sched.h>
 
 /* Tells the core that this is a busy loop; for loops that look a fixed number of times and then do something else. */
@@ -40,9 +42,15 @@ static inline void spin_pause(void) {
 #endif
 }
 
-enum { SPIN_PAUSE_ROUNDS = 64 };
+enum { SPIN_PAUSE_ROUNDS = 64, SPIN_LONG = 1 << 18 };
 
 static inline struct spin spin_begin(void) { return (struct spin){0}; }
+
+/* It may be this very thread that is waited for, in a signal handler. */
+static inline void spin_lasts(struct spin *spin) {
+    spin->rounds = SPIN_PAUSE_ROUNDS;
+    handler_refuse("a weft call");
+}
 
 /* Pauses the core for the first rounds and the thread from then on, so that a waiter never starves the one it waits
  * for when there are more threads than cores. */
@@ -52,6 +60,7 @@ static inline void spin_wait(struct spin *spin) {
         spin_pause();
     } else {
         sched_yield();
+        if (__builtin_expect(++spin->rounds == SPIN_LONG, 0)) spin_lasts(spin);
     }
 }
 

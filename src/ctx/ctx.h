@@ -57,6 +57,18 @@ struct ctx {
  * compiler cannot know, on a branch that is never taken. */
 void ctx_nowhere(struct ctx *to);
 
+/* The stack pointer, more or less. Not by __builtin_frame_address, for which the compiler sets up a frame. */
+static inline __attribute__((always_inline)) uintptr_t ctx_sp(void) {
+    uintptr_t sp = 0;
+#if WEFT_CHECK
+#elif defined(__x86_64__)
+    __asm__("movq %%rsp, %0" : "=r"(sp));
+#elif defined(__aarch64__)
+    __asm__("mov %0, sp" : "=r"(sp));
+#endif
+    return sp;
+}
+
 static inline __attribute__((always_inline)) void ctx_expect(struct ctx *to) {
     if (__builtin_expect(!to->frame, 0)) {
         void (*unknown)(struct ctx *) = ctx_nowhere;

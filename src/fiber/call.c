@@ -44,7 +44,7 @@ weft_request weft_event_request(const weft_event *event) {
 int weft_answer(weft_request request, const void *data, size_t size) {
     struct reach reach;
     if (request.reference == 0) return WEFT_EINVAL;
-    if (!reach_begin(&reach, request.from)) return WEFT_EFOREIGN;
+    if (!reach_begin(&reach, request.from, "weft_answer")) return WEFT_EFOREIGN;
     struct message *reply = call_message(reach.actor, MESSAGE_REPLY, weft_self(), request.tag, request.reference, data, size);
     int error = WEFT_ENOMEM;
     if (reply) error = call_sent(reach.actor, reply, send_message(reach.actor, reach.self, request.from, reply));
@@ -73,7 +73,7 @@ static void ask_end(struct actor *actor, struct talk *talk, struct ask *ask) {
     *link = ask->next;
     if (actor->runtime->instance == pid_instance(ask->to)) {
         watch_remove(actor, ask->to, &ask->watcher);
-    } else if (reach_begin(&reach, ask->to)) { /* else its runtime has gone, and has told */
+    } else if (reach_begin(&reach, ask->to, "weft_call")) { /* else its runtime has gone, and has told */
         watch_remove(reach.actor, ask->to, &ask->watcher);
         reach_end(&reach);
     }
@@ -87,7 +87,7 @@ static int ask_begin(struct worker *worker, struct ask *ask, weft_pid to, uint64
     struct reach reach;
     weft_pid self = worker_pid(worker);
     if (to == self) WEFT_MISUSE("weft_call", "a process asks itself and would wait for its own answer", "call a function");
-    if (!reach_begin(&reach, to)) return WEFT_EFOREIGN;
+    if (!reach_begin(&reach, to, "weft_call")) return WEFT_EFOREIGN;
     talk_begin(worker->runtime, proc, talk);
     ask->watcher.tell = ask_tell;
     ask->runtime = worker->runtime;

@@ -5,7 +5,7 @@
 #include "sched/child.h"
 #include "sched/nursery.h"
 
-struct worker *fiber_worker(const char *call) {
+struct worker *fiber_worker_leaving(const char *call) {
     struct worker *worker = my_worker;
     struct proc *proc = worker ? worker->current : NULL;
     if (__builtin_expect(proc && proc->stackful == PROC_STACKFUL, 1)) return worker;
@@ -14,6 +14,12 @@ struct worker *fiber_worker(const char *call) {
         WEFT_MISUSE(call, "called in a function that weft has called and that must not wait: the predicate of weft_recv_match",
                     "call it before or afterwards");
     WEFT_MISUSE(call, "called outside of a stackful process", "spawn one with weft_spawn and call it there");
+}
+
+struct worker *fiber_worker(const char *call) {
+    struct worker *worker = my_worker;
+    if (worker) actor_check(&worker->actor, call); /* first: in a handler there may be a process without a stack */
+    return fiber_worker_leaving(call);
 }
 
 /* A process yields, and its worker's queue is empty: whether it goes on at once. It does not while other processes wait in a queue that the
@@ -27,14 +33,15 @@ static inline bool fiber_stays(struct worker *worker) {
 
 FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next);
 FIBER_HOME(weft_yield_home, weft_yield_slow);
-FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next) { fiber_leave_to(worker, WEFT_CONTINUE, next); }
+FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next) { fiber_leave_inside(worker, WEFT_CONTINUE, next); }
 
 __attribute__((flatten)) void weft_yield(void) {
-    struct worker *worker = fiber_worker("weft_yield");
+    struct worker *worker = fiber_worker_leaving("weft_yield");
     if (__builtin_expect(state_is_cancelled(&worker->current->state), 0)) fiber_heed(worker);
+    fiber_leaving(worker);
     struct proc *next = fiber_next(worker);
-    if (!next && fiber_stays(worker)) return;
-    weft_yield_home(worker, next);
+    if (!next && fiber_stays(worker)) actor_leave(&worker->actor);
+    else weft_yield_home(worker, next);
 }
 
 __attribute__((noinline, cold)) void fiber_give_way(void) {
@@ -44,8 +51,10 @@ __attribute__((noinline, cold)) void fiber_give_way(void) {
         fiber_heed(fiber_leave(worker, WEFT_CONTINUE));
         return;
     }
+    fiber_leaving(worker);
     struct proc *next = fiber_next(worker);
-    if (next || !fiber_stays(worker)) fiber_heed(fiber_leave_to(worker, WEFT_CONTINUE, next));
+    if (next || !fiber_stays(worker)) fiber_heed(fiber_leave_inside(worker, WEFT_CONTINUE, next));
+    else actor_leave(&worker->actor);
 }
 
 /* Where there is C++, a call may be a destructor's of a process that returns, late but as it was asked to. Its frame cannot be unwound through:

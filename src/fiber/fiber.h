@@ -82,7 +82,9 @@ static inline void fiber_take_turns(struct worker *worker) {
  * on that and hold a mutex of the operating system: then it gives way only if the monitor says so. A call that never waits must do neither. */
 static inline void fiber_spend(struct worker *worker, uint64_t deadline) {
     if (WEFT_CHECK) return; /* there are no turns, only all orders */
-    if (worker && __builtin_expect(budget_spend(worker), 0)) fiber_take_turns_slow(worker, deadline);
+    if (!worker) return;
+    actor_check(&worker->actor, "a call that may wait");
+    if (__builtin_expect(budget_spend(worker), 0)) fiber_take_turns_slow(worker, deadline);
 }
 
 /* As weft_spawn_with, on the calling process's worker, but the watcher is told of the end, however soon that is. *ticket is that of the
@@ -104,7 +106,17 @@ void fiber_main(void *worker);
 /* On the process's own stack: leaves the worker to others, to wait as `status` says (WEFT_CONTINUE: to be queued). Returns, when the
  * process runs again, the worker that runs it. The process may have been woken for any reason, or none. */
 struct worker *fiber_leave(struct worker *worker, enum weft_status status);
-/* The same, to `next` in particular, which the caller has claimed. */
+/* The first half of it, before the next process is chosen, and the second. A signal handler that waits is noticed here: one that has interrupted weft, or runs
+ * on the stack for signals, which the next signal would overwrite. */
+void fiber_refuse(const struct worker *worker) __attribute__((noinline, cold));
+static inline void fiber_leaving(struct worker *worker) {
+    if (__builtin_expect(ctx_sp() - worker->actor.closed < worker->actor.closed_size, 0)) fiber_refuse(worker);
+    actor_begin(&worker->actor);
+}
+struct worker *fiber_leave_inside(struct worker *worker, enum weft_status status, struct proc *next);
+/* The second half of fiber_leave. */
+struct worker *fiber_leave_chosen(struct worker *worker, enum weft_status status);
+/* Both, to `next` in particular, which the caller has claimed. */
 struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, struct proc *next);
 /* Back from a blocking call on a thread that has no worker any more: is queued, and goes on with whichever worker comes to it. */
 struct thread;
@@ -132,6 +144,8 @@ void fiber_quit(int reason) __attribute__((noreturn));
 void fiber_quit_here(int reason) __attribute__((noreturn));
 /* The worker that runs the calling process, which must be stackful, or the program aborts, naming `call`. */
 struct worker *fiber_worker(const char *call);
+/* The same for calls that come to fiber_leaving before they look at anything but the mailbox: that notices signal handlers. */
+struct worker *fiber_worker_leaving(const char *call);
 
 /* fork/tasks.c: aborts, naming `call`, unless the process's tasks may wait. */
 void tasks_may_wait(struct proc *proc, const char *call);

@@ -19,7 +19,7 @@ static void join_tell(struct actor *actor, struct worker *self, struct watcher *
 
 static int join_add(weft_pid pid, struct join *join) {
     struct reach reach;
-    if (!reach_begin(&reach, pid)) return WEFT_ENOPROC;
+    if (!reach_begin(&reach, pid, "weft_join")) return WEFT_ENOPROC;
     int error = watch_join(reach.actor, pid, &join->watcher, &join->reason);
     reach_end(&reach);
     return error;
@@ -28,7 +28,7 @@ static int join_add(weft_pid pid, struct join *join) {
 /* False: it was told, so the process has ended. */
 static bool join_take_back(weft_pid pid, struct join *join) {
     struct reach reach;
-    if (!reach_begin(&reach, pid)) return false; /* its runtime has gone, and has told */
+    if (!reach_begin(&reach, pid, "weft_join")) return false; /* its runtime has gone, and has told */
     bool mine = watch_remove(reach.actor, pid, &join->watcher);
     reach_end(&reach);
     return mine;
@@ -51,7 +51,7 @@ int weft_join(weft_pid pid, int *reason, uint64_t deadline) {
 
 int weft_detach(weft_pid pid) {
     struct reach reach;
-    if (!reach_begin(&reach, pid)) return WEFT_ENOPROC;
+    if (!reach_begin(&reach, pid, "weft_detach")) return WEFT_ENOPROC;
     int error = keep_forget(reach.actor, pid);
     reach_end(&reach);
     return error;

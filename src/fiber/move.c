@@ -13,7 +13,7 @@ static int move_by_router(weft_pid to, uint64_t tag, void *buffer, size_t size, 
 
 int weft_send_move(weft_pid to, uint64_t tag, void *buffer, size_t size, void (*release)(void *buffer)) {
     struct reach reach;
-    if (!reach_begin(&reach, to)) return move_by_router(to, tag, buffer, size, release);
+    if (!reach_begin(&reach, to, "weft_send_move")) return move_by_router(to, tag, buffer, size, release);
     struct actor *actor = reach.actor;
     struct message *message = message_new_moved(&actor->cache, buffer, size, release);
     int error = WEFT_ENOMEM;

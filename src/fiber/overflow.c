@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 enum {
-    OVERFLOW_SIGNAL_STACK = 128 << 10,
     OVERFLOW_SPARE = 64 << 10, /* what a process gets to end on */
     OVERFLOW_LOST_TOLD = 100,  /* so many signals that were lost are reported, and not more */
     OVERFLOW_REACH = 4096,     /* how far below the stack pointer code reaches by growing: pushes, red zone, probes */
@@ -327,12 +326,16 @@ void overflow_finish(void) {
 
 /* ---- each thread's stack for signals ------------------------------------------------------------------------------------ */
 
-void overflow_thread_begin(struct signal_stack *mine) {
-    mine->memory = sys->vm_map(OVERFLOW_SIGNAL_STACK);
+void overflow_thread_begin(struct signal_stack *mine, struct loop *loop) {
+    loop->signals = NO_STACK;
+    mine->memory = sys->vm_map(SIGNAL_STACK);
     if (!mine->memory) return; /* an overflow will be what it is without weft */
-    stack_t stack = {.ss_sp = mine->memory, .ss_size = OVERFLOW_SIGNAL_STACK};
-    if (sys->signal_stack(&stack, &mine->before) == 0) return;
-    sys->vm_unmap(mine->memory, OVERFLOW_SIGNAL_STACK);
+    stack_t stack = {.ss_sp = mine->memory, .ss_size = SIGNAL_STACK};
+    if (sys->signal_stack(&stack, &mine->before) == 0) {
+        loop->signals = (uintptr_t)mine->memory;
+        return;
+    }
+    sys->vm_unmap(mine->memory, SIGNAL_STACK);
     mine->memory = NULL;
 }
 
@@ -341,5 +344,5 @@ void overflow_thread_end(struct signal_stack *mine) {
     stack_t before = mine->before;
     if (before.ss_flags & SS_DISABLE) before = (stack_t){.ss_flags = SS_DISABLE};
     sys->signal_stack(&before, NULL);
-    sys->vm_unmap(mine->memory, OVERFLOW_SIGNAL_STACK);
+    sys->vm_unmap(mine->memory, SIGNAL_STACK);
 }

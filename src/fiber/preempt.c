@@ -163,6 +163,7 @@ static enum preempt_verdict preempt_stop(struct worker *worker, struct thread *s
     my_worker = worker;
     preempt_took(worker, self->number);
     worker->current = proc;
+    actor_leave(&worker->actor); /* of the loop that has handed it over */
     return PREEMPT_DONE;
 }
 
@@ -229,7 +230,10 @@ static void preempt_signal(int number, siginfo_t *info, void *context) {
     struct worker *worker = my_worker;
     if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &sys) {
         preempt_restart(worker, context, true);
+        bool nested = handler_is_wefts;
+        handler_is_wefts = true;
         enum preempt_verdict verdict = worker ? preempt_try(worker, context) : PREEMPT_NOT_ASKED;
+        handler_is_wefts = nested;
         atom_add_rlx(&preempt_verdicts[verdict], 1); /* rlx: a count */
     } else {
         preempt_pass_on(number, info, context);

@@ -130,21 +130,26 @@ FIBER_HOME(weft_recv_home, weft_recv_slow);
 FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct worker *worker) {
     struct proc *proc = worker->current;
     if (__builtin_expect(deadline != WEFT_FOREVER, 0)) {
+        actor_check(&worker->actor, "weft_recv");
         int error = recv_wait(worker, proc, deadline, "weft_recv");
         return __builtin_expect(error, 0) ? error : recv_got(message, mpsc_pop(&proc->box));
     }
-    fiber_may_wait(proc, "weft_recv");
-    fiber_waits(proc, "weft_recv", NULL);
     struct mpsc_node *node;
     do {
-        if (fiber_is_cancelled(proc)) return recv_at_once(worker, deadline, WEFT_ECANCELED);
-        worker = fiber_leave(worker, WEFT_IDLE);
+        fiber_leaving(worker);
+        fiber_may_wait(proc, "weft_recv");
+        fiber_waits(proc, "weft_recv", NULL);
+        if (fiber_is_cancelled(proc)) {
+            actor_leave(&worker->actor);
+            return recv_at_once(worker, deadline, WEFT_ECANCELED);
+        }
+        worker = fiber_leave_chosen(worker, WEFT_IDLE);
     } while (!(node = mpsc_pop(&proc->box)));
     return recv_got(message, node);
 }
 
 __attribute__((flatten)) int weft_recv(weft_msg **message, uint64_t deadline) {
-    struct worker *worker = fiber_worker("weft_recv");
+    struct worker *worker = fiber_worker_leaving("weft_recv");
     if (__builtin_expect(worker->current->extras & PROC_TALKS, 0)) return recv_carefully(message, deadline, worker);
     struct mpsc_node *node = mpsc_pop(&worker->current->box);
     if (!node) return weft_recv_home(message, deadline, worker);
@@ -158,12 +163,27 @@ uint64_t weft_msg_tag(const weft_msg *message) { return ((const struct message *
 void *weft_msg_data(weft_msg *message) { return message_payload((struct message *)message).data; }
 size_t weft_msg_len(const weft_msg *message) { return message_payload((struct message *)message).size; }
 
+/* By a thread without a worker, or with something to be released, which calls the program. */
+static __attribute__((noinline, cold)) void recv_free_otherwise(struct worker *self, struct message *message) {
+    if (!self) {
+        message_free_anywhere(message);
+        return;
+    }
+    actor_check(&self->actor, "weft_msg_free");
+    message_free_other(&self->actor.cache, message);
+}
+
 /* Whatever runtime the worker is of, if there is one. */
 void weft_msg_free(weft_msg *message) {
     struct worker *self = my_worker;
     if (__builtin_expect(!message, 0)) return;
-    if (__builtin_expect(self != NULL, 1)) message_free(&self->actor.cache, (struct message *)message);
-    else message_free_anywhere((struct message *)message);
+    if (__builtin_expect(!self || ((struct message *)message)->class >= POOL_CLASSES, 0)) {
+        recv_free_otherwise(self, (struct message *)message);
+        return;
+    }
+    actor_enter(&self->actor, "weft_msg_free");
+    pool_give(&self->actor.cache.pool, ((struct message *)message)->class, message);
+    actor_leave(&self->actor);
 }
 
 int weft_recv_into(void *data, size_t size, weft_envelope *envelope, uint64_t deadline) {

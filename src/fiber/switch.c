@@ -9,7 +9,7 @@
 
 /* ---- the far side ------------------------------------------------------------------------------------------------- */
 
-/* Moves on whoever has just left this worker (F1). */
+/* Moves on whoever has just left this worker (F1). What comes next is the program's. */
 static inline void fiber_arrived(struct worker *worker) {
     struct proc *left = worker->left;
     if (left) {
@@ -21,6 +21,7 @@ static inline void fiber_arrived(struct worker *worker) {
         if (stack->proc) thread_carry(stack->carrier, stack);
         else fiber_free(&worker->actor, stack);
     }
+    actor_leave(&worker->actor);
 }
 
 /* ---- leaving ------------------------------------------------------------------------------------------------------ */
@@ -66,14 +67,29 @@ static __attribute__((noinline, cold)) struct worker *fiber_leave_catching(struc
     return worker;
 }
 
-struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, struct proc *next) {
+void fiber_refuse(const struct worker *worker) {
+    actor_check(&worker->actor, "a call that waits");
+    if (ctx_sp() - worker->actor.closed < SIGNAL_STACK) handler_refuse_wait();
+}
+
+struct worker *fiber_leave_inside(struct worker *worker, enum weft_status status, struct proc *next) {
     if (__builtin_expect(exceptions_any(worker->loop), 0)) return fiber_leave_catching(worker, status, next);
     return fiber_leave_plainly(worker, status, next);
 }
 
-struct worker *fiber_leave(struct worker *worker, enum weft_status status) {
+struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, struct proc *next) {
+    fiber_leaving(worker);
+    return fiber_leave_inside(worker, status, next);
+}
+
+struct worker *fiber_leave_chosen(struct worker *worker, enum weft_status status) {
     worker->fair.handoffs = 0;
-    return fiber_leave_to(worker, status, fiber_next(worker));
+    return fiber_leave_inside(worker, status, fiber_next(worker));
+}
+
+struct worker *fiber_leave(struct worker *worker, enum weft_status status) {
+    fiber_leaving(worker);
+    return fiber_leave_chosen(worker, status);
 }
 
 void fiber_come_back(struct thread *thread, struct fiber *fiber) {
@@ -92,6 +108,7 @@ void fiber_come_back(struct thread *thread, struct fiber *fiber) {
 struct thread *fiber_go_out(struct worker *worker, struct fiber *fiber, struct thread *carrier) {
     struct exceptions exceptions;
     exceptions_take(&exceptions); /* as in fiber_come_back */
+    actor_begin(&worker->actor);
     fiber->carrier = carrier;
     fiber->error_number = *worker->error_number;
     worker->left_stack = fiber; /* the loop's side wakes the thread (F1) */
@@ -175,6 +192,7 @@ static inline void fiber_end(struct worker *worker, struct fiber *fiber, int rea
 void fiber_exit(struct worker *worker, int reason) {
     struct fiber *fiber = fiber_of(worker->current);
     fiber_end(worker, fiber, reason);
+    actor_begin(&worker->actor);
     fiber_go(worker, fiber, fiber_next(worker));
 }
 
@@ -204,6 +222,7 @@ void fiber_main(void *gift) {
         worker = worker_here();
         if (__builtin_expect(!worker, 0)) fiber_nowhere();
         fiber_end(worker, fiber, reason);
+        actor_begin(&worker->actor);
         struct proc *next = fiber_next(worker);
         if (!fiber_suits(fiber, next)) fiber_go(worker, fiber, next);
         fiber->proc = next;
@@ -212,5 +231,6 @@ void fiber_main(void *gift) {
         fiber_start_of(next)->fiber = fiber;
         worker->current = next;
         count(&worker->actor.counters.steps);
+        actor_leave(&worker->actor);
     }
 }

@@ -1,7 +1,16 @@
 #include "queue/lock.h"
 
+#include "base/handler.h"
 #include "base/spin.h"
 #include "sys/sys.h"
+
+#include <errno.h>
+
+#if WEFT_CHECK
+#define LOCK_LONG SYS_FOREVER
+#else
+#define LOCK_LONG (sys->now() + UINT64_C(500000000))
+#endif
 
 void lock_take_slow(struct lock *lock) {
     for (unsigned round = 0; round < LOCK_SPINS; round++) {
@@ -16,7 +25,8 @@ void lock_take_slow(struct lock *lock) {
         /* rlx: only announces the sleeper (K2); the kernel compares the word again before it lets us sleep. When the
          * word was FREE after all, the next round takes it. */
         if (found == LOCK_HELD && !atom_cas_rlx_rlx(&lock->word, &found, LOCK_ASLEEP) && found == LOCK_FREE) continue;
-        sys->futex_wait(&lock->word, LOCK_ASLEEP, SYS_FOREVER); /* whatever it says, the word is looked at again */
+        /* Whatever it says, the word is looked at again. After so long the holder may be this very thread, in a signal handler. */
+        if (sys->futex_wait(&lock->word, LOCK_ASLEEP, LOCK_LONG) == -ETIMEDOUT) handler_refuse("a weft call");
     }
 }
 

@@ -140,7 +140,7 @@ static int after_begin(uint64_t nanoseconds, uint64_t period, weft_pid to, uint6
     if (timer) *timer = (weft_timer){NULL, 0};
     uint64_t now = sys->now(), when = nanoseconds < WEFT_FOREVER - now ? now + nanoseconds : WEFT_FOREVER;
     weft_pid from = weft_self();
-    if (!reach_begin(&reach, to)) return WEFT_EFOREIGN;
+    if (!reach_begin(&reach, to, "weft_after")) return WEFT_EFOREIGN;
     struct message *message = message_copy(&reach.actor->cache, from, tag, data, size);
     int error = message ? after_arm(&reach, message, to, when, period, timer) : WEFT_ENOMEM;
     if (error && message) message_free(&reach.actor->cache, message);
@@ -184,7 +184,7 @@ static int after_cancel(struct reach *reach, weft_timer timer) {
 
 int weft_timer_cancel(weft_timer timer) {
     struct reach reach;
-    if (!timer.place || !reach_begin(&reach, timer.serial)) return WEFT_ENOENT;
+    if (!timer.place || !reach_begin(&reach, timer.serial, "weft_timer_cancel")) return WEFT_ENOENT;
     int error = after_cancel(&reach, timer);
     reach_end(&reach);
     return error;

@@ -320,6 +320,7 @@ static __attribute__((noinline)) struct proc *find_round(struct worker *worker) 
 
 struct proc *find_work(struct worker *worker) {
     struct spin spin = spin_begin();
+    actor_begin(&worker->actor);
     for (;;) {
         struct proc *proc = NULL;
         if (__builtin_expect(!tick_take(worker), 0)) {

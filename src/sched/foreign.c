@@ -2,12 +2,13 @@
  * always takes the same one, so that what it sends to one process arrives in order and threads seldom meet.
  *
  * The doors outlive runtimes: closing takes every lock of the instance in turn, so nobody is inside when the runtime goes. */
+#include "base/handler.h"
 #include "sched/child.h"
 #include "sched/sched.h"
 
 struct door {
     _Alignas(64) struct lock lock;
-    /* Whoever holds the lock may come in again: init runs behind the door, and may send and spawn. */
+    /* The thread that holds the lock may come in again: functions of the program's that are called behind the door, such as `release`, may send. */
     ATOM_PTR(void) holder; /* an address in the thread's own storage */
     unsigned again;        /* the holder's */
 };
@@ -24,13 +25,18 @@ static struct lock instances_lock;
 static _Thread_local unsigned my_door; /* its number + 1 */
 static atom_u32 next_door;
 
+static __attribute__((noinline, cold)) void foreign_again(struct door *door) {
+    handler_refuse("a weft call");
+    door->again++;
+}
+
 struct actor *foreign_enter(unsigned instance, unsigned *door) {
     child_check("a weft call"); /* those that can are named by whoever calls here */
     if (my_door == 0) my_door = atom_add_rlx(&next_door, 1) % FOREIGN + 1; /* rlx: any spread will do */
     *door = my_door - 1;
     if (!atom_load_rlx(&instances[instance].runtime)) return NULL; /* rlx: asked again behind the lock */
     struct door *at = &instances[instance].door[*door];
-    if (atom_load_rlx(&at->holder) == &my_door) at->again++; /* rlx: only this thread can have written that */
+    if (atom_load_rlx(&at->holder) == &my_door) foreign_again(at); /* rlx: only this thread can have written that */
     else lock_take(&at->lock);
     atom_store_rlx(&at->holder, &my_door);
     struct runtime *runtime = atom_load_rlx(&instances[instance].runtime); /* rlx: written under this lock too */

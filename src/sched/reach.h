@@ -11,17 +11,19 @@ struct reach {
     unsigned instance, door;
 };
 
-/* False: there is no such runtime. */
-static inline bool reach_begin(struct reach *reach, weft_pid pid) {
+/* False: there is no such runtime. Messages about misuse name `call`. */
+static inline bool reach_begin(struct reach *reach, weft_pid pid, const char *call) {
     struct worker *self = worker_here();
     reach->instance = pid_instance(pid);
     reach->self = self && self->runtime->instance == reach->instance ? self : NULL;
-    if (!reach->self) child_check("weft_join, weft_call, weft_after or the like");
+    if (reach->self) actor_enter(&self->actor, call);
+    else child_check(call);
     reach->actor = reach->self ? &self->actor : foreign_enter(reach->instance, &reach->door);
     return reach->actor != NULL;
 }
 static inline void reach_end(struct reach *reach) {
-    if (!reach->self) foreign_leave(reach->instance, reach->door);
+    if (reach->self) actor_leave(reach->actor);
+    else foreign_leave(reach->instance, reach->door);
 }
 
 #endif

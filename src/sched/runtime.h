@@ -2,6 +2,7 @@
 #ifndef WEFT_SCHED_RUNTIME_H
 #define WEFT_SCHED_RUNTIME_H
 
+#include "base/handler.h"
 #include "base/rng.h"
 #include "ctx/annotate.h"
 #include "ctx/ctx.h"
@@ -50,10 +51,13 @@ enum {
     STACK_DEFAULT = 64 << 10,
     EXTRA_MAX = 64,      /* workers beside those wanted, for hogs: at most, and by default */
     THREADS_DEFAULT = 1024,
+    SIGNAL_STACK = 128 << 10, /* of every worker's thread: for signal handlers */
     COARSE_SHIFT = 26, /* 67 ms: a process's 24 bits of it last 13 days */
 };
 
 #define GUESTS_CLOSED 0x80000000u
+#define ALL_STACKS UINTPTR_MAX
+#define NO_STACK (UINTPTR_MAX / 2) /* no stack is there */
 
 enum policy_name { POLICY_RING, POLICY_DEQUE, POLICY_LINE };
 
@@ -67,13 +71,35 @@ struct counters {
 struct actor {
     struct runtime *runtime;
     struct section section;
-    bool sending; /* its thread is in weft_send: for signal handlers that call it again */
+    /* Stacks on which a process must not wait: so many bytes from there on. That is the thread's stack for signal handlers, and all stacks while
+     * its thread is at work on what follows, or on its worker's queues (actor_enter). */
+    uintptr_t closed, closed_size;
     struct message_cache cache;
     struct pool_cache blocks; /* of the runtime's own pool: states of processes, and what is noted about them */
     struct shelf shelf;
     struct stack_cache stacks;
     struct counters counters;
 };
+
+/* Between these no function of the program's is called, and nothing waits. So if a thread comes to actor_enter and is inside already, a signal handler has
+ * interrupted it there (base/handler.h). The handler runs on this very thread: the compiler alone has to be told where its looks and writes are.
+ *
+ * Inside are: a call that sends, spawns or frees; a process that leaves its worker, until the next has arrived; a worker that looks for work. */
+static inline void actor_check(const struct actor *actor, const char *call) {
+    if (__builtin_expect(actor->closed_size == ALL_STACKS, 0)) handler_refuse(call);
+}
+static inline void actor_begin(struct actor *actor) {
+    actor->closed_size = ALL_STACKS;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+static inline void actor_enter(struct actor *actor, const char *call) {
+    actor_check(actor, call);
+    actor_begin(actor);
+}
+static inline void actor_leave(struct actor *actor) {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    actor->closed_size = SIGNAL_STACK;
+}
 
 /* What a step writes; empty between steps. */
 struct weft_out {
@@ -96,6 +122,7 @@ struct loop {
     struct ctx ctx;
     struct annotate annotate;
     int *error_number; /* the thread's errno */
+    uintptr_t signals; /* its stack for signal handlers, or NO_STACK */
     uint32_t exceptions_version, exceptions_count; /* fiber/exceptions.h */
     struct exceptions_state *exceptions[EXCEPTIONS_MOST];
 };
@@ -358,6 +385,7 @@ struct worker **worker_place(void);
 /* A thread drives the worker from now on; by that thread. */
 static inline void worker_driven_by(struct worker *own, struct loop *loop) {
     own->loop = loop;
+    own->actor.closed = loop->signals;
     own->error_number = loop->error_number;
 }
 

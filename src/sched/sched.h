@@ -279,7 +279,7 @@ struct signal_stack {
 #if WEFT_CHECK /* there are no stacks */
 static inline void overflow_begin(void) {}
 static inline void overflow_finish(void) {}
-static inline void overflow_thread_begin(struct signal_stack *mine) { (void)mine; }
+static inline void overflow_thread_begin(struct signal_stack *mine, struct loop *loop) { (void)mine, (void)loop; }
 static inline void overflow_thread_end(struct signal_stack *mine) { (void)mine; }
 static inline void marks_destroy(struct runtime *runtime) { (void)runtime; }
 #else
@@ -287,7 +287,7 @@ static inline void marks_destroy(struct runtime *runtime) { (void)runtime; }
 void overflow_begin(void);
 void overflow_finish(void);
 /* A worker's thread begins and ends. */
-void overflow_thread_begin(struct signal_stack *mine);
+void overflow_thread_begin(struct signal_stack *mine, struct loop *loop);
 void overflow_thread_end(struct signal_stack *mine);
 void marks_destroy(struct runtime *runtime);
 #endif

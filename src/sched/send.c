@@ -107,19 +107,10 @@ static __attribute__((noinline, cold)) int send_far(weft_pid from, weft_pid to, 
     return send_by_router(from, to, tag, data, size);
 }
 
-static __attribute__((noinline, cold, noreturn)) void send_refuse_again(void) {
-    WEFT_MISUSE("weft_send", "called in a signal handler that has interrupted weft_send, whose lists are half changed",
-                "use weft_signal_send in signal handlers");
-}
-
-/* A handler runs on this very thread: the compiler alone has to be told where its looks and writes are. */
 static inline int send_from_here(struct worker *self, weft_pid to, uint64_t tag, const void *data, size_t size) {
-    if (__builtin_expect(self->actor.sending, 0)) send_refuse_again();
-    self->actor.sending = true;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    actor_enter(&self->actor, "weft_send");
     int error = send_copy(&self->actor, self, worker_pid(self), to, tag, data, size);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    self->actor.sending = false;
+    actor_leave(&self->actor);
     return error;
 }
 
@@ -157,7 +148,12 @@ void cancel_now(struct runtime *runtime, struct worker *self, struct proc *proc)
 
 int weft_cancel(weft_pid pid) {
     struct worker *self = my_worker;
-    if (self && pid_instance(pid) == self->runtime->instance) return cancel_with(&self->actor, self, pid);
+    if (self && pid_instance(pid) == self->runtime->instance) {
+        actor_enter(&self->actor, "weft_cancel");
+        int error = cancel_with(&self->actor, self, pid);
+        actor_leave(&self->actor);
+        return error;
+    }
     unsigned door;
     child_check("weft_cancel");
     struct actor *actor = foreign_enter(pid_instance(pid), &door);

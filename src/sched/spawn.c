@@ -184,12 +184,14 @@ static __attribute__((noinline)) int birth_init(struct reach *by, struct proc *p
     struct birth birth; /* not the guard, which is written by guard_begin */
     struct proc *spawner = guard_process(my_worker);
     birth.by = *by, birth.runtime = by->actor->runtime, birth.proc = proc, birth.watcher = watcher;
+    actor_leave(by->actor);
     if (!by->self) foreign_leave(by->instance, by->door);
     guard_begin(&birth.guard, spawner, birth_abandoned, &birth);
     int error = atom_load_rlx(&proc->behavior)->init(proc->self, context_of(proc), method, options->input, options->input_size);
     guard_end(&birth.guard, spawner);
     bool there = birth_resume(&birth);
-    if (!there) birth_too_late(&birth, error == 0);
+    if (there) actor_begin(birth.by.actor);
+    else birth_too_late(&birth, error == 0);
     *by = birth.by;
     return there ? error : WEFT_ESTOPPING;
 }
@@ -208,16 +210,20 @@ static inline int spawn_prepare(struct reach *by, struct proc *proc, const weft_
     if (!proc->self) return WEFT_ENOMEM;
     int error = context_give(by->actor, by->self, proc, options->context ? options->context : weft_own_context());
     if (error || !behavior->init) return error;
-    if (__builtin_expect(spawn_is_plain(by, behavior, options->flags), 1))
-        return behavior->init(proc->self, context_of(proc), method, options->input, options->input_size);
+    if (__builtin_expect(spawn_is_plain(by, behavior, options->flags), 1)) {
+        actor_leave(by->actor);
+        error = behavior->init(proc->self, context_of(proc), method, options->input, options->input_size);
+        actor_begin(by->actor);
+        return error;
+    }
     struct reach back = *by;
     error = birth_init(&back, proc, options, method, watcher);
     *by = back;
     return error;
 }
 
-/* `by` is where the spawner stands, and stands afterwards: without an actor, if the runtime has gone meanwhile. */
-static inline int spawn_with(struct reach *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
+/* Inside of the actor. */
+static inline int spawn_inside(struct reach *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
                              const char *method, struct watcher *watcher, uint16_t *first_ticket) {
     struct runtime *runtime = by->actor->runtime;
     int error;
@@ -237,6 +243,15 @@ static inline int spawn_with(struct reach *by, weft_pid *pid, const weft_behavio
     uint16_t ticket = spawn_finish(by->actor, by->self, proc, watcher != NULL);
     if (first_ticket) *first_ticket = ticket;
     return 0;
+}
+
+/* `by` is where the spawner stands, and stands afterwards: without an actor, if the runtime has gone meanwhile. */
+static inline int spawn_with(struct reach *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
+                             const char *method, struct watcher *watcher, uint16_t *first_ticket) {
+    actor_enter(by->actor, "weft_spawn");
+    int error = spawn_inside(by, pid, behavior, options, method, watcher, first_ticket);
+    if (__builtin_expect(by->actor != NULL, 1)) actor_leave(by->actor);
+    return error;
 }
 
 /* One whose result may have to be kept. Its owner is the process that spawns, if any. */

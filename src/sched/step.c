@@ -134,6 +134,7 @@ static __attribute__((noinline, cold)) struct proc *step_output(struct worker *w
 /* A stackful process takes its messages itself. When its step returns, others may have run after it, each having seen to the one
  * before; one that was claimed meanwhile and could not be switched to is returned. */
 static inline struct proc *step_stackful(struct worker *worker, struct proc *proc) {
+    actor_begin(&worker->actor); /* until it has arrived on its stack, which it may not have yet */
     worker->current = proc;
     worker->claimed = NULL;
     count(&worker->actor.counters.steps);
@@ -159,6 +160,7 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc, b
     out->status = WEFT_IDLE;
     worker->current = proc;
     count(&worker->actor.counters.steps); /* before: by this the monitor knows that the worker is at it */
+    actor_leave(&worker->actor);
     int error = atom_load_rlx(&proc->behavior)->step(proc->self, worker->events, count_events, out);
     worker->current = NULL;
     step_free(worker, messages);

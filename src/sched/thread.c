@@ -143,7 +143,7 @@ static void *thread_main(void *argument) {
     ctx_begin(); /* it has been made by a process, perhaps, and begins with what that one had: for itself */
     annotate_thread(&self->loop.annotate);
     struct signal_stack signals;
-    overflow_thread_begin(&signals);
+    overflow_thread_begin(&signals, &self->loop);
     if (self->reserved) parker_park(&self->parker, SYS_FOREVER);
     for (bool more = self->given || self->carries || thread_rest(self, true); more; more = thread_rest(self, false))
         thread_serve(self);

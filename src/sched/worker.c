@@ -117,6 +117,8 @@ __attribute__((flatten)) void *worker_main(void *argument) {
 
 void actor_init(struct actor *actor, struct runtime *runtime) {
     actor->runtime = runtime;
+    actor->closed = NO_STACK;
+    actor->closed_size = SIGNAL_STACK;
     section_init(&actor->section);
     cache_init(&actor->cache.pool, &message_pool);
     actor->cache.rooms = &actor->blocks;

@@ -216,20 +216,4 @@ static void storm(void) {
 }
 TEST_WITHIN(post_storm, 60) { rt_each(storm); }
 
-/* ---- the call that is not for handlers --------------------------------------------------------------------------------------- */
-
-/* As a handler finds it that has interrupted weft_send. */
-static void sends_again(void *arg) {
-    (void)arg;
-    worker_here()->actor.sending = true;
-    weft_send(weft_self(), TAG, NULL, 0);
-}
-static void sends_in_a_handler(void) {
-    if (weft_start(&rt.runtime, NULL)) _exit(99);
-    spawn(sends_again, NULL);
-    for (;;)
-        pause();
-}
-TEST(post_weft_send_in_weft_send_is_noticed) { EXPECT_ABORT(sends_in_a_handler, "weft_send", "weft_signal_send"); }
-
 int main(int argc, char **argv) { return test_main(argc, argv); }

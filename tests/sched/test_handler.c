@@ -1,0 +1,169 @@
+/* Calls of weft in signal handlers that have interrupted weft: the program ends with a sentence, or no harm has come of it. */
+#include "runtime_helpers.h"
+
+#include <weft/weft.h>
+
+#include <signal.h>
+#include <sys/wait.h>
+
+enum { TAG = 5, WORKERS = 2, TALKERS = 4, STORM_MS = 100, HUNG = 98, TOLD = 99 };
+
+static weft_pid receiver;
+static weft_chan *channel;
+static weft_mutex mutex;
+static weft_sem semaphore;
+static atom_u64 progress[TALKERS + 1], in_handlers, calm;
+
+/* ---- what handlers do ------------------------------------------------------------------------------------------------------ */
+
+static void sends(void) { weft_send(receiver, TAG, "x", 1); }
+static void frees(void) {
+    weft_msg *message;
+    if (weft_self() && weft_recv(&message, 0) == 0) weft_msg_free(message);
+}
+static void ends_at_once(void *arg) { (void)arg; }
+static void spawns(void) {
+    if (weft_self()) weft_spawn(ends_at_once, NULL);
+}
+static void cancels(void) { weft_cancel(receiver + 1); }
+static void offers(void) {
+    uint64_t value = 1;
+    weft_chan_send(channel, &value, 0);
+}
+static void locks(void) {
+    if (weft_self() && weft_mutex_lock(&mutex, WEFT_FOREVER) == 0) weft_mutex_unlock(&mutex);
+}
+static void posts(void) { weft_sem_release(&semaphore, 1); }
+static void delays(void) { weft_after(1000, receiver, TAG, NULL, 0, NULL); }
+static void waits(void) {
+    if (weft_self()) weft_sleep(1000);
+}
+static void yields(void) {
+    if (weft_self()) weft_yield();
+}
+
+static void (*handler_does)(void);
+static void handler(int number) {
+    int saved = errno;
+    (void)number;
+    atom_add_rlx(&in_handlers, 1);
+    handler_does();
+    errno = saved;
+}
+
+/* ---- what they interrupt ----------------------------------------------------------------------------------------------------- */
+
+/* Every kind of call, again and again. */
+static void talks(void *arg) {
+    atom_u64 *mine = arg;
+    for (;;) {
+        weft_msg *message;
+        uint64_t value = 1;
+        weft_send(weft_self(), 1, "to myself", 9);
+        weft_send(receiver, 2, "x", 1);
+        if (weft_recv(&message, WEFT_FOREVER) == 0) weft_msg_free(message);
+        weft_spawn(ends_at_once, NULL);
+        if (weft_chan_send(channel, &value, 0) == 0) weft_chan_recv(channel, &value, 0);
+        if (weft_mutex_lock(&mutex, WEFT_FOREVER) == 0) weft_mutex_unlock(&mutex);
+        weft_yield();
+        atom_add_rlx(mine, 1);
+    }
+}
+static void hears(void *arg) {
+    weft_msg *message;
+    while (weft_recv(&message, WEFT_FOREVER) == 0) {
+        weft_msg_free(message);
+        atom_add_rlx((atom_u64 *)arg, 1);
+    }
+}
+static void *foreign_talks(void *arg) {
+    while (!atom_load_rlx(&calm)) {
+        weft_send(receiver, 2, "x", 1);
+        weft_cancel(receiver + 1);
+    }
+    return arg;
+}
+
+/* ---- the storm ----------------------------------------------------------------------------------------------------------------- */
+
+static int flags;
+
+static void begin(weft_runtime **runtime) {
+    if (weft_start(runtime, &(weft_config){.workers = WORKERS}) || weft_chan_new(&channel, 8, 8)) _exit(TOLD);
+    weft_stackful_options options = {.runtime = *runtime};
+    if (weft_spawn_with(&receiver, hears, &progress[TALKERS], &options)) _exit(TOLD);
+    for (unsigned i = 0; i < TALKERS; i++) {
+        weft_pid pid;
+        if (weft_spawn_with(&pid, talks, &progress[i], &options)) _exit(TOLD);
+    }
+}
+
+/* Whether everything still goes on, once it is calm. */
+static bool all_go_on(void) {
+    for (unsigned i = 0; i <= TALKERS; i++) {
+        uint64_t before = atom_load_rlx(&progress[i]), end = weft_now() + 20 * RT_SECOND;
+        while (atom_load_rlx(&progress[i]) == before)
+            if (weft_now() > end) return false;
+            else usleep(100);
+    }
+    return true;
+}
+
+static void storm(void) {
+    weft_runtime *runtime;
+    pthread_t thread;
+    sigset_t mine;
+    begin(&runtime);
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART | flags};
+    sigaction(SIGUSR1, &action, NULL);
+    if (pthread_create(&thread, NULL, foreign_talks, NULL)) _exit(TOLD);
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGUSR1); /* for the others: this thread looks on */
+    pthread_sigmask(SIG_BLOCK, &mine, NULL);
+    for (uint64_t end = weft_now() + STORM_MS * RT_MS; weft_now() < end || atom_load_rlx(&in_handlers) == 0;) {
+        kill(getpid(), SIGUSR1);
+        pthread_kill(thread, SIGUSR1);
+        usleep(10);
+    }
+    signal(SIGUSR1, SIG_IGN);
+    atom_store_rlx(&calm, 1);
+    _exit(all_go_on() ? 0 : HUNG);
+}
+
+static bool ended_by_the_sentence(const struct child *child) {
+    return WIFSIGNALED(child->status) && WTERMSIG(child->status) == SIGABRT && strstr(child->said, "weft: misuse of ") &&
+           strstr(child->said, "signal handler");
+}
+static bool ended_well(const struct child *child) { return WIFEXITED(child->status) && WEXITSTATUS(child->status) == 0; }
+
+enum { TIMES = 6 };
+static void storms(const char *name, void (*does)(void), bool on_any_stack) {
+    static struct child child;
+    unsigned sentences = 0;
+    /* The thread sanitizer calls handlers from inside of C library functions, where no frame of the kernel's tells of them. */
+    if (RT_SLOW >= 8) return;
+    handler_does = does;
+    for (unsigned i = 0; i < TIMES; i++) {
+        flags = i % 2 || !on_any_stack ? SA_ONSTACK : 0;
+        child_run(&child, storm);
+        if (!ended_by_the_sentence(&child) && !ended_well(&child))
+            test_fail(__FILE__, __LINE__, "%s, flags %x: status %x, said: %s", name, flags, child.status, child.said);
+        sentences += ended_by_the_sentence(&child);
+    }
+    printf("%s: %u of %u ended by the sentence\n", name, sentences, TIMES);
+}
+#define STORM(name) TEST_WITHIN(handler_that_##name, 240) { storms(#name, name, true); }
+/* A handler that waits on the stack of the process that it has interrupted, in code of the program's, is not noticed. */
+#define STORM_ON_STACK(name) TEST_WITHIN(handler_that_##name, 240) { storms(#name, name, false); }
+STORM(sends)
+STORM(frees)
+STORM(spawns)
+STORM(cancels)
+STORM(offers)
+STORM_ON_STACK(locks)
+STORM(posts)
+STORM(delays)
+STORM_ON_STACK(waits)
+STORM_ON_STACK(yields)
+
+int main(int argc, char **argv) { return test_main(argc, argv); }
