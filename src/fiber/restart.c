@@ -68,12 +68,19 @@ static __attribute__((no_sanitize("address"))) bool restart_was_another(uintptr_
     return false;
 }
 
+/* One that is ignored, by default or not, interrupts nothing: SIGCHLD in most programs. */
+static bool restart_is_handled(int number) {
+    struct sigaction action;
+    return sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+}
+
 /* Whether one will, as soon as ours has returned: then too the program is to hear of it. */
 static bool restart_will_another(const ucontext_t *context) {
     sigset_t pending;
     if (sigpending(&pending) != 0) return false;
     for (int number = 1; number <= SIGRTMAX; number++)
-        if (number != SIGURG && sigismember(&pending, number) == 1 && sigismember(&context->uc_sigmask, number) == 0) return true;
+        if (number != SIGURG && sigismember(&pending, number) == 1 && sigismember(&context->uc_sigmask, number) == 0 && restart_is_handled(number))
+            return true;
     return false;
 }
 

@@ -114,6 +114,34 @@ TEST_WITHIN(signals_then_ours_in_poll, 20) {
     rt_stop();
 }
 
+/* A signal that is ignored, as SIGCHLD and SIGWINCH are unless the program handles them, may wait behind ours where another thread has it blocked. It
+ * interrupts nothing. */
+enum { NOT_CALLED_OFF = 8 };
+static void is_not_called_off(void *arg) {
+    struct rng rng;
+    rng_seed(&rng, 1, (uintptr_t)arg);
+    for (unsigned i = 0; i < 200; i++) {
+        for (volatile uint64_t left = rng_below(&rng, 100000); left > 0; left--) {
+        }
+        EXPECT_EQ(poll(NULL, 0, 1), 0);
+    }
+    atom_add_rel(&done, 1);
+}
+TEST_WITHIN(signals_that_are_ignored_beside_ours_in_poll, 60) {
+    PREEMPT_TEST_APPLIES();
+    sigset_t blocked = only(SIGWINCH);
+    pre_start("ring", 2, 50);
+    pthread_sigmask(SIG_BLOCK, &blocked, NULL);
+    forget();
+    for (uintptr_t i = 0; i < NOT_CALLED_OFF; i++)
+        victim_spawn(is_not_called_off, (void *)i, 0, "not called off");
+    while (atom_load_acq(&done) < NOT_CALLED_OFF) {
+        kill(getpid(), SIGWINCH);
+        usleep(20);
+    }
+    rt_stop();
+}
+
 /* ---- handlers while a process is stopped ----------------------------------------------------------------------------------------------- */
 
 /* A handler that interrupts a process runs in this process: it may leave it by a jump. */
