@@ -161,6 +161,7 @@ int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report)
     if (living(runtime) > 0) stop_insist(runtime, began, deadline);
     if (living(runtime) > 0) preempt_settle(runtime);
     monitor_stop(runtime);
+    if (living(runtime) == 0) atom_store_rlx(&runtime->forcing, false); /* rlx: this thread asks (worker_wait). No thread is in a process: all are waited for */
     workers_set(runtime, 0);
     preempt_finish(runtime);
     bool all = threads_end(runtime);
