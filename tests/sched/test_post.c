@@ -74,7 +74,11 @@ static void raises(void *arg) {
     (void)arg;
     EXPECT_EQ(raise(SIGUSR1), 0);
 }
-static void in_a_blocking_call(void *arg) { EXPECT_EQ(weft_blocking(raises, arg), 0); }
+static atom_u64 called;
+static void in_a_blocking_call(void *arg) {
+    EXPECT_EQ(weft_blocking(raises, arg), 0);
+    atom_store_rel(&called, 1);
+}
 static void everywhere(void) {
     reset(hears);
     install(SIGUSR1, 0);
@@ -82,8 +86,10 @@ static void everywhere(void) {
     rt_wait(&received, 1);
     spawn(raises, NULL);
     rt_wait(&received, 2);
+    atom_store_rlx(&called, 0);
     spawn(in_a_blocking_call, NULL);
     rt_wait(&received, 3);
+    rt_wait(&called, 1); /* before the runtime stops and cancels it */
     EXPECT_EQ(atom_load_rlx(&refused), 0);
 }
 TEST(post_from_any_thread) { rt_each(everywhere); }
