@@ -71,7 +71,7 @@ static __attribute__((no_sanitize("address"))) bool restart_was_another(uintptr_
 /* One that is ignored, by default or not, interrupts nothing: SIGCHLD in most programs. */
 static bool restart_is_handled(int number) {
     struct sigaction action;
-    return sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
+    return sys->signal_action(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
 }
 
 /* Whether one will, as soon as ours has returned: then too the program is to hear of it. */
