@@ -82,8 +82,8 @@ SCENARIO(compensate_return, .about = "an extra worker comes and goes || the hog 
          .threads = {sees_a_hog_and_no_more, returns, extra_works}, .finish = ran)
 SCENARIO(compensate_return_deque, .about = "the same, policy deque", .setup = hog_deque,
          .threads = {sees_a_hog_and_no_more, returns, extra_works}, .finish = ran)
-SCENARIO(compensate_return_line, .about = "the same, policy line", .setup = hog_line,
-         .threads = {sees_a_hog_and_no_more, returns, extra_works}, .finish = ran)
+SCENARIO(compensate_return_line, .about = "the same, policy line; at random, since some executions are too long for a search", .setup = hog_line,
+         .threads = {sees_a_hog_and_no_more, returns, extra_works}, .finish = ran, .random_runs = 10000)
 
 /* The hog stays, so what lies in its slot is for the extra worker, which waits for nobody to tell it. */
 static void sees_a_hog_until_it_has_run(void) {
@@ -123,8 +123,8 @@ static void second_thread(void) {
         spin_wait(&spin);
     if (small_given(1) >= 2) worker_main(small_play(1));
 }
-SCENARIO(compensate_again, .about = "the extra worker is sent away and wanted again || it leaves; a process waits", .setup = one_extra_queued,
-         .threads = {changes_its_mind, extra_works, second_thread}, .finish = ran)
+SCENARIO(compensate_again, .about = "the extra worker is sent away and wanted again || it leaves; a process waits; at random: as above", .setup = one_extra_queued,
+         .threads = {changes_its_mind, extra_works, second_thread}, .finish = ran, .random_runs = 10000)
 
 /* ---- broken twins ------------------------------------------------------------------------------------------------- */
 
@@ -193,7 +193,7 @@ static void sleeps_0(void) {
     worker_main(worker);
 }
 static void sees_no_more(void) { workers_compensate(small, 0); }
-SCENARIO(compensate_leaves_a_slot, .about = "the extra worker goes with a process in its slot || the hog has returned and sleeps",
-         .setup = extra_has_a_slot, .threads = {sees_no_more, extra_works, sleeps_0}, .finish = ran)
+SCENARIO(compensate_leaves_a_slot, .about = "the extra worker goes with a process in its slot || the hog has returned and sleeps; at random: as above",
+         .setup = extra_has_a_slot, .threads = {sees_no_more, extra_works, sleeps_0}, .finish = ran, .random_runs = 10000)
 SCENARIO(compensate_twin_no_rouse, .about = "the same, but nobody is told of what it leaves behind", .setup = extra_has_a_slot,
          .threads = {sees_no_more, leaves_unasked, sleeps_0}, .finish = ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)

@@ -4,7 +4,7 @@
  * reported by the checker. That the stopper came back too early shows in the numbers of births and ends. */
 #include "small_runtime.h"
 
-static atom_u32 born, closed; /* counted by init and close */
+static atom_u32 born, closed; /* counted by init, or the first step, and close */
 static weft_pid first;
 static unsigned workers;
 
@@ -30,6 +30,14 @@ static int obedient_step(void *self, const weft_event *events, size_t count, wef
     return 0;
 }
 static const weft_behavior obedient = {.name = "obedient", .init = count_birth, .step = obedient_step, .close = count_end};
+/* The same without an init: counted by its first step. */
+static int obedient_plain_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    bool *counted = self;
+    if (!*counted) atom_add_rlx(&born, 1);
+    *counted = true;
+    return obedient_step(self, events, count, out);
+}
+static const weft_behavior obedient_plain = {.name = "obedient, without init", .state_size = sizeof(bool), .step = obedient_plain_step, .close = count_end};
 
 /* Ends by itself. */
 static int short_step(void *self, const weft_event *events, size_t count, weft_out *out) {
@@ -103,6 +111,12 @@ static void spawns(void) {
     int error = weft_spawn_step(&pid, &obedient, &(weft_spawn_options){.runtime = (weft_runtime *)small});
     chk_assert(error == 0 || error == WEFT_ESTOPPING, "spawned, or refused because of the stop");
 }
+/* Without an init the door is not left in between. */
+static void spawns_plain(void) {
+    weft_pid pid;
+    int error = weft_spawn_step(&pid, &obedient_plain, &(weft_spawn_options){.runtime = (weft_runtime *)small});
+    chk_assert(error == 0 || error == WEFT_ESTOPPING, "spawned, or refused because of the stop");
+}
 
 static void nobody_lives(void) {
     chk_assert(atom_load_rlx(&born) == atom_load_rlx(&closed), "nobody was born after the stop");
@@ -120,7 +134,9 @@ SCENARIO(shutdown_two_end, .about = "two workers, two processes that end by them
 SCENARIO(shutdown_child, .about = "a process has a child and ends || the stopper: the child is told", .setup = ready_parent,
          .threads = {works, stops}, .finish = nobody_lives)
 SCENARIO(shutdown_foreign, .about = "a foreign thread spawns || a worker || the stopper", .setup = nobody,
-         .threads = {works, stops, spawns}, .finish = nobody_lives)
+         .threads = {works, stops, spawns_plain}, .finish = nobody_lives)
+SCENARIO(shutdown_foreign_init, .about = "the same with an init, during which the thread leaves its door; few preemptions, since all are too many",
+         .setup = nobody, .threads = {works, stops, spawns}, .finish = nobody_lives, .preemptions = 1)
 
 /* ---- broken twins: the same protocol in small, with one fault ----------------------------------------------------------- */
 
