@@ -1,5 +1,7 @@
 #include "fiber/restart.h"
 
+#include "sys/sys.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
