@@ -70,8 +70,8 @@ WEFT_API int weft_stop(weft_runtime *runtime, uint64_t deadline, weft_stop_repor
 
 /* The number of workers; changed while running, up or down, nothing is lost. WEFT_EINVAL for 0 or more than 1024; WEFT_EAGAIN
  * when a thread could not be started (as many as possible were); WEFT_EBUSY when one that was to end has pinned processes (weft/stack.h):
- * as many as possible have ended, those with the highest numbers first. weft_set_workers waits for the threads that end: from a thread of your own,
- * or from a process of another runtime. A process of this one would wait for itself: then the program aborts and says so. */
+ * as many as possible have ended, those with the highest numbers first. weft_set_workers does not wait for them: each leaves when the process that it
+ * runs waits, yields or ends. From a thread of your own, or from a process of another runtime; in a process of this one the program aborts and says so. */
 WEFT_API unsigned weft_workers(weft_runtime *runtime);
 WEFT_API int weft_set_workers(weft_runtime *runtime, unsigned workers);
 
