@@ -197,3 +197,55 @@ static void finish_rest(void) {
 }
 SCENARIO(mpsc_close_rest, .about = "close returns what was taken and not popped, and what came later, in order",
          .setup = set_up_two, .threads = {pop_and_close, send_2_then_3}, .finish = finish_rest)
+
+/* ---- Unheard pushes -------------------------------------------------------------------------------------------- */
+
+SHARED unsigned firsts[CHK_THREADS];
+
+static void leave(unsigned id) {
+    messages[id].payload = id + 100;
+    enum mpsc_pushed pushed = mpsc_push_unheard(&box, &messages[id].node);
+    chk_assert(pushed != MPSC_PUSHED_FIRST, "no wake-up is left to a push that is unheard");
+    if (pushed == MPSC_CLOSED) refused[id] = 1;
+}
+static void leave_0(void) { leave(0); }
+
+/* The producer of message 0 wakes nobody, for as long as this lasts. */
+static void receive_until_1(void) {
+    while (!received[1])
+        receive_one();
+}
+static void finish_until_1(void) {
+    if (!received[0]) receive_one();
+    finish(2);
+}
+SCENARIO(mpsc_unheard, .about = "an unheard push || another || a consumer that parks for the other (M4)", .setup = set_up,
+         .threads = {receive_until_1, leave_0, send_1}, .finish = finish_until_1)
+
+/* Nobody takes, so one of the two that are heard is the first, wherever the unheard one lies. */
+static void send_counted(unsigned id) {
+    messages[id].payload = id + 100;
+    if (mpsc_push(&box, &messages[id].node) == MPSC_PUSHED_FIRST) firsts[chk_self()]++;
+}
+static void send_counted_1(void) { send_counted(1); }
+static void send_counted_2(void) { send_counted(2); }
+static void one_was_first(void) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < CHK_THREADS; i++)
+        count += firsts[i];
+    chk_assert(count == 1, "one push is told that it is the first");
+    close_box();
+    finish(3);
+}
+SCENARIO(mpsc_unheard_between, .about = "an unheard push || two others, of which one is the first (M4)", .setup = set_up,
+         .threads = {leave_0, send_counted_1, send_counted_2}, .finish = one_was_first)
+static void finish_2_any(void) { finish(2); }
+SCENARIO(mpsc_unheard_close, .about = "close against an unheard push and another (M5)", .setup = set_up,
+         .threads = {close_box, leave_0, send_1}, .finish = finish_2_any)
+
+static void leave_0_by_push(void) {
+    messages[0].payload = 100;
+    mpsc_push(&box, &messages[0].node);
+}
+SCENARIO(mpsc_twin_deaf, .about = "as mpsc_unheard, but the producer that wakes later is told that it is the first", .setup = set_up,
+         .threads = {receive_until_1, leave_0_by_push, send_1}, .finish = finish_until_1, .flawed_in = CHK_ALL)

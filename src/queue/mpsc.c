@@ -25,10 +25,11 @@ static inline __attribute__((always_inline)) enum mpsc_pushed mpsc_push_as(struc
             return MPSC_CLOSED;
         }
         node->next = mpsc_strip(head);
-        struct mpsc_node *next = (struct mpsc_node *)((uintptr_t)node + (heard ? heard : mpsc_is_heard(head)));
+        uintptr_t before = mpsc_is_heard(head); /* recheck, without: uintptr_t before = head ? MPSC_HEARD : 0; */
+        struct mpsc_node *next = (struct mpsc_node *)((uintptr_t)node + (heard | before));
         /* Pairs with the swap in mpsc_take: without it the consumer could read the message before it is written. The
          * swap reads the newest push; the older ones come with it, being followed by nothing but such pushes. */
-        if (atom_cas_rel_rlx(&box->head, &head, next)) return !heard || mpsc_is_heard(head) ? MPSC_PUSHED : MPSC_PUSHED_FIRST;
+        if (atom_cas_rel_rlx(&box->head, &head, next)) return !heard || before ? MPSC_PUSHED : MPSC_PUSHED_FIRST;
     }
 }
 
