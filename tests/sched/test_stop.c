@@ -1,6 +1,8 @@
 /* Stopping: everybody is asked once, those who end are waited for, those who do not are named, and nothing is left behind. */
 #include "runtime_helpers.h"
 
+#include <weft/weft.h>
+
 static atom_u64 inits, closes, cancels, steps, refused;
 
 static void forget(void) {
@@ -183,6 +185,48 @@ TEST(stop_frees_what_the_stubborn_hold) {
     EXPECT_EQ(weft_stop(rt.runtime, weft_now(), NULL), WEFT_ETIMEDOUT);
     rt_watch_end();
     EXPECT_EQ(sys_scripted_live(), 0);
+}
+
+/* The process has been ended by force, and the thread that ran it is slow to leave: it is waited for, since it is in no process any more. */
+static struct sys slow_sys;
+static int (*quick_wake)(atom_u32 *word, uint32_t count);
+static atom_u64 slow_thread, slow_wakes;
+static int slow_wake(atom_u32 *word, uint32_t count) {
+    int error = quick_wake(word, count);
+    if (atom_load_rlx(&slow_thread) == (uint64_t)gettid()) {
+        atom_add_rlx(&slow_wakes, 1);
+        rt_pause(500 * RT_MS);
+    }
+    return error;
+}
+static void slow_from_now_on(void *unused) {
+    (void)unused;
+    atom_store_rlx(&slow_thread, (uint64_t)gettid());
+}
+static void does_not_end(void *unused) {
+    (void)unused;
+    EXPECT_EQ(weft_defer(slow_from_now_on, NULL), 0);
+    for (;;)
+        weft_yield();
+}
+static void slow_start(void) {
+    sys_scripted_install();
+    slow_sys = *sys;
+    quick_wake = slow_sys.futex_wake;
+    slow_sys.futex_wake = slow_wake;
+    sys = &slow_sys;
+    atom_store_rlx(&slow_thread, 0);
+    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.workers = 1, .grace_ms = 20}), 0);
+    rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
+}
+/* The last thing that the process's end does is to wake the thread that stops, if that sleeps; mostly it does. */
+TEST(stop_waits_for_a_thread_that_is_slow_to_leave) {
+    while (atom_load_rlx(&slow_wakes) == 0) { /* in vain, the time limit ends it */
+        weft_pid pid;
+        slow_start();
+        EXPECT_EQ(weft_spawn_with(&pid, does_not_end, NULL, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+        rt_stop();
+    }
 }
 
 /* ---- under load ------------------------------------------------------------------------------------------------------ */
