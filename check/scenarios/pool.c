@@ -79,3 +79,25 @@ SCENARIO(pool_given_back_beside_use, .about = "one without a cache gives back ||
 static void trim_all(void) { pool_trim_all(&pool); }
 SCENARIO(pool_left_by_a_runtime, .about = "a runtime ends || another takes and gives; at random, for there are the locks of all sizes",
          .setup = setup, .threads = {trim_all, use_too}, .finish = finish, .random_runs = 3000)
+
+/* Both caches have a list that they hand in. */
+static void setup_full(void) {
+    setup();
+    for (unsigned i = 0; i < 2; i++) {
+        take(&caches[i], other, 1);
+        give(&caches[i], other, 1);
+    }
+    pool_survey(&pool, true);
+}
+static void flush(void) { cache_flush(&caches[0]); }
+static void flush_too(void) { cache_flush(&caches[1]); }
+/* More than its own list. */
+static void use_more(void) {
+    take(&caches[1], block, 3);
+    give(&caches[1], block, 3);
+}
+SCENARIO(pool_flushed_by_two, .about = "two hand in what they have", .setup = setup_full, .threads = {flush, flush_too}, .finish = finish)
+SCENARIO(pool_flushed_beside_use, .about = "one hands in what it has || one takes and gives", .setup = setup_full, .threads = {flush, use_more},
+         .finish = finish)
+SCENARIO(pool_flushed_and_trimmed, .about = "one hands in what it has || a list is taken apart", .setup = setup_full, .threads = {flush, trim},
+         .finish = finish)

@@ -279,6 +279,42 @@ TEST(pool_takes_blocks_back_without_a_cache) {
     end();
 }
 
+/* The chunk that blocks were cut from last goes with its last block, and is forgotten then. */
+TEST(pool_forgets_the_newest_chunk) {
+    begin();
+    void *block = pool_take(&a, 7);
+    cache_flush(&a);
+    pool_trim_all(&pool);
+    EXPECT_EQ(chunks(), 1); /* a block is in use */
+    pool_give_back(&pool, 7, block);
+    EXPECT_EQ(chunks(), 0);
+    pool_give_back(&pool, 7, pool_take(&a, 7));
+    cache_flush(&a);
+    for (unsigned i = 0; i < 2; i++)
+        pool_trim_all(&pool);
+    EXPECT_EQ(chunks(), 0);
+    end();
+}
+
+/* Lists that were taken after the survey and have come back since were needed after all. */
+TEST(pool_keeps_what_was_needed_after_the_survey) {
+    enum { BLOCKS = 4 * POOL_BATCH };
+    begin();
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < BLOCKS; i++)
+            burst[i] = pool_take(&a, 0);
+        for (unsigned i = 0; i < BLOCKS; i++)
+            pool_give(&a, 0, burst[i]);
+        cache_flush(&a);
+        if (round == 0) pool_survey(&pool, true);
+    }
+    unsigned lists = depot_lists(0);
+    pool_trim(&pool);
+    EXPECT(lists > 0);
+    EXPECT_EQ(depot_lists(0), lists);
+    end();
+}
+
 /* ---- threads ---------------------------------------------------------------------------------------------------------------- */
 
 /* Each thread takes a few lists' worth of blocks, changes some for others' by way of a box, and gives all back: lists go to the depot
