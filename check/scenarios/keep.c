@@ -118,6 +118,17 @@ SCENARIO(keep_owner_join, .about = "a process ends || is joined || its owner end
 SCENARIO(keep_owner_after, .about = "a process has ended: is joined || its owner ends", .setup = set_up_ended,
          .threads = {joins_0, owner_ends}, .finish = given_up)
 
+/* Another record of the same owner. */
+static struct kept *another;
+static void owner_begins_another(void) { another = keep_new(&small_play(2)->actor, owner_proc); }
+static void joined_and_another(void) {
+    chk_assert(*watch_owned(small, pid_slot(owner)) == another && !another->next, "the owner has the new record alone");
+    keep_undo(&small_play(2)->actor, another);
+    joined();
+}
+SCENARIO(keep_another, .about = "a process has ended: is joined || its owner is about to spawn another", .setup = set_up_ended,
+         .threads = {joins_0, owner_begins_another}, .finish = joined_and_another)
+
 /* ---- twins that are wrong ------------------------------------------------------------------------------------------------------ */
 
 /* Trusts the word: whoever has ended is not to be had, whoever lives is waited for. Both are true too early or too late. */

@@ -105,6 +105,16 @@ SCENARIO(section_anew, .about = "the same with one who leaves and enters anew: i
 SCENARIO(section_late, .about = "the same, the section of the second is added while the process ends", .setup = set_up_one,
          .threads = {looks_once, comes_and_looks, keeper}, .finish = box_is_empty)
 
+/* Two that come late at once. */
+static void set_up_none(void) { set_up(0); }
+static void comes(void) { chk_assert(table_add_section(&table, &sections[chk_self()]) == 0, "there is room"); }
+static void both_have_come(void) {
+    chk_assert(atom_load_rlx(&table.section_count) == LOOKERS, "both are counted");
+    chk_assert(atom_load_rlx(&table.sections[0]) != atom_load_rlx(&table.sections[1]), "each is there");
+    tear_down();
+}
+SCENARIO(section_two_late, .about = "two sections are added", .setup = set_up_none, .threads = {comes, comes}, .finish = both_have_come)
+
 /* The block goes through the depot to another thread's shelf. */
 static struct shelf other_shelf;
 static void set_up_depot(void) {

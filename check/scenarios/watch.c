@@ -4,6 +4,8 @@
  * watcher's memory may go: it is plain here, so being told too late is a race. */
 #include "mortal.h"
 
+#include "sched/keep.h"
+
 enum { WATCHERS = 2 };
 
 SHARED struct listener listeners[WATCHERS];
@@ -14,14 +16,15 @@ static struct proc *proc;
 
 /* ---- setup and finish ------------------------------------------------------------------------------------------------ */
 
-static void set_up(void) {
-    small_begin(POLICY_RING, 3, 4);
+static void begin(unsigned slots) {
+    small_begin(POLICY_RING, 3, slots);
     for (unsigned i = 0; i < WATCHERS; i++) {
         listeners[i].watcher.tell = hear;
         added[i] = WEFT_ENOPROC;
     }
     chk_name(&small->watch_locks[1 % WATCH_LOCKS], "watch.lock");
 }
+static void set_up(void) { begin(4); }
 static void running(void) {
     set_up();
     pid = small_spawn(&mortal);
@@ -94,6 +97,14 @@ static void each_once_after_all(void) {
 }
 SCENARIO(watch_newborn, .about = "a process is born watched || a thief runs it at once", .setup = set_up,
          .threads = {spawns_watched, steals}, .finish = each_once_after_all)
+
+/* Whoever guesses the slot, which is the only one, looks into its list. */
+static void set_up_one(void) { begin(1); }
+static void detaches_a_guess(void) {
+    chk_assert(keep_forget(&small_play(1)->actor, pid_make(small->instance, 77, 1)) == WEFT_ENOPROC, "nobody has that PID");
+}
+SCENARIO(watch_newborn_guessed, .about = "a process is born watched || a PID of the same slot is detached", .setup = set_up_one,
+         .threads = {spawns_watched, detaches_a_guess}, .finish = each_once_after_all)
 
 /* ---- twins that are wrong: the two words alone -------------------------------------------------------------------------------- */
 
