@@ -99,6 +99,7 @@ static inline int call_wait(struct trial *trial, uint64_t deadline) {
 static inline int call_wait_end(struct trial *trial, uint64_t deadline) {
     weft_msg *reply;
     int error = weft_call(trial->things.server, TAG_UNIT, "?", 1, &reply, deadline);
+    EXPECT(error != 0); /* there is no reply */
     return error == WEFT_ENOPROC ? 0 : error;
 }
 static inline void ask_make(struct trial *trial) {

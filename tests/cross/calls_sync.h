@@ -175,6 +175,14 @@ static inline int synch2_wait(struct trial *trial, uint64_t deadline) {
     return error;
 }
 
+/* Neither role is inside. */
+static inline void synch2_clean(struct trial *trial) {
+    for (unsigned role = 0; role < 2; role++) {
+        EXPECT_EQ(weft_synch2_try(&trial->things.synch2, role), 0);
+        weft_synch2_leave(&trial->things.synch2, role);
+    }
+}
+
 /* Somebody else is at it. */
 static inline int once_function(void *arg) {
     struct trial *trial = arg;
@@ -234,7 +242,8 @@ static inline int group_wait(struct trial *trial, uint64_t deadline) { return we
          .complete = rwlock_end_write, .clean = rwlock_clean)                                                          \
     CALL(rwlock_write, .is = CALL_LEVEL, .hold = rwlock_hold_read, .wait = rwlock_wait_write,              \
          .complete = rwlock_end_read, .clean = rwlock_clean)                                                           \
-    CALL(synch2, .is = CALL_LEVEL, .hold = synch2_hold, .wait = synch2_wait, .complete = synch2_complete)  \
+    CALL(synch2, .is = CALL_LEVEL, .hold = synch2_hold, .wait = synch2_wait, .complete = synch2_complete,  \
+         .clean = synch2_clean)                                                                                        \
     CALL(once, .is = CALL_LEVEL, .make = once_make, .wait = once_wait, .complete = once_complete)                      \
     CALL(waitgroup, .is = CALL_LEVEL, .make = group_make, .wait = group_wait, .complete = group_complete)
 

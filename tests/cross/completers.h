@@ -12,6 +12,7 @@ static inline void completer_hold(struct trial *trial) {
 
 /* False: not yet. What belonged to a call that has returned is not wanted any more. */
 static inline bool completer_try(struct trial *trial) {
+    atom_store_rel(&trial->completing, 1);
     bool useless = (trial->call->is & CALL_ONCE) && atom_load_acq(&trial->returned);
     if (trial->call->complete && !trial->call->complete(trial) && !useless) return false;
     atom_store_rel(&trial->completed, 1);
@@ -47,9 +48,8 @@ static inline void completer_run(struct trial *trial) {
 static inline void completer_process(void *arg) {
     struct trial *trial = arg;
     weft_shield_begin();
-    if (trial->state->pins_completer) weft_pin_begin();
-    completer_run(trial);
-    if (trial->state->pins_completer) weft_pin_end();
+    if (trial->state->pins_completer) run_pinned(completer_run, trial);
+    else completer_run(trial);
     weft_shield_end();
 }
 static inline void completer_spawn(struct trial *trial) { spawn_beside(completer_process, trial, 0); }
@@ -133,6 +133,7 @@ static inline void completer_arm(struct trial *trial) {
         EXPECT_EQ(weft_after(trial->delay, trial->step, TAG_UNIT, NULL, 0, NULL), 0);
         return;
     }
+    atom_store_rel(&trial->completing, 1);
     EXPECT_EQ(weft_after(trial->delay, trial->caller, TAG_UNIT, &trial->delay, sizeof trial->delay, NULL), 0);
     atom_store_rel(&trial->completed, 1);
 }

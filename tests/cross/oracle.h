@@ -17,7 +17,7 @@ static inline unsigned oracle_allows(const struct trial *trial) {
     unsigned is = view.call->is;
     bool told = view_is_told(&view), early = view.state->cancelled == EARLY;
     bool ready = is & CALL_INSTANT || (view.moment == BEFORE && !view.nobody);
-    bool limited = trial->deadline != WEFT_FOREVER && (view.state->deadline || view.nobody);
+    bool limited = trial->deadline != WEFT_FOREVER && (view.state->deadline || (view.nobody && !told)); /* a lost cancellation is no deadline */
     if (is & CALL_CHILDREN && trial->deadline <= trial->begun) return LATE; /* it has failed by that, whatever becomes of its owner */
     if (is & CALL_TO_ITS_END) return is & CALL_NOT_TOLD || !told ? TAKES : early ? TOLD : TAKES | TOLD;
     if (told && early) return oracle_cancelled_early(&view, ready, !view.nobody);
@@ -39,6 +39,7 @@ static inline void oracle_judge(struct trial *trial) {
                   allowed & TAKES ? " 0" : "", allowed & LATE ? " WEFT_ETIMEDOUT" : "", allowed & TOLD ? " WEFT_ECANCELED" : "");
     if (trial->code == WEFT_ETIMEDOUT) EXPECT(weft_now() >= trial->deadline); /* never early */
     trial->taken = trial->code == 0 || trial->call->is & CALL_TO_ITS_END;
+    if (trial->taken && !(trial->call->is & CALL_INSTANT)) EXPECT(atom_load_acq(&trial->completing)); /* not before there was a unit */
 }
 
 /* The unit is there if the call has not taken it; and once. */

@@ -87,10 +87,6 @@ static inline void shield_enter_alone(struct trial *trial) {
     (void)trial;
     weft_shield_begin();
 }
-static inline void shield_leave(struct trial *trial) {
-    (void)trial;
-    weft_shield_end();
-}
 /* Told from then on. */
 static inline void cancelled_leave(struct trial *trial) {
     weft_msg *message;
@@ -103,6 +99,10 @@ static inline void cancelled_leave(struct trial *trial) {
     EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), WEFT_ECANCELED);
     EXPECT_EQ(weft_sleep_until(0), WEFT_ECANCELED);
     weft_shield_begin();
+}
+static inline void shield_leave(struct trial *trial) {
+    weft_shield_end();
+    cancelled_leave(trial);
 }
 
 static inline void sibling_main(void *arg) {
@@ -135,11 +135,15 @@ static inline uint64_t deadline_same(struct trial *trial) { return trial->begun 
 
 /* ---- where the caller runs ------------------------------------------------------------------------------------------ */
 
-static inline void around_pinned(struct trial *trial) {
+/* On one thread from the beginning to the end, whatever it waits for. */
+static inline void run_pinned(void (*run)(struct trial *trial), struct trial *trial) {
     weft_pin_begin();
-    trial->body(trial);
+    pid_t thread = gettid();
+    run(trial);
+    EXPECT_EQ(gettid(), thread);
     weft_pin_end();
 }
+static inline void around_pinned(struct trial *trial) { run_pinned(trial->body, trial); }
 static inline void around_nopreempt(struct trial *trial) {
     weft_nopreempt_begin();
     trial->body(trial);
@@ -183,7 +187,8 @@ static const struct state states[] = {
     {.name = "no_deadline_left", .deadline = deadline_none},
     {.name = "past_deadline", .deadline = deadline_past},
     {.name = "same_deadline", .deadline = deadline_same},
-    {.name = "cancelled_no_deadline_left", .cancelled = EARLY, .deadline = deadline_none, .enter = cancel_enter},
+    {.name = "cancelled_no_deadline_left", .cancelled = EARLY, .deadline = deadline_none, .enter = cancel_enter,
+     .leave = cancelled_leave},
     {.name = "pinned", .around = around_pinned},
     {.name = "beside_pinned", .pins_completer = true},
     {.name = "preemptible", .flags = WEFT_PREEMPT},

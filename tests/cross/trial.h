@@ -127,9 +127,9 @@ struct trial {
     bool taken;
     pthread_t thread, stopper;
     bool has_thread, has_stopper;
-    /* made: there is something to complete; held: it is not complete; open: it may be; go: the call is made; completed; returned: the call
-     * has; settled: the unit has been taken, once; ended */
-    atom_u64 made, held, open, go, completed, returned, settled, ended;
+    /* made: there is something to complete; held: it is not complete; open: it may be; go: the call is made; completing: from now on the
+     * unit may be there; completed: it is; returned: the call has; settled: the unit has been taken, once; ended */
+    atom_u64 made, held, open, go, completing, completed, returned, settled, ended;
     struct things things;
 };
 
