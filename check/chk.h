@@ -53,6 +53,7 @@ struct chk_scenario {
     enum chk_flaw flaw;   /* which one; CHK_NONE means any */
     unsigned preemptions; /* not 0: search up to this many preemptions only; the reason belongs in `about` */
     unsigned random_runs; /* not 0: that many random executions instead of a search; likewise */
+    unsigned deep_in;     /* models in which it is a long form, which `--short` leaves out: a shorter scenario asks the same there */
     const char *group;    /* filled in by SCENARIO: the source file's base name */
 };
 

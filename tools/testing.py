@@ -54,9 +54,9 @@ def excerpt(text, everything=False):
     return "\n".join(keep[:LINES] + ([f"    … {len(keep) - LINES} lines more in the log"] if len(keep) > LINES else []))
 
 
-def checker_groups(checker):
-    """The groups of scenarios that a checker knows: a group is a source file."""
-    status, output, _ = run([checker, "--list"])
+def checker_groups(checker, *options):
+    """The groups of scenarios that a checker knows: a group is a source file. With --short, those with something in the short lane."""
+    status, output, _ = run([checker, *options, "--list"])
     return [line[:-1] for line in output.splitlines() if status == 0 and re.fullmatch(r"\w+:", line)]
 
 

@@ -13,7 +13,7 @@ void graph_clear(struct graph *g) {
 void graph_add_cell(struct graph *g, uint64_t value) {
     unsigned cell = g->count[0]++;
     g->event[0][cell] = (struct event){.kind = K_WRITE,
-                                       .cell = (uint16_t)cell,
+                                       .cell = (uint8_t)cell,
                                        .value = value,
                                        .rf = EID_NONE,
                                        .mo_prev = EID_NONE,
@@ -30,7 +30,7 @@ eid graph_append(struct graph *g, unsigned thread, enum kind kind, enum order or
     } else {
         e->hb = e->porf = (vclock){0};
     }
-    e->hb[thread] = e->porf[thread] = (uint8_t)(index + 1);
+    e->hb[thread] = e->porf[thread] = (uint16_t)(index + 1);
     e->view = (vclock){0};
     e->value = 0;
     e->stamp = ++g->stamp;
@@ -39,7 +39,7 @@ eid graph_append(struct graph *g, unsigned thread, enum kind kind, enum order or
     e->flags = 0;
     e->op = OP_NONE;
     e->rf = e->mo_prev = e->mo_next = e->next_read = EID_NONE;
-    e->cell = (uint16_t)cell;
+    e->cell = (uint8_t)cell;
     eid name = EID(thread, index);
     if (kind == K_READ) {
         e->next_read = g->cell[cell].reads;
@@ -91,7 +91,7 @@ eid graph_rmw_after(struct graph *g, eid write) {
     return next - 1;
 }
 
-void graph_restrict(struct graph *dst, const struct graph *src, const uint8_t keep[T_MAX]) {
+void graph_restrict(struct graph *dst, const struct graph *src, const uint16_t keep[T_MAX]) {
     graph_clear(dst);
     dst->stamp = src->stamp;
     dst->count[0] = src->count[0];

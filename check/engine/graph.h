@@ -13,17 +13,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { T_MAX = 8, E_MAX = 255, L_MAX = 255 };
+enum { T_MAX = 8, E_MAX = 511, L_MAX = 255 };
 
 /* Event names. */
 typedef uint16_t eid;
-#define EID(thread, index) ((eid)((thread) << 8 | (index)))
+enum { EID_BITS = 13 }; /* of the index */
+_Static_assert(T_MAX <= 1 << (16 - EID_BITS) && E_MAX < (1 << EID_BITS) - 1 && L_MAX <= E_MAX, "each has a name, and none is EID_NONE");
+#define EID(thread, index) ((eid)((thread) << EID_BITS | (index)))
 #define EID_NONE ((eid)0xffff)
-static inline unsigned eid_thread(eid e) { return e >> 8; }
-static inline unsigned eid_index(eid e) { return e & 0xff; }
+static inline unsigned eid_thread(eid e) { return e >> EID_BITS; }
+static inline unsigned eid_index(eid e) { return e & ((1u << EID_BITS) - 1); }
 
 /* How many events of each thread are seen: element t counts thread t's. Events of thread 0 are seen by all. */
-typedef uint8_t vclock __attribute__((vector_size(8)));
+typedef uint16_t vclock __attribute__((vector_size(2 * T_MAX)));
 static inline vclock clock_join(vclock a, vclock b) {
     vclock above = (vclock)(a > b);
     return (a & above) | (b & ~above);
@@ -45,16 +47,20 @@ enum op { OP_NONE, OP_CAS, OP_SWAP, OP_ADD, OP_SUB, OP_AND, OP_OR, OP_XOR, OP_NA
 struct event {
     vclock hb;   /* what happens before, this event included */
     vclock porf; /* what it was built on: program order and reads-from */
-    vclock view; /* write: what an acquiring reader of it gets to see */
+    union {
+        vclock view; /* write: what an acquiring reader of it gets to see */
+        struct {
+            uint64_t operand, expected; /* read with an op */
+        };
+    };
     uint64_t value;
-    uint64_t operand, expected; /* read with an op */
-    uint32_t stamp;             /* when it was added */
+    uint32_t stamp; /* when it was added */
     uint32_t pc;
-    uint8_t kind, order, flags, mo_rank;
+    uint8_t kind, order, flags, cell;
     uint8_t op, size, order_success, order_failure; /* read: what it is part of */
     eid rf, mo_prev, mo_next, next_read;
-    uint16_t cell;
 };
+_Static_assert(sizeof(struct event) == 80 && L_MAX <= UINT8_MAX, "graphs are copied all the time");
 
 struct cell_chain {
     eid mo_last, reads;
@@ -62,8 +68,8 @@ struct cell_chain {
 
 struct graph {
     uint32_t stamp;
-    uint8_t count[T_MAX]; /* events a thread; [0]: cells */
-    uint8_t sc_fences, light_fences;
+    uint16_t count[T_MAX]; /* events a thread; [0]: cells */
+    uint16_t sc_fences, light_fences;
     struct cell_chain cell[L_MAX];
     struct event event[T_MAX][E_MAX + 1];
 };
@@ -86,7 +92,7 @@ void graph_mo_remove(struct graph *g, eid write);
 eid graph_rmw_after(struct graph *g, eid write);
 
 /* dst = the first keep[t] events of each thread of src; no remaining read may read from one left out. */
-void graph_restrict(struct graph *dst, const struct graph *src, const uint8_t keep[T_MAX]);
+void graph_restrict(struct graph *dst, const struct graph *src, const uint16_t keep[T_MAX]);
 
 /* Copies kept for later, last in first out. */
 struct graph_stack {

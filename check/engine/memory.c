@@ -127,7 +127,7 @@ struct block {
     uintptr_t address;
     size_t size;
     bool freed;
-    uint8_t thread, made_at; /* who allocated it, and one more than the number of events that thread had passed */
+    uint16_t thread, made_at; /* who allocated it, and one more than the number of events that thread had passed */
 };
 static struct block blocks[BLOCKS];
 static unsigned block_count;
@@ -150,8 +150,8 @@ void *memory_alloc_aligned(size_t size, size_t alignment) {
     }
     unsigned first = t * GRAINS + arena_used[t];
     arena_used[t] += grains ? grains : 1;
-    blocks[block_count] = (struct block){(uintptr_t)arenas + (uintptr_t)first * GRAIN, size, false, (uint8_t)t,
-                                           t ? (uint8_t)(run_at() + 1) : 0};
+    blocks[block_count] = (struct block){(uintptr_t)arenas + (uintptr_t)first * GRAIN, size, false, (uint16_t)t,
+                                           t ? (uint16_t)(run_at() + 1) : 0};
     for (unsigned i = 0; i < grains; i++)
         grain_block[first + i] = (uint16_t)(block_count + 1);
     return (void *)blocks[block_count++].address;
@@ -185,11 +185,13 @@ void memory_touch(uintptr_t address) {
 /* ---- plain accesses: who last touched each word, by thread --------------------------------------------------------- */
 
 /* For each thread and each byte of the word: one more than the number of events the thread had passed. */
-typedef uint8_t per_byte __attribute__((vector_size(8)));
+typedef uint16_t per_byte __attribute__((vector_size(16)));
 struct shadow {
     uintptr_t word;
     uint32_t run;
-    per_byte read_at[T_MAX], write_at[T_MAX];
+    struct touched {
+        per_byte read, write;
+    } at[T_MAX];
 };
 enum { SHADOWS = 1024 };
 static struct shadow shadow[SHADOWS];
@@ -202,7 +204,7 @@ static struct shadow *shadow_of(uintptr_t word) {
         struct shadow *s = &shadow[slot];
         if (s->run == shadow_run && s->word == word) return s;
         if (s->run != shadow_run) {
-            memset(s, 0, sizeof *s);
+            memset(s->at, 0, (run.threads + 1) * sizeof s->at[0]);
             s->word = word;
             s->run = shadow_run;
             return s;
@@ -221,12 +223,12 @@ static void race(uintptr_t address, const char *mine, unsigned other, const char
 }
 
 /* Has any of these bytes an access later than what is seen? */
-static bool unseen(per_byte at, uint8_t seen, per_byte bytes) {
+static bool unseen(per_byte at, uint16_t seen, per_byte bytes) {
     per_byte limit = {seen, seen, seen, seen, seen, seen, seen, seen};
     per_byte later = (per_byte)(at > limit) & bytes;
-    uint64_t any;
-    memcpy(&any, &later, sizeof any);
-    return any != 0;
+    uint64_t any[2];
+    memcpy(any, &later, sizeof any);
+    return (any[0] | any[1]) != 0;
 }
 
 /* `how`: "read", "write" or "free", which is a write to all of a block. */
@@ -236,21 +238,22 @@ static void plain_word(uintptr_t word, uintptr_t address, per_byte bytes, vclock
     unsigned t = run.current;
     for (unsigned u = 1; u <= run.threads; u++) {
         if (u == t) continue;
-        if (unseen(s->write_at[u], clock[u], bytes)) race(address, how, u, "write");
-        if (write && unseen(s->read_at[u], clock[u], bytes)) race(address, how, u, "read");
+        if (unseen(s->at[u].write, clock[u], bytes)) race(address, how, u, "write");
+        if (write && unseen(s->at[u].read, clock[u], bytes)) race(address, how, u, "read");
     }
     /* Ordered before another thread's access once that thread has seen this thread's next event. */
-    uint8_t next = (uint8_t)(run_at() + 1);
+    uint16_t next = (uint16_t)(run_at() + 1);
     per_byte now = {next, next, next, next, next, next, next, next};
-    per_byte *at = write ? &s->write_at[t] : &s->read_at[t];
+    per_byte *at = write ? &s->at[t].write : &s->at[t].read;
     *at = (*at & ~bytes) | (now & bytes);
 }
 
 static per_byte byte_mask(unsigned from, unsigned to) {
-    uint64_t mask = (to == 8 ? ~UINT64_C(0) : (UINT64_C(1) << 8 * to) - 1) & ~((UINT64_C(1) << 8 * from) - 1);
-    per_byte bytes;
-    memcpy(&bytes, &mask, sizeof bytes);
-    return bytes;
+    static const uint16_t edge[24] = {[8] = 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff};
+    per_byte behind, ahead; /* of the bytes from `from` on, and of those below `to` */
+    memcpy(&behind, edge + 8 - from, sizeof behind);
+    memcpy(&ahead, edge + 16 - to, sizeof ahead);
+    return behind & ahead;
 }
 
 /* Cells have their values in the graph, so a plain access would act on a stale copy; better to say so than to be wrong. */

@@ -55,7 +55,7 @@ void model_read(struct graph *g, eid read, eid write) {
     } else {
         r->hb = r->porf = (vclock){0};
     }
-    r->hb[eid_thread(read)] = r->porf[eid_thread(read)] = (uint8_t)(eid_index(read) + 1);
+    r->hb[eid_thread(read)] = r->porf[eid_thread(read)] = (uint16_t)(eid_index(read) + 1);
     r->rf = write;
     r->value = w->value;
     if (r->op != OP_NONE) {
@@ -248,13 +248,16 @@ static bool tso_light_consistent(struct graph *g) {
 
 /* A write has an even rank, its readers the next odd one: within a cell, a reaches b by reads-from, mo and from-reads
  * exactly when rank(a) < rank(b). */
+static uint16_t mo_rank[T_MAX][E_MAX + 1];
 static void rank_cell(struct graph *g, unsigned cell) {
     unsigned rank = 0;
     for (eid w = EID(0, cell); w != EID_NONE; w = graph_at(g, w)->mo_next)
-        graph_at(g, w)->mo_rank = (uint8_t)rank++;
+        mo_rank[eid_thread(w)][eid_index(w)] = (uint16_t)rank++;
 }
-static unsigned rank_of(struct graph *g, const struct event *e) {
-    return e->kind == K_WRITE ? 2u * e->mo_rank : 2u * graph_at(g, e->rf)->mo_rank + 1;
+static unsigned rank_of(struct graph *g, eid name) {
+    const struct event *e = graph_at(g, name);
+    eid w = e->kind == K_WRITE ? name : e->rf;
+    return 2u * mo_rank[eid_thread(w)][eid_index(w)] + (e->kind != K_WRITE);
 }
 
 enum { NODE_MAX = 256 };
@@ -302,7 +305,7 @@ static bool accesses_ordered(struct graph *g, eid a, eid b) {
     if (eid_thread(a) == eid_thread(b)) return eid_index(a) < eid_index(b);
     if (x->cell == y->cell) {
         if (clock_sees(y->hb, a)) return true;
-        if (y->kind == K_WRITE && rank_of(g, x) < rank_of(g, y)) return true;
+        if (y->kind == K_WRITE && rank_of(g, a) < rank_of(g, b)) return true;
     }
     return through_other_cells(g, a, b);
 }
@@ -322,7 +325,7 @@ static void rank_fence(struct graph *g, struct node *n, unsigned slot) {
         for (unsigned i = 0; i < g->count[t]; i++) {
             const struct event *e = &g->event[t][i];
             if (e->kind > K_WRITE || (e->kind == K_WRITE && e->mo_prev == EID_NONE)) continue;
-            uint16_t rank = (uint16_t)rank_of(g, e);
+            uint16_t rank = (uint16_t)rank_of(g, EID(t, i));
             if (clock_sees(e->hb, n->name) && rank < n->least_after[e->cell]) n->least_after[e->cell] = rank;
             if (!clock_sees(hb, EID(t, i))) continue;
             if (rank > n->most_before[e->cell]) n->most_before[e->cell] = rank;
@@ -339,8 +342,8 @@ static bool nodes_ordered(struct graph *g, const struct node *a, const struct no
             if (a->least_after[c] < b->most_before[c]) return true;
         return false;
     }
-    if (a->fence) return clock_sees(y->hb, a->name) || (y->kind == K_WRITE && a->least_after[y->cell] < rank_of(g, y));
-    if (b->fence) return clock_sees(y->hb, a->name) || rank_of(g, x) < b->most_write_before[x->cell];
+    if (a->fence) return clock_sees(y->hb, a->name) || (y->kind == K_WRITE && a->least_after[y->cell] < rank_of(g, b->name));
+    if (b->fence) return clock_sees(y->hb, a->name) || rank_of(g, a->name) < b->most_write_before[x->cell];
     return accesses_ordered(g, a->name, b->name);
 }
 

@@ -194,7 +194,7 @@ void run_block(enum wait wait, unsigned from) {
     struct run_thread *self = &run.thread[run.current];
     self->state = RUN_BLOCKED_HERE;
     self->wait = wait;
-    self->wait_from = (uint8_t)from;
+    self->wait_from = (uint16_t)from;
     to_host();
     while (self->at > from) {
         graph_retract(run.graph, run.current);

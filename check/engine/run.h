@@ -37,9 +37,9 @@ enum wait { WAIT_NONE, WAIT_SPIN, WAIT_LOCK, WAIT_FUTEX, WAIT_DEADLINE, WAIT_ROU
 struct run_thread {
     void *sp;
     enum { RUN_READY, RUN_NEEDS_WRITE, RUN_AT_EDGE, RUN_BLOCKED_HERE, RUN_DONE } state;
-    uint8_t at; /* events passed in this run */
+    uint16_t at; /* events passed in this run */
     enum wait wait;
-    uint8_t wait_from; /* the events it waits on: from here to `at` */
+    uint16_t wait_from; /* the events it waits on: from here to `at` */
 };
 
 struct run {

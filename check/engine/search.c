@@ -43,7 +43,7 @@ static bool is_maximal(struct graph *g, eid name, const struct event *w) {
 }
 
 /* Fills in how much of each thread stays when `read` is revisited by `write`. */
-static bool taken_back_is_maximal(struct graph *g, eid read, eid write, uint8_t keep[T_MAX]) {
+static bool taken_back_is_maximal(struct graph *g, eid read, eid write, uint16_t keep[T_MAX]) {
     const struct event *r = graph_at(g, read), *w = graph_at(g, write);
     if (!is_maximal(g, read, w)) return false;
     keep[0] = g->count[0];
@@ -52,7 +52,7 @@ static bool taken_back_is_maximal(struct graph *g, eid read, eid write, uint8_t 
         while (stays < g->count[t] && g->event[t][stays].stamp <= r->stamp)
             stays++;
         if (t == eid_thread(write)) stays = g->count[t];
-        keep[t] = (uint8_t)stays;
+        keep[t] = (uint16_t)stays;
         for (unsigned i = stays; i < g->count[t]; i++)
             if (!is_maximal(g, EID(t, i), w)) return false;
     }
@@ -76,7 +76,7 @@ static void push_revisit(struct graph *h, eid read, eid write, eid place) {
 static void revisit(struct graph *g, eid write) {
     const struct event *w = graph_at(g, write);
     for (eid read = g->cell[w->cell].reads; read != EID_NONE; read = graph_at(g, read)->next_read) {
-        uint8_t keep[T_MAX];
+        uint16_t keep[T_MAX];
         if (clock_sees(w->porf, read) || !taken_back_is_maximal(g, read, write, keep)) continue;
         graph_restrict(&scratch, g, keep);
         if (w->flags & F_RMW) {

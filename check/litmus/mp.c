@@ -217,3 +217,25 @@ static void stale_cas(void) {
 }
 SCENARIO(cas_fails_on_stale_value, .about = "a failed relaxed compare-and-swap reports an old value", .setup = names,
          .threads = {write_rlx, stale_cas}, .finish = stale, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+
+/* The message comes after more events than fit into eight bits. Plain, and not SHARED: far too long for the enumerator. */
+static unsigned letter;
+static void write_a_lot(void) {
+    for (unsigned i = 0; i < 300; i++)
+        atom_store_rlx(&data, i);
+    letter = 1;
+}
+static void write_long_rel(void) {
+    write_a_lot();
+    atom_store_rel(&flag, 1);
+}
+static void write_long_rlx(void) {
+    write_a_lot();
+    atom_store_rlx(&flag, 1);
+}
+static void read_long(void) {
+    if (atom_load_acq(&flag)) chk_assert(letter == 1, "who sees the flag sees the letter");
+}
+SCENARIO(mp_long, .about = "MP, release and acquire behind 300 other stores", .setup = names, .threads = {write_long_rel, read_long})
+SCENARIO(mp_long_rlx, .about = "the same, the release is missing", .setup = names, .threads = {write_long_rlx, read_long}, .flawed_in = CHK_C11,
+         .flaw = CHK_RACE)

@@ -82,8 +82,8 @@ SCENARIO(compensate_return, .about = "an extra worker comes and goes || the hog 
          .threads = {sees_a_hog_and_no_more, returns, extra_works}, .finish = ran)
 SCENARIO(compensate_return_deque, .about = "the same, policy deque", .setup = hog_deque,
          .threads = {sees_a_hog_and_no_more, returns, extra_works}, .finish = ran)
-SCENARIO(compensate_return_line, .about = "the same, policy line; at random, since some executions are too long for a search", .setup = hog_line,
-         .threads = {sees_a_hog_and_no_more, returns, extra_works}, .finish = ran, .random_runs = 10000)
+SCENARIO(compensate_return_line, .about = "the same, policy line", .setup = hog_line,
+         .threads = {sees_a_hog_and_no_more, returns, extra_works}, .finish = ran)
 
 /* The hog stays, so what lies in its slot is for the extra worker, which waits for nobody to tell it. */
 static void sees_a_hog_until_it_has_run(void) {
@@ -104,6 +104,10 @@ static void one_extra_queued(void) {
     tick_begin(small_worker(1), 1); /* it looks at its orders first */
     sends();
 }
+static void one_extra_sent_away(void) {
+    one_extra_queued();
+    workers_compensate(small, 0);
+}
 static void is_over(void) {
     struct spin spin = spin_begin();
     while (atom_load_rlx(&runs) == 0)
@@ -111,10 +115,13 @@ static void is_over(void) {
     workers_compensate(small, 0);
     atom_store_rel(&over, 1);
 }
-static void changes_its_mind(void) {
-    workers_compensate(small, 0);
+static void wants_it_again(void) {
     workers_compensate(small, 1);
     is_over();
+}
+static void changes_its_mind(void) {
+    workers_compensate(small, 0);
+    wants_it_again();
 }
 /* The thread that the worker is given to if the first has left. */
 static void second_thread(void) {
@@ -123,8 +130,10 @@ static void second_thread(void) {
         spin_wait(&spin);
     if (small_given(1) >= 2) worker_main(small_play(1));
 }
-SCENARIO(compensate_again, .about = "the extra worker is sent away and wanted again || it leaves; a process waits; at random: as above", .setup = one_extra_queued,
-         .threads = {changes_its_mind, extra_works, second_thread}, .finish = ran, .random_runs = 10000)
+SCENARIO(compensate_again_late, .about = "an extra worker that was sent away is wanted again || it leaves; a process waits",
+         .setup = one_extra_sent_away, .threads = {wants_it_again, extra_works, second_thread}, .finish = ran)
+SCENARIO(compensate_again, .about = "the extra worker is sent away and wanted again || it leaves; a process waits", .setup = one_extra_queued,
+         .threads = {changes_its_mind, extra_works, second_thread}, .finish = ran, .deep_in = CHK_ALL)
 
 /* ---- broken twins ------------------------------------------------------------------------------------------------- */
 
@@ -193,7 +202,13 @@ static void sleeps_0(void) {
     worker_main(worker);
 }
 static void sees_no_more(void) { workers_compensate(small, 0); }
-SCENARIO(compensate_leaves_a_slot, .about = "the extra worker goes with a process in its slot || the hog has returned and sleeps; at random: as above",
-         .setup = extra_has_a_slot, .threads = {sees_no_more, extra_works, sleeps_0}, .finish = ran, .random_runs = 10000)
+static void extra_sent_away(void) {
+    extra_has_a_slot();
+    workers_compensate(small, 0);
+}
+SCENARIO(compensate_left_a_slot, .about = "the extra worker, sent away, goes with a process in its slot || the hog has returned and sleeps",
+         .setup = extra_sent_away, .threads = {extra_works, sleeps_0}, .finish = ran)
+SCENARIO(compensate_leaves_a_slot, .about = "the extra worker goes with a process in its slot || the hog has returned and sleeps",
+         .setup = extra_has_a_slot, .threads = {sees_no_more, extra_works, sleeps_0}, .finish = ran, .deep_in = CHK_ALL)
 SCENARIO(compensate_twin_no_rouse, .about = "the same, but nobody is told of what it leaves behind", .setup = extra_has_a_slot,
          .threads = {sees_no_more, leaves_unasked, sleeps_0}, .finish = ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)

@@ -105,4 +105,4 @@ static void three_queued(void) {
     }
 }
 SCENARIO(find_steal, .about = "three processes in one worker's queue, three workers look (C11: too many)", .setup = three_queued,
-         .threads = {works_once, works_once, works_once}, .finish = all_ran, .models = CHK_SC | CHK_TSO)
+         .threads = {works_once, works_once, works_once}, .finish = all_ran, .models = CHK_SC | CHK_TSO, .deep_in = CHK_ALL)

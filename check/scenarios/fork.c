@@ -183,7 +183,7 @@ static void owner_opens_all(void) {
     JOIN(0);
 }
 SCENARIO(fork_all_open, .about = "three tasks, all opened by an owner that is going to wait, two thieves",
-         .setup = set_up, .threads = {owner_opens_all, steal_twice, steal}, .finish = finish_3)
+         .setup = set_up, .threads = {owner_opens_all, steal_twice, steal}, .finish = finish_3, .deep_in = CHK_C11)
 
 /* ---- places used again: T1, T4 -------------------------------------------------------------------------------------- */
 
@@ -300,7 +300,7 @@ static void owner_forks_twice(void) {
 }
 SCENARIO(fork_sleep_asks_again,
          .about = "an ask that comes while an earlier one is being answered, and a thief that was faster",
-         .setup = set_up_idle_asked, .threads = {owner_forks_twice, thief_sleeps_on, steal}, .finish = finish_2)
+         .setup = set_up_idle_asked, .threads = {owner_forks_twice, thief_sleeps_on, steal}, .finish = finish_2, .deep_in = CHK_C11)
 
 /* ---- broken twins --------------------------------------------------------------------------------------------------- */
 

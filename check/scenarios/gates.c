@@ -74,7 +74,7 @@ SCENARIO(sem_two, .about = "one releases twice || one acquires two and frees it 
 SCENARIO(sem_one_by_one, .about = "the same, one by one", .setup = setup_sem,
          .threads = {release_twice, acquire_2_one_by_one})
 SCENARIO(sem_timeout, .about = "the same, by a thread that gives up and comes again", .setup = setup_sem,
-         .threads = {release_twice, thread_acquires_soon})
+         .threads = {release_twice, thread_acquires_soon}, .deep_in = CHK_SC | CHK_TSO)
 
 static void setup_sem_queued(void) {
     setup_sem();

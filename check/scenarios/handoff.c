@@ -171,7 +171,7 @@ HANDOFF(handoff_park_line, runs, POLICY_LINE, 1, true, has_seen_all, .about = "t
 HANDOFF(handoff_park_two, runs, POLICY_RING, 2, false, has_seen_all, .about = "the receiver parks || two hand-offs",
         .threads = {steps, gives_0, gives_1})
 HANDOFF(handoff_park_two_line, runs, POLICY_LINE, 2, false, has_seen_all, .about = "the same, policy line",
-        .threads = {steps, gives_0, gives_1})
+        .threads = {steps, gives_0, gives_1}, .deep_in = CHK_C11)
 
 HANDOFF(handoff_ready, is_ready, POLICY_RING, 1, false, has_seen_all, .about = "the receiver is taken from its queue || a hand-off",
         .threads = {takes_and_steps, gives_0})
@@ -181,9 +181,9 @@ HANDOFF(handoff_steal, is_ready, POLICY_RING, 1, false, has_seen_all, .about = "
         .threads = {steals, gives_0})
 HANDOFF(handoff_steal_line, is_ready, POLICY_LINE, 1, false, has_seen_all, .about = "the same, policy line", .threads = {steals, gives_0})
 HANDOFF(handoff_steal_two_line, is_ready, POLICY_LINE, 1, false, has_seen_all,
-        .about = "a thief takes the receiver || two hand-offs, policy line", .threads = {steals, gives_0, wakes_to_run})
+        .about = "a thief takes the receiver || two hand-offs, policy line", .threads = {steals, gives_0, wakes_to_run}, .deep_in = CHK_C11)
 HANDOFF(handoff_ready_send_line, is_ready, POLICY_LINE, 1, true, has_seen_all,
-        .about = "the receiver is taken from its queue || a hand-off || a send, policy line", .threads = {takes_and_steps, gives_0, sends})
+        .about = "the receiver is taken from its queue || a hand-off || a send, policy line", .threads = {takes_and_steps, gives_0, sends}, .deep_in = CHK_C11)
 HANDOFF(handoff_asleep_send, sleeps, POLICY_RING, 1, true, has_seen_all, .about = "a hand-off || a send to one that sleeps",
         .threads = {gives_0, sends_and_runs})
 HANDOFF(handoff_hears_others, sleeps_and_hears, POLICY_RING, 1, true, has_seen_all,
@@ -193,4 +193,4 @@ HANDOFF(handoff_hears_others_line, sleeps_and_hears, POLICY_LINE, 1, true, has_s
 HANDOFF(handoff_asleep_send_line, sleeps, POLICY_LINE, 1, true, has_seen_all,
         .about = "the same, policy line: who wakes has the right to queue, and nobody else to claim", .threads = {gives_0, sends_and_runs})
 HANDOFF(handoff_asleep_two_line, sleeps, POLICY_LINE, 1, true, has_seen_all,
-        .about = "two hand-offs || a send to one that sleeps, policy line", .threads = {wakes_to_run, gives_0, sends})
+        .about = "two hand-offs || a send to one that sleeps, policy line", .threads = {wakes_to_run, gives_0, sends}, .deep_in = CHK_C11)

@@ -55,6 +55,11 @@ static void set_up_2_2_searcher(void) {
     set_up_2_2();
     chk_assert(idle_search(&idle), "worker 0 searches");
 }
+static void set_up_2_2_there(void) {
+    set_up_2_2_searcher();
+    payload[1] = 101;
+    atom_store_rlx(&item[1], THERE); /* and the searcher answers for it */
+}
 
 static void unpark(int worker) {
     if (worker == IDLE_NOBODY) return;
@@ -182,11 +187,13 @@ SCENARIO(idle_reuse_nap, .about = "the same with a worker whose first sleep may 
 SCENARIO(idle_chain, .about = "two workers go to sleep || one brings two items: the one that is woken wakes the other",
          .setup = set_up_2_2, .threads = {works_once, works_once, submit_both}, .finish = all_done)
 SCENARIO(idle_chain_search, .about = "the same, one worker is searching when it goes to sleep (I3)",
-         .setup = set_up_2_2_searcher, .threads = {searcher_works_once, works_once, submit_both}, .finish = all_done)
+         .setup = set_up_2_2_searcher, .threads = {searcher_works_once, works_once, submit_both}, .finish = all_done, .deep_in = CHK_ALL)
+SCENARIO(idle_chain_there, .about = "two workers go to sleep, one of them searching for an item that is there || another item is brought (I3)",
+         .setup = set_up_2_2_there, .threads = {searcher_works_once, works_once, submit_0}, .finish = all_done)
 SCENARIO(idle_chain_words, .about = "the same, the workers' bits are in two words", .setup = set_up_3_2,
          .threads = {works_once, works_in_other_word, submit_both}, .finish = all_done)
 
 SCENARIO(idle_two_two, .about = "two workers go to sleep || two bring an item each", .setup = set_up_2_2,
-         .threads = {works_once, works_once, submit_0, submit_1}, .finish = all_done)
+         .threads = {works_once, works_once, submit_0, submit_1}, .finish = all_done, .deep_in = CHK_ALL)
 SCENARIO(idle_stop, .about = "two workers go to sleep || both are told to stop", .setup = set_up_2_0,
          .threads = {works_until_stopped, works_until_stopped, stop_all}, .finish = all_done)

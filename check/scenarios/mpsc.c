@@ -127,9 +127,17 @@ static void receive_three(void) {
     for (unsigned i = 0; i < 3; i++)
         receive_one();
 }
+static void receive_two(void) {
+    receive_one();
+    receive_one();
+}
+static void finish_2x1(void) { finish(2); }
+SCENARIO(mpsc_2x1, .about = "2 producers of one message, a consumer that parks", .setup = set_up,
+         .threads = {receive_two, send_0, send_1}, .finish = finish_2x1)
+
 static void finish_3(void) { finish(3); }
 SCENARIO(mpsc_3x1, .about = "3 producers of one message, a consumer that parks", .setup = set_up,
-         .threads = {receive_three, send_0, send_1, send_2}, .finish = finish_3)
+         .threads = {receive_three, send_0, send_1, send_2}, .finish = finish_3, .deep_in = CHK_ALL)
 
 static void finish_2x2_three(void) {
     chk_assert(received_count == 3, "three were received");
@@ -137,7 +145,7 @@ static void finish_2x2_three(void) {
     finish_2x2();
 }
 SCENARIO(mpsc_2x2, .about = "2 producers of 2 messages, a consumer that parks for three of them", .setup = set_up,
-         .threads = {receive_three, send_0_1, send_2_3}, .finish = finish_2x2_three)
+         .threads = {receive_three, send_0_1, send_2_3}, .finish = finish_2x2_three, .deep_in = CHK_ALL)
 
 /* For all four the parker, which has scenarios of its own, is replaced by what it promises: a token, and a loop that
  * waits for it. With the parker the search takes minutes. */

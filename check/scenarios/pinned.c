@@ -86,7 +86,7 @@ SCENARIO(pinned_handoff, .about = "its worker looks and goes to sleep || a hand-
 SCENARIO(pinned_handoff_line, .about = "the same, policy line", .setup = set_up_line,
          .threads = {home_works, other_hands_over}, .finish = ran)
 SCENARIO(pinned_two, .about = "its worker works until it has heard both || a send || a hand-off", .setup = set_up_ring,
-         .threads = {home_works_on, sends_from_outside, other_hands_over}, .finish = heard_both)
+         .threads = {home_works_on, sends_from_outside, other_hands_over}, .finish = heard_both, .deep_in = CHK_C11)
 
 /* Woken as if any worker would do: the other one takes the wake-up, and the process lies in the inbox of one that sleeps. */
 static void wakes_anybody(void) {

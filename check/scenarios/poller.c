@@ -52,7 +52,7 @@ static void works_and_leaves(void) {
     poll_unattended(small);
 }
 SCENARIO(poller_event_send, .about = "two workers go to sleep, one of them in the poll || a descriptor || a send (random: in full it is too large)",
-         .setup = two, .threads = {works_and_leaves, works_and_leaves, something_comes, sends_1}, .finish = both_ran, .random_runs = 5000)
+         .setup = two, .threads = {works_and_leaves, works_and_leaves, something_comes, sends_1}, .finish = both_ran, .random_runs = 5000, .deep_in = CHK_ALL)
 
 /* A descriptor comes from a thread that is not a worker. */
 static void registers_outside(void) {
@@ -81,7 +81,7 @@ static void monitor_polls(void) {
     poll_watch(small, UINT64_C(1) << 40);
 }
 SCENARIO(poller_monitor, .about = "a worker goes to sleep || the monitor polls || a descriptor becomes ready (B3)", .setup = one,
-         .threads = {works_once, monitor_polls, something_comes}, .finish = one_ran)
+         .threads = {works_once, monitor_polls, something_comes}, .finish = one_ran, .deep_in = CHK_C11)
 
 /* A worker polls, finds nothing and leaves for good. */
 static void polls_and_leaves(void) {

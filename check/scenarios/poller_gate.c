@@ -146,7 +146,7 @@ SCENARIO(poller_gate_close_deadline, .about = "a process waits || a close || its
 SCENARIO(poller_gate_all, .about = "a process waits || something comes || a close || its deadline (random: in full it is too large)",
          .setup = set_up, .threads = {reader_0_soon, polls_one, closes, clock_comes_by}, .finish = got_it_or_not, .random_runs = 5000)
 SCENARIO(poller_gate_two, .about = "two processes read one each || two come at once: one edge (N2)", .setup = set_up,
-         .threads = {reader_0, reader_1, polls_two_at_once}, .finish = both_got_one)
+         .threads = {reader_0, reader_1, polls_two_at_once}, .finish = both_got_one, .deep_in = CHK_SC | CHK_TSO)
 
 /* ---- a descriptor's next tenant (N5) --------------------------------------------------------------------------------------- */
 
@@ -260,15 +260,15 @@ static void both_are_served(void) {
 }
 /* The three largest in C11 only, which has all executions of the others. */
 SCENARIO(poller_gate_either, .about = "a process waits for either direction || something comes || there is room", .setup = set_up,
-         .threads = {either, polls_one, room_comes}, .finish = is_told, .models = CHK_C11)
+         .threads = {either, polls_one, room_comes}, .finish = is_told, .models = CHK_C11, .deep_in = CHK_C11)
 SCENARIO(poller_gate_either_at_once, .about = "a process waits for either direction || both come at once", .setup = set_up,
          .threads = {either, both_come_at_once}, .finish = is_told)
 SCENARIO(poller_gate_either_close, .about = "a process waits for either direction || there is room || a close", .setup = set_up,
-         .threads = {either, room_comes, closes}, .finish = is_told_or_closed, .models = CHK_C11)
+         .threads = {either, room_comes, closes}, .finish = is_told_or_closed, .models = CHK_C11, .deep_in = CHK_C11)
 SCENARIO(poller_gate_either_deadline, .about = "a process waits for either direction || there is room || its deadline", .setup = set_up,
          .threads = {either_soon, room_comes, clock_comes_by}, .finish = is_told_or_late)
 SCENARIO(poller_gate_either_pass, .about = "one waits for either direction || another reads || two come at once: one edge (N2)", .setup = set_up,
-         .threads = {either, reader_1, polls_two_at_once}, .finish = both_are_served, .models = CHK_C11)
+         .threads = {either, reader_1, polls_two_at_once}, .finish = both_are_served, .models = CHK_C11, .deep_in = CHK_C11)
 
 /* ---- twins that are wrong --------------------------------------------------------------------------------------------------- */
 

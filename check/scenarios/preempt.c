@@ -62,7 +62,7 @@ static void sleeps(void) { works(is_woken()); }
 /* ---- what holds --------------------------------------------------------------------------------------------------- */
 
 SCENARIO(preempt_two_resume, .about = "a process is stopped || its worker's next thread resumes it || another worker does", .setup = set_up,
-         .threads = {is_stopped, takes_over_and_resumes, resumes}, .finish = went_on)
+         .threads = {is_stopped, takes_over_and_resumes, resumes}, .finish = went_on, .deep_in = CHK_C11)
 SCENARIO(preempt_handoff, .about = "a process is stopped || its worker's next thread resumes it || it is handed over to", .setup = set_up,
          .threads = {is_stopped, takes_over_and_resumes, hands_over}, .finish = went_on)
 SCENARIO(preempt_sleeper, .about = "a process is stopped || its worker has others to run || a worker that sleeps is woken for it",

@@ -151,10 +151,10 @@ static void two_asleep(enum policy_name policy) {
 static void two_asleep_ring(void) { two_asleep(POLICY_RING); }
 static void two_asleep_deque(void) { two_asleep(POLICY_DEQUE); }
 SCENARIO(resize_down, .about = "a worker looks for work and is sent away || another sleeps || a process is woken from outside",
-         .setup = two_asleep_ring, .threads = {to_one, works_1, sends}, .finish = ran_or_told, .models = CHK_SC | CHK_TSO)
+         .setup = two_asleep_ring, .threads = {to_one, works_1, sends}, .finish = ran_or_told, .models = CHK_SC | CHK_TSO, .deep_in = CHK_ALL)
 /* In C11 that one has millions of executions; this one goes the same ways but for the queue. */
 SCENARIO(resize_down_deque, .about = "the same, policy deque", .setup = two_asleep_deque, .threads = {to_one, works_1, sends},
-         .finish = ran_or_told)
+         .finish = ran_or_told, .deep_in = CHK_C11)
 
 static void both_asleep(void) {
     set_up(POLICY_RING, 2, &last_one_out);
@@ -182,14 +182,14 @@ static void both_asleep_tick(void) {
     tick_begin(small_worker(0), 1);
 }
 SCENARIO(resize_down_searching, .about = "two sleep || a submission wakes the first || that one is sent away", .setup = both_asleep_tick,
-         .threads = {sleeps_0, sleeps_1, dismiss_0, sends}, .finish = all_ran, .models = CHK_SC)
+         .threads = {sleeps_0, sleeps_1, dismiss_0, sends}, .finish = all_ran, .models = CHK_SC, .deep_in = CHK_ALL)
 /* In C11 that one has millions of executions; this one goes fewer ways: the submission finds the first on its way out. */
 static void dismisses_0_then_sends(void) {
     dismiss_0();
     sends();
 }
 SCENARIO(resize_down_then_woken, .about = "two sleep || the first is sent away, then a submission comes", .setup = both_asleep_tick,
-         .threads = {sleeps_0, sleeps_1, dismisses_0_then_sends}, .finish = all_ran)
+         .threads = {sleeps_0, sleeps_1, dismisses_0_then_sends}, .finish = all_ran, .deep_in = CHK_C11)
 
 /* The one that sleeps in the poll is sent away: another has to listen there from then on (sched/poll.h, B3). */
 static void wakes_it(void) {
@@ -236,7 +236,7 @@ static void one_asleep(void) {
     workers = 2;
 }
 SCENARIO(resize_up_down, .about = "a worker is added and sent away || another sleeps || a process is woken from outside",
-         .setup = one_asleep, .threads = {to_two_and_one, works_1, sends}, .finish = ran_or_told)
+         .setup = one_asleep, .threads = {to_two_and_one, works_1, sends}, .finish = ran_or_told, .deep_in = CHK_C11)
 
 /* ---- broken twins ------------------------------------------------------------------------------------------------------ */
 

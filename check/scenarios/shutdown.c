@@ -92,11 +92,11 @@ static struct proc *find(struct worker *worker) {
         if (proc || atom_load_acq(&worker->leave)) return proc;
     }
 }
-static void works(void) {
-    struct worker *worker = small_play(chk_self());
+static void works_as(struct worker *worker) {
     for (struct proc *proc; (proc = find(worker)) != NULL;)
         step_run(worker, proc);
 }
+static void works(void) { works_as(small_play(chk_self())); }
 
 static void stops(void) {
     stop_wait(small, SYS_FOREVER);
@@ -118,6 +118,16 @@ static void spawns_plain(void) {
     chk_assert(error == 0 || error == WEFT_ESTOPPING, "spawned, or refused because of the stop");
 }
 
+/* The thread is the worker afterwards: the one that might be there already has nothing to do before. */
+static void spawns_and_works(void) {
+    spawns();
+    works_as(small_play(0));
+}
+static void spawns_plain_and_works(void) {
+    spawns_plain();
+    works_as(small_play(0));
+}
+
 static void nobody_lives(void) {
     chk_assert(atom_load_rlx(&born) == atom_load_rlx(&closed), "nobody was born after the stop");
     small_end();
@@ -130,12 +140,16 @@ SCENARIO(shutdown_ready, .about = "a process runs and parks || the stopper", .se
 SCENARIO(shutdown_ends, .about = "a process ends by itself || the stopper", .setup = ready_short, .threads = {works, stops},
          .finish = nobody_lives)
 SCENARIO(shutdown_two_end, .about = "two workers, two processes that end by themselves || the stopper", .setup = ready_two,
-         .threads = {works, works, stops}, .finish = nobody_lives)
+         .threads = {works, works, stops}, .finish = nobody_lives, .deep_in = CHK_TSO | CHK_C11)
 SCENARIO(shutdown_child, .about = "a process has a child and ends || the stopper: the child is told", .setup = ready_parent,
-         .threads = {works, stops}, .finish = nobody_lives)
+         .threads = {works, stops}, .finish = nobody_lives, .deep_in = CHK_C11)
+SCENARIO(shutdown_foreign_plain, .about = "a foreign thread spawns, and is then the worker || the stopper", .setup = nobody,
+         .threads = {stops, spawns_plain_and_works}, .finish = nobody_lives)
+SCENARIO(shutdown_foreign_leaves, .about = "the same with an init, during which the thread leaves its door", .setup = nobody,
+         .threads = {stops, spawns_and_works}, .finish = nobody_lives, .deep_in = CHK_TSO | CHK_C11)
 SCENARIO(shutdown_foreign, .about = "a foreign thread spawns || a worker || the stopper", .setup = nobody,
-         .threads = {works, stops, spawns_plain}, .finish = nobody_lives)
-SCENARIO(shutdown_foreign_init, .about = "the same with an init, during which the thread leaves its door; few preemptions, since all are too many",
+         .threads = {works, stops, spawns_plain}, .finish = nobody_lives, .deep_in = CHK_ALL)
+SCENARIO(shutdown_foreign_init, .about = "the same with an init; few preemptions, since all are too many, and shutdown_foreign_leaves has all with one thread less",
          .setup = nobody, .threads = {works, stops, spawns}, .finish = nobody_lives, .preemptions = 1)
 
 /* ---- broken twins: the same protocol in small, with one fault ----------------------------------------------------------- */

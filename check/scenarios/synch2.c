@@ -106,7 +106,7 @@ static void sleeping_both(void) {
     waiter.sleep = sleep_once;
 }
 SCENARIO(synch2_sleep_both, .about = "one turn each, both sleep, each at most once", .setup = sleeping_both,
-         .threads = {enter_0, enter_1}, .finish = finish)
+         .threads = {enter_0, enter_1}, .finish = finish, .deep_in = CHK_C11)
 
 /* A second turn. To keep the search short, role 1 is inside when it begins, having waited for role 0, which is the
  * waker. Role 0 comes while role 1 takes the waker's role over, by asking or because it sees the bell up, and
@@ -135,7 +135,7 @@ static void leave_asleep_enter_1(void) {
 SCENARIO(synch2_change_spin, .about = "role 1, inside, leaves and comes back", .setup = inside_spinning,
          .threads = {enter_0, leave_enter_1}, .finish = finish)
 SCENARIO(synch2_change_asleep, .about = "... while role 0 sleeps", .setup = inside_sleeping_0,
-         .threads = {enter_0, leave_asleep_enter_1}, .finish = finish)
+         .threads = {enter_0, leave_asleep_enter_1}, .finish = finish, .deep_in = CHK_TSO | CHK_C11)
 
 /* ---- At most one turn of the other goes first -------------------------------------------------------------------- */
 
@@ -250,4 +250,4 @@ static void until_0(void) {
     chk_assert(!refused[0] || met, "too late only after the deadline");
 }
 SCENARIO(synch2_give_up_asleep, .about = "role 0 may give up in its sleep", .setup = giving_up,
-         .threads = {until_0, enter_1}, .finish = finish)
+         .threads = {until_0, enter_1}, .finish = finish, .deep_in = CHK_C11)

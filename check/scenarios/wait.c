@@ -132,7 +132,7 @@ static void process_fills_when_waited_for(void) {
 SCENARIO(wait_timeout_cancel,
          .about = "a process waits || a wake-up while it is in the list || its deadline || a cancellation",
          .setup = setup, .threads = {process_waits_soon, process_fills_when_waited_for, clock_comes_by, thread_cancels},
-         .finish = got_it_or_not)
+         .finish = got_it_or_not, .deep_in = CHK_ALL)
 
 /* ---- twins that are wrong -------------------------------------------------------------------------------------------- */
 

@@ -68,7 +68,7 @@ static void watches_and_takes_back_1(void) {
 
 SCENARIO(watch_add, .about = "a process ends || is watched", .setup = running, .threads = {ends, watches_0}, .finish = each_once)
 SCENARIO(watch_add_two, .about = "a process ends || is watched || is watched", .setup = running, .threads = {ends, watches_0, watches_1},
-         .finish = each_once)
+         .finish = each_once, .deep_in = CHK_ALL)
 SCENARIO(watch_remove, .about = "a watched process ends || its watcher is taken back", .setup = running_watched,
          .threads = {ends, takes_back_0}, .finish = each_once)
 SCENARIO(watch_add_remove, .about = "a process ends || is watched, and no more", .setup = running,

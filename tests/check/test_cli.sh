@@ -85,6 +85,21 @@ expect "a pattern runs what it matches" 0 "$out" 'w2plus2_sc EXHAUSTED' 'w2plus2
 run sb_sc sb_sc
 expect "a scenario named twice runs once" 0 "$out" '^3 passed, 0 failed$'
 
+# ---- long forms ---------------------------------------------------------------------------------------------------
+
+run --short --list
+if grep -q '^  state_crowd ' "$out"; then fail "--short lists no long form" "state_crowd is there"; else
+    expect "--short lists no long form" 0 "$out" '^  state_crowd_wake_cancel ' '^  sb_sc ' '^state_crowd:$'
+fi
+run --list
+expect "--list says which are long forms" 0 "$out" '^  state_crowd +\[deep\]'
+run --short --random 1 shutdown_child
+expect "--short leaves a model out in which the scenario is long" 1 "$out" 'sc +shutdown_child' 'tso +shutdown_child' '^0 passed, 2 failed$'
+run --short state_crowd_wake_cancel state_crowd --model sc
+expect "--short runs the others of a group" 0 "$out" 'state_crowd_wake_cancel EXHAUSTED' '^3 passed, 0 failed$'
+run --short find_steal
+expect "--short refuses to run nothing" 2 "$err" 'none of these scenarios'
+
 # ---- models ------------------------------------------------------------------------------------------------------
 
 for model in c11 tso sc; do
@@ -111,7 +126,7 @@ run sb_sc --frobnicate
 expect "an unknown option is refused, by name" 2 "$err" "frobnicate"
 nothing_run "an unknown option runs nothing"
 run --help
-expect "--help tells the options" 0 "$out" "--list" "--model" "--bound" "--replay" "--max-executions" "--oracle"
+expect "--help tells the options" 0 "$out" "--list" "--model" "--bound" "--replay" "--max-executions" "--oracle" "--short"
 
 # ---- counts ------------------------------------------------------------------------------------------------------
 
