@@ -4,6 +4,7 @@
 #include "dispatch/yield.h"
 #include "sched/alarm.h"
 #include "sched/outside.h"
+#include "sched/reach.h"
 
 /* A yielded command: in the list of its step's output, as a message whose data begins with this. */
 struct yielded {
@@ -15,7 +16,7 @@ struct yielded {
 /* Bytes to be there besides for whoever completes it. */
 static size_t command_room(uint32_t command) { return command == WEFT_COMMAND_SLEEP ? sizeof(struct alarm) : 0; }
 
-int yield_two(weft_out *out, uint32_t command, uint64_t tag, const void *head, size_t head_size, const void *data, size_t size) {
+static int yield_put(weft_out *out, uint32_t command, uint64_t tag, const void *head, size_t head_size, const void *data, size_t size) {
     struct message_cache *cache = &out->worker->actor.cache;
     bool fits = size <= UINT32_MAX / 2; /* the size of a message has 32 bits */
     struct message *yield = fits ? message_new(cache, sizeof(struct yielded) + head_size + size) : NULL;
@@ -35,6 +36,13 @@ int yield_two(weft_out *out, uint32_t command, uint64_t tag, const void *head, s
     *out->yields_end = yield;
     out->yields_end = (struct message **)&yield->node.next;
     return 0;
+}
+
+int yield_two(weft_out *out, uint32_t command, uint64_t tag, const void *head, size_t head_size, const void *data, size_t size) {
+    actor_enter(&out->worker->actor, "weft_out_yield");
+    int error = yield_put(out, command, tag, head, head_size, data, size);
+    actor_leave(&out->worker->actor);
+    return error;
 }
 
 int weft_out_yield(weft_out *out, uint32_t command, uint64_t tag, const void *data, size_t size) {
@@ -126,13 +134,10 @@ static int complete_here(struct actor *actor, struct worker *self, weft_completi
 }
 
 int weft_complete(weft_completion completion, int error, const void *data, size_t size) {
-    struct worker *self = my_worker;
-    unsigned door, instance = pid_instance(completion.pid);
-    if (self && self->runtime->instance == instance) return complete_here(&self->actor, self, completion, error, data, size);
-    struct actor *actor = foreign_enter(instance, &door);
-    if (!actor) return WEFT_ENOPROC; /* the runtime has gone, and the room with it */
-    int late = complete_here(actor, NULL, completion, error, data, size);
-    foreign_leave(instance, door);
+    struct reach reach;
+    if (!reach_begin(&reach, completion.pid, "weft_complete")) return WEFT_ENOPROC; /* the runtime has gone, and the room with it */
+    int late = complete_here(reach.actor, reach.self, completion, error, data, size);
+    reach_end(&reach);
     return late;
 }
 

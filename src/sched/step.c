@@ -58,13 +58,20 @@ static inline void step_free(struct worker *worker, struct mpsc_node *node) {
 
 void weft_out_status(weft_out *out, enum weft_status status) { out->status = status; }
 
-int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data, size_t size) {
+static int handoff_copy(weft_out *out, weft_pid to, uint64_t tag, const void *data, size_t size) {
     struct actor *actor = &out->worker->actor;
-    if (out->handoff_to || pid_instance(to) != out->worker->runtime->instance) return weft_send(to, tag, data, size);
     struct message *message = message_copy(&actor->cache, worker_pid(out->worker), tag, data, size);
     if (!message) return WEFT_ENOMEM;
     int error = send_count(actor, message, send_unheard(actor, to, message));
     if (!error) out->handoff_to = to;
+    return error;
+}
+
+int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data, size_t size) {
+    if (out->handoff_to || pid_instance(to) != out->worker->runtime->instance) return weft_send(to, tag, data, size);
+    actor_enter(&out->worker->actor, "weft_out_handoff");
+    int error = handoff_copy(out, to, tag, data, size);
+    actor_leave(&out->worker->actor);
     return error;
 }
 

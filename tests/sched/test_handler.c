@@ -4,6 +4,7 @@
 #include <weft/weft.h>
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 enum { TAG = 5, WORKERS = 2, TALKERS = 4, STORM_MS = 100, HUNG = 98, TOLD = 99 };
@@ -165,5 +166,72 @@ STORM(posts)
 STORM(delays)
 STORM_ON_STACK(waits)
 STORM_ON_STACK(yields)
+
+/* ---- in the middle of a call ------------------------------------------------------------------------------------------------------ */
+
+/* The call copies data from a page that cannot be read yet: the handler of that fault has interrupted it just there. */
+enum { COMMAND = 7 };
+#if defined(__x86_64__)
+enum { FRAMES_KNOWN = 1 }; /* the kernel's frame of a handler is found on any stack */
+#else
+enum { FRAMES_KNOWN = 0 };
+#endif
+static unsigned char *hidden;
+static bool interrupted;
+static void on_fault(int number) {
+    (void)number;
+    interrupted = true;
+    if (mprotect(hidden, 4096, PROT_READ | PROT_WRITE)) _exit(TOLD);
+    weft_send(receiver, TAG, "x", 1);
+}
+
+static void sends_hidden(weft_out *out) { (void)out, weft_send(receiver, TAG, hidden, 8); }
+static void delays_hidden(weft_out *out) { (void)out, weft_after(1000, receiver, TAG, hidden, 8, NULL); }
+static void hands_over_hidden(weft_out *out) { weft_out_handoff(out, receiver, TAG, hidden, 8); }
+static void commands_hidden(weft_out *out) { weft_out_yield(out, COMMAND, 0, hidden, 8); }
+static void commands_plainly(weft_out *out) { weft_out_yield(out, COMMAND, 0, NULL, 0); }
+static const struct {
+    const char *name;
+    void (*does)(weft_out *out);
+} hidden_calls[] = {{"weft_send", sends_hidden},
+                    {"weft_after", delays_hidden},
+                    {"weft_out_handoff", hands_over_hidden},
+                    {"weft_out_yield", commands_hidden},
+                    {"weft_complete", commands_plainly}};
+static unsigned hidden_call;
+
+static int completes_hidden(void *user, weft_completion completion, const void *data, size_t size) {
+    (void)user, (void)data, (void)size;
+    weft_complete(completion, 0, hidden, 8);
+    return 0;
+}
+static int interrupted_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events;
+    if (count == 0) hidden_calls[hidden_call].does(out); /* its first step */
+    else _exit(interrupted ? 0 : TOLD);                  /* told of what it has sent to itself */
+    return 0;
+}
+static void interrupted_body(void) {
+    static const weft_behavior behavior = {.name = "interrupted", .step = interrupted_step};
+    weft_runtime *runtime;
+    struct sigaction action = {.sa_handler = on_fault, .sa_flags = flags};
+    hidden = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (hidden == MAP_FAILED || weft_start(&runtime, &(weft_config){.workers = 1})) _exit(TOLD);
+    if (weft_register_command(runtime, COMMAND, completes_hidden, NULL) || sigaction(SIGSEGV, &action, NULL)) _exit(TOLD);
+    if (weft_spawn_step(&receiver, &behavior, &(weft_spawn_options){.runtime = runtime})) _exit(TOLD);
+    for (;;)
+        pause();
+}
+TEST(handler_in_the_middle_of_a_call) {
+    static struct child child;
+    if (RT_SLOW >= 8) return; /* as above */
+    for (hidden_call = 0; hidden_call < sizeof hidden_calls / sizeof *hidden_calls; hidden_call++)
+        for (unsigned i = 0; i < FRAMES_KNOWN + 1; i++) {
+            flags = i ? 0 : SA_ONSTACK;
+            child_run(&child, interrupted_body);
+            if (!ended_by_the_sentence(&child))
+                test_fail(__FILE__, __LINE__, "%s, flags %x: status %x, said: %s", hidden_calls[hidden_call].name, flags, child.status, child.said);
+        }
+}
 
 int main(int argc, char **argv) { return test_main(argc, argv); }
