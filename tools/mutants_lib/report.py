@@ -2,11 +2,13 @@
 import re, subprocess, time
 
 HEADING = re.compile(r"^###\s+`(.+)`\s*$")
-NOTICED = 95  # per cent, of weakened orders, removed fences and ignored re-checks; split read-modify-writes come on top
+NOTICED = 95  # per cent, of weakened orders, removed fences and ignored re-checks; what else is tried comes on top
+LOCK = re.compile(r": lock_(?:take|try)\(.*-> removed$")
 
 
-def is_split(result):
-    return result["key"].split(" #")[0].endswith("-> split")
+def kind(result):
+    key = result["key"].split(" #")[0]
+    return "split" if key.endswith("-> split") else "lock" if LOCK.search(key) else "order"
 
 
 def share_of(results):
@@ -49,11 +51,11 @@ def judge(results, written, scope):
     """(lines to print, good): the rules. `scope` says whether a key belongs to what was run."""
     lines, good = [], True
     counted = [r for r in results if r["verdict"] != "outside"]
-    killed, total, share = share_of(r for r in results if not is_split(r))
-    if total == 0:
+    killed, total, share = share_of(r for r in results if kind(r) == "order")
+    if not counted:
         lines.append("no mutants: nothing was shown")
         good = False
-    elif share < NOTICED:
+    elif total and share < NOTICED:
         lines.append(f"noticed {share:.1f} %, and it must be {NOTICED} % at least")
         good = False
     survivors = {r["key"]: r for r in counted if r["verdict"] != "killed"}
@@ -73,11 +75,13 @@ def judge(results, written, scope):
 
 
 def summary(results):
-    killed, total, share = share_of(r for r in results if not is_split(r))
-    split, splits, _ = share_of(r for r in results if is_split(r))
+    killed, total, share = share_of(r for r in results if kind(r) == "order")
+    split, splits, _ = share_of(r for r in results if kind(r) == "split")
+    lock, locks, _ = share_of(r for r in results if kind(r) == "lock")
     left = [r for r in results if r["verdict"] in ("survived", "undecided")]
     undecided = sum(r["verdict"] == "undecided" for r in left)
     return (f"{total} mutants: {killed} noticed ({share:.1f} %); {splits} split read-modify-writes: {split} noticed; "
+            f"{locks} removed locks: {lock} noticed; "
             f"{len(left) - undecided} survived, {undecided} undecided")
 
 
@@ -98,8 +102,8 @@ def page(root, results, parts, seconds):
     counted = [r for r in results if r["verdict"] != "outside"]
     out = ["# Mutants: does the model checker notice?", "",
            "Written by `make mutants`. Every memory order, fence and re-check of the proved parts is weakened or "
-           "removed, and every read-modify-write split in two, one at a time, and the part's scenarios are run. The "
-           "survivors are argued in [docs/mutants.md](../mutants.md).", "",
+           "removed, every read-modify-write split in two, and every lock left out in each function that takes it, one at a "
+           "time, and the part's scenarios are run. The survivors are argued in [docs/mutants.md](../mutants.md).", "",
            f"{time.strftime('%Y-%m-%d')}, commit {commit(root)}, {seconds / 60:.0f} min of checking. "
            f"**{summary(results)}.**", "",
            "| part | mutants | noticed | survived | undecided | outside the check configuration |",

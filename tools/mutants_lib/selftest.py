@@ -25,6 +25,13 @@ __attribute__((noinline)) void two(void) {
     bool good = f() && g(); /* recheck */
     return h(); /* recheck, without: return 0; */
 }
+void three(void) {
+    if (!lock_try(&s->a)) return;
+    lock_take(&s->b), x++;
+    if (x) lock_drop(&s->b);
+    lock_drop(&s->a);
+    lock_take(&elsewhere);
+}
 '''
 EXPECTED = [
     ("one", "atom_fence_light()", "removed"),
@@ -42,6 +49,8 @@ EXPECTED = [
     ("two", "bool good = f() && g();", "0"),
     ("two", "bool good = f() && g();", "1"),
     ("two", "return h();", "return 0;"),
+    ("three", "lock_try(&s->a)", "removed"),
+    ("three", "lock_take(&s->b)", "removed"),
 ]
 CHANGED = {  # change: a line of the mutated text
     ("if (atom_load_sc(&s->a) != 0)", "0"): "    if (((atom_load_sc(&s->a) != 0), 0)) return false; /* recheck */",
@@ -49,6 +58,8 @@ CHANGED = {  # change: a line of the mutated text
     ("atom_load_acq(&y)", "rlx"): "    atom_store_sc(&x, atom_load_rlx(&y));",
     ("bool good = f() && g();", "1"): "    bool good = ((f() && g()), 1); /* recheck */",
     ("return h();", "return 0;"): "    return 0; /* recheck, without: return 0; */",
+    ("lock_try(&s->a)", "removed"): "    if (!((void)(&s->a), 1)) return;",
+    ("lock_take(&s->b)", "removed"): "    if (x) (void)(&s->b);",
 }
 # The toy's verdicts. The survivors are stronger than they need be; the condition of toy_consume may not be ignored as
 # false (then it reads too early), but as true it only never consumes.
@@ -65,6 +76,8 @@ VERDICTS = {
     "tools/mutants_toy/toy.c toy_see_often: atom_fence_light() -> removed": "killed",
     "tools/mutants_toy/toy.c toy_see_rarely: sys_fence_heavy() -> removed": "killed",
     "tools/mutants_toy/toy.c toy_hits: atom_load_acq(&toy->hits) -> rlx": "outside",
+    "tools/mutants_toy/toy.c toy_score: lock_take(&toy->lock) -> removed": "killed",
+    "tools/mutants_toy/toy.c toy_peek: lock_take(&toy->lock) -> removed": "survived",
 }
 
 
@@ -116,6 +129,11 @@ def report_tests(tally):
     tally.expect("what is outside does not count", good(many + four + [result("o", "outside")] * 50, why))
     tally.expect("an argument about nothing is refused", not good(many + four, {**why, "gone": "x"}))
     tally.expect("no mutants is not good", not good([], {}))
+    tally.expect("nor are only those outside", not good([result("o", "outside")], {}))
+    tally.expect("a part may have nothing but locks", good([result("f g: lock_take(&l) -> removed", "killed")], {}))
+    kinds = {key: report.kind(result(key, "killed")) for key in ("f g: lock_try(&l) -> removed #2", "f g: atom_fence_light() -> removed",
+                                                                 "f g: atom_or_rlx(&a, 1) -> split #2")}
+    tally.expect("kinds are told apart", list(kinds.values()) == ["lock", "order", "split"], kinds)
 
 
 def toy_tests(tally, root):

@@ -13,6 +13,9 @@ Read-modify-writes are also split (mutants_lib/split.h) into a seq_cst load and 
 
 Fences. atom_fence_light() and sys_fence_heavy() are removed, each use by itself.
 
+Locks. What a function does under a lock that it takes (lock_take, lock_try) and drops itself, it does without: one mutant for each
+lock and function.
+
 Re-checks. A line that holds an `if (...)`, a `while (...)` or a `bool name = ...;` and the comment `/* recheck */`
 gives two mutants: the condition is evaluated and its answer ignored, as false and as true. A re-check of another shape
 says in its comment what the code would be without it:
@@ -29,6 +32,8 @@ RMW_NAMES = ("swap", "add", "sub", "or", "and")
 OPERATION = re.compile(r"\batom_(load|store|swap|add|sub|or|and)_(rlx|acq|rel|acqrel|sc)\s*\(|"
                        r"\batom_(cas)_(rlx|acq|rel|acqrel|sc)_(rlx|acq|sc)\s*\(")
 FENCE = re.compile(r"\b(?:atom_fence_light|sys_fence_heavy)\s*\(\s*\)")
+LOCK = re.compile(r"\block_(take|try|drop)\s*\(")
+UNLOCKED = {"take": "(void)({})", "try": "((void)({}), 1)", "drop": "(void)({})"}
 MARKER = re.compile(r"/\*\s*recheck\b(.*?)\*/", re.S)
 WITHOUT = re.compile(r"^,\s*without:\s*(.*?)\s*$", re.S)
 
@@ -156,6 +161,24 @@ class Enumerator:
         for match in FENCE.finditer(self.code):
             self.add(match.start(), match.end(), match.group(0), "removed", "(void)0")
 
+    def locks(self):
+        uses = {}
+        for match in LOCK.finditer(self.code):
+            end = closing(self.code, match.end() - 1)
+            lock = normal(self.text[match.end():end])
+            uses.setdefault((self.function_at(match.start()), lock), []).append((match.start(), end + 1, match.group(1)))
+        for (_, lock), places in uses.items():
+            (start, _, first), (_, end, last) = places[0], places[-1]
+            if first != "drop" and last == "drop":
+                self.add(start, end, f"lock_{first}({lock})", "removed", self.unlocked(lock, places))
+
+    def unlocked(self, lock, places):
+        """The text from the first to the last of these places, without the lock."""
+        text, at = "", places[0][0]
+        for start, end, kind in places:
+            text, at = text + self.text[at:start] + UNLOCKED[kind].format(lock), end
+        return text
+
     def rechecks(self):
         for marker in MARKER.finditer(self.text):
             begin = self.text.rfind("\n", 0, marker.start()) + 1
@@ -188,6 +211,7 @@ class Enumerator:
     def run(self):
         self.operations()
         self.fences()
+        self.locks()
         self.rechecks()
         self.found.sort(key=lambda m: (m.start, m.change))
         seen = {}

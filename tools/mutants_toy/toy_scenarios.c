@@ -25,6 +25,11 @@ static void rarely(void) { answer[1] = toy_see_rarely(&toy); }
 static void one_sees(void) { chk_assert(answer[0] || answer[1], "one sees the other"); }
 SCENARIO(toy_asymmetric, .about = "a light fence meets a heavy one", .threads = {often, rarely}, .finish = one_sees)
 
+static void scorer(void) { toy_score(&toy); }
+static void peeker(void) { toy_score(&toy), chk_assert(toy_peek(&toy) == 0, "nobody writes it"); }
+static void both_scored(void) { chk_assert(toy.score == 2, "both score"); }
+SCENARIO(toy_scores, .about = "two add under a lock", .threads = {scorer, peeker}, .finish = both_scored)
+
 /* What is meant to fail does not count against a mutant. */
 SCENARIO(toy_flawed, .about = "expected to fail", .threads = {often, often}, .finish = one_sees, .flawed_in = CHK_ALL)
 
