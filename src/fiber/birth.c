@@ -107,7 +107,7 @@ static inline int fiber_input(struct fiber_input *input, struct runtime *runtime
         .stack_now = options->flags & WEFT_STACK_NOW ? runtime : NULL,
     };
     if (__builtin_expect(options->flags & WEFT_PREEMPT, 0))
-        input->preempt = preempt_is_on(runtime) || preempt_begin(runtime, false) == 0; /* if not, it says so, and runs as others do */
+        input->preempt = preempt_is_on(runtime) || preempt_begin(runtime, false) == 0; /* if not, it has been said, and it runs as others do */
     size_t size = options->stack_size ? options->stack_size : runtime->stack_size;
     input->stack_class = (uint8_t)stack_class_of(size);
     return __builtin_expect(input->stack_class == STACK_CLASSES, 0) ? WEFT_EINVAL : 0;

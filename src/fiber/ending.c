@@ -105,8 +105,7 @@ void ending_unwind(struct worker *worker, int reason) {
 int ending_landed(void *thrown) {
     struct ending *ending = thrown;
     int reason = ending->reason;
-    struct exceptions over; /* its own, which the C++ library may count as on its way, and those that were being handled */
-    exceptions_take(&over);
+    exceptions_forget(); /* its own, which the C++ library may count as on its way, and those that were being handled */
     pool_give(&worker_here()->actor.blocks, 0, ending);
     return reason;
 }

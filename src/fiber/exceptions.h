@@ -43,6 +43,11 @@ static inline bool exceptions_any(const struct loop *own) {
 /* The thread's becomes empty; back, in whichever thread that is. Each may be called from a function that switches in between: neither is inlined. */
 void exceptions_take(struct exceptions *taken);
 void exceptions_put_back(const struct exceptions *taken);
+/* The same for good: of a process that has ended in the middle of its calls. */
+static inline void exceptions_forget(void) {
+    struct exceptions lost;
+    if (exceptions_are_known()) exceptions_take(&lost);
+}
 
 /* The functions that unwind stacks: those that weft was linked with, or those of a C++ library. False: there are none. */
 bool exceptions_unwinder(weft_cxx *unwinder);

@@ -194,6 +194,7 @@ static struct {
     struct lock lock;
     unsigned runtimes;
     struct sigaction before;
+    const char *told; /* why not, as last said: once, and not with every process */
 } urgent;
 
 /* The lowest address of the stack that the signal came on, as far as that is known: of processes. Else where it is now. */
@@ -327,8 +328,10 @@ int preempt_begin(struct runtime *runtime, bool all) {
     const char *why_not = preempt_begin_locked(runtime);
     if (!why_not && all) runtime->preempt.all = true;
     if (!why_not) atom_store_rlx(&runtime->preempt.on, true); /* rlx: a hint; the signal comes later */
+    bool news = why_not && why_not != urgent.told;
+    if (news) urgent.told = why_not;
     lock_drop(&urgent.lock);
-    if (why_not) fprintf(stderr, "weft: processes cannot be interrupted: %s\n", why_not);
+    if (news) fprintf(stderr, "weft: processes cannot be interrupted: %s\n", why_not);
     return why_not ? WEFT_EAGAIN : 0;
 }
 

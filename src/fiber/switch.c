@@ -164,8 +164,7 @@ int fiber_step(void *self, const weft_event *events, size_t count_events, weft_o
 
 /* The process has ended; the stack is nobody's. Never comes back. */
 static __attribute__((noreturn)) void fiber_go(struct worker *worker, struct fiber *fiber, struct proc *next) {
-    struct exceptions lost; /* of a process that ended in the middle of its calls */
-    if (exceptions_are_known()) exceptions_take(&lost);
+    exceptions_forget();
     worker->left_stack = fiber;
     fiber_switch(worker, fiber, next, true);
     __builtin_unreachable();

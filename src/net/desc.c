@@ -153,21 +153,17 @@ static void desc_shut(struct desc *desc, int number, bool mine, bool keep) {
     desc_done(desc, number);
 }
 
-int desc_close(weft_fd handle, bool keep) {
+/* `close` says whether the caller is the one that closes it, else the answer is `refused`. */
+static int desc_close_by(weft_fd handle, bool (*close)(struct tenure *), bool keep, int refused) {
     struct desc *desc = desc_use(handle);
     if (!desc) return WEFT_EBADF;
-    bool mine = tenure_close(&desc->tenure);
+    bool mine = close(&desc->tenure);
     desc_shut(desc, desc_number(handle), mine, keep);
-    return mine ? 0 : WEFT_EBADF;
+    return mine ? 0 : refused;
 }
 
-int desc_close_alone(weft_fd handle) {
-    struct desc *desc = desc_use(handle);
-    if (!desc) return WEFT_EBADF;
-    bool mine = tenure_close_alone(&desc->tenure);
-    desc_shut(desc, desc_number(handle), mine, true);
-    return mine ? 0 : WEFT_EBUSY;
-}
+int desc_close(weft_fd handle, bool keep) { return desc_close_by(handle, tenure_close, keep, WEFT_EBADF); }
+int desc_close_alone(weft_fd handle) { return desc_close_by(handle, tenure_close_alone, true, WEFT_EBUSY); }
 
 int desc_lend(weft_fd handle) {
     struct desc *desc = desc_use(handle);

@@ -248,23 +248,26 @@ unsigned find_global_due(size_t queued, unsigned workers, uint32_t looks) {
     return own + 1 > GLOBAL_OFTEN ? (unsigned)own + 1 : GLOBAL_OFTEN;
 }
 
-/* Of queues that have lost their thread. */
+/* The workers whose queues may have lost their thread, one after the other; *place is 0 at first. NULL: there are no more. */
+static struct worker *find_orphan(struct runtime *runtime, unsigned *place) {
+    unsigned made = atom_load_acq(&runtime->made), wanted = atom_load_rlx(&runtime->wanted); /* acq: as in find_steal_pass; rlx: any recent value will do */
+    if (*place < wanted) *place = wanted;
+    return *place < made ? atom_load_rlx(&runtime->workers[(*place)++]) : NULL; /* rlx: published by `made` */
+}
+
 static struct proc *find_orphaned(struct worker *worker) {
-    struct runtime *runtime = worker->runtime;
-    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     struct proc *proc = NULL;
+    struct worker *gone;
     bool busy = false;
-    for (unsigned i = atom_load_rlx(&runtime->wanted); i < made && !proc; i++) { /* rlx: any recent value will do */
-        struct worker *gone = atom_load_rlx(&runtime->workers[i]);                  /* rlx: published by `made` */
+    for (unsigned place = 0; !proc && (gone = find_orphan(worker->runtime, &place));)
         if (gone != worker) proc = policy_steal(worker, gone, true, &busy);
-    }
     return proc;
 }
 
 bool find_orphans_wait(struct runtime *runtime) {
-    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
-    for (unsigned i = atom_load_rlx(&runtime->wanted); i < made; i++)                /* rlx: any recent value will do */
-        if (!policy_is_empty(atom_load_rlx(&runtime->workers[i]))) return true; /* rlx: published by `made` */
+    struct worker *gone;
+    for (unsigned place = 0; (gone = find_orphan(runtime, &place));)
+        if (!policy_is_empty(gone)) return true;
     return false;
 }
 
