@@ -31,6 +31,13 @@ static inline void member_leaves(void *arg) {
 
 /* A number of actions, or until it is cancelled. The reason of its end follows from its number. */
 static inline int member_reason(uint32_t id) { return id % 3 ? 0 : -1000 - (int)id; }
+/* Of one that has begun. */
+static inline uint32_t member_id(weft_pid pid) {
+    uint32_t id = 0;
+    while (atom_load_acq(&mix.pids[id]) != pid)
+        EXPECT(++id < MEMBERS);
+    return id;
+}
 static inline void member_main(void *arg) {
     struct member *member = arg;
     member->self = weft_self();
@@ -82,20 +89,23 @@ static inline void act_join(struct member *member) {
     int reason = 1;
     weft_pid pid = member->depth < 4 ? member_spawn_flags(member, WEFT_JOINABLE) : WEFT_NOBODY;
     if (pid == WEFT_NOBODY) return;
-    int error = weft_join(pid, &reason, mix_below(member, 2) ? WEFT_FOREVER : mix_deadline(member));
-    mix_expect(error);
-    if (!error) EXPECT(reason == 0 || reason <= -1000);
+    uint64_t deadline = mix_limit(member);
+    int error = weft_join(pid, &reason, deadline);
+    mix_expect(error, deadline);
+    if (!error) EXPECT_EQ(reason, member_reason(member_id(pid)));
     else if (mix_below(member, 2)) EXPECT_EQ(weft_detach(pid), 0);
 }
 static inline void act_scope(struct member *member) {
     weft_scope scope;
     if (member->depth >= 3) return;
-    weft_scope_begin(&scope, mix_below(member, 2) ? WEFT_FOREVER : mix_deadline(member));
+    uint64_t deadline = mix_limit(member);
+    weft_scope_begin(&scope, deadline);
     for (uint32_t n = mix_below(member, 4); n > 0; n--)
         member_spawn(member, &scope, (weft_stackful_options){.flags = 0});
-    if (mix_below(member, 4) == 0) weft_scope_cancel(&scope);
+    bool ends = mix_below(member, 4) == 0;
+    if (ends) weft_scope_cancel(&scope);
     int result = weft_scope_end(&scope);
-    EXPECT(result == 0 || mix_given_up(result) || result <= -1000);
+    if (result > -1000 && !(ends && result == WEFT_ECANCELED)) mix_expect(result, deadline);
 }
 static inline void act_cancel(struct member *member) {
     weft_pid pid = mix_somebody(member);
@@ -120,7 +130,9 @@ static inline void act_shielded(struct member *member) {
 }
 static inline void act_pinned(struct member *member) {
     weft_pin_begin();
+    pid_t thread = gettid();
     act(member);
+    EXPECT_EQ(gettid(), thread);
     weft_pin_end();
 }
 static inline void act_nopreempt(struct member *member) {
@@ -170,7 +182,10 @@ static inline int stepper_step(void *self, const weft_event *events, size_t coun
             stepper->waits--;
             atom_add_rel(&life.completed, 1);
         }
-    if (rng_below(&stepper->rng, 4) == 0) weft_out_handoff(out, mix.server, TAGS, NULL, 0);
+    if (rng_below(&stepper->rng, 4) == 0) {
+        EXPECT_EQ(weft_out_handoff(out, mix.server, TAGS, NULL, 0), 0);
+        atom_add_rlx(&mail.posted, 1);
+    }
     if (stepper->left > 0) stepper_yield(stepper, out);
     weft_out_status(out, stepper->waits ? WEFT_BLOCKED : WEFT_DONE);
     return 0;

@@ -10,6 +10,7 @@ static struct {
     weft_chan *chans[CHANNELS];
     atom_u64 in, out, sum_in, sum_out; /* elements, and what they add up to */
     weft_sem sem;
+    atom_u64 taken; /* of its permits */
     weft_mutex mutex;
     uint64_t locked; /* times, counted under the mutex */
     atom_u64 locks;  /* and without */
@@ -35,14 +36,18 @@ static inline void chan_has_received(uint64_t value) {
 }
 static inline void act_chan_send(struct member *member) {
     uint64_t value = 1 + mix_below(member, 1000000);
-    int error = weft_chan_send(shared.chans[mix_below(member, CHANNELS)], &value, mix_deadline(member));
-    mix_expect(error);
+    weft_chan *chan = shared.chans[mix_below(member, CHANNELS)];
+    uint64_t deadline = mix_deadline(member);
+    int error = weft_chan_send(chan, &value, deadline);
+    mix_expect(error, deadline);
     if (!error) chan_has_sent(value);
 }
 static inline void act_chan_recv(struct member *member) {
     uint64_t value = 0;
-    int error = weft_chan_recv(shared.chans[mix_below(member, CHANNELS)], &value, mix_deadline(member));
-    mix_expect(error);
+    weft_chan *chan = shared.chans[mix_below(member, CHANNELS)];
+    uint64_t deadline = mix_deadline(member);
+    int error = weft_chan_recv(chan, &value, deadline);
+    mix_expect(error, deadline);
     if (!error) chan_has_received(value);
 }
 static inline void act_select(struct member *member) {
@@ -53,8 +58,9 @@ static inline void act_select(struct member *member) {
         values[i] = 1 + mix_below(member, 1000000);
         cases[i] = i % 2 ? weft_case_send(chan, &values[i]) : weft_case_recv(chan, &values[i]);
     }
-    int which = weft_select(cases, 4, mix_deadline(member));
-    if (which < 0) return mix_expect(which);
+    uint64_t deadline = mix_deadline(member);
+    int which = weft_select(cases, 4, deadline);
+    if (which < 0) return mix_expect(which, deadline);
     EXPECT_EQ(cases[which].error, 0);
     if (which % 2) chan_has_sent(values[which]);
     else chan_has_received(values[which]);
@@ -77,15 +83,19 @@ static inline void act_chan_close(struct member *member) {
 
 static inline void act_sem(struct member *member) {
     uint32_t permits = 1 + mix_below(member, PERMITS);
-    int error = weft_sem_acquire(&shared.sem, permits, mix_below(member, 2) ? WEFT_FOREVER : mix_deadline(member));
-    mix_expect(error);
+    uint64_t deadline = mix_limit(member);
+    int error = weft_sem_acquire(&shared.sem, permits, deadline);
+    mix_expect(error, deadline);
     if (error) return;
+    EXPECT(atom_add_rlx(&shared.taken, permits) + permits <= PERMITS);
     if (mix_below(member, 2)) mix_give_way();
+    atom_sub_rlx(&shared.taken, permits);
     weft_sem_release(&shared.sem, permits);
 }
 static inline void act_mutex(struct member *member) {
-    int error = weft_mutex_lock(&shared.mutex, mix_below(member, 2) ? WEFT_FOREVER : mix_deadline(member));
-    mix_expect(error);
+    uint64_t deadline = mix_limit(member);
+    int error = weft_mutex_lock(&shared.mutex, deadline);
+    mix_expect(error, deadline);
     if (error) return;
     uint64_t before = shared.locked;
     if (mix_below(member, 4) == 0) weft_sleep(1000);
@@ -95,9 +105,9 @@ static inline void act_mutex(struct member *member) {
 }
 static inline void act_rwlock(struct member *member) {
     bool writes = mix_below(member, 3) == 0;
-    uint64_t deadline = mix_below(member, 2) ? WEFT_FOREVER : mix_deadline(member);
+    uint64_t deadline = mix_limit(member);
     int error = writes ? weft_rwlock_write(&shared.rwlock, deadline) : weft_rwlock_read(&shared.rwlock, deadline);
-    mix_expect(error);
+    mix_expect(error, deadline);
     if (error) return;
     uint64_t left = shared.left;
     if (writes) shared.left++;
@@ -112,11 +122,11 @@ static inline void act_cond(struct member *member) {
     bool puts = mix_below(member, 2);
     uint64_t deadline = mix_deadline(member);
     int error = weft_mutex_lock(&shared.queue_mutex, WEFT_FOREVER);
-    mix_expect(error);
+    mix_expect(error, WEFT_FOREVER);
     if (error) return;
     while (!error && shared.queued == (puts ? QUEUE : 0))
         error = weft_cond_wait(puts ? &shared.queue_room : &shared.queue_full, &shared.queue_mutex, deadline);
-    mix_expect(error);
+    mix_expect(error, deadline);
     if (!error) {
         shared.queued += puts ? 1 : -1u;
         atom_add_rlx(puts ? &shared.put : &shared.got, 1);
@@ -132,8 +142,9 @@ static inline int once_make_it(void *arg) {
     return 0;
 }
 static inline void act_once(struct member *member) {
-    int error = weft_once_do(&shared.once, once_make_it, NULL, mix_deadline(member));
-    mix_expect(error);
+    uint64_t deadline = mix_deadline(member);
+    int error = weft_once_do(&shared.once, once_make_it, NULL, deadline);
+    mix_expect(error, deadline);
     if (!error) EXPECT_EQ(atom_load_rlx(&shared.made), 1);
 }
 
@@ -154,8 +165,9 @@ static inline void act_waitgroup(struct member *member) {
     weft_waitgroup_add(&work.group, count);
     for (uint32_t i = 0; i < count; i++)
         EXPECT(weft_spawn(group_worker, &work) != WEFT_NOBODY);
-    int error = weft_waitgroup_wait(&work.group, mix_deadline(member));
-    mix_expect(error);
+    uint64_t deadline = mix_deadline(member);
+    int error = weft_waitgroup_wait(&work.group, deadline);
+    mix_expect(error, deadline);
     weft_shield_begin();
     if (error) EXPECT_EQ(weft_waitgroup_wait(&work.group, WEFT_FOREVER), 0);
     weft_shield_end();

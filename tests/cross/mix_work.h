@@ -19,7 +19,7 @@ static inline void act_blocking(struct member *member) {
     void *span = (void *)(uintptr_t)mix_below(member, 200);
     atom_add_rlx(&work.called, 1);
     int error = mix_below(member, 2) ? weft_blocking(block_a_little, span) : weft_blocking_long(block_a_little, span);
-    EXPECT(error == 0 || error == WEFT_ECANCELED);
+    mix_expect(error, WEFT_FOREVER);
     EXPECT_EQ(weft_self(), member->self);
 }
 static inline void act_blocking_between(struct member *member) {
@@ -46,8 +46,9 @@ static inline void act_blocking_until(struct member *member) {
     struct errand *errand = malloc(sizeof *errand);
     *errand = (struct errand){.span = mix_below(member, 300)};
     atom_add_rlx(&work.given, 1);
-    int error = weft_blocking_until(errand_run, errand, errand_abandoned, mix_deadline(member));
-    mix_expect(error);
+    uint64_t deadline = mix_deadline(member);
+    int error = weft_blocking_until(errand_run, errand, errand_abandoned, deadline);
+    mix_expect(error, deadline);
     if (error) return;
     EXPECT(errand->ran);
     free(errand);
@@ -70,7 +71,7 @@ static inline void act_file(struct member *member) {
     char data[sizeof work_text] = "";
     (void)member;
     ssize_t got = weft_file_pread(fileno(work.file), data, sizeof data, 0);
-    if (got == WEFT_ECANCELED) return;
+    if (got < 0) return mix_expect((int)got, WEFT_FOREVER);
     EXPECT(got == sizeof data && memcmp(data, work_text, sizeof data) == 0);
 }
 
