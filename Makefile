@@ -3,7 +3,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 export JOBS
 
-.PHONY: all run test bench check mutants format tidy test-full install clean help setup
+.PHONY: all run test test-deep bench check mutants format tidy test-full install clean help setup
 
 all: ## build the release library, build/weft and build/weft-check
 	@tools/setup build
@@ -14,9 +14,13 @@ all: ## build the release library, build/weft and build/weft-check
 run: all ## the guided demo
 	@build/weft demo
 
-test: ## everything short; the last line counts what passed and failed
+test: ## the short lane, six minutes; the last line counts what passed and failed (NAME=... for one thing)
 	@tools/setup test
-	@tools/run-tests
+	@tools/run-tests $(if $(NAME),--name '$(NAME)')
+
+test-deep: ## what `make test` leaves out for its six minutes, and pushes need
+	@tools/setup test
+	@tools/run-tests --deep
 
 bench: all ## every benchmark, one line each (NAME=... for some, ARGS=... for options)
 	@build/weft bench $(NAME) $(ARGS)

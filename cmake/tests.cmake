@@ -1,4 +1,4 @@
-# One program for every tests/<room>/test_*.c; their names are written to tests.txt for tools/run-tests.
+# One program for every tests/<room>/test_*.c.
 add_library(weft_test OBJECT ${PROJECT_SOURCE_DIR}/tests/test.c ${PROJECT_SOURCE_DIR}/tests/child.c)
 target_link_libraries(weft_test PRIVATE weft_real)
 target_include_directories(weft_test PUBLIC ${PROJECT_SOURCE_DIR}/tests)
@@ -18,7 +18,6 @@ if(CMAKE_CXX_COMPILER)
     set(test_suffixes c cpp)
 endif()
 
-set(test_names "")
 set(rooms ${WEFT_TEST_ROOMS})
 foreach(room ${rooms})
     set(sources "")
@@ -41,7 +40,5 @@ foreach(room ${rooms})
         if(name MATCHES "_work$") # counts the branches it takes instead of measuring time
             target_compile_options(${room_name}.${name} PRIVATE -fsanitize-coverage=trace-pc)
         endif()
-        string(APPEND test_names "tests/${room_name}/${name}\n")
     endforeach()
 endforeach()
-file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/tests.txt CONTENT "${test_names}")

@@ -1,34 +1,56 @@
 """What tools/run-tests and tools/test-full share: running commands, counting them, and how each build's programs are run."""
-import os, pathlib, re, resource, subprocess, time
+import collections, functools, os, pathlib, re, resource, subprocess, sys, tempfile, threading, time
 
 root = pathlib.Path(__file__).resolve().parent.parent
-jobs = int(os.environ.get("JOBS") or os.cpu_count())
+cores = int(os.environ.get("JOBS") or os.cpu_count())
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed$")
 # 64-bit ARM is emulated, so only the rooms whose code depends on the machine are run there.
 AARCH64_ROOMS = ("base", "queue", "ctx", "proc", "fiber", "fork", "sync")
 # What the emulator cannot do, or does not do as a kernel.
 AARCH64_LEFT_OUT = {
-    "tests/fiber/test_deadlock": "a program with threads that are not weft's is never in a deadlock, and the emulator has one",
-    "tests/fiber/test_blocking": "takes it for granted that a thread has begun a call after 5 ms",
-    "tests/fiber/test_preempt": "slices of 50 us in an emulator that runs a hundredth as fast: minutes",
+    "fiber/test_deadlock": "a program with threads that are not weft's is never in a deadlock, and the emulator has one",
+    "fiber/test_blocking": "takes it for granted that a thread has begun a call after 5 ms",
+    "fiber/test_preempt": "slices of 50 us in an emulator that runs a hundredth as fast: minutes",
 }
 LINES, COLUMNS = 40, 240
 
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # tests that abort on purpose leave no files behind
 
 
+Result = collections.namedtuple("Result", "status output seconds processor")
+
+
 def run(command, environment=None, limit=600):
-    """(status, output, seconds); a command that cannot start or does not end is a failed one."""
+    """A Result, with seconds by the clock and of processor time; a command that cannot start or does not end is a failed one."""
     start = time.monotonic()
-    try:
-        done = subprocess.run(command, cwd=root, env={**os.environ, **(environment or {})}, timeout=limit,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        status, output = done.returncode, done.stdout.decode(errors="replace")
-    except subprocess.TimeoutExpired as late:
-        status, output = 124, (late.stdout or b"").decode(errors="replace") + f"\nFAIL: not done after {limit} s, killed\n"
-    except OSError as error:
-        status, output = 127, f"FAIL: {error}\n"
-    return status, output, time.monotonic() - start
+    with tempfile.TemporaryFile() as output:
+        try:
+            process = subprocess.Popen(command, cwd=root, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL, stdout=output,
+                                       stderr=subprocess.STDOUT)
+        except OSError as error:
+            return Result(127, f"FAIL: {error}\n", 0.0, 0.0)
+        late = threading.Event()
+        watchdog = threading.Timer(limit, lambda: (late.set(), process.kill()))
+        watchdog.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        watchdog.cancel()
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        text = output.read().decode(errors="replace") + (f"\nFAIL: not done after {limit} s, killed\n" if late.is_set() else "")
+    return Result(124 if late.is_set() else process.returncode, text, time.monotonic() - start, usage.ru_utime + usage.ru_stime)
+
+
+told = 0.0  # when progress was last told
+
+
+def progress(text):
+    """How far it is: a line that is written over, "" wipes it; where there is no terminal, a line of its own every half minute."""
+    global told
+    if sys.stdout.isatty():
+        print(f"\r\033[K{text[:COLUMNS]}", end="", flush=True)
+    elif text and time.monotonic() - told > 30:
+        print(f"     {text}", flush=True)
+        told = time.monotonic()
 
 
 def counts(status, output):
@@ -55,19 +77,21 @@ def excerpt(text, everything=False):
 
 
 def checker_groups(checker, *options):
-    """The groups of scenarios that a checker knows: a group is a source file. With --short, those with something in the short lane."""
-    status, output, _ = run([checker, *options, "--list"])
+    """The groups of scenarios that a checker knows: a group is a source file. With --short or --deep, those with something in that lane."""
+    status, output, *_ = run([checker, *options, "--list"])
     return [line[:-1] for line in output.splitlines() if status == 0 and re.fullmatch(r"\w+:", line)]
 
 
 def program_names(preset):
-    """The test programs of a built preset, as paths below its directory."""
-    listing = root / "build" / preset / "tests.txt"
-    names = listing.read_text().split() if listing.exists() else []
+    """The test programs that a preset builds and can run, ROOM/test_NAME. The cross compiler has no C++."""
+    suffixes = ("c",) if preset == "aarch64" else ("c", "cpp")
+    sources = sorted(path for suffix in suffixes for path in (root / "tests").glob(f"*/test_*.{suffix}"))
+    names = [f"{path.parent.name}/{path.stem}" for path in sources]
     return [name for name in names
-            if preset != "aarch64" or (name.split("/")[1] in AARCH64_ROOMS and name not in AARCH64_LEFT_OUT)]
+            if preset != "aarch64" or (name.split("/")[0] in AARCH64_ROOMS and name not in AARCH64_LEFT_OUT)]
 
 
+@functools.lru_cache
 def launcher(preset):
     """What stands before a program's name."""
     if preset == "aarch64":

@@ -24,13 +24,17 @@ void chk_register(const struct chk_scenario *scenario) {
     scenarios[scenario_count++] = scenario;
 }
 
+/* Which of a scenario's models: all, those in which it is short, those in which it is a long form. */
+enum lane { LANE_ALL, LANE_SHORT, LANE_DEEP };
+
 struct options {
     const char *name[SCENARIOS];
     unsigned names;
     unsigned models; /* 0: as each scenario says */
     struct search_limits limits;
     const char *replay;
-    bool list, show, only_sound, only_short, time;
+    enum lane lane;
+    bool list, show, only_sound, time;
 };
 
 static const char help[] =
@@ -47,6 +51,7 @@ static const char help[] =
     "  --oracle               enumerate naively too, and compare the number of executions\n"
     "  --only-sound           skip scenarios that expect a violation\n"
     "  --short                skip the long forms, marked [deep] in the list\n"
+    "  --deep                 only the long forms: exactly what --short skips\n"
     "  --show                 show the trace of expected violations too\n"
     "  --time                 say how much processor time each took\n"
     "  --replay STRING        run one execution again, as printed with a violation: NAME@MODEL:STEPS\n"
@@ -54,8 +59,9 @@ static const char help[] =
     "A line a scenario and model: NAME EXHAUSTED n executions | NAME VIOLATION kind: what | NAME CAPPED by what.\n"
     "Exit status: 0 every verdict as expected, 1 not, 2 wrong usage.\n";
 
-static unsigned scenario_models(const struct chk_scenario *s, bool only_short) {
-    return (s->models ? s->models : CHK_ALL) & ~(only_short ? s->deep_in : 0);
+static unsigned scenario_models(const struct chk_scenario *s, enum lane lane) {
+    unsigned all = s->models ? s->models : CHK_ALL;
+    return lane == LANE_SHORT ? all & ~s->deep_in : lane == LANE_DEEP ? all & s->deep_in : all;
 }
 
 static bool in_group(const struct chk_scenario *s, const char *name) {
@@ -74,10 +80,10 @@ static int by_group_and_name(const void *a, const void *b) {
     return order ? order : strcmp(x->name, y->name);
 }
 
-static void list_scenarios(FILE *out, bool only_short) {
+static void list_scenarios(FILE *out, enum lane lane) {
     const char *group = "";
     for (unsigned i = 0; i < scenario_count; i++) {
-        if (!scenario_models(scenarios[i], only_short)) continue;
+        if (!scenario_models(scenarios[i], lane)) continue;
         if (strcmp(group, scenarios[i]->group))
             fprintf(out, "%.*s:\n", (int)strcspn(scenarios[i]->group, "."), scenarios[i]->group);
         group = scenarios[i]->group;
@@ -233,7 +239,9 @@ static int parse(int argc, char **argv, struct options *o) {
         } else if (!strcmp(word, "--only-sound")) {
             o->only_sound = true;
         } else if (!strcmp(word, "--short")) {
-            o->only_short = true;
+            o->lane = LANE_SHORT;
+        } else if (!strcmp(word, "--deep")) {
+            o->lane = LANE_DEEP;
         } else if (!strcmp(word, "--show")) {
             o->show = true;
         } else if (!strcmp(word, "--time")) {
@@ -280,7 +288,7 @@ int main(int argc, char **argv) {
     int status = parse(argc, argv, &o);
     if (status) return status;
     if (o.list) {
-        list_scenarios(stdout, o.only_short);
+        list_scenarios(stdout, o.lane);
         return 0;
     }
     if (o.replay) return replay(o.replay);
@@ -290,14 +298,14 @@ int main(int argc, char **argv) {
             known |= matches(scenarios[i], o.name[k]);
         if (known) continue;
         fprintf(stderr, "weft check: no scenario or group is called '%s'. The known ones:\n", o.name[k]);
-        list_scenarios(stderr, false);
+        list_scenarios(stderr, LANE_ALL);
         return EXIT_USAGE;
     }
     unsigned passed = 0, failed = 0;
     for (unsigned i = 0; i < scenario_count; i++) {
         if (!selected(scenarios[i], &o)) continue;
         for (unsigned m = CHK_SC; m <= CHK_C11; m <<= 1) {
-            if (!(scenario_models(scenarios[i], o.only_short) & m) || (o.models && o.models != m)) continue;
+            if (!(scenario_models(scenarios[i], o.lane) & m) || (o.models && o.models != m)) continue;
             if (check_one(scenarios[i], m, &o))
                 passed++;
             else
@@ -305,7 +313,8 @@ int main(int argc, char **argv) {
         }
     }
     if (passed + failed == 0) {
-        fprintf(stderr, "weft check: none of these scenarios is meant for %s\n", o.only_short ? "a short run in that model" : "that model");
+        fprintf(stderr, "weft check: none of these scenarios is meant for %sthat model\n",
+                o.lane == LANE_SHORT ? "a short run in " : o.lane == LANE_DEEP ? "a deep run in " : "");
         return EXIT_USAGE;
     }
     printf("%u passed, %u failed\n", passed, failed);

@@ -99,6 +99,14 @@ run --short state_crowd_wake_cancel state_crowd --model sc
 expect "--short runs the others of a group" 0 "$out" 'state_crowd_wake_cancel EXHAUSTED' '^3 passed, 0 failed$'
 run --short find_steal
 expect "--short refuses to run nothing" 2 "$err" 'none of these scenarios'
+run --deep --list
+if grep -q '^  state_crowd_wake_cancel ' "$out"; then fail "--deep lists long forms only" "state_crowd_wake_cancel is there"; else
+    expect "--deep lists long forms only" 0 "$out" '^  state_crowd ' '^  shutdown_child ' '^state_crowd:$'
+fi
+run --deep --random 1 shutdown_child
+expect "--deep runs the model that --short leaves out" 1 "$out" 'c11 +shutdown_child' '^0 passed, 1 failed$'
+run --deep sb_sc
+expect "--deep refuses to run nothing" 2 "$err" 'none of these scenarios'
 
 # ---- models ------------------------------------------------------------------------------------------------------
 
@@ -126,7 +134,7 @@ run sb_sc --frobnicate
 expect "an unknown option is refused, by name" 2 "$err" "frobnicate"
 nothing_run "an unknown option runs nothing"
 run --help
-expect "--help tells the options" 0 "$out" "--list" "--model" "--bound" "--replay" "--max-executions" "--oracle" "--short"
+expect "--help tells the options" 0 "$out" "--list" "--model" "--bound" "--replay" "--max-executions" "--oracle" "--short" "--deep"
 
 # ---- counts ------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,147 @@
+"""Every job there is, and its lane: `make test` runs the short one, `make test-deep` the deep one. Together they guard the main branch.
+
+The short lane runs every test program in the release build, and the sanitizers over what each can find in the time. What the tables below name
+is in the deep lane. A name in a table that matches nothing is an error, so that no table outlives what it speaks of."""
+import fnmatch, shutil
+
+from testing import checker_groups, environment, launcher, program_names, root
+from .job import Build, Job, wanted
+
+CHECKER = root / "build" / "check" / "weft-check"
+COMMAND = ("weft", "weft_static", "weft_shared")
+# Only in the deep lane: ROOM/PROGRAM, or a pattern.
+DEEP = {
+    # Bounds, lifetimes and undefined behaviour show in one run of each kind. What is left out repeats that many times for the sake of timing, or measures.
+    "asan": ("cross/test_cross", "fiber/test_blocking", "fiber/test_burst", "fiber/test_deadlock", "fiber/test_ending", "fiber/test_main", "fiber/test_preempt",
+             "fiber/test_turns", "io/test_stdin", "net/test_fair", "net/test_name_ares", "net/test_poll", "preempt/test_[!cs]*", "preempt/test_st*", "proc/test_table",
+             "sched/test_fair", "sched/test_hogs", "sched/test_idle", "sched/test_stop", "sched/test_worker", "sync/test_synch2", "time/test_wheel_work"),
+    # Races show where threads share something: not in one thread, not in the preempted programs, which this sanitizer cannot bear and which do nothing
+    # there, and not in those that wait for a message before they abort.
+    "tsan": ("base/*", "cross/test_cross", "ctx/*", "cxx/*", "examples/*", "flaws/*", "preempt/*", "fiber/test_bigstack", "fiber/test_blocking", "fiber/test_burst",
+             "fiber/test_deadlock", "fiber/test_ending", "fiber/test_errno*", "fiber/test_identity", "fiber/test_lasting", "fiber/test_main", "fiber/test_memory",
+             "fiber/test_migrate*", "fiber/test_overflow", "fiber/test_preempt", "fiber/test_restart", "fiber/test_turns", "fiber/test_unwind", "io/test_file",
+             "io/test_stdin", "net/test_name*", "net/test_poll", "sched/test_fair", "sched/test_faults", "sched/test_handler", "sched/test_hogs", "sched/test_idle",
+             "sched/test_start", "sched/test_stop", "sched/test_worker", "sync/test_synch2", "sys/test_file", "sys/test_scripted", "sys/test_slice", "sys/test_vm",
+             "time/test_wheel*"),
+}
+# What depends on the compiler.
+CLANG = ("fiber/test_errno*", "fiber/test_migrate*")
+# Valgrind is told of every switch: else it takes one for a stack of megabytes, and what lies on it for nobody's.
+VALGRIND = ("fiber/test_recv", "fiber/test_move")
+
+
+class PlanError(Exception):
+    pass
+
+
+def matching(patterns, names):
+    """The names that match; each pattern has to."""
+    for pattern in patterns:
+        if not fnmatch.filter(names, pattern):
+            raise PlanError(f"tools/tests_lib/plan.py: no test program is called {pattern}")
+    return [name for name in names if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
+
+
+def program(preset, name, deep=False, before=(), settings=None):
+    """A test program, ROOM/NAME, as its preset's programs are run."""
+    return Job(preset, f"{preset} {name}", [*before, *launcher(preset), root / "build" / preset / "tests" / name],
+               needs={preset: (name.replace("/", "."),)}, settings=settings or environment(preset), deep=deep)
+
+
+def programs(preset):
+    names = program_names(preset)
+    deep = matching(DEEP.get(preset, ()), names)
+    return [program(preset, name, name in deep) for name in names]
+
+
+def rules():
+    yield Job("rules", "include direction", ["tools/check-includes"], counted=False)
+    yield Job("rules", "include direction, self-test", ["tools/check-includes", "--self-test"])
+    yield Job("rules", "test runner, self-test", ["tests/self/run"])
+    yield Job("rules", "lanes of the tests, self-test", ["tests/self/lanes"])
+    yield Job("rules", "headers compile alone", ["tools/check-headers"], deep=True)
+    yield Job("rules", "mutants, self-test", ["tools/mutants", "--self-test"], counted=False, deep=True)
+
+
+def release():
+    return programs("release")
+
+
+def check():
+    """Without the scenarios: the checker itself names them once it is built."""
+    built = {"check": ("weft-check",)}
+    litmus = sorted(path.stem for path in (root / "check" / "litmus").glob("*.c"))
+    yield Job("check", "checker, its command line", ["tests/check/test_cli.sh", CHECKER], needs=built, limit=300)
+    # The naive enumeration inside the checker, and the enumerator by axioms beside it.
+    yield Job("check", "checker, oracle on the litmus tests", [CHECKER, "--oracle", *litmus], needs=built, limit=300, deep=True)
+    yield Job("check", "checker, second opinion on the litmus tests", ["tools/check-fuzz", "--litmus"], needs=built, limit=300, deep=True)
+    yield Job("check", "checker, second opinion on random programs", ["tools/check-fuzz", "--programs", "300", "--seed", "1"],
+              needs=built, limit=300, deep=True)
+
+
+def group(name, *words, deep=False):
+    return Job("check", f"check {name}", [CHECKER, *words], needs={"check": ("weft-check",)}, limit=900, deep=deep)
+
+
+def scenarios(deep):
+    """A job for each of the checker's groups that has scenarios of this lane."""
+    lane = "--deep" if deep else "--short"
+    found = checker_groups(CHECKER, lane) or ["scenarios"]  # a checker that knows none says so, and fails
+    return [group(name, lane, name, deep=deep) for name in found]
+
+
+def command():
+    built = {"release": COMMAND, "check": ("weft-check",)}
+    place = "tools/place build/release/weft build/check/weft-check"
+    yield Job("command", "command", ["sh", "-c", f"{place} && tests/cli/run build/weft"], needs=built)
+    yield Job("command", "install and use", ["tests/install/run"], needs=built)
+    yield Job("command", "examples", ["tests/examples/run"], needs={"release": COMMAND})
+    yield Job("command", "examples of the network", ["tests/net/run"], needs={"release": COMMAND})
+
+
+def asan():
+    return programs("asan")
+
+
+def tsan():
+    return programs("tsan")
+
+
+def clang():
+    """All of it is compiled; these are run."""
+    return [program("clang", name, deep=True) for name in matching(CLANG, program_names("clang"))]
+
+
+def valgrind():
+    words, settings = ["valgrind", "-q", "--error-exitcode=9", "--trace-children=yes"], {"WEFT_TEST_PATIENCE": "8"}
+    for name in matching(VALGRIND, program_names("release")) if shutil.which("valgrind") else ():
+        job = program("release", name, deep=True, before=words, settings=settings)
+        job.section, job.name = "valgrind", f"valgrind {name}"
+        yield job
+
+
+def aarch64():
+    return [program("aarch64", name, deep=True) for name in program_names("aarch64")]
+
+
+def models():
+    yield Job("models", "spin models", ["tools/spin-models"], limit=1200, deep=True)
+
+
+SECTIONS = {part.__name__: part for part in (rules, release, check, command, asan, tsan, clang, valgrind, aarch64, models)}
+
+
+def every_job():
+    return [job for part in SECTIONS.values() for job in part()]
+
+
+def only_targets(preset, lanes):
+    """Whether no more of a preset is built than its jobs need: for a name, and in the short lane by the sanitizers."""
+    return not lanes or lanes == (False,) and preset in DEEP
+
+
+def builds(jobs, lanes=()):
+    """What has to be built for these jobs. The scenarios of the lanes are known once the checker is there."""
+    then = {"check": lambda: [job for deep in lanes for job in scenarios(deep)]} if any(job.section == "check" for job in jobs) else {}
+    return [Build(preset, targets if only_targets(preset, lanes) else (), True in lanes, then.get(preset))
+            for preset, targets in wanted(jobs).items()]
