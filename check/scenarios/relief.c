@@ -101,6 +101,17 @@ static void second_for_relief(void) {
 SCENARIO(preempt_relief_wanted, .about = "a relief worker leaves || one worker more is wanted: it stays, and runs what is fresh || or another thread does",
          .setup = set_up_relief, .threads = {relief_leaves, wants_two_then_none, second_for_relief}, .finish = all_went_on)
 
+/* The same, and the relief worker is not there yet. */
+static void wants_two(void) { workers_set(small, 2); }
+static void one_thread_each(void) {
+    unsigned relieved = sleeper.given == small_worker(1);
+    chk_assert(small_given(1) - 1 + relieved == 1, "the second place has one thread more than the one that has left");
+    chk_assert(atom_load_rlx(&small->preempt.relief) == (sleeper.given && !relieved), "it is a worker for all");
+    small_end();
+}
+SCENARIO(preempt_relief_beside, .about = "a relief worker comes || one worker more is wanted", .setup = set_up_locked, .threads = {sees_a_hog, wants_two},
+         .finish = one_thread_each)
+
 /* ---- broken twin -------------------------------------------------------------------------------------------------- */
 
 /* A6: a worker beyond the caps that takes whatever there is. */

@@ -238,6 +238,22 @@ static void one_asleep(void) {
 SCENARIO(resize_up_down, .about = "a worker is added and sent away || another sleeps || a process is woken from outside",
          .setup = one_asleep, .threads = {to_two_and_one, works_1, sends}, .finish = ran_or_told, .deep_in = CHK_C11)
 
+/* Two change the number at once, the second perhaps for the monitor: no place gets two threads. */
+static void one_and_nothing(void) {
+    set_up(POLICY_RING, 1, NULL);
+    small->extra_most = 1;
+}
+static void one_more_for_a_hog(void) { workers_compensate(small, 1); }
+static void one_thread_each(void) {
+    chk_assert(atom_load_rlx(&small->wanted) == 2, "that many are wanted");
+    chk_assert(small_given(1) == 1 && small_given(2) == atom_load_rlx(&small->extra), "one thread for each");
+    small_end();
+}
+SCENARIO(resize_up_twice, .about = "a worker is added || by two at once", .setup = one_and_nothing, .threads = {to_two, to_two},
+         .finish = one_thread_each)
+SCENARIO(resize_up_extra, .about = "a worker is added || an extra one too", .setup = one_and_nothing, .threads = {to_two, one_more_for_a_hog},
+         .finish = one_thread_each)
+
 /* ---- broken twins ------------------------------------------------------------------------------------------------------ */
 
 /* worker_main, but that nobody is told of what it leaves behind. */
