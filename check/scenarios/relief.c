@@ -112,6 +112,33 @@ static void one_thread_each(void) {
 SCENARIO(preempt_relief_beside, .about = "a relief worker comes || one worker more is wanted", .setup = set_up_locked, .threads = {sees_a_hog, wants_two},
          .finish = one_thread_each)
 
+/* A relief worker was told to leave, but one is needed again: it stays, or leaves and is begun anew, with the thread of who was stopped. */
+static void set_up_leaving(void) {
+    set_up_locked();
+    small->preempt.most = 2;
+    preempt_relieve(small, 1);
+    struct worker *worker = small_worker(1);
+    atom_or_rlx(&worker->guests, GUESTS_CLOSED); /* as worker_relieves does */
+    tick_begin(worker, 1);
+    atom_store_rlx(&worker->relief, true);
+    atom_store_rlx(&worker->leave, true);
+    atom_store_rlx(&worker->driven, true);
+}
+static void resumed_after_all(void) {
+    chk_assert(atom_load_rlx(&small_worker(1)->relief) == (sleeper.given != NULL), "a relief worker, while it has a thread");
+    chk_assert(atom_load_rlx(&small->preempt.relief) == (sleeper.given != NULL), "it is counted once");
+    if (!sleeper.given) workers_relieve(small, 1);
+    chk_assert(sleeper.given == small_worker(1), "it comes");
+    atom_store_rlx(&unlocked, 1);
+    goes_on(sleeper.given);
+    my_worker->current = NULL;
+    worker_main(my_worker);
+    small_run_own(small_play(0));
+    all_went_on();
+}
+SCENARIO(preempt_relief_again, .about = "a relief worker leaves || it is needed again", .setup = set_up_leaving, .threads = {relief_leaves, sees_a_hog},
+         .finish = resumed_after_all)
+
 /* ---- broken twin -------------------------------------------------------------------------------------------------- */
 
 /* A6: a worker beyond the caps that takes whatever there is. */
