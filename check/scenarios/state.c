@@ -256,6 +256,29 @@ SCENARIO(state_claims, .about = "one entry delivered twice || somebody takes the
 SCENARIO(state_claims_store, .about = "the same, with yields by a plain store: without wakers that is as good",
          .setup = setup_ready, .threads = {claims_and_stores, claims_and_stores, claims_any}, .finish = claimed_once)
 
+/* ---- seized by whoever takes the runtime down --------------------------------------------------------------------- */
+
+SHARED bool seized;
+
+static void seizes(void) {
+    if (!state_seize(&state)) return;
+    stack++;
+    seized = true;
+    state_complete(&state);
+}
+static void seized_or_ended(void) {
+    chk_assert(seized != (read_letters == 1), "it is ended from outside, or comes to its own end");
+    chk_assert(state_of(atom_load_rlx(&state.word)) == STATE_COMPLETE, "the process has ended");
+}
+static void claims_and_ends(void) {
+    atom_store_rlx(&letter[0], 1);
+    if (state_claim(&state, first_ticket)) process_run(1, STATE_IDLE);
+}
+SCENARIO(state_seize, .about = "a process parks || a letter and a wake || it is seized, unless somebody runs it", .setup = setup_running,
+         .threads = {runner_one, waker_one, seizes}, .finish = seized_or_ended)
+SCENARIO(state_seize_ready, .about = "a Ready process is claimed || and seized", .setup = setup_ready, .threads = {claims_and_ends, seizes},
+         .finish = seized_or_ended)
+
 /* ---- the end ------------------------------------------------------------------------------------------------------
  * */
 
