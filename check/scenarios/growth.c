@@ -111,6 +111,23 @@ static void nobody_is_counted(void) {
 SCENARIO(growth_limit, .about = "at most one process: two spawn, and run what they got to its end", .setup = limit_of_one,
          .threads = {spawns_if_it_may, spawns_if_it_may}, .finish = nobody_is_counted)
 
+/* Births whose init is being called at a door: they are counted, and come to nothing here. */
+static int refuses(void *self, weft_context *context, const char *method, const void *input, size_t size) {
+    (void)self, (void)context, (void)method, (void)input, (void)size;
+    return WEFT_EINVAL;
+}
+static const weft_behavior unborn = {.name = "unborn", .init = refuses, .step = short_step};
+static void fails_to_spawn(void) {
+    weft_pid pid;
+    chk_assert(weft_spawn_step(&pid, &unborn, &(weft_spawn_options){.runtime = (weft_runtime *)small}) == WEFT_EINVAL, "as init says");
+}
+static void no_birth_is_counted(void) {
+    chk_assert(atom_load_rlx(&small->births) == 0, "no birth is under way");
+    small_end();
+}
+SCENARIO(growth_births, .about = "two threads spawn by a door, and init refuses", .setup = two_workers, .threads = {fails_to_spawn, fails_to_spawn},
+         .finish = no_birth_is_counted)
+
 /* ---- the workers ---------------------------------------------------------------------------------------------------- */
 
 /* One worker, and processes that sleep. */
