@@ -103,7 +103,7 @@ static void after_ring(struct actor *actor, struct worker *self, struct alarm *a
     struct message *unsent = again ? NULL : after->message;
     uint64_t next = again ? timer_next_period(alarm->timer.when, after->period, sys->now()) : 0;
     if (!again) after->serial = 0;
-    else alarm_arm_at(actor->runtime, self, lane_worker(actor->runtime, after->lane), alarm, next);
+    else lane_arm_again(actor->runtime, self, after->lane, alarm, next);
     lock_drop(&after->lock); /* armed again, it may ring elsewhere by now */
     if (again) return;
     lane_leave(after->lane);
@@ -130,7 +130,7 @@ static int after_arm(struct reach *reach, struct message *message, weft_pid to, 
     after->message = message;
     lock_drop(&after->lock);
     if (timer) *timer = (weft_timer){after, serial};
-    alarm_arm_at(runtime, reach->self, lane_enter(runtime, reach->self, lane), &after->alarm, when);
+    lane_arm(runtime, reach->self, lane, &after->alarm, when);
     return 0;
 }
 

@@ -3,12 +3,23 @@
 /* Nanoseconds; powers of two times the least. */
 enum { ALARM_REST_LEAST = 16000, ALARM_REST_FEW = 64000, ALARM_REST_MOST = 1024000, ALARM_MANY = 8 };
 
-void alarm_arm_at(struct runtime *runtime, struct worker *self, struct worker *at, struct alarm *alarm, uint64_t when) {
-    bool earlier = timers_arm(&at->timers, &alarm->timer, when);
+/* Who sleeps until the timers of `at` are due must know. */
+static void alarm_armed(struct runtime *runtime, struct worker *self, struct worker *at, bool earlier) {
     if (at == self) return;
     /* The fence in idle_wake_one pairs with the one in idle_enter: it sees the timer, or is seen asleep. */
     if (earlier) ready_wake_one(runtime, at);
     worker_keep_timers(runtime, at);
+}
+
+void alarm_arm_at(struct runtime *runtime, struct worker *self, struct worker *at, struct alarm *alarm, uint64_t when) {
+    alarm_armed(runtime, self, at, timers_arm(&at->timers, &alarm->timer, when));
+}
+
+bool alarm_arm_unmoved(struct runtime *runtime, struct worker *self, struct worker *at, uint32_t moved, struct alarm *alarm, uint64_t when) {
+    bool earlier;
+    if (!timers_arm_unmoved(&at->timers, moved, &alarm->timer, when, &earlier)) return false;
+    alarm_armed(runtime, self, at, earlier);
+    return true;
 }
 
 void alarm_arm_any(struct runtime *runtime, struct worker *self, struct alarm *alarm, uint64_t when) {

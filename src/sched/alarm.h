@@ -24,6 +24,8 @@ static inline void alarm_arm(struct worker *own, struct alarm *alarm, uint64_t w
 }
 /* By any thread, into the timers of `at`, which may be asleep and not know; `self` is the calling thread's worker, or NULL. */
 void alarm_arm_at(struct runtime *runtime, struct worker *self, struct worker *at, struct alarm *alarm, uint64_t when);
+/* The same unless that worker's timers have been moved away since timers_moved said `moved`. False: they have, and it is not armed. */
+bool alarm_arm_unmoved(struct runtime *runtime, struct worker *self, struct worker *at, uint32_t moved, struct alarm *alarm, uint64_t when);
 /* The same into those of `self`, or if that is NULL into the first worker's. */
 void alarm_arm_any(struct runtime *runtime, struct worker *self, struct alarm *alarm, uint64_t when);
 /* By anyone: afterwards it will not ring, and nobody is about to. True: it did not. */

@@ -17,27 +17,32 @@ atom_u64 *lane_of(struct runtime *runtime, uint32_t slot) {
     return &chunk->lanes[slot % TABLE_CHUNK];
 }
 
-/* Nothing is pending. rlx: ends when the worker's own thread leaves, and else a hint. */
-static uint32_t lane_at(struct worker *worker) { return atom_load_rlx(&worker->tenure) << LANE_TENURE | worker->index; }
+/* The number and the tenure. */
+static uint32_t lane_at(struct worker *worker) { return timers_moved(&worker->timers) << LANE_TENURE | worker->index; }
 
-static struct worker *lane_of_number(struct runtime *runtime, uint64_t lane) {
-    uint32_t index = (uint32_t)lane & ((1U << LANE_TENURE) - 1);
-    struct worker *worker = atom_load_rlx(&runtime->workers[index]); /* rlx: whoever chose it knew it, and comes before by the lane's acq */
-    return lane_at(worker) == (uint32_t)lane ? worker : worker_first(runtime); /* alarm_arm_at looks whether it has a thread (N2) */
-}
-
-struct worker *lane_enter(struct runtime *runtime, struct worker *self, atom_u64 *lane) {
+static uint32_t lane_enter(struct runtime *runtime, struct worker *self, atom_u64 *lane) {
     struct worker *own = self ? self : worker_first(runtime);
     for (struct spin spin = spin_begin();; spin_retry(&spin)) {
         uint64_t found = atom_load_rlx(lane); /* rlx: the exchange decides */
-        bool others = found >= LANE_ONE;
+        uint64_t chosen = found >= LANE_ONE ? found : lane_at(own);
         /* acqrel: one that joins others knows the worker that the first has chosen; and lane_leave. */
-        if (atom_cas_acqrel_rlx(lane, &found, (others ? found : lane_at(own)) + LANE_ONE)) return others ? lane_of_number(runtime, found) : own;
+        if (atom_cas_acqrel_rlx(lane, &found, chosen + LANE_ONE)) return (uint32_t)chosen;
     }
 }
 
-struct worker *lane_worker(struct runtime *runtime, atom_u64 *lane) {
-    return lane_of_number(runtime, atom_load_acq(lane)); /* acq: pairs with the rel in lane_enter */
+static void lane_arm_in(struct runtime *runtime, struct worker *self, uint32_t chosen, struct alarm *alarm, uint64_t when) {
+    uint32_t index = chosen & ((1U << LANE_TENURE) - 1);
+    struct worker *at = atom_load_rlx(&runtime->workers[index]); /* rlx: whoever chose it knew it, and comes before by the lane's acq */
+    if (!alarm_arm_unmoved(runtime, self, at, chosen >> LANE_TENURE, alarm, when)) /* N2 */
+        alarm_arm_at(runtime, self, worker_first(runtime), alarm, when);
+}
+
+void lane_arm(struct runtime *runtime, struct worker *self, atom_u64 *lane, struct alarm *alarm, uint64_t when) {
+    lane_arm_in(runtime, self, lane_enter(runtime, self, lane), alarm, when);
+}
+
+void lane_arm_again(struct runtime *runtime, struct worker *self, atom_u64 *lane, struct alarm *alarm, uint64_t when) {
+    lane_arm_in(runtime, self, (uint32_t)atom_load_acq(lane), alarm, when); /* acq: pairs with the rel in lane_enter */
 }
 
 void lane_destroy_all(struct runtime *runtime) {

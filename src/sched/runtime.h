@@ -182,7 +182,6 @@ struct worker {
     atom_u32 guests;   /* how many processes are pinned here (its own thread), or GUESTS_CLOSED (whoever changes the number of workers) */
     atom_bool leave; /* this worker is not wanted any more */
     atom_bool relief; /* it is here for processes that were stopped, and for no others (preempt.h, A6); written under the runtime's `moving` */
-    atom_u32 tenure;    /* how often a thread has left it; written under the runtime's `moving` (lane.h) */
     atom_bool driven;   /* some thread has it; written under the runtime's `moving`; rlx: others look at it in passing */
     bool abandoned; /* its thread is in a process that does not end, and is not waited for; under the runtime's `moving` */
     atom_bool undriven; /* it should have one, but there was none to be had: call.c */

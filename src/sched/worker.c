@@ -64,19 +64,17 @@ static void worker_bequeath(struct worker *gone) {
         tick_hurry(atom_load_rlx(&runtime->workers[i])); /* rlx: published by `made` */
 }
 
-/* Under `moving` and `ringing`: nobody drives the worker from now on. rlx, all: who arms a timer here afterwards sees it by their lock, and moves it
- * (worker_keep_timers). The tenure ends when the older ones are where later ones will be. */
+/* Under `moving`, and `ringing` if the worker had a thread: nobody drives it from now on. rlx: a thread that arms a timer here afterwards sees it by the
+ * lock of the timers, and moves it (worker_keep_timers). */
 static void worker_leave_timers(struct worker *worker) {
     atom_store_rlx(&worker->driven, false);
     worker_pass_timers(worker->runtime, worker);
-    atom_store_rlx(&worker->tenure, atom_load_rlx(&worker->tenure) + 1);
 }
 
-/* The same of a worker for which there was no thread after all: others may have armed timers here. */
+/* There was no thread for the worker after all: others may have armed timers here. */
 static void worker_not_begun(struct worker *worker) {
     lock_take(&worker->runtime->moving);
-    atom_store_rlx(&worker->driven, false); /* rlx: as above */
-    worker_pass_timers(worker->runtime, worker);
+    worker_leave_timers(worker);
     lock_drop(&worker->runtime->moving);
 }
 

@@ -7,7 +7,8 @@
 void timers_init(struct timers *timers, uint64_t now) {
     lock_init(&timers->lock);
     wheel_init(&timers->wheel, now);
-    atom_store_rlx(&timers->next, SYS_FOREVER); /* not shared yet */
+    atom_store_rlx(&timers->next, SYS_FOREVER); /* not shared yet, both */
+    atom_store_rlx(&timers->moved, 0);
 }
 
 void timers_destroy(struct timers *timers) {
@@ -20,7 +21,19 @@ static void timers_announce(struct timers *timers, uint64_t bound) {
     if (atom_load_rlx(&timers->next) != bound) atom_store_rlx(&timers->next, bound);
 }
 
-bool timers_arm(struct timers *own, struct timer *timer, uint64_t when) {
+/* Under the lock. */
+static bool timers_link(struct timers *own, struct timer *timer, uint64_t when) {
+    wheel_add(&own->wheel, timer);
+    /* rlx: whoever reads it takes the lock, and there sees the timer linked (T1). */
+    atom_store_rlx(&timer->place, own);
+    /* rlx: written under the lock only; T4. */
+    bool earlier = when < atom_load_rlx(&own->next);
+    if (earlier) atom_store_rlx(&own->next, when);
+    return earlier;
+}
+
+/* False: it never fires, and need not be linked. */
+static bool timers_prepare(struct timer *timer, uint64_t when) {
     /* rlx, asserted only: the caller has the timer, so nobody else writes it. */
     WEFT_ASSERT(!TIMER_IS_IN(atom_load_rlx(&timer->place)), "timer %p is armed already", (void *)timer);
     timer->when = when;
@@ -29,15 +42,25 @@ bool timers_arm(struct timers *own, struct timer *timer, uint64_t when) {
         atom_store_rel(&timer->place, TIMER_NEVER);
         return false;
     }
+    return true;
+}
+
+bool timers_arm(struct timers *own, struct timer *timer, uint64_t when) {
+    if (!timers_prepare(timer, when)) return false;
     lock_take(&own->lock);
-    wheel_add(&own->wheel, timer);
-    /* rlx: whoever reads it takes the lock, and there sees the timer linked (T1). */
-    atom_store_rlx(&timer->place, own);
-    /* rlx: written under the lock only; T4. */
-    bool earlier = when < atom_load_rlx(&own->next);
-    if (earlier) atom_store_rlx(&own->next, when);
+    bool earlier = timers_link(own, timer, when);
     lock_drop(&own->lock);
     return earlier;
+}
+
+bool timers_arm_unmoved(struct timers *at, uint32_t moved, struct timer *timer, uint64_t when, bool *earlier) {
+    *earlier = false;
+    if (!timers_prepare(timer, when)) return true;
+    lock_take(&at->lock);
+    bool unmoved = atom_load_rlx(&at->moved) == moved; /* recheck; rlx: under the lock */
+    if (unmoved) *earlier = timers_link(at, timer, when);
+    lock_drop(&at->lock);
+    return unmoved;
 }
 
 /* Cancels it if it is armed: FREE. Else where it was found: TAKEN or DONE. */
@@ -90,7 +113,7 @@ struct timer *timers_run(struct timers *any, uint64_t now) {
     return first;
 }
 
-static void timers_moved(struct timer *timer, void *to) {
+static void timers_place(struct timer *timer, void *to) {
     /* rlx: under both locks; who reads the new place takes the new lock, who read the old one looks again (T1). */
     atom_store_rlx(&timer->place, (struct timers *)to);
 }
@@ -98,7 +121,8 @@ static void timers_moved(struct timer *timer, void *to) {
 bool timers_move(struct timers *to, struct timers *from) {
     lock_take(&from->lock);
     lock_take(&to->lock);
-    wheel_move(&to->wheel, &from->wheel, timers_moved, to);
+    wheel_move(&to->wheel, &from->wheel, timers_place, to);
+    atom_store_rlx(&from->moved, (atom_load_rlx(&from->moved) + 1) & TIMERS_MOVED); /* rlx, both: under the lock */
     uint64_t bound = wheel_bound(&to->wheel);
     /* rlx: written under the lock only. */
     bool earlier = bound < atom_load_rlx(&to->next);

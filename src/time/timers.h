@@ -2,7 +2,8 @@
  *
  *   operation              who may call
  *   timers_init, _destroy  one thread, before it is shared and after
- *   timers_arm             any thread that has the timer (see timer.h); usually the worker's own, for its own `timers`
+ *   timers_arm, _unmoved   any thread that has the timer (see timer.h); usually the worker's own, for its own `timers`
+ *   timers_moved           any thread, no lock
  *   timers_cancel, _wait   any thread that the arming happens before, one at a time for a timer
  *   timers_run             any thread: the owner, a thief, the monitor
  *   timer_done             who got the timer from timers_run, once
@@ -42,9 +43,12 @@ enum { TIMERS_BATCH = 2, TIMERS_MOVES = 16 };
 enum { TIMERS_BATCH = 64, TIMERS_MOVES = 4096 };
 #endif
 
+#define TIMERS_MOVED ((1U << 20) - 1)
+
 struct timers {
     /* Read by everybody all the time, so on a line of its own: the lock's is written at every arm. */
     _Alignas(CONFIG_CACHE_LINE) atom_u64 next;
+    atom_u32 moved; /* how often all were moved away; written under the lock, comes round after TIMERS_MOVED */
     /* Under the lock. */
     _Alignas(CONFIG_CACHE_LINE) struct lock lock;
     struct wheel wheel;
@@ -60,6 +64,11 @@ void timers_destroy(struct timers *timers); /* none may be armed */
  * timers_next is earlier than before. */
 bool timers_arm(struct timers *own, struct timer *timer, uint64_t when);
 
+/* The same, unless all that were armed here have been moved away since timers_moved said `moved`. False: they have, and it is not armed.
+ * `earlier`: as what timers_arm returns. */
+bool timers_arm_unmoved(struct timers *at, uint32_t moved, struct timer *timer, uint64_t when, bool *earlier);
+static inline uint32_t timers_moved(struct timers *any) { return atom_load_rlx(&any->moved); } /* rlx: a number; timers_arm_unmoved looks again */
+
 /* True: it will not fire and is the caller's again. False: it is being handed out, or was (T3). */
 bool timers_cancel(struct timer *timer);
 /* The same, and the timer is the caller's in both cases. */
@@ -70,7 +79,7 @@ bool timers_cancel_wait(struct timer *timer);
  * something else first, and so may those who wait for the lock. Worth calling when timers_next says so. */
 struct timer *timers_run(struct timers *any, uint64_t now);
 
-/* Moves all that are armed in `from` to `to`, as when a worker goes away. True: timers_next(to) is earlier than
+/* Moves all that are armed in `from` to `to`, as when a worker goes away, and counts that. True: timers_next(to) is earlier than
  * before. */
 bool timers_move(struct timers *to, struct timers *from);
 

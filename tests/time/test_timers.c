@@ -118,6 +118,25 @@ TEST(timers_periodic_is_armed_by_its_runner) {
     timers_destroy(&own);
 }
 
+TEST(timers_are_not_armed_where_all_have_left) {
+    struct timers own, other;
+    struct timer a, b;
+    bool earlier;
+    timers_init(&own, 0);
+    timers_init(&other, 0);
+    timer_init(&a);
+    timer_init(&b);
+    uint32_t moved = timers_moved(&own);
+    EXPECT(timers_arm_unmoved(&own, moved, &a, 1000, &earlier) && earlier);
+    timers_move(&other, &own);
+    EXPECT(!timers_arm_unmoved(&own, moved, &b, 500, &earlier) && !earlier);
+    EXPECT_EQ(timers_next(&own), SYS_FOREVER);
+    EXPECT(timers_arm_unmoved(&own, timers_moved(&own), &b, 500, &earlier) && earlier);
+    EXPECT(timers_cancel(&a) && timers_cancel(&b));
+    timers_destroy(&own);
+    timers_destroy(&other);
+}
+
 TEST(timers_move_to_another_worker) {
     struct timer a, b, c, d;
     timer_init(&a);

@@ -30,7 +30,7 @@ PARTS = {
     "interrupt": {"files": ["src/sched/interrupt.h", "src/sched/interrupt.c"], "scenarios": ["interrupt"]},
     "watch": {"files": ["src/sched/watch.h", "src/sched/watch.c", "src/sched/keep.h", "src/sched/keep.c"], "scenarios": ["watch", "keep"]},
     "lane": {"files": ["src/sched/lane.h", "src/sched/lane.c", "src/sched/alarm.c"], "scenarios": ["lane"]},
-    "timers": {"files": ["src/time/timer.h", "src/time/timers.c"], "scenarios": ["timers"]},
+    "timers": {"files": ["src/time/timer.h", "src/time/timers.c"], "scenarios": ["timers", "lane"]},
     "pool": {"files": ["src/mem/pool.h", "src/mem/chunk.h", "src/mem/pool.c", "src/mem/give_back.c"], "scenarios": ["pool"]},
     "fork": {"files": ["src/fork/region.h", "src/fork/region.c"], "scenarios": ["fork"]},
     "synch2": {"files": ["src/sync/synch2.h", "src/sync/synch2.c"], "scenarios": ["synch2"]},
