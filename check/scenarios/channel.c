@@ -110,7 +110,7 @@ SCENARIO(channel_order, .about = "two elements through a ring of one: the sender
 SCENARIO(channel_order_unbuffered, .about = "two elements from hand to hand", .setup = unbuffered,
          .threads = {send_0_twice, receive_1_twice}, .finish = in_order)
 SCENARIO(channel_close, .about = "send || receive || close", .setup = unbuffered,
-         .threads = {send_0, receive_1, close_2}, .finish = conserved)
+         .threads = {send_0, receive_1, close_2}, .finish = conserved, .deep_in = CHK_SC | CHK_TSO)
 SCENARIO(channel_close_buffered, .about = "send || receive || close, by the ring: it is drained", .setup = buffered,
          .threads = {send_0, receive_1, close_2}, .finish = conserved)
 SCENARIO(channel_cancel, .about = "a try to send || receive || the receiver is cancelled", .setup = unbuffered,
@@ -156,7 +156,7 @@ static void one_arrived(void) {
 SCENARIO(channel_two_senders, .about = "one waits to receive || two try to send: one of them can",
          .setup = receiver_waits, .threads = {try_send_0, queued_1, try_send_2}, .finish = one_arrived)
 SCENARIO(channel_close_cancel, .about = "one waits to receive || a try to send || close || a cancellation",
-         .setup = receiver_waits, .threads = {try_send_0, queued_1, close_2, cancel_1}, .finish = conserved)
+         .setup = receiver_waits, .threads = {try_send_0, queued_1, close_2, cancel_1}, .finish = conserved, .deep_in = CHK_SC | CHK_TSO)
 
 /* C3: who receives the last element frees the channel. */
 static void receive_and_free(void) {

@@ -83,7 +83,7 @@ SCENARIO(compensate_return, .about = "an extra worker comes and goes || the hog 
 SCENARIO(compensate_return_deque, .about = "the same, policy deque", .setup = hog_deque,
          .threads = {sees_a_hog_and_no_more, returns, extra_works}, .finish = ran)
 SCENARIO(compensate_return_line, .about = "the same, policy line", .setup = hog_line,
-         .threads = {sees_a_hog_and_no_more, returns, extra_works}, .finish = ran)
+         .threads = {sees_a_hog_and_no_more, returns, extra_works}, .finish = ran, .deep_in = CHK_ALL)
 
 /* The hog stays, so what lies in its slot is for the extra worker, which waits for nobody to tell it. */
 static void sees_a_hog_until_it_has_run(void) {

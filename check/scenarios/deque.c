@@ -69,7 +69,7 @@ static void owner_3_2(void) {
     pop();
 }
 SCENARIO(deque_3_2_2x2, .about = "3 pushes, 2 pops, two thieves that steal twice each", .setup = set_up,
-         .threads = {owner_3_2, steal_twice, steal_twice}, .finish = finish_3)
+         .threads = {owner_3_2, steal_twice, steal_twice}, .finish = finish_3, .deep_in = CHK_SC | CHK_TSO)
 
 static void owner_mixed(void) {
     push(0);

@@ -171,7 +171,7 @@ HANDOFF(handoff_park_line, runs, POLICY_LINE, 1, true, has_seen_all, .about = "t
 HANDOFF(handoff_park_two, runs, POLICY_RING, 2, false, has_seen_all, .about = "the receiver parks || two hand-offs",
         .threads = {steps, gives_0, gives_1})
 HANDOFF(handoff_park_two_line, runs, POLICY_LINE, 2, false, has_seen_all, .about = "the same, policy line",
-        .threads = {steps, gives_0, gives_1}, .deep_in = CHK_C11)
+        .threads = {steps, gives_0, gives_1}, .deep_in = CHK_ALL)
 
 HANDOFF(handoff_ready, is_ready, POLICY_RING, 1, false, has_seen_all, .about = "the receiver is taken from its queue || a hand-off",
         .threads = {takes_and_steps, gives_0})
@@ -193,4 +193,4 @@ HANDOFF(handoff_hears_others_line, sleeps_and_hears, POLICY_LINE, 1, true, has_s
 HANDOFF(handoff_asleep_send_line, sleeps, POLICY_LINE, 1, true, has_seen_all,
         .about = "the same, policy line: who wakes has the right to queue, and nobody else to claim", .threads = {gives_0, sends_and_runs})
 HANDOFF(handoff_asleep_two_line, sleeps, POLICY_LINE, 1, true, has_seen_all,
-        .about = "two hand-offs || a send to one that sleeps, policy line", .threads = {wakes_to_run, gives_0, sends}, .deep_in = CHK_C11)
+        .about = "two hand-offs || a send to one that sleeps, policy line", .threads = {wakes_to_run, gives_0, sends}, .deep_in = CHK_ALL)

@@ -159,7 +159,7 @@ static void receive_four(void) {
     chk_assert(mpsc_is_empty(&box), "all received");
 }
 SCENARIO(mpsc_2x2_all, .about = "2 producers of 2 messages, a consumer that waits for each of them",
-         .setup = set_up_token, .threads = {receive_four, send_0_1, send_2_3}, .finish = finish_2x2)
+         .setup = set_up_token, .threads = {receive_four, send_0_1, send_2_3}, .finish = finish_2x2, .deep_in = CHK_SC | CHK_TSO)
 
 /* ---- Close ----------------------------------------------------------------------------------------------------- */
 

@@ -243,4 +243,4 @@ static void seen_or_canceled(void) {
 SCENARIO(cond_signal, .about = "one waits || one makes it ready and signals", .setup = setup_cond,
          .threads = {await_ready_1, make_ready_0}, .finish = one_has_seen)
 SCENARIO(cond_cancel, .about = "one waits || one signals || a cancellation: the mutex is held again in any case",
-         .setup = setup_cond, .threads = {await_ready_1, make_ready_0, cancel_1}, .finish = seen_or_canceled)
+         .setup = setup_cond, .threads = {await_ready_1, make_ready_0, cancel_1}, .finish = seen_or_canceled, .deep_in = CHK_SC | CHK_TSO)

@@ -156,7 +156,7 @@ static void extra_left(void) {
     went_on();
 }
 SCENARIO(preempt_retire, .about = "a process is stopped || resumed by its worker's next thread || or by an extra worker, which is sent away",
-         .setup = set_up_asleep, .threads = {is_stopped_and_leaves, takes_over_and_sends_away, extra_sleeps}, .finish = extra_left)
+         .setup = set_up_asleep, .threads = {is_stopped_and_leaves, takes_over_and_sends_away, extra_sleeps}, .finish = extra_left, .deep_in = CHK_SC | CHK_TSO)
 
 /* A7: it is handed over to by a worker that has pinned processes, and must keep its thread. The other worker resumes it. */
 static atom_u32 handed_over;

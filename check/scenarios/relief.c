@@ -99,7 +99,7 @@ static void second_for_relief(void) {
     if (small_given(1) >= 2) worker_main(small_play(1));
 }
 SCENARIO(preempt_relief_wanted, .about = "a relief worker leaves || one worker more is wanted: it stays, and runs what is fresh || or another thread does",
-         .setup = set_up_relief, .threads = {relief_leaves, wants_two_then_none, second_for_relief}, .finish = all_went_on)
+         .setup = set_up_relief, .threads = {relief_leaves, wants_two_then_none, second_for_relief}, .finish = all_went_on, .deep_in = CHK_C11)
 
 /* The same, and the relief worker is not there yet. */
 static void wants_two(void) { workers_set(small, 2); }

@@ -173,7 +173,7 @@ static void slot_set_up(void) {
     chk_assert(idle_sleepers(&small->idle) == 1, "alone in the slot it wakes nobody");
 }
 SCENARIO(resize_down_slot, .about = "a worker is sent away with a process in its slot || another sleeps", .setup = slot_set_up,
-         .threads = {to_one, works_1, sleeps_0}, .finish = all_ran)
+         .threads = {to_one, works_1, sleeps_0}, .finish = all_ran, .deep_in = CHK_SC | CHK_TSO)
 
 /* The one that a submission wakes is sent away: it passes on what it was woken for. */
 static void dismiss_0(void) { worker_dismiss(small, small_worker(0)); }
@@ -236,7 +236,7 @@ static void one_asleep(void) {
     workers = 2;
 }
 SCENARIO(resize_up_down, .about = "a worker is added and sent away || another sleeps || a process is woken from outside",
-         .setup = one_asleep, .threads = {to_two_and_one, works_1, sends}, .finish = ran_or_told, .deep_in = CHK_C11)
+         .setup = one_asleep, .threads = {to_two_and_one, works_1, sends}, .finish = ran_or_told, .deep_in = CHK_ALL)
 
 /* Two change the number at once, the second perhaps for the monitor: no place gets two threads. */
 static void one_and_nothing(void) {

@@ -91,7 +91,7 @@ static void at_most_one(void) {
 SCENARIO(select_timeout,
          .about = "a thread selects, its deadline may pass at any moment || two try to send, one on each channel",
          .setup = unbuffered, .threads = {thread_receives_either_soon, try_send_a_1, try_send_b_2},
-         .finish = at_most_one)
+         .finish = at_most_one, .deep_in = CHK_SC | CHK_TSO)
 
 /* The select stands in both lists when the others begin: fewer orders, so that there is room for one more. */
 struct queued {

@@ -150,7 +150,7 @@ SCENARIO(shutdown_foreign_leaves, .about = "the same with an init, during which 
 SCENARIO(shutdown_foreign, .about = "a foreign thread spawns || a worker || the stopper", .setup = nobody,
          .threads = {works, stops, spawns_plain}, .finish = nobody_lives, .deep_in = CHK_ALL)
 SCENARIO(shutdown_foreign_init, .about = "the same with an init; few preemptions, since all are too many, and shutdown_foreign_leaves has all with one thread less",
-         .setup = nobody, .threads = {works, stops, spawns}, .finish = nobody_lives, .preemptions = 1)
+         .setup = nobody, .threads = {works, stops, spawns}, .finish = nobody_lives, .preemptions = 1, .deep_in = CHK_ALL)
 
 /* ---- broken twins: the same protocol in small, with one fault ----------------------------------------------------------- */
 
