@@ -113,16 +113,18 @@ SCENARIO(preempt_relief_beside, .about = "a relief worker comes || one worker mo
          .finish = one_thread_each)
 
 /* A relief worker was told to leave, but one is needed again: it stays, or leaves and is begun anew, with the thread of who was stopped. */
-static void set_up_leaving(void) {
-    set_up_locked();
+static void set_up_leaving(struct worker *worker) {
     small->preempt.most = 2;
     preempt_relieve(small, 1);
-    struct worker *worker = small_worker(1);
     atom_or_rlx(&worker->guests, GUESTS_CLOSED); /* as worker_relieves does */
     tick_begin(worker, 1);
     atom_store_rlx(&worker->relief, true);
     atom_store_rlx(&worker->leave, true);
     atom_store_rlx(&worker->driven, true);
+}
+static void set_up_leaving_1(void) {
+    set_up_locked();
+    set_up_leaving(small_worker(1));
 }
 static void resumed_after_all(void) {
     chk_assert(atom_load_rlx(&small_worker(1)->relief) == (sleeper.given != NULL), "a relief worker, while it has a thread");
@@ -136,8 +138,18 @@ static void resumed_after_all(void) {
     small_run_own(small_play(0));
     all_went_on();
 }
-SCENARIO(preempt_relief_again, .about = "a relief worker leaves || it is needed again", .setup = set_up_leaving, .threads = {relief_leaves, sees_a_hog},
+SCENARIO(preempt_relief_again, .about = "a relief worker leaves || it is needed again", .setup = set_up_leaving_1, .threads = {relief_leaves, sees_a_hog},
          .finish = resumed_after_all)
+
+/* It has the third place, and the second is free. */
+static void set_up_leaving_2(void) {
+    set_up_locked();
+    chk_assert(worker_new(small, 2) != NULL, "made before");
+    set_up_leaving(small_worker(2));
+}
+static void relief_2_leaves(void) { worker_main(small_play(2)); }
+SCENARIO(preempt_relief_two, .about = "a relief worker leaves || another comes", .setup = set_up_leaving_2, .threads = {relief_2_leaves, sees_a_hog},
+         .finish = resumed_after_all, .deep_in = CHK_SC | CHK_TSO)
 
 /* ---- broken twin -------------------------------------------------------------------------------------------------- */
 
