@@ -21,6 +21,19 @@ static inline void fd_clean(struct trial *trial) {
     }
 }
 
+static char piece[PIECE];
+
+/* Until there is no room; how much it was. */
+static inline size_t raw_fill(int number) {
+    size_t size = 0;
+    for (ssize_t put; (put = write(number, piece, PIECE)) > 0;)
+        size += (size_t)put;
+    while (write(number, piece, 1) == 1)
+        size++;
+    EXPECT_EQ(errno, EAGAIN);
+    return size;
+}
+
 /* ---- reading -------------------------------------------------------------------------------------------------------- */
 
 /* A short read comes before: after one the kernel need not be asked, if nothing has come since. */
@@ -90,6 +103,18 @@ static inline int read_wait_readable(struct trial *trial, uint64_t deadline) {
     EXPECT_EQ(read_wait(trial, 0), 0);
     return 0;
 }
+/* For either direction, where only one will ever be ready. */
+static inline void either_make(struct trial *trial) {
+    read_make_pair(trial);
+    raw_fill(weft_fd_number(trial->things.fd[0]));
+}
+static inline int read_wait_either(struct trial *trial, uint64_t deadline) {
+    int ready = weft_fd_wait(trial->things.fd[0], WEFT_READABLE | WEFT_WRITABLE, deadline);
+    if (ready < 0) return ready;
+    EXPECT_EQ(ready, WEFT_READABLE);
+    EXPECT_EQ(read_wait(trial, 0), 0);
+    return 0;
+}
 static inline int read_wait_raw(struct trial *trial, uint64_t deadline) {
     char data[16];
     int ready = weft_fd_wait_raw(trial->things.raw[0], WEFT_READABLE, deadline);
@@ -134,18 +159,6 @@ static inline int file_wait_readv(struct trial *trial, uint64_t deadline) {
 
 /* ---- writing -------------------------------------------------------------------------------------------------------- */
 
-static char piece[PIECE];
-
-/* Until there is no room; how much it was. */
-static inline size_t raw_fill(int number) {
-    size_t size = 0;
-    for (ssize_t put; (put = write(number, piece, PIECE)) > 0;)
-        size += (size_t)put;
-    while (write(number, piece, 1) == 1)
-        size++;
-    EXPECT_EQ(errno, EAGAIN);
-    return size;
-}
 static inline void write_make_of(struct trial *trial, int (*make)(weft_fd pair[2])) {
     EXPECT_EQ(make(trial->things.fd), 0);
     trial->things.raw[0] = raw_of(trial->things.fd[0]);
@@ -223,27 +236,29 @@ static inline int write_wait_end(struct trial *trial, uint64_t deadline) {
     return put == WEFT_EPIPE ? 0 : (int)put;
 }
 
-#define READS(what) .make = read_make_##what, .complete = read_complete, .clean = fd_clean
-#define WRITES(what) .is = CALL_LEVEL, .make = write_make_##what, .complete = write_complete, .clean = write_clean
+#define READS(what) .is = CALL_ANYWHERE, .make = read_make_##what, .complete = read_complete, .clean = fd_clean
+#define WRITES(what) .is = CALL_LEVEL | CALL_ANYWHERE, .make = write_make_##what, .complete = write_complete, .clean = write_clean
 #define CALLS_FD(CALL)                                                                                                 \
     CALL(fd_read, READS(pipe), .wait = read_wait)                                                                      \
     CALL(fd_read_pair, READS(pair), .wait = read_wait)                                                                 \
-    CALL(fd_read_tcp, .make = tcp_make, .complete = tcp_complete, .clean = fd_clean, .wait = read_wait)                \
-    CALL(fd_wait_tcp, .make = tcp_make, .complete = tcp_complete, .clean = fd_clean, .wait = read_wait_readable)       \
+    CALL(fd_read_tcp, .is = CALL_ANYWHERE, .make = tcp_make, .complete = tcp_complete, .clean = fd_clean, .wait = read_wait) \
+    CALL(fd_wait_tcp, .is = CALL_ANYWHERE, .make = tcp_make, .complete = tcp_complete, .clean = fd_clean, .wait = read_wait_readable) \
     CALL(fd_read_all, READS(pipe), .wait = read_wait_all)                                                              \
     CALL(fd_readv, READS(pipe), .wait = read_wait_vector)                                                              \
     CALL(fd_wait_readable, READS(pipe), .wait = read_wait_readable)                                                    \
+    CALL(fd_wait_either, .is = CALL_ANYWHERE, .make = either_make, .complete = read_complete, .clean = fd_clean,       \
+         .wait = read_wait_either)                                                                                     \
     CALL(fd_wait_raw, .make = raw_make, .complete = read_complete, .clean = fd_clean, .wait = read_wait_raw)           \
-    CALL(fd_read_end, .is = CALL_LEVEL, .make = read_make_pair, .complete = read_complete_end, .clean = fd_clean,      \
+    CALL(fd_read_end, .is = CALL_LEVEL | CALL_ANYWHERE, .make = read_make_pair, .complete = read_complete_end, .clean = fd_clean, \
          .wait = read_wait_end)                                                                                        \
-    CALL(fd_read_close, .is = CALL_LEVEL, .make = read_make_pair, .complete = read_complete_close,   \
+    CALL(fd_read_close, .is = CALL_LEVEL | CALL_ANYWHERE, .make = read_make_pair, .complete = read_complete_close,     \
          .clean = read_clean_closed, .wait = read_wait_close)                                                          \
     CALL(fd_write, WRITES(pipe), .wait = write_wait)                                                                   \
     CALL(fd_write_pair, WRITES(pair), .wait = write_wait)                                                              \
     CALL(fd_write_some, WRITES(pipe), .wait = write_wait_some)                                                         \
     CALL(fd_writev, WRITES(pipe), .wait = write_wait_vector)                                                           \
     CALL(fd_wait_writable, WRITES(pipe), .wait = write_wait_writable)                                                  \
-    CALL(fd_write_end, .is = CALL_LEVEL, .make = write_make_pair, .complete = write_complete_end,    \
+    CALL(fd_write_end, .is = CALL_LEVEL | CALL_ANYWHERE, .make = write_make_pair, .complete = write_complete_end,      \
          .clean = fd_clean, .wait = write_wait_end)                                                                    \
     CALL(file_read, .is = CALL_REFUSES, .make = raw_make, .complete = read_complete, .clean = fd_clean,                \
          .wait = file_wait_read)                                                                                       \

@@ -193,13 +193,13 @@ static inline int sleep_wait(struct trial *trial, uint64_t deadline) {
          .clean = server_clean)                                                                                        \
     CALL(recv_reply, .gone = WEFT_ENOENT, .make = ask_make, .wait = ask_wait_reply, .complete = server_answers,        \
          .clean = server_clean)                                                                                        \
-    CALL(join, .gone = WEFT_ENOPROC, .make = join_make, .wait = join_wait, .complete = server_ends)                    \
-    CALL(scope_end, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_CHILDREN, .make = scope_make, .wait = scope_wait,                        \
+    CALL(join, .is = CALL_ANYWHERE, .gone = WEFT_ENOPROC, .make = join_make, .wait = join_wait, .complete = server_ends) \
+    CALL(scope_end, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_CHILDREN, .make = scope_make, .wait = scope_wait,        \
          .complete = scope_complete)                                                                                   \
-    CALL(scope_until, .is = CALL_ONCE | CALL_NOT_BEFORE | CALL_CHILDREN, .wait = scope_wait_until,                       \
+    CALL(scope_until, .is = CALL_ONCE | CALL_NOT_BEFORE | CALL_CHILDREN, .wait = scope_wait_until,                     \
          .complete = scope_complete)                                                                                   \
     CALL(spawn_many, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_NOT_BEFORE | CALL_CHILDREN, .wait = many_wait,          \
          .complete = scope_complete)                                                                                   \
-    CALL(sleep, .is = CALL_TIMES_OUT | CALL_ONCE, .wait = sleep_wait)
+    CALL(sleep, .is = CALL_TIMES_OUT | CALL_ONCE | CALL_ANYWHERE, .wait = sleep_wait)
 
 #endif

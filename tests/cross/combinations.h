@@ -85,6 +85,7 @@ static inline bool rule_endless(const struct view *view) {
     return !view_is_told(view) && !view->state->deadline && view->limit == FOREVER;
 }
 static inline bool rule_children(const struct view *view) { return view->state->everybody && view->call->is & CALL_CHILDREN; }
+static inline bool rule_thread(const struct view *view) { return view->state->is_thread && !(view->call->is & CALL_ANYWHERE); }
 static inline bool rule_pin(const struct view *view) { return view->state->pins_completer && !view->completer->is_stackful; }
 
 static const struct rule {
@@ -102,6 +103,7 @@ static const struct rule {
     {"nothing would ever end the call", rule_endless},
     {"the children would be cancelled, too, and their end is what the call waits for", rule_children},
     {"only a stackful process of this runtime can be pinned", rule_pin},
+    {"only a process may call it", rule_thread},
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
 

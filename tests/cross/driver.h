@@ -46,11 +46,17 @@ static inline void caller_go_on(struct trial *trial) {
     weft_shield_end();
 }
 
+static inline void caller_call(void *arg) {
+    struct trial *trial = arg;
+    trial->code = trial->call->wait(trial, trial->deadline);
+}
+
 static inline void caller_body(struct trial *trial) {
     caller_prepare(trial);
     trial->deadline = caller_deadline(trial);
     atom_store_rel(&trial->go, 1);
-    trial->code = trial->call->wait(trial, trial->deadline);
+    if (trial->state->is_thread) EXPECT_EQ(weft_blocking_long(caller_call, trial), 0);
+    else caller_call(trial);
     oracle_judge(trial);
     EXPECT_EQ(weft_self(), trial->caller);
     atom_store_rel(&trial->returned, 1);
@@ -65,16 +71,23 @@ static inline void caller_main(void *arg) {
     else caller_body(trial);
 }
 
+/* False: the deadline had passed before the caller was spawned. */
+static inline bool owner_try(struct trial *trial, uint64_t deadline) {
+    weft_scope scope;
+    weft_stackful_options options = {.flags = trial->state->flags};
+    weft_scope_begin(&scope, deadline);
+    if (deadline == WEFT_FOREVER) EXPECT_EQ(weft_scope_spawn_with(&scope, &trial->sibling, sibling_main, trial, NULL), 0);
+    int error = weft_scope_spawn_with(&scope, NULL, caller_main, trial, &options);
+    if (error) EXPECT(error == WEFT_ECANCELED && weft_now() >= deadline);
+    EXPECT_EQ(weft_scope_end(&scope), trial->state->scope_result);
+    return !error;
+}
 /* The owner of the scope that the caller is a child in. */
 static inline void owner_main(void *arg) {
     struct trial *trial = arg;
-    weft_scope scope;
-    weft_stackful_options options = {.flags = trial->state->flags};
     uint64_t in = trial->state->scope;
-    weft_scope_begin(&scope, in == WEFT_FOREVER ? WEFT_FOREVER : weft_in(in));
-    if (in == WEFT_FOREVER) EXPECT_EQ(weft_scope_spawn_with(&scope, &trial->sibling, sibling_main, trial, NULL), 0);
-    EXPECT_EQ(weft_scope_spawn_with(&scope, NULL, caller_main, trial, &options), 0);
-    EXPECT_EQ(weft_scope_end(&scope), trial->state->scope_result);
+    while (!owner_try(trial, in == WEFT_FOREVER ? WEFT_FOREVER : weft_in(in)))
+        in *= 2;
 }
 
 static inline void caller_spawn(struct trial *trial) {

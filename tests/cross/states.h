@@ -204,6 +204,7 @@ static const struct state states[] = {
     {.name = "big_stack", .around = around_big},
     {.name = "in_task", .around = around_task},
     {.name = "with_mutex", .around = around_lock},
+    {.name = "as_thread", .is_thread = true},
 };
 enum { STATES = sizeof states / sizeof states[0] };
 

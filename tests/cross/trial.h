@@ -41,6 +41,7 @@ enum {
     CALL_TIMES_OUT = 256,  /* nothing but time ends it */
     CALL_ANY_MAIL = 512,   /* takes the oldest message, whatever it is */
     CALL_CHILDREN = 1024,  /* waits for children of its own, which share the caller's context and runtime */
+    CALL_ANYWHERE = 2048,  /* threads may call it, too */
 };
 
 struct call {
@@ -64,6 +65,7 @@ struct state {
     bool has_mail;       /* messages lie in the mailbox that are not the unit */
     bool pins_completer; /* which is a stackful process of the runtime then */
     bool stops;          /* the runtime */
+    bool is_thread;      /* the call is made where the caller is a thread, and not a process */
     bool everybody;      /* is cancelled, not the caller alone */
     uint64_t context;    /* nanoseconds from the beginning until the context's deadline; 0: there is no context */
     uint64_t scope;      /* likewise of a scope that the caller is a child in */
