@@ -4,7 +4,7 @@
 
 #include "preempt_helpers.h"
 
-enum { PREEMPTIONS = 10000 }; /* an emulator is slow */
+enum { PREEMPTIONS = 2000 }; /* an emulator is slow */
 
 struct image {
     uint64_t general[30]; /* x1 ... x30; x0 counts */

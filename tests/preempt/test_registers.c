@@ -11,7 +11,7 @@
 
 enum { PROCESSES = 6, SPINS = 30000 };
 /* Where others use the machine: how long a runtime lasts at most, and all of them; long before the limits that end a test which hangs. */
-enum { SECONDS_EACH = 8, SECONDS_ALL = 120, PREEMPTIONS_LEAST = PREEMPTIONS / 100 };
+enum { SECONDS_EACH = 8, SECONDS_ALL = 120, PREEMPTIONS_LEAST = PREEMPTIONS / 20 };
 
 static atom_bool over;
 static atom_u64 done, mismatches, checks;
@@ -76,13 +76,13 @@ TEST(registers_comparison_works) {
 
 TEST_WITHIN(registers_are_kept, 180) {
     PREEMPT_TEST_APPLIES();
-    uint64_t before = pre_verdict(PREEMPT_DONE);
+    uint64_t before = pre_verdict(PREEMPT_DONE), wanted = PREEMPTIONS * test_scale();
     uint64_t came = 0, end = weft_in(SECONDS_ALL * RT_SECOND);
-    while (came < PREEMPTIONS && weft_now() < end) {
-        hold("ring", 2, PREEMPTIONS / 8);
-        hold("ring", 4, PREEMPTIONS / 8);
-        hold("deque", 2, PREEMPTIONS / 8);
-        hold("line", 1, PREEMPTIONS / 8);
+    while (came < wanted && weft_now() < end) {
+        hold("ring", 2, wanted / 8);
+        hold("ring", 4, wanted / 8);
+        hold("deque", 2, wanted / 8);
+        hold("line", 1, wanted / 8);
         came = pre_verdict(PREEMPT_DONE) - before;
     }
     pre_note("registers");

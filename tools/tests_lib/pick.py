@@ -23,10 +23,10 @@ def pick(text):
 
 
 def known():
+    """Every job, every program in every build, and the groups that the checker may have. What both lanes have is taken as the short one has it."""
     groups = sorted(path.stem for part in ("scenarios", "litmus", "flaws") for path in (root / "check" / part).glob("*.c"))
-    extra = [program for preset in ("asan", "tsan", "clang") for program in plan.programs(preset)]
-    listed = [job for job in plan.every_job() if job.section not in ("asan", "tsan", "clang")]
-    return listed + extra + [plan.group(name, name) for name in groups]
+    jobs = plan.every_job() + plan.programs("clang") + [plan.group(name, name) for name in groups]
+    return list({job.name: job for job in reversed(jobs)}.values())[::-1]
 
 
 def short_name(job):

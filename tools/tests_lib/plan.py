@@ -24,6 +24,8 @@ DEEP = {
              "sched/test_start", "sched/test_stop", "sched/test_worker", "sync/test_synch2", "sys/test_file", "sys/test_scripted", "sys/test_slice", "sys/test_vm",
              "time/test_wheel*"),
 }
+# Multiplied by so much in the deep lane, whichever the build.
+SCALED = {"preempt/test_registers": 5}
 # What depends on the compiler.
 CLANG = ("fiber/test_errno*", "fiber/test_migrate*")
 # Valgrind is told of every switch: else it takes one for a stack of megabytes, and what lies on it for nobody's.
@@ -48,10 +50,16 @@ def program(preset, name, deep=False, before=(), settings=None):
                needs={preset: (name.replace("/", "."),)}, settings=settings or environment(preset), deep=deep)
 
 
+def scaled(preset, name):
+    """In the deep lane, at full size."""
+    settings = {"WEFT_TEST_SCALE": str(SCALED.get(name, 1)), "WEFT_TEST_MATRIX": "0"}
+    return program(preset, name, deep=True, settings={**environment(preset), **settings})
+
+
 def programs(preset):
     names = program_names(preset)
     deep = matching(DEEP.get(preset, ()), names)
-    return [program(preset, name, name in deep) for name in names]
+    return [scaled(preset, name) if name in deep else program(preset, name) for name in names]
 
 
 def rules():
@@ -64,7 +72,7 @@ def rules():
 
 
 def release():
-    return programs("release")
+    return programs("release") + [scaled("release", name) for name in matching(SCALED, program_names("release"))]
 
 
 def check():
@@ -121,7 +129,7 @@ def valgrind():
 
 
 def aarch64():
-    return [program("aarch64", name, deep=True) for name in program_names("aarch64")]
+    return [scaled("aarch64", name) for name in program_names("aarch64")]
 
 
 def models():
