@@ -4,6 +4,8 @@
  * half made. Processes are as in find.c: a worker takes one and is busy with it for ever, so it ends here. */
 #include "small_runtime.h"
 
+#include "sched/lane.h"
+
 enum { MOST = 2 };
 
 static weft_pid pid[MOST];
@@ -256,3 +258,26 @@ static void nobody_searches(void) {
 }
 SCENARIO(growth_searchers, .about = "two workers ask whether they may search, and stop searching", .setup = two_workers,
          .threads = {searches, searches}, .finish = nobody_searches)
+
+/* The new worker is the first to send something later; whoever joins it finds that worker by the lane alone. */
+static struct alarm later[2];
+static atom_u64 *lane;
+static void rings(struct actor *actor, struct worker *self, struct alarm *alarm) { (void)actor, (void)self, (void)alarm; }
+static void nobody_later(void) {
+    nobody();
+    lane = lane_of(small, 1);
+    for (unsigned i = 0; i < 2; i++)
+        alarm_init(&later[i], rings);
+    chk_name(lane, "lane");
+}
+static void second_sends_later(void) { lane_arm(small, begins_as_second(), lane, &later[1], 9); }
+static void first_sends_later(void) { lane_arm(small, small_play(0), lane, &later[0], 9); }
+static void both_later(void) {
+    struct timers *place = atom_load_rlx(&later[0].timer.place);
+    chk_assert(place == atom_load_rlx(&later[1].timer.place), "one wheel has both");
+    for (unsigned i = 0; i < 2; i++)
+        chk_assert(alarm_cancel(&later[i]), "it has not rung");
+    small_end();
+}
+SCENARIO(growth_lane, .about = "another worker is made and sends something later || the first does", .setup = nobody_later,
+         .threads = {first_sends_later, second_sends_later}, .finish = both_later)

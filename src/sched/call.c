@@ -11,7 +11,7 @@ uint32_t call_enter(struct worker *own) {
     struct runtime *runtime = own->runtime;
     bool timers = timers_next(&own->timers) != SYS_FOREVER;
 #endif
-    atom_store_rel(&own->call, number); /* rel: pairs with the acq in call_retake; all that was done with the worker */
+    atom_store_rel(&own->call, number); /* rel: pairs with the acq in call_seen; all that was done with the worker */
 #if !WEFT_CHECK
     /* Nobody else is there who would look after its timers, or those of all: the monitor, then. rlx: if it has just begun to doze, it wakes up
      * soon enough. */
@@ -35,7 +35,7 @@ bool call_leave(struct worker *worker, uint32_t number) {
 void call_back(struct runtime *runtime) { atom_sub_rlx(&runtime->threads.away, 1); } /* rlx: a count */
 
 uint32_t call_seen(struct worker *worker) {
-    uint32_t number = atom_load_acq(&worker->call); /* acq: pairs with the rel in call_enter, for call_stays. The swap in call_retake decides */
+    uint32_t number = atom_load_acq(&worker->call); /* acq: pairs with the rel in call_enter, for call_stays and call_retake, where the swap decides */
     return number % 2 ? number : 0;
 }
 
@@ -45,7 +45,7 @@ bool call_retake(struct worker *worker, uint32_t number) {
     struct threads *threads = &worker->runtime->threads;
     uint32_t expected = number;
     atom_add_rlx(&threads->away, 1); /* before: the thread may come back at once */
-    if (atom_cas_acq_rlx(&worker->call, &expected, number + 1)) return true; /* acq: pairs with the rel in call_enter */
+    if (atom_cas_rlx_rlx(&worker->call, &expected, number + 1)) return true; /* rlx: who has the number has seen the call, or is in it */
     atom_sub_rlx(&threads->away, 1);
     return false;
 }

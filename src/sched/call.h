@@ -28,7 +28,7 @@ void call_back(struct runtime *runtime);
 uint32_t call_seen(struct worker *worker);
 /* Whether the worker stays with its thread all the same: by that thread, or by one that has seen the call (E4). */
 bool call_stays(struct worker *worker);
-/* True: the worker is the caller's, to be given to a thread. */
+/* `number` is of call_seen, or of the caller's own call_enter. True: the worker is the caller's, to be given to a thread. */
 bool call_retake(struct worker *worker, uint32_t number);
 /* The same and gives it away at once, if there is a thread to be had. */
 bool call_hand_over(struct worker *worker, uint32_t number);
