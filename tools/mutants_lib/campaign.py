@@ -121,13 +121,16 @@ class Campaign:
         if print_ in self.known:
             return self.known[print_]["seconds"]
         times = {model: {} for model in MODELS}
-        for scenario, model in itertools.product(names, MODELS):
+        def attempt(pair):
             start = time.monotonic()
-            verdict, detail = check(binary, scenario, model, self.executions, self.seconds)
+            return *pair, *check(binary, *pair, self.executions, self.seconds), time.monotonic() - start
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            tried = list(pool.map(attempt, itertools.product(names, MODELS)))
+        for scenario, model, verdict, detail, seconds in tried:
             if verdict == "VIOLATION" and ENDLESS not in detail:
                 raise CampaignError(f"part {name} does not pass as it is: {detail}")
             if verdict == "EXHAUSTED":
-                times[model][scenario] = time.monotonic() - start
+                times[model][scenario] = seconds
             elif verdict != "NOT MEANT":
                 self.say(f"{name}: {scenario} in {model} is given up even as it is and will not be used")
         if not all(times.values()):
