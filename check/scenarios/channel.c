@@ -225,3 +225,13 @@ static void twin_closes(void) {
 }
 SCENARIO(channel_twin_close, .about = "a close that forgets those who wait", .setup = unbuffered,
          .threads = {receive_1, twin_closes}, .finish = conserved, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+/* ---- beside a send ------------------------------------------------------------------------------------------------------ */
+
+SHARED size_t length;
+static void looks(void) { length = weft_chan_len(chan); }
+static void one_or_none(void) {
+    chk_assert(sent[0] == 0 && length <= 1 && weft_chan_len(chan) == 1, "before, or after");
+    weft_chan_free(chan);
+}
+SCENARIO(channel_len, .about = "one sends || one looks how many there are", .setup = buffered, .threads = {send_0, looks}, .finish = one_or_none)
