@@ -133,6 +133,14 @@ SCENARIO(poller_gate_monitor, .about = "the same, told by a thread that is not a
          .threads = {reader_0, monitor_polls_one}, .finish = got_it)
 SCENARIO(poller_gate_thread, .about = "a thread that is not a worker waits || something comes", .setup = set_up,
          .threads = {thread_reads, polls_one}, .finish = got_it)
+/* What the kernel does not tell: all who wait try again. */
+static void retries(void) {
+    small_process(2);
+    arrive(1);
+    gate_retry(&gate);
+}
+SCENARIO(poller_gate_retry, .about = "a process reads || something comes of which the kernel says nothing: all try again", .setup = set_up,
+         .threads = {reader_0, retries}, .finish = got_it)
 SCENARIO(poller_gate_twice, .about = "a process reads twice || something comes twice", .setup = set_up,
          .threads = {reader_twice, polls_one_and_one}, .finish = got_it)
 SCENARIO(poller_gate_close, .about = "a process waits || something comes || a close", .setup = set_up,
