@@ -19,7 +19,7 @@ test: ## the short lane, six minutes; the last line counts what passed and faile
 	@tools/run-tests $(if $(NAME),--name '$(NAME)')
 
 test-deep: ## what `make test` leaves out for its six minutes, and pushes need
-	@tools/setup test
+	@tools/setup deep
 	@tools/run-tests --deep
 
 bench: all ## every benchmark, one line each (NAME=... for some, ARGS=... for options)
@@ -33,7 +33,7 @@ mutants: ## weaken the proved parts one place at a time; the checker must notice
 	@tools/mutants $(ARGS)
 
 test-full: ## the whole matrix, in shards that resume (SHARD=name for one, ARGS=--list for their names)
-	@tools/setup test
+	@tools/setup deep
 	@tools/test-full $(SHARD) $(ARGS)
 
 format: ## clang-format all C files in place
