@@ -12,17 +12,20 @@ COMMAND = ("weft", "weft_static", "weft_shared")
 # Only in the deep lane: ROOM/PROGRAM, or a pattern.
 DEEP = {
     # Bounds, lifetimes and undefined behaviour show in one run of each kind. What is left out repeats that many times for the sake of timing, or measures.
-    "asan": ("cross/test_cross", "fiber/test_blocking", "fiber/test_burst", "fiber/test_deadlock", "fiber/test_ending", "fiber/test_main", "fiber/test_preempt",
-             "fiber/test_turns", "io/test_stdin", "net/test_fair", "net/test_name_ares", "net/test_poll", "preempt/test_[!cs]*", "preempt/test_st*", "proc/test_table",
-             "sched/test_fair", "sched/test_hogs", "sched/test_idle", "sched/test_stop", "sched/test_worker", "sync/test_synch2", "time/test_wheel_work"),
+    "asan": ("cross/*", "examples/*", "fiber/test_blocking", "fiber/test_burst", "fiber/test_deadlock", "fiber/test_ending", "fiber/test_identity",
+             "fiber/test_main", "fiber/test_preempt", "fiber/test_turns", "io/test_stdin", "net/test_fair", "net/test_name_ares",
+             "net/test_poll", "preempt/test_[!cs]*", "preempt/test_st*", "proc/test_table", "sched/test_fair", "sched/test_hogs",
+             "sched/test_idle", "sched/test_keep", "sched/test_start", "sched/test_stop", "sched/test_worker", "sync/test_synch2",
+             "time/test_wheel_work"),
     # Races show where threads share something: not in one thread, not in the preempted programs, which this sanitizer cannot bear and which do nothing
     # there, and not in those that wait for a message before they abort.
-    "tsan": ("base/*", "cross/test_cross", "ctx/*", "cxx/*", "examples/*", "flaws/*", "preempt/*", "fiber/test_bigstack", "fiber/test_blocking", "fiber/test_burst",
-             "fiber/test_deadlock", "fiber/test_ending", "fiber/test_errno*", "fiber/test_identity", "fiber/test_lasting", "fiber/test_main", "fiber/test_memory",
-             "fiber/test_migrate*", "fiber/test_overflow", "fiber/test_preempt", "fiber/test_restart", "fiber/test_turns", "fiber/test_unwind", "io/test_file",
-             "io/test_stdin", "net/test_name*", "net/test_poll", "sched/test_fair", "sched/test_faults", "sched/test_handler", "sched/test_hogs", "sched/test_idle",
-             "sched/test_start", "sched/test_stop", "sched/test_worker", "sync/test_synch2", "sys/test_file", "sys/test_scripted", "sys/test_slice", "sys/test_vm",
-             "time/test_wheel*"),
+    "tsan": ("base/*", "cross/test_cross", "ctx/*", "cxx/*", "examples/*", "flaws/*", "preempt/*", "fiber/test_bigstack", "fiber/test_blocking",
+             "fiber/test_burst", "fiber/test_deadlock", "fiber/test_ending", "fiber/test_errno*", "fiber/test_identity",
+             "fiber/test_lasting", "fiber/test_main", "fiber/test_memory", "fiber/test_migrate*", "fiber/test_overflow",
+             "fiber/test_preempt", "fiber/test_restart", "fiber/test_turns", "fiber/test_unwind", "io/test_file", "io/test_stdin",
+             "net/test_name*", "net/test_poll", "sched/test_fair", "sched/test_faults", "sched/test_handler", "sched/test_hogs",
+             "sched/test_idle", "sched/test_start", "sched/test_stop", "sched/test_worker", "sync/test_synch2", "sys/test_file",
+             "sys/test_scripted", "sys/test_slice", "sys/test_vm", "time/test_wheel*"),
 }
 # Multiplied by so much in the deep lane, whichever the build.
 SCALED = {"preempt/test_registers": 5}
