@@ -5,12 +5,16 @@ root = pathlib.Path(__file__).resolve().parent.parent
 cores = int(os.environ.get("JOBS") or os.cpu_count())
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed$")
 # 64-bit ARM is emulated, so only the rooms whose code depends on the machine are run there.
-AARCH64_ROOMS = ("base", "queue", "ctx", "proc", "fiber", "fork", "sync")
+AARCH64_ROOMS = ("base", "queue", "ctx", "proc", "fiber", "wait", "mail", "scope", "forkjoin", "sync", "runtime", "preempt")
 # What the emulator cannot do, or does not do as a kernel.
 AARCH64_LEFT_OUT = {
-    "fiber/test_deadlock": "a program with threads that are not weft's is never in a deadlock, and the emulator has one",
-    "fiber/test_blocking": "takes it for granted that a thread has begun a call after 5 ms",
-    "fiber/test_preempt": "slices of 50 us in an emulator that runs a hundredth as fast: minutes",
+    "runtime/test_deadlock": "a program with threads that are not weft's is never in a deadlock, and the emulator has one",
+    "wait/test_blocking": "takes it for granted that a thread has begun a call after 5 ms",
+    **{f"preempt/test_{name}": "slices of 50 us in an emulator that runs a hundredth as fast: minutes"
+       for name in ("preempt", "calls", "hammer", "locks", "places", "registers", "signals", "steps", "stopping")},
+    **{name: "nothing that depends on the machine, and too many processes for an emulator" for name in (
+        "mail/test_send_after", "mail/test_post", "mail/test_send", "mail/test_handoff", "runtime/test_start", "runtime/test_stats", "runtime/test_stop",
+        "runtime/test_start_faults", "runtime/test_smoke")},
 }
 LINES, COLUMNS = 40, 240
 

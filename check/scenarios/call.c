@@ -3,7 +3,8 @@
  * `kept` stands for everything that belongs to a worker and is not locked: two that drive it at once show as a race. */
 #include "small_runtime.h"
 
-#include "sched/call.h"
+#include "thread/oscall.h"
+#include "thread/worker.h"
 
 SHARED unsigned kept;
 static atom_u32 taken, lost, drivers;

@@ -7,7 +7,11 @@
  * The broken twins use the real parts, put together wrongly. */
 #include "small_runtime.h"
 
-#include "sched/thread.h"
+#include "mail/send.h"
+#include "sched/door.h"
+#include "step/step.h"
+#include "thread/thread.h"
+#include "thread/worker.h"
 
 static weft_pid pid;
 SHARED struct message letter;

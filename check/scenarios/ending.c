@@ -1,6 +1,9 @@
 /* Who learns that a process has ended sees what it did: by a send that is refused, or by asking. */
 #include "small_runtime.h"
 
+#include "mail/send.h"
+#include "step/step.h"
+
 static weft_pid pid;
 static struct proc *proc;
 SHARED struct message letter;

@@ -5,6 +5,10 @@
  * not found means a worker asleep for ever, which the checker reports. */
 #include "sleepers.h"
 
+#include "mail/send.h"
+#include "sched/door.h"
+#include "step/step.h"
+
 static unsigned processes;
 
 /* ---- setup -------------------------------------------------------------------------------------------------------- */

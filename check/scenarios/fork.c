@@ -4,7 +4,7 @@
  * The slow halves of fork and join, which in the library know processes, are here with a parker in place of a process that waits. */
 #include "base/spin.h"
 #include "chk.h"
-#include "fork/region.h"
+#include "forkjoin/region.h"
 #include "queue/idle.h"
 #include "queue/parker.h"
 #include "sys/sys.h"
@@ -36,7 +36,7 @@ WEFT_TASK(unsigned, work, unsigned, id, unsigned, twice) {
     return 10 + id;
 }
 
-/* ---- what src/fork/tasks.c does ------------------------------------------------------------------------------------ */
+/* ---- what src/forkjoin/tasks.c does ------------------------------------------------------------------------------------ */
 
 void weft_task_not_joined(weft_task *at) {
     (void)at;

@@ -4,7 +4,13 @@
  * half made. Processes are as in find.c: a worker takes one and is busy with it for ever, so it ends here. */
 #include "small_runtime.h"
 
-#include "sched/lane.h"
+#include "life/cancel.h"
+#include "mail/lane.h"
+#include "mail/send.h"
+#include "runtime/stop.h"
+#include "sched/door.h"
+#include "step/step.h"
+#include "thread/worker.h"
 
 enum { MOST = 2 };
 

@@ -4,6 +4,9 @@
  * it must have seen everything. */
 #include "small_runtime.h"
 
+#include "mail/send.h"
+#include "step/step.h"
+
 enum { GIVERS = 2, BOTH = 3 };
 
 static weft_pid receiver;

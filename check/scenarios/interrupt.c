@@ -4,7 +4,7 @@
  * then is plain, so being poked too late is a race. */
 #include "small_runtime.h"
 
-#include "sched/interrupt.h"
+#include "life/interrupt.h"
 
 struct waiting {
     struct interrupt interrupt; /* first */

@@ -4,7 +4,8 @@
  * shelf, once. What a record is made of is plain memory: taking it out without the lock, or reading it afterwards, is a race. */
 #include "mortal.h"
 
-#include "sched/keep.h"
+#include "life/zombie.h"
+#include "step/step.h"
 
 enum { JOINERS = 2, NOT_ASKED = 77 };
 

@@ -4,7 +4,8 @@
  * The real lane_arm, alarms_ring, worker_main and workers_compensate. Worker 1 is an extra one; its timers are worker 0's when it has left. */
 #include "small_runtime.h"
 
-#include "sched/lane.h"
+#include "mail/lane.h"
+#include "thread/worker.h"
 
 enum { ALARMS = 3, LATER = 9 };
 

@@ -2,6 +2,8 @@
  * nobody's business. */
 #include "small_runtime.h"
 
+#include "thread/worker.h"
+
 static void set_up(void) {
     small_begin(POLICY_RING, 1, 2);
     small_has_begun(0);

@@ -4,7 +4,7 @@
 
 #include "small_runtime.h"
 
-#include "sched/watch.h"
+#include "life/monitor.h"
 
 enum { REASON = -5 };
 

@@ -2,7 +2,10 @@
  * with it for ever; there are as many as workers, and one that is not found means a worker asleep for ever. */
 #include "sleepers.h"
 
-#include "sched/nursery.h"
+#include "mail/send.h"
+#include "sched/door.h"
+#include "sched/newborn.h"
+#include "step/step.h"
 
 /* `count` that have never run, in the first worker's nursery. */
 static void set_up(unsigned workers, unsigned count) {

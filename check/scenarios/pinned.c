@@ -3,6 +3,11 @@
  * As in find.c: the real find_work; a process that is not found means a worker asleep for ever, which the checker reports. */
 #include "small_runtime.h"
 
+#include "mail/send.h"
+#include "sched/door.h"
+#include "step/step.h"
+#include "thread/worker.h"
+
 enum { HOME = 1 };
 
 static weft_pid pid;

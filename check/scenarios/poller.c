@@ -5,6 +5,10 @@
 #include "sleepers.h"
 #include "small_poll.h"
 
+#include "mail/send.h"
+#include "sched/door.h"
+#include "step/step.h"
+
 /* Whoever polls wakes the process that waits. (With a message, so that it has something to run for.) */
 static void wake_0(void) {
     struct worker *self = my_worker;

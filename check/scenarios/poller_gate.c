@@ -2,7 +2,7 @@
  *
  * The kernel's part is a cell that says how much there is to read. Whoever polls first lets something arrive and then tells the gate, which
  * is the order the kernel keeps. */
-#include "net/gate.h"
+#include "net/readiness.h"
 #include "small_fiber.h"
 
 enum { GENERATION = 1, NEXT = 2, END = 256 };
@@ -228,7 +228,7 @@ SCENARIO(poller_gate_drained_deadline, .about = "a process waits and knows that 
 enum { READABLE = 1, WRITABLE = 2 };
 static int look(void) { return (atom_load_acq(&there) ? READABLE : 0) | (atom_load_acq(&room) ? WRITABLE : 0); }
 
-/* As net/foreign.c does it. */
+/* As net/adopt.c does it. */
 static void wait_for_either(uint64_t deadline) {
     small_process(0);
     do {

@@ -3,7 +3,7 @@
  * The kernel's descriptor is plain data: whoever touches it out of turn is a race. */
 #include "base/spin.h"
 #include "chk.h"
-#include "net/tenure.h"
+#include "net/fdref.h"
 
 static struct tenure tenure;
 SHARED unsigned what; /* what the number means; 0: nothing */

@@ -1,10 +1,11 @@
 /* A process is stopped with its thread, its worker goes on with another one, and somebody resumes it: on that thread, with whatever worker.
  *
- * The real sched/preempt.c, from the moment that the handler has decided; what decides, and the signal, is fiber/preempt.c. The broken twins use the
+ * The real thread/stopped.c, from the moment that the handler has decided; what decides, and the signal, is preempt/preempt.c. The broken twins use the
  * real parts, put together wrongly. */
 #include "stopped.h"
 
-struct thread *preempt_thread_of(struct proc *of) { return *keeper(of); }
+#include "step/step.h"
+#include "thread/worker.h"
 
 /* And the second worker sleeps. */
 static void set_up_asleep(void) {
@@ -12,7 +13,7 @@ static void set_up_asleep(void) {
     idle_enter(&small->idle, 1, false);
 }
 
-/* As preempt_stop in fiber/preempt.c. */
+/* As preempt_stop in preempt/preempt.c. */
 static void is_stopped(void) {
     struct worker *worker = small_play(0);
     drive(worker);
@@ -41,7 +42,7 @@ static void hands_over(void) {
     struct worker *worker = small_play(1);
     if (policy_wake_to_run(small, proc).verdict != STATE_RUN) return;
     drive(worker);
-    preempt_hand_back(worker, preempt_thread_of(proc));
+    preempt_hand_back(worker, *keeper(proc));
 }
 /* By the real find_work. */
 static void works(struct worker *worker) {
@@ -177,7 +178,7 @@ static void takes_over_and_tries_twice(void) {
     if (!next) next = preempt_take(worker);
     chk_assert(next == proc, "it can be resumed");
     drive(worker);
-    preempt_hand_back(worker, preempt_thread_of(next));
+    preempt_hand_back(worker, *keeper(next));
 }
 static void hands_over_and_keeps(void) {
     struct worker *worker = small_play(1);

@@ -1,7 +1,10 @@
-/* Relief workers (sched/preempt.h, A6): all others sleep at a lock of a process that was stopped, and it goes on all the same.
+/* Relief workers (thread/stopped.h, A6): all others sleep at a lock of a process that was stopped, and it goes on all the same.
  *
- * The real sched/preempt.c and sched/worker.c. The broken twin uses the real parts, put together wrongly. */
+ * The real thread/stopped.c and thread/worker.c. The broken twin uses the real parts, put together wrongly. */
 #include "stopped.h"
+
+#include "step/step.h"
+#include "thread/worker.h"
 
 /* One worker is wanted and its thread sleeps at a lock of the process that was stopped. A fresh process waits for a worker, and would fall asleep
  * at the same lock. The relief worker has the second place. */

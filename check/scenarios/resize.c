@@ -7,8 +7,12 @@
  * The broken twins use the real parts, put together wrongly. */
 #include "small_poll.h"
 
-#include "sched/alarm.h"
-#include "sched/thread.h"
+#include "mail/send.h"
+#include "sched/door.h"
+#include "sched/timer_event.h"
+#include "step/step.h"
+#include "thread/thread.h"
+#include "thread/worker.h"
 
 static weft_pid pid;
 SHARED struct message letter;
@@ -191,7 +195,7 @@ static void dismisses_0_then_sends(void) {
 SCENARIO(resize_down_then_woken, .about = "two sleep || the first is sent away, then a submission comes", .setup = both_asleep_tick,
          .threads = {sleeps_0, sleeps_1, dismisses_0_then_sends}, .finish = all_ran, .deep_in = CHK_C11)
 
-/* The one that sleeps in the poll is sent away: another has to listen there from then on (sched/poll.h, B3). */
+/* The one that sleeps in the poll is sent away: another has to listen there from then on (sched/netpoll.h, B3). */
 static void wakes_it(void) {
     struct worker *self = my_worker;
     chk_assert(send_message(self ? &self->actor : &small->foreign[0], self, pid, &letter) == 0, "it lives");

@@ -1,5 +1,6 @@
 /* The router is changed while messages go its way: it is called with what it was set with, or not at all. */
 #include "chk.h"
+#include "mail/send.h"
 #include "sched/sched.h"
 
 enum { ROUTERS = 2 };

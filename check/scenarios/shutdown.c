@@ -4,6 +4,10 @@
  * reported by the checker. That the stopper came back too early shows in the numbers of births and ends. */
 #include "small_runtime.h"
 
+#include "runtime/stop.h"
+#include "step/step.h"
+#include "thread/worker.h"
+
 static atom_u32 born, closed; /* counted by init, or the first step, and close */
 static weft_pid first;
 static unsigned workers;

@@ -4,6 +4,9 @@
 
 #include "small_runtime.h"
 
+#include "mail/send.h"
+#include "sched/door.h"
+
 enum { SLEEPERS = 3 };
 
 static weft_pid pid[SLEEPERS];

@@ -4,14 +4,14 @@
  *     static void first(void) { small_process(0); ...weft_chan_send(...); }
  *     static void other(void) { small_thread(); ...; }        one that is not a worker
  *
- * Not the real ones: stacks and switches (fiber/switch.c, fiber/calls.c) and the way through the run queues. A process that leaves
+ * Not the real ones: stacks and switches (fiber/switch.c, fiber/self.c) and the way through the run queues. A process that leaves
  * its worker sleeps on a parker, and is woken there: a token that is put down early is found later, which is what the state word's
  * NOTIFIED does (proved by check/scenarios/state.c and wake.c). All timers are real, and ring when small_clock comes by. */
 #ifndef WEFT_CHECK_SCENARIOS_SMALL_FIBER_H
 #define WEFT_CHECK_SCENARIOS_SMALL_FIBER_H
 
 #include "chk.h"
-#include "sync/waiters.h"
+#include "wait/waiters.h"
 
 enum { SMALL_FIBERS = 4, SMALL_SOON = 3 };
 

@@ -3,7 +3,7 @@
 #ifndef WEFT_CHECK_SCENARIOS_SMALL_POLL_H
 #define WEFT_CHECK_SCENARIOS_SMALL_POLL_H
 
-#include "sched/poll.h"
+#include "sched/netpoll.h"
 #include "small_runtime.h"
 
 /* In setup: whoever delivers an event calls this. */

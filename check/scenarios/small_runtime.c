@@ -1,8 +1,11 @@
 #include "small_runtime.h"
 
-#include "mem/chunk.h"
-#include "sched/preempt.h"
-#include "sched/thread.h"
+#include "mem/pool_chunk.h"
+#include "runtime/stop.h"
+#include "step/step.h"
+#include "thread/stopped.h"
+#include "thread/thread.h"
+#include "thread/worker.h"
 
 struct runtime *small;
 

@@ -9,7 +9,7 @@
  *     static void thread(void) { step_run(small_play(0), proc); }
  *     static void finish(void) { small_end(); }    takes the runtime down: what is left over is a leak
  *
- * Not the real ones: threads, which the checker has none of to give, and the doors of foreign threads (sched/foreign.c), which are kept
+ * Not the real ones: threads, which the checker has none of to give, and the doors of foreign threads (sched/door.c), which are kept
  * here, one lock each. A door is chosen by the number of the thread. The runtime may start and join workers' threads all the same: a
  * thread of the scenario stands by for each (small_wait_to_begin). */
 #ifndef WEFT_CHECK_SCENARIOS_SMALL_RUNTIME_H
@@ -42,7 +42,7 @@ void small_has_ended(struct worker *worker);
 unsigned small_given(unsigned index);
 /* In setup: so many times in a row no thread can be started. By one thread at a time. */
 void small_refuse_threads(unsigned times);
-/* In setup: processes may be stopped (sched/preempt.h). */
+/* In setup: processes may be stopped (thread/stopped.h). */
 void small_preempt(void);
 /* Runs what is in the worker's own queue, until it is empty. */
 void small_run_own(struct worker *worker);

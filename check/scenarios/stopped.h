@@ -1,4 +1,4 @@
-/* A process that is stopped with its thread, and the threads that take its worker over and resume it: for scenarios of sched/preempt.h.
+/* A process that is stopped with its thread, and the threads that take its worker over and resume it: for scenarios of thread/stopped.h.
  *
  * `kept` stands for everything that belongs to a worker and is not locked, `own` for what is the process's: two who drive the one or run the other
  * at once show as a race. */
@@ -7,15 +7,15 @@
 
 #include "small_runtime.h"
 
-#include "sched/preempt.h"
-#include "sched/thread.h"
+#include "thread/stopped.h"
+#include "thread/thread.h"
 
 SHARED unsigned kept[2], own;
 SHARED struct thread sleeper, heir;
 static struct proc *proc;
 static atom_u32 resumed;
 
-/* Where fiber/preempt.c keeps it, too: in the process's block. */
+/* Where preempt/preempt.c keeps it, too: in the process's block. */
 static inline struct thread **keeper(struct proc *of) { return (struct thread **)of->inline_state; }
 
 /* As fiber_step, of one who is stopped. */
@@ -77,7 +77,7 @@ static inline void resumes_with(struct worker *worker) {
     struct proc *next = preempt_take(worker);
     if (!next) return;
     drive(worker);
-    preempt_hand_back(worker, preempt_thread_of(next));
+    preempt_hand_back(worker, *keeper(next));
 }
 
 #endif

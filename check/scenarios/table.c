@@ -4,7 +4,10 @@
  * to the first one's PID. A message carries the number of the tenant that it is for. */
 #include "small_runtime.h"
 
-#include "sched/watch.h"
+#include "life/monitor.h"
+#include "life/spawn.h"
+#include "mail/send.h"
+#include "step/step.h"
 
 enum { SENDERS = 2 };
 
@@ -178,7 +181,7 @@ SCENARIO(table_guess_cancel_watched, .about = "a birth, watched || a cancel of a
 static void guesses_and_only_looks(void) {
     struct worker *worker = small_play(1);
     section_enter(&worker->actor.section);
-    struct proc *proc = send_find(small, second);
+    struct proc *proc = proc_find(small, second);
     accepted[0] = proc && mpsc_push(&proc->box, &small_message(&letters[0], 2)->node) != MPSC_CLOSED;
     struct state_next next = {.verdict = STATE_NOTHING};
     if (accepted[0] && state_of(atom_load_rlx(&proc->state.word)) != STATE_COMPLETE) next = state_wake(&proc->state);

@@ -5,6 +5,10 @@
  * data is plain: run by two at once it is a race. */
 #include "small_runtime.h"
 
+#include "mail/send.h"
+#include "sched/door.h"
+#include "step/step.h"
+
 enum { LETTERS = 3, CANCELLED = 1 << LETTERS };
 
 SHARED struct message letters[LETTERS];
@@ -183,7 +187,7 @@ SCENARIO(wake_overfull_batch, .about = "a step puts one message back and is queu
 
 /* ---- a process that receives by itself: stackful ones do ----------------------------------------------------------- */
 
-/* It takes its messages between claim and park, as fiber/recv.c does, and parks by step_commit. One letter has come while it slept for another
+/* It takes its messages between claim and park, as mail/receive.c does, and parks by step_commit. One letter has come while it slept for another
  * reason: its wake-up is used up. */
 static void running_beside_mail(void) {
     set_up_running(POLICY_RING, 3);

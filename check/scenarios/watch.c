@@ -4,7 +4,9 @@
  * watcher's memory may go: it is plain here, so being told too late is a race. */
 #include "mortal.h"
 
-#include "sched/keep.h"
+#include "life/spawn.h"
+#include "life/zombie.h"
+#include "step/step.h"
 
 enum { WATCHERS = 2 };
 

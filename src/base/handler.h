@@ -1,4 +1,4 @@
-/* (The functions are in sys/handler.c.) Calls of weft in signal handlers of the program's that have interrupted weft: they are ended with a sentence.
+/* (The functions are in sys/signal_handler.c.) Calls of weft in signal handlers of the program's that have interrupted weft: they are ended with a sentence.
  *
  *   H1  Something is noticed first that cannot be in order, at no cost or nearly none: a thread finds that it is at work on its own lists already
  *       (actor_enter), that it holds the lock which it is to take (foreign_enter), or that a lock or a spin lasts for very long.

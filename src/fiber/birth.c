@@ -1,9 +1,11 @@
 /* Stackful processes are born as any other, without a stack; they get one when they first run. */
-#include "fiber/marks.h"
+#include "fiber/stack_usage.h"
 #include "fiber/overflow.h"
-#include "fiber/preempt.h"
-#include "sched/preempt.h"
-#include "sched/child.h"
+#include "fiber/snapshot.h"
+#include "life/spawn.h"
+#include "sched/parts.h"
+#include "thread/stopped.h"
+#include "sched/atfork.h"
 
 static struct fiber *fiber_on(struct proc *proc, struct stack *stack) {
     struct fiber *fiber = (struct fiber *)(((uintptr_t)stack_top(stack) - sizeof *fiber) & ~(uintptr_t)63);
@@ -83,7 +85,7 @@ static int fiber_init(void *self, weft_context *context, const char *method, con
 static void fiber_close(void *self) {
     struct fiber *fiber = ((struct fiber_start *)self)->fiber;
     if (!fiber) return;
-    if (fiber->proc->extras & PROC_TALKS) talk_end(&fiber->talk.runtime->foreign[0], fiber->proc, &fiber->talk);
+    if (fiber->proc->extras & PROC_TALKS) parts.mailbox_end(&fiber->talk.runtime->foreign[0], fiber->proc, &fiber->talk);
     struct look look;
     fiber_look(fiber->proc, &look);
     if (!look.in_call) annotate_destroy(&fiber->annotate); /* else some thread is still on it: thread_came_back */
@@ -107,7 +109,7 @@ static inline int fiber_input(struct fiber_input *input, struct runtime *runtime
         .stack_now = options->flags & WEFT_STACK_NOW ? runtime : NULL,
     };
     if (__builtin_expect(options->flags & WEFT_PREEMPT, 0))
-        input->preempt = preempt_is_on(runtime) || preempt_begin(runtime, false) == 0; /* if not, it has been said, and it runs as others do */
+        input->preempt = preempt_is_on(runtime) || parts.preempt_begin(runtime, false) == 0; /* if not, it has been said, and it runs as others do */
     size_t size = options->stack_size ? options->stack_size : runtime->stack_size;
     input->stack_class = (uint8_t)stack_class_of(size);
     return __builtin_expect(input->stack_class == STACK_CLASSES, 0) ? WEFT_EINVAL : 0;

@@ -1,6 +1,6 @@
 #include "fiber/cleanup.h"
 
-#include "fiber/callout.h"
+#include "fiber/upcall.h"
 #include "fiber/ending.h"
 
 void cleanup_push(struct proc *proc, struct cleanup *cleanup) {

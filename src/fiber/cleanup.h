@@ -11,6 +11,8 @@
 #ifndef WEFT_FIBER_CLEANUP_H
 #define WEFT_FIBER_CLEANUP_H
 
+#include "sched/parts.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -35,5 +37,8 @@ void cleanup_run_within(struct proc *proc, uintptr_t low, uintptr_t high);
 
 /* Calls all of the calling process's; it may go on on another worker afterwards. `returned`: its frames are gone. */
 void cleanup_run(struct proc *proc, bool returned);
+
+void guard_begin(struct guard *guard, struct proc *proc, void (*undo)(void *arg), void *arg);
+void guard_end(struct guard *guard, struct proc *proc);
 
 #endif

@@ -1,8 +1,8 @@
 #include "fiber/ending.h"
 
-#include "fiber/callout.h"
+#include "fiber/upcall.h"
 #include "fiber/exceptions.h"
-#include "sched/thread.h"
+#include "thread/thread.h"
 
 /* The unwinder's interface (Itanium C++ ABI, base level), as far as it is needed. It is called through exceptions_unwinder: <unwind.h> would declare
  * functions that a program in C has not. */

@@ -9,7 +9,7 @@
  *       when they are loaded (weft/cxx.h). Without any nothing is asked but how many there are.
  *   E3  A process that is interrupted (preempt.h) keeps its thread, and with it its state.
  *
- * A function that weft calls for the program may be left by an exception. callout.h says how weft does its part then; here is how it goes on. */
+ * A function that weft calls for the program may be left by an exception. upcall.h says how weft does its part then; here is how it goes on. */
 #ifndef WEFT_FIBER_EXCEPTIONS_H
 #define WEFT_FIBER_EXCEPTIONS_H
 
@@ -51,5 +51,8 @@ static inline void exceptions_forget(void) {
 
 /* The functions that unwind stacks: those that weft was linked with, or those of a C++ library. False: there are none. */
 bool exceptions_unwinder(weft_cxx *unwinder);
+
+/* When a runtime starts. */
+void exceptions_begin(void);
 
 #endif

@@ -14,12 +14,25 @@
 
 #include "ctx/annotate.h"
 #include "fiber/cleanup.h"
-#include "fiber/talk.h"
+#include "life/monitor.h"
+#include "sched/parts.h"
 #include "sched/sched.h"
 
 #include <weft/stackful.h>
 
 struct region; /* fork/ */
+
+/* What mail/mailbox.h keeps of a process's messages. */
+struct ask;
+struct talk {
+    struct runtime *runtime;
+    struct mpsc_node *saved, **saved_end;
+    struct mpsc_node **looked; /* NULL: nobody has */
+    uint64_t looked_tag;
+    struct ask *asks;
+    uint64_t reference; /* the last one's; goes on from process to process on the same stack */
+};
+static inline void talk_init(struct talk *talk) { talk->reference = 0; }
 
 /* At the top of its stack. */
 struct fiber {
@@ -32,20 +45,20 @@ struct fiber {
     ATOM_PTR(const void) waits_about;
     int error_number; /* errno, while it does not run */
     unsigned shields;
-    void *floor;      /* of the last callout: callout.h */
+    void *floor;      /* of the last callout: upcall.h */
 
     struct annotate annotate;
-    unsigned gates;             /* gates.h */
+    unsigned gates;             /* held_locks.h */
     unsigned nopreempt;         /* weft_nopreempt_begin */
     const void *gate;           /* the last one that it entered */
-    uint16_t pins, holds;       /* pin.c, hold.c; 0 when it has ended */
-    uint32_t heeds;             /* how often it could have been ended by force: calls.c */
+    uint16_t pins, holds;       /* pin.c, mutex_check.c; 0 when it has ended */
+    uint32_t heeds;             /* how often it could have been ended by force: self.c */
     const void *held, *held_by; /* the last mutex, and who locked it */
-    struct second *second;      /* the stack that it runs on, if that is not its own: second.h */
+    struct second *second;      /* the stack that it runs on, if that is not its own: altstack.h */
     struct cleanup *cleanups;   /* newest first; none when it has ended */
     struct region *tasks;       /* the innermost fork/join region; valid with PROC_TASKS */
     struct talk talk;           /* valid with PROC_TALKS */
-    /* In a blocking call: how deep, and which worker it had (sched/call.h), or NULL and the thread that it went out with. */
+    /* In a blocking call: how deep, and which worker it had (thread/oscall.h), or NULL and the thread that it went out with. */
     unsigned calls;
     uint32_t call_number;
     struct worker *call_worker;
@@ -133,12 +146,12 @@ void blocking_enter(const char *call, bool is_long);
 
 /* pin.c: the process is not pinned any more. */
 void pin_drop(struct worker *worker, struct proc *proc);
-/* hold.c: aborts, by name, if the process that leaves holds a mutex and that is looked at. */
+/* mutex_check.c: aborts, by name, if the process that leaves holds a mutex and that is looked at. */
 void hold_check(struct worker *worker, struct fiber *fiber, struct proc *proc) __attribute__((noinline, cold));
 /* bigstack.c: gives back the stacks that the process has besides its own. */
 void second_free_all(struct actor *actor, struct fiber *fiber);
 
-/* calls.c: ends the calling process: its C++ frames are unwound, if there are any (ending.h), and what it has deferred is called. */
+/* self.c: ends the calling process: its C++ frames are unwound, if there are any (ending.h), and what it has deferred is called. */
 void fiber_quit(int reason) __attribute__((noreturn));
 /* The same from here, without unwinding: where the frames cannot be gone back through, or have been already. */
 void fiber_quit_here(int reason) __attribute__((noreturn));
@@ -147,8 +160,6 @@ struct worker *fiber_worker(const char *call);
 /* The same for calls that come to fiber_leaving before they look at anything but the mailbox: that notices signal handlers. */
 struct worker *fiber_worker_leaving(const char *call);
 
-/* fork/tasks.c: aborts, naming `call`, unless the process's tasks may wait. */
-void tasks_may_wait(struct proc *proc, const char *call);
 /* Before a process waits, for dumps and reports: two stores. */
 static inline void fiber_waits(struct proc *proc, const char *call, const void *about) {
     struct fiber *fiber = fiber_of(proc);
@@ -163,7 +174,7 @@ static inline void fiber_waits(struct proc *proc, const char *call, const void *
 /* Before a process waits. */
 static inline void fiber_may_wait(struct proc *proc, const char *call) {
 #if !WEFT_CHECK
-    if (__builtin_expect(proc->extras & PROC_TASKS, 0)) tasks_may_wait(proc, call);
+    if (__builtin_expect(proc->extras & PROC_TASKS, 0)) parts.tasks_may_wait(proc, call);
 #else
     (void)proc, (void)call;
 #endif
@@ -173,5 +184,8 @@ static inline void fiber_may_wait(struct proc *proc, const char *call) {
 static inline bool fiber_is_cancelled(struct proc *proc) {
     return __builtin_expect(state_is_cancelled(&proc->state), 0) && fiber_of(proc)->shields == 0;
 }
+
+/* On the thread's own stack, without a worker: until the process is back from its call and has left its stack. */
+void fiber_carry(struct thread *self, struct fiber *fiber);
 
 #endif

@@ -1,7 +1,8 @@
 #include "fiber/overflow.h"
 
-#include "fiber/marks.h"
-#include "fiber/second.h"
+#include "fiber/stack_usage.h"
+#include "fiber/altstack.h"
+#include "fiber/snapshot.h"
 
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
@@ -203,7 +204,7 @@ static bool overflow_handle(struct worker *worker, uintptr_t address, ucontext_t
         overflow_divert(context, overflow_landed, fiber, second_push(fiber, spare));
         return true;
     }
-    weft_dump((weft_runtime *)worker->runtime, STDERR_FILENO);
+    parts.dump((weft_runtime *)worker->runtime, STDERR_FILENO);
     abort();
 }
 

@@ -46,4 +46,11 @@ void overflow_prepare(struct worker *worker);
 const char *overflow_why_not(struct worker *worker, const struct fault *fault, enum overflow_kind kind, char *text,
                              size_t size);
 
+/* A runtime more, one less. */
+void overflow_begin(void);
+void overflow_finish(void);
+/* A worker's thread begins and ends. */
+void overflow_thread_begin(struct signal_stack *mine, struct loop *loop);
+void overflow_thread_end(struct signal_stack *mine);
+
 #endif

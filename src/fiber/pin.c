@@ -4,6 +4,7 @@
  * worker; only that worker's thread takes it from there. A worker with pinned processes does not leave: whoever changes the number of
  * workers closes it for new ones first, and cannot while there are any. */
 #include "fiber/fiber.h"
+#include "thread/worker.h"
 
 #include <weft/stack.h>
 

@@ -1,11 +1,12 @@
 /* From stack to stack. */
-#include "fiber/callout.h"
+#include "fiber/upcall.h"
 #include "fiber/ending.h"
 #include "fiber/exceptions.h"
-#include "fiber/marks.h"
-#include "fiber/preempt.h"
-#include "sched/child.h"
-#include "sched/thread.h"
+#include "fiber/stack_usage.h"
+#include "life/spawn.h"
+#include "sched/parts.h"
+#include "sched/atfork.h"
+#include "thread/thread.h"
 
 /* ---- the far side ------------------------------------------------------------------------------------------------- */
 
@@ -145,7 +146,7 @@ int fiber_step(void *self, const weft_event *events, size_t count_events, weft_o
     struct worker *worker = out->worker;
     struct fiber *fiber = fiber_of(worker->current);
     if (!fiber) {
-        if (__builtin_expect(worker->current->stack_class & PROC_DISPLACED, 0)) return preempt_resume(worker, worker->current);
+        if (__builtin_expect(worker->current->stack_class & PROC_DISPLACED, 0)) return parts.preempt_resume(worker, worker->current);
         if (!(fiber = fiber_new(worker, worker->current))) {
             worker->current->extras = 0; /* of PROC_PREEMPT: the block's next tenant begins without */
             return WEFT_ENOSTACK;
@@ -172,7 +173,7 @@ static __attribute__((noreturn)) void fiber_go(struct worker *worker, struct fib
 
 static __attribute__((noinline, cold)) void fiber_farewell(struct worker *worker, struct fiber *fiber, struct proc *proc) {
     if (proc->extras & PROC_HOLDS) hold_check(worker, fiber, proc);
-    if (proc->extras & PROC_TALKS) talk_end(&worker->actor, proc, &fiber->talk);
+    if (proc->extras & PROC_TALKS) parts.mailbox_end(&worker->actor, proc, &fiber->talk);
     if (proc->extras & PROC_MEASURED) marks_end(worker->runtime, proc, fiber->stack, false);
     if (proc->extras & PROC_PINNED) pin_drop(worker, proc);
     fiber->pins = fiber->holds = 0;

@@ -1,5 +1,5 @@
 /* Directories: entries come from the kernel many at a time. */
-#include "io/call.h"
+#include "io/file_call.h"
 
 #include <weft/file.h>
 

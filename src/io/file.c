@@ -1,5 +1,5 @@
 /* Files by name, and calls that never wait for anybody but the disk. */
-#include "io/call.h"
+#include "io/file_call.h"
 
 #include <weft/file.h>
 

@@ -1,5 +1,5 @@
 /* Giving the memory of pools back: lists to blocks, blocks to their chunks, chunks to the system. */
-#include "mem/chunk.h"
+#include "mem/pool_chunk.h"
 
 /* Under the class's lock. The chunk, if it has all of its blocks back and nobody cuts more: it is the caller's to free. */
 static struct pool_chunk *chunk_put(struct pool_class *class, struct pool_block *block) {

@@ -1,5 +1,9 @@
 /* Addresses as text. */
-#include "net/name.h"
+#include "net/address.h"
+
+#include <weft/net.h>
+
+#include "ctx/aarch64.h"
 
 #include <arpa/inet.h>
 #include <net/if.h>

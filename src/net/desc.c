@@ -235,5 +235,4 @@ void net_destroy(struct runtime *runtime) {
     int number = 0;
     for (struct desc *desc; (desc = desc_next(&number)) != NULL; number++)
         desc_close_of(desc, number, runtime, until);
-    signal_forsake(runtime);
 }

@@ -8,18 +8,18 @@
  *   desc_use        anyone with a handle; NULL: it is closed. Then desc_done, once
  *   desc_close      anyone with a handle; one of them succeeds
  *   desc_next       anyone; what is found may be anybody's
- *   net_deliver     whoever polls (sched/poll.h)
+ *   net_deliver     whoever polls (sched/netpoll.h)
  *
- *   D4  The number goes back to the kernel when the last user has gone (tenure.h), by whoever that is: nobody makes a system call with a number
+ *   D4  The number goes back to the kernel when the last user has gone (fdref.h), by whoever that is: nobody makes a system call with a number
  *       that may mean something else by then. Before that the place has its next generation, since the number may come back at once.
  *   D5  Whoever closes wakes those who wait (gate_shut), so the last user is gone soon. */
 #ifndef WEFT_NET_DESC_H
 #define WEFT_NET_DESC_H
 
-#include "net/gate.h"
-#include "net/tenure.h"
-#include "sched/poll.h"
-#include "sys/net.h"
+#include "net/readiness.h"
+#include "net/fdref.h"
+#include "sched/netpoll.h"
+#include "sys/sys_net.h"
 
 #include <weft/net.h>
 
@@ -32,7 +32,7 @@ _Static_assert(TENURE_GENERATIONS < UINT64_C(1) << (63 - DESC_NUMBER_BITS), "a h
 
 enum desc_flags {
     DESC_SOCKET = 1,
-    DESC_TCP = 2,      /* a short read says that there is no more: gate.h, N6 */
+    DESC_TCP = 2,      /* a short read says that there is no more: readiness.h, N6 */
     DESC_ADOPTED = 4,  /* not weft's to close when the runtime stops */
     DESC_BORROWED = 8,  /* nor weft's to make non-blocking */
     DESC_BLOCKING = 16, /* it was; `restores` says whether it is to be again */
@@ -47,7 +47,7 @@ struct desc {
     bool keep; /* the number does not go back to the kernel; written by whoever closes it */
     /* Under the gate's lock. */
     bool polled;        /* it is in the poll */
-    bool restores;      /* it makes its open file blocking again when it ends (foreign.c) */
+    bool restores;      /* it makes its open file blocking again when it ends (adopt.c) */
     unsigned borrowers; /* of a borrowed one: how many wait for it. 0: it is being given back */
     struct gate gate;
 };
@@ -74,16 +74,19 @@ int desc_lend(weft_fd handle);
 void desc_return(weft_fd handle);
 /* True: this is a process, which alone may make descriptors. For calls that would do something first that cannot be undone. */
 bool desc_may_open(void);
-/* signal.c: what it watches still, when a runtime ends that did not wait for its processes. */
-void signal_forsake(struct runtime *runtime);
 /* The next place that has been made, from *number on, which becomes its number; NULL: there is none. */
 struct desc *desc_next(int *number);
-/* foreign.c: an adopted descriptor ends, and its mode becomes what it was. */
+/* adopt.c: an adopted descriptor ends, and its mode becomes what it was. */
 void foreign_let_go(int number, bool restores);
-/* foreign.c: where a write can raise a signal instead of failing, the signal is ignored, unless the program has seen to it itself. */
+/* adopt.c: where a write can raise a signal instead of failing, the signal is ignored, unless the program has seen to it itself. */
 void net_ignore_broken_pipes(void);
 
 /* The handle of this number's present tenant, or WEFT_EBADF. */
 weft_fd desc_of(int number);
+
+/* What the kernel has said of a descriptor: wakes who waits. */
+void net_deliver(const struct epoll_event *event);
+/* Closes what is left of the runtime's descriptors. */
+void net_destroy(struct runtime *runtime);
 
 #endif

@@ -46,7 +46,7 @@ static inline int op_wait(struct desc *desc, enum gate_side side, uint64_t seen,
     return op_waited(gate_wait(&desc->gate, side, seen, until, call), until, deadline);
 }
 
-/* One try: the result, 0 or more, or a negative errno. `seen` is how many edges there were before (gate.h). */
+/* One try: the result, 0 or more, or a negative errno. `seen` is how many edges there were before (readiness.h). */
 typedef ssize_t op_try(struct desc *desc, int number, uint64_t seen, void *arg);
 
 static inline __attribute__((always_inline)) ssize_t op_run(weft_fd handle, enum gate_side side, uint64_t deadline, const char *call,

@@ -15,15 +15,15 @@ enum { PROC_INLINE_STATE = 32 };
 
 /* What a stackful process has made use of, so that those who have not do not pay. */
 enum {
-    PROC_TALKS = 1,    /* its messages may lie elsewhere than in its mailbox, and some there are not for it: fiber/talk.h */
+    PROC_TALKS = 1,    /* its messages may lie elsewhere than in its mailbox, and some there are not for it: mail/mailbox.h */
     PROC_FAREWELL = 2, /* something is to be done when it ends: fiber/cleanup.h */
-    PROC_TASKS = 4,    /* it is in a fork/join region: fork/tasks.c */
+    PROC_TASKS = 4,    /* it is in a fork/join region: forkjoin/tasks.c */
     PROC_PINNED = 8,   /* to its worker: fiber/pin.c */
-    PROC_MEASURED = 16, /* how deep it uses its stack is asked at its end: fiber/marks.h */
-    PROC_HOLDS = 32,   /* a mutex of the C library: fiber/hold.c */
-    PROC_PREEMPT = 64, /* it may be interrupted anywhere: fiber/preempt.h */
+    PROC_MEASURED = 16, /* how deep it uses its stack is asked at its end: fiber/stack_usage.h */
+    PROC_HOLDS = 32,   /* a mutex of the C library: fiber/mutex_check.c */
+    PROC_PREEMPT = 64, /* it may be interrupted anywhere: preempt/preempt.h */
 };
-/* Beside the class of its stack: it was interrupted and keeps its thread (fiber/preempt.c). It has no `fiber` meanwhile, so whoever would run it
+/* Beside the class of its stack: it was interrupted and keeps its thread (preempt/preempt.c). It has no `fiber` meanwhile, so whoever would run it
  * takes the way of a newborn one, and its stack fits none. */
 enum { PROC_DISPLACED = 0x80 };
 
@@ -44,7 +44,7 @@ struct proc {
     /* Set by the spawner. */
     ATOM_PTR(const struct weft_behavior) behavior; /* rlx everywhere: an atom because dumps look at it in passing */
     void *self;
-    struct member *member; /* of a context: sched/context.c. NULL: it has none */
+    struct member *member; /* of a context: life/context.c. NULL: it has none */
 
     /* Policy `line`: see queue/line.h. For a block that is free or being freed, node.next links it to others such. */
     union {

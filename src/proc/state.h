@@ -343,10 +343,10 @@ static inline bool state_watch(struct state *state) {
 static inline bool state_is_watched(struct state *state) { return atom_load_rlx(&state->asked) & STATE_WATCHED; } /* rlx: under the watchers' lock later */
 static inline void state_watch_newborn(struct state *state) { atom_or_rlx(&state->asked, STATE_WATCHED); }
 
-/* By the process itself: when it ends, something is to be given up (sched/keep.h). rlx: its own. */
+/* By the process itself: when it ends, something is to be given up (life/zombie.h). rlx: its own. */
 static inline void state_owns(struct state *state) { atom_or_rlx(&state->asked, STATE_OWNS); }
 
-/* The process is about to wait where a cancellation has to be brought to it (sched/interrupt.h), or no longer. False: it has been
+/* The process is about to wait where a cancellation has to be brought to it (life/interrupt.h), or no longer. False: it has been
  * cancelled already. */
 static inline bool state_interruptible(struct state *state) {
     /* acq: pairs with state_cancel, as in state_is_cancelled. */

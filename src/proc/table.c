@@ -199,7 +199,7 @@ struct proc *shelf_take(struct shelf *shelf, int *error) {
         uint32_t generation = atom_load_rlx(&proc->generation); /* rlx: only the block's keeper writes it */
         if (generation >= UINT32_MAX - 2) continue;             /* B3: forgotten; the one after next would be 0 */
         state_forget(&proc->state);
-        /* rel: pairs with the acq in send_find: who has guessed the PID asks something of the new tenant, or is refused. */
+        /* rel: pairs with the acq in proc_find: who has guessed the PID asks something of the new tenant, or is refused. */
         atom_store_rel(&proc->generation, (generation + 1) | 1);
         return proc;
     }

@@ -12,7 +12,7 @@
  *   B2  From a shelf's free list a block goes to a new tenant only when every section that could hold a look-up of the former
  *       one has been left.
  *   B3  A slot whose generation would come round is never used again.
- *   B4  Generations begin above all those of the tables that gave out PIDs of the same instance before (sched/foreign.c). */
+ *   B4  Generations begin above all those of the tables that gave out PIDs of the same instance before (sched/door.c). */
 #ifndef WEFT_PROC_TABLE_H
 #define WEFT_PROC_TABLE_H
 

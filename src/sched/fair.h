@@ -28,7 +28,7 @@
  *                                                                                    descriptors becomes ready, one process of the other queues runs
  *   guest_turns      the same while processes are pinned here: every second process is a pinned one (GUEST_TICK), every 60th a look round
  *   rounds           looks round, of all kinds. Which of the other queues is asked first (rounds % FAIR_SOURCES), so that each has its turn in
- *                    FAIR_SOURCES looks; the eldest newborn every 32nd (nursery.h); the poll every 8th while others wait (POLL_SELDOM)
+ *                    FAIR_SOURCES looks; the eldest newborn every 32nd (newborn.h); the poll every 8th while others wait (POLL_SELDOM)
  *   looks            looks round since the worker's own queue was last empty. After GLOBAL_PATIENCE of them the tick is shortened in proportion
  *                    to what waits elsewhere, to GLOBAL_OFTEN at least, and each look may be the eldest newborn's
  *

@@ -1,8 +1,8 @@
 /* Where a worker looks for work, one small function a source, and how it goes to sleep when there is none. */
-#include "sched/alarm.h"
-#include "sched/nursery.h"
-#include "sched/poll.h"
-#include "sched/preempt.h"
+#include "sched/timer_event.h"
+#include "sched/newborn.h"
+#include "sched/netpoll.h"
+#include "sched/parts.h"
 
 /* ---- the global queue --------------------------------------------------------------------------------------------- */
 
@@ -99,7 +99,7 @@ static struct proc *find_steal(struct worker *worker) {
         if (proc) return proc;
     }
     /* rlx: a hint; the second look is behind a fence. */
-    return __builtin_expect(atom_load_rlx(&worker->runtime->forks) != 0, 0) ? fork_steal(worker) : NULL;
+    return __builtin_expect(atom_load_rlx(&worker->runtime->forks) != 0, 0) ? parts.steal_task(worker) : NULL;
 }
 
 /* ---- the worker's own inbox: pinned processes, which nobody else may run ------------------------------------------ */
@@ -126,7 +126,7 @@ static bool find_anything(struct worker *worker) {
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++)
         if (!policy_is_empty(atom_load_rlx(&runtime->workers[i]))) return true;
-    if (atom_load_rlx(&runtime->forks) != 0 && fork_anything(worker)) return true; /* rlx: behind the fence */
+    if (atom_load_rlx(&runtime->forks) != 0 && parts.any_task(worker)) return true; /* rlx: behind the fence */
     return atom_load_rlx(&worker->leave); /* rlx: behind the fence; pairs with the one in worker_dismiss */
 }
 
@@ -225,7 +225,7 @@ static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *work
     if (!worker->searching) worker->searching = idle_search(&worker->runtime->idle);
     if (worker->searching) proc = find_steal(worker);
     if (proc || !preempt_is_on(worker->runtime) || atom_load_rlx(&worker->leave)) return proc; /* rlx: a request */
-    return preempt_take(worker); /* last: they have had their time */
+    return parts.take_stopped(worker); /* last: they have had their time */
 }
 
 __attribute__((noinline)) void find_success(struct worker *worker) {
@@ -271,10 +271,10 @@ bool find_orphans_wait(struct runtime *runtime) {
     return false;
 }
 
-static struct proc *find_stopped(struct worker *worker) { return worker->fair.rounds % 2 ? preempt_take(worker) : NULL; }
+static struct proc *find_stopped(struct worker *worker) { return worker->fair.rounds % 2 ? parts.take_stopped(worker) : NULL; }
 static struct proc *find_eldest(struct worker *worker) { return nursery_is_due(worker) ? nursery_eldest(worker) : NULL; }
 static struct proc *find_task(struct worker *worker) {
-    return __builtin_expect(atom_load_rlx(&worker->runtime->forks) != 0, 0) ? fork_take(worker) : NULL; /* rlx: a hint */
+    return __builtin_expect(atom_load_rlx(&worker->runtime->forks) != 0, 0) ? parts.take_task(worker) : NULL; /* rlx: a hint */
 }
 
 /* Besides those who are queued: mostly there is none, and that is cheaper to know than to ask them all. rlx, all: hints. */
@@ -330,7 +330,7 @@ struct proc *find_work(struct worker *worker) {
             bool relief = atom_load_rlx(&worker->relief); /* rlx, both: a request, nothing is read on the strength of it */
             if (!relief) tick_begin(worker, GLOBAL_TICK);
             if (atom_load_rlx(&worker->leave)) return NULL;
-            if (relief) return preempt_take(worker); /* NULL: it leaves (preempt.h, A6) */
+            if (relief) return parts.take_stopped(worker); /* NULL: it leaves (stopped.h, A6) */
             proc = find_round(worker);
         }
         if (!proc) proc = policy_pop(worker);

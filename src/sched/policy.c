@@ -6,7 +6,7 @@
  *   line    a linked FIFO with a lock that nobody waits for; thieves take the head
  *
  * What they share, everything but the order within a worker's own queue, is elsewhere. */
-#include "sched/nursery.h"
+#include "sched/newborn.h"
 #include "sched/sched.h"
 
 /* ---- ring --------------------------------------------------------------------------------------------------------- */

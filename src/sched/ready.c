@@ -1,5 +1,5 @@
 /* The one door into the run queues: every waker comes through here (message, completion, cancellation, spawn, yield). */
-#include "sched/poll.h"
+#include "sched/netpoll.h"
 
 static __attribute__((noinline)) void ready_unpark(struct runtime *runtime, struct worker *self, int sleeper) {
     poll_unpark(atom_load_rlx(&runtime->workers[sleeper])); /* rlx: a worker that sleeps was published long ago */
@@ -38,4 +38,9 @@ void ready(struct runtime *runtime, struct worker *self, struct proc *proc, uint
     }
     ready_inject(runtime, proc, ticket);
     ready_wake(runtime, NULL);
+}
+
+void proc_wake(struct runtime *runtime, struct worker *self, struct proc *proc) {
+    struct state_next next = state_wake(&proc->state);
+    if (next.verdict == STATE_ENQUEUE) ready_again(runtime, self, proc, next, READY_WOKEN);
 }

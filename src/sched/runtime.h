@@ -64,7 +64,7 @@ enum policy_name { POLICY_RING, POLICY_DEQUE, POLICY_LINE };
 /* Written by one thread, read by whoever asks for statistics. */
 struct counters {
     atom_u64 spawned, ended, steps, sent, refused, steals, stolen, injected, handoffs, sleeps, wakeups, late;
-    atom_u64 outside_begun, outside_ended; /* outside.h */
+    atom_u64 outside_begun, outside_ended; /* external_wait.h */
 };
 
 /* Somebody who spawns, sends and frees: a worker, or a foreign thread holding a door. */
@@ -134,7 +134,7 @@ struct fair {
     atom_u64 turn;
     uint32_t slot_runs, handoffs;
     uint32_t rounds, looks, guest_turns;
-    uint32_t nursery_looks; /* nursery.h */
+    uint32_t nursery_looks; /* newborn.h */
     bool nursery_first;     /* find_stored */
 };
 
@@ -155,7 +155,7 @@ struct worker {
     struct fiber *left_stack;
     struct proc *claimed;
     struct stack *spare; /* for a process whose own has run over: fiber/overflow.c */
-    uint32_t unmeasured; /* so many more stacks are taken before one is measured; and how many were: fiber/marks.h */
+    uint32_t unmeasured; /* so many more stacks are taken before one is measured; and how many were: fiber/stack_usage.h */
     uint32_t measured;
     struct fair fair;
     bool searching;
@@ -164,7 +164,7 @@ struct worker {
     struct weft_out out;
     weft_event events[EVENT_BATCH];
 
-    /* Timers (alarm.c): how many rang since this worker last slept, when it last rang some, how long it rests between. */
+    /* Timers (timer_event.c): how many rang since this worker last slept, when it last rang some, how long it rests between. */
     uint32_t rung, rest;
     uint64_t rung_at;
     struct timers timers; /* others run them too */
@@ -172,7 +172,7 @@ struct worker {
 
     /* The run queue: the policy's. Others steal. */
     struct ring ring;
-    struct inject nursery; /* beside the ring: nursery.h */
+    struct inject nursery; /* beside the ring: newborn.h */
     struct deque deque;
     struct line line;
 
@@ -181,15 +181,15 @@ struct worker {
     struct mpsc inbox; /* pinned processes that are ready; this worker's thread alone takes them out */
     atom_u32 guests;   /* how many processes are pinned here (its own thread), or GUESTS_CLOSED (whoever changes the number of workers) */
     atom_bool leave; /* this worker is not wanted any more */
-    atom_bool relief; /* it is here for processes that were stopped, and for no others (preempt.h, A6); written under the runtime's `moving` */
+    atom_bool relief; /* it is here for processes that were stopped, and for no others (stopped.h, A6); written under the runtime's `moving` */
     atom_bool driven;   /* some thread has it; written under the runtime's `moving`; rlx: others look at it in passing */
     bool abandoned; /* its thread is in a process that does not end, and is not waited for; under the runtime's `moving` */
-    atom_bool undriven; /* it should have one, but there was none to be had: call.c */
-    atom_u32 call;      /* odd: its thread is in a call. call.c */
-    atom_u32 lasting;   /* so many calls in a row have lasted, and lost their threads the worker; rlx, all: a guess (fiber/blocking.c) */
+    atom_bool undriven; /* it should have one, but there was none to be had: oscall.c */
+    atom_u32 call;      /* odd: its thread is in a call. oscall.c */
+    atom_u32 lasting;   /* so many calls in a row have lasted, and lost their threads the worker; rlx, all: a guess (wait/blocking.c) */
     atom_u64 finished;  /* steps when it last ran dry */
     atom_u64 give_way;  /* the step of this number has lasted too long */
-    /* Preemption (preempt.h): the number of its thread, 0 while that wakes up; the step that is to be interrupted; the step that cannot be. */
+    /* Preemption (stopped.h): the number of its thread, 0 while that wakes up; the step that is to be interrupted; the step that cannot be. */
     atom_u32 driver;
     atom_u64 asked, refused;
     atom_u64 again; /* the step of this number is that of one who was stopped before */
@@ -201,7 +201,7 @@ struct worker {
         uint64_t steps, step_since, call_since, paced, paced_steps;
         uint32_t call;
         bool held; /* its call has lasted, and somebody needs the worker, but it stays with its thread */
-        uint64_t cpu, cpu_at, cpu_step; /* preempt.c */
+        uint64_t cpu, cpu_at, cpu_step; /* stopped.c */
         uint64_t signalled, signalled_step, signalled_cpu;
         uint64_t asleep_at; /* when it was last found so */
         uint32_t patient;   /* the number of a hog's thread, which does not mind if others get the CPU sooner; 0: none */
@@ -219,10 +219,10 @@ struct threads {
     atom_u32 at_rest; /* how many; written under the lock */
     atom_u32 coming;  /* on their way there, having just been started */
     atom_bool told;   /* that there are no more to be had */
-    atom_u32 away; /* out in calls, their workers taken; or stopped by a signal (preempt.h) */
+    atom_u32 away; /* out in calls, their workers taken; or stopped by a signal (stopped.h) */
 };
 
-/* preempt.c */
+/* stopped.c */
 struct nurse {
     sys_thread thread;
     bool started;
@@ -250,7 +250,7 @@ struct preempt {
     struct nurse nurse;
 };
 
-/* monitor.c */
+/* sysmon.c */
 struct monitor {
     struct actor actor;
     sys_thread thread;
@@ -261,7 +261,7 @@ struct monitor {
     bool full_fences; /* its own: whether it has wished for them, and until when */
     uint64_t full_until;
     uint64_t come_back; /* its own: when a timer of a worker that is stuck is late, or memory waits to be given back */
-    bool trims;         /* trim.c: there is some; when it last gave some back */
+    bool trims;         /* sysmon_trim.c: there is some; when it last gave some back */
     uint64_t trimmed;
     uint64_t crowded_since, complain_at; /* its own: every worker has a hog */
 };
@@ -278,7 +278,7 @@ struct deadlock {
 };
 #define DEADLOCK_UNWATCHED 0u
 
-/* Who asks the kernel which descriptors are ready: poll.h. */
+/* Who asks the kernel which descriptors are ready: netpoll.h. */
 struct poll {
     atom_u32 used;   /* descriptors that are known to it; 0: nobody polls */
     atom_u32 held;   /* 1: somebody does */
@@ -297,7 +297,7 @@ struct command {
     struct command *next;
 };
 
-/* Messages to be sent later: after.c. */
+/* Messages to be sent later: send_after.c. */
 struct afters {
     struct lock lock;
     struct after *free;
@@ -314,7 +314,7 @@ struct runtime {
     bool deque_local;  /* policy deque: woken processes stay with their waker */
     size_t stack_size;   /* default, bytes */
     uint8_t stack_class; /* of that */
-    bool check_mutexes; /* fiber/hold.c */
+    bool check_mutexes; /* fiber/mutex_check.c */
     uint64_t most; /* processes; 0: as many as there are slots */
     unsigned extra_most; /* extra workers */
     uint64_t grace; /* ns; weft_stop */
@@ -343,7 +343,7 @@ struct runtime {
     struct lock watch_locks[WATCH_LOCKS], keep_locks[WATCH_LOCKS];
     struct lock interrupts_lock;
     struct interrupt *interrupts; /* interrupt.c */
-    ATOM_PTR(struct watch_chunk) watched[TABLE_CHUNKS]; /* watch.c */
+    ATOM_PTR(struct watch_chunk) watched[TABLE_CHUNKS]; /* monitor.c */
     ATOM_PTR(struct command) commands; /* newest first */
     struct afters afters;
     ATOM_PTR(struct lane_chunk) lanes[TABLE_CHUNKS]; /* lane.c */
@@ -351,7 +351,7 @@ struct runtime {
     atom_u32 forks; /* fork/join regions that thieves should look at */
     ATOM_PTR(struct regions) regions;
 
-    ATOM_PTR(struct marks) marks; /* fiber/marks.c */
+    ATOM_PTR(struct marks) marks; /* fiber/stack_usage.c */
 
     atom_bool stopping; /* no new processes */
     atom_bool forcing;  /* those who were asked to end, and have not, are ended at their next call that may wait: fiber_heed */
@@ -365,7 +365,7 @@ struct runtime {
     atom_u32 expected;  /* signals that are watched: each may wake a process */
     _Alignas(64) struct poll poll;
 
-    _Alignas(64) struct actor foreign[FOREIGN]; /* each behind its door: foreign.c */
+    _Alignas(64) struct actor foreign[FOREIGN]; /* each behind its door: door.c */
 };
 
 /* The worker whose thread this is, or NULL. */

@@ -12,7 +12,7 @@
 #ifndef WEFT_SYNC_CHAN_H
 #define WEFT_SYNC_CHAN_H
 
-#include "sync/waiters.h"
+#include "wait/waiters.h"
 
 #include <weft/channel.h>
 

@@ -1,4 +1,4 @@
-#include "fiber/home.h"
+#include "fiber/ret_jump.h"
 #include "sync/chan.h"
 #include "sys/sys.h"
 

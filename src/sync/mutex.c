@@ -1,7 +1,7 @@
 #include "sync/mutex.h"
 
-#include "fiber/gates.h"
-#include "fiber/home.h"
+#include "fiber/held_locks.h"
+#include "fiber/ret_jump.h"
 
 /* ---- who has it, in debug builds ------------------------------------------------------------------------------------- */
 

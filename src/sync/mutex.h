@@ -16,7 +16,7 @@
 #ifndef WEFT_SYNC_MUTEX_H
 #define WEFT_SYNC_MUTEX_H
 
-#include "sync/waiters.h"
+#include "wait/waiters.h"
 
 #include <weft/sync.h>
 

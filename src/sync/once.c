@@ -9,9 +9,9 @@
  *   O1  Without QUEUE the word changes in one step. With it, under the lock only.
  *   O2  Who waits is in the list before the lock is dropped under which it set QUEUE, so the runner finds it there.
  *   O3  A runner that fails makes the first one who waits the runner; if nobody does, the word is FRESH. */
-#include "fiber/callout.h"
-#include "fiber/gates.h"
-#include "sync/waiters.h"
+#include "fiber/upcall.h"
+#include "fiber/held_locks.h"
+#include "wait/waiters.h"
 
 #include <weft/sync.h>
 

@@ -6,9 +6,9 @@
  *   R2  Who waits is in the list before the lock is dropped under which it set QUEUE; while it is there, QUEUE is set. So nobody overtakes it.
  *   R3  An end that lets nobody in leaves QUEUE to whoever comes next. So it does not touch the lock after another may have come and gone,
  *       and freed the memory. */
-#include "fiber/gates.h"
-#include "fiber/home.h"
-#include "sync/waiters.h"
+#include "fiber/held_locks.h"
+#include "fiber/ret_jump.h"
+#include "wait/waiters.h"
 
 #include <weft/sync.h>
 

@@ -6,8 +6,8 @@
  *   Q2  Who waits is in the list before the lock is dropped under which it set QUEUE; while it is there, QUEUE is set. So nobody overtakes it.
  *   Q3  A release that leaves permits lying does not take QUEUE away: the one who will take them does, under the lock. So a release does
  *       not touch the semaphore after the one it let in may have gone on, and that one may free the memory. */
-#include "fiber/home.h"
-#include "sync/waiters.h"
+#include "fiber/ret_jump.h"
+#include "wait/waiters.h"
 
 #include <weft/sync.h>
 

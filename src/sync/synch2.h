@@ -33,7 +33,7 @@
 #ifndef WEFT_SYNC_SYNCH2_H
 #define WEFT_SYNC_SYNCH2_H
 
-#include "sync/waiters.h"
+#include "wait/waiters.h"
 
 #include <weft/synch2.h>
 

@@ -5,8 +5,8 @@
  *   G1  With QUEUE the count reaches 0 under the lock only.
  *   G2  Who waits is in the list before the lock is dropped under which it set QUEUE, so whoever brings the count to 0 finds it there.
  *   G3  One who finds the count 0 takes the lock and drops it before it goes on. So whoever brought it to 0 has done with the memory. */
-#include "fiber/home.h"
-#include "sync/waiters.h"
+#include "fiber/ret_jump.h"
+#include "wait/waiters.h"
 
 #include <weft/sync.h>
 

@@ -2,7 +2,7 @@
  *
  * A process that is stopped inside malloc keeps a lock there, for as long as it is not resumed. Were the runtime to allocate by malloc then, it
  * could wait for that lock while it holds one that resuming needs, for ever. So from heap_begin on its small blocks come from here.
- * Nothing here waits for anything but another thread inside of these functions, and those are never stopped (fiber/preempt.h).
+ * Nothing here waits for anything but another thread inside of these functions, and those are never stopped (preempt/preempt.h).
  *
  *   operation      who may call
  *   heap_begin     any thread, any number of times

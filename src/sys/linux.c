@@ -1,9 +1,9 @@
 /* The real table: Linux system calls, and the C library for memory and threads. What a process may come by leaves errno as it was. */
 #include "base/assert.h"
-#include "sys/file.h"
+#include "sys/sys_file.h"
 #include "sys/chunk.h"
 #include "sys/heap.h"
-#include "sys/net.h"
+#include "sys/sys_net.h"
 #include "sys/sys.h"
 
 #include <errno.h>

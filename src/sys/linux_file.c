@@ -1,6 +1,6 @@
 /* Files, descriptors and children of the real outside world. */
 #include "base/assert.h"
-#include "sys/file.h"
+#include "sys/sys_file.h"
 #include "sys/sys.h"
 
 #include <errno.h>

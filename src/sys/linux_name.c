@@ -1,5 +1,5 @@
 /* The real table's lookup of names: the C library's. */
-#include "sys/net.h"
+#include "sys/sys_net.h"
 
 #include <errno.h>
 #include <netdb.h>

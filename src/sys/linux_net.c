@@ -1,5 +1,5 @@
 /* The real table's descriptors. */
-#include "sys/net.h"
+#include "sys/sys_net.h"
 
 #include "base/assert.h"
 #include "sys/bare.h"

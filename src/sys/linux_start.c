@@ -1,5 +1,5 @@
 /* The real table's children: posix_spawn, which copies nothing of this program. */
-#include "sys/net.h"
+#include "sys/sys_net.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -12,8 +12,8 @@
 #ifndef WEFT_SYS_SCRIPTED_H
 #define WEFT_SYS_SCRIPTED_H
 
-#include "sys/file.h"
-#include "sys/net.h"
+#include "sys/sys_file.h"
+#include "sys/sys_net.h"
 #include "sys/sys.h"
 
 /* The calls of struct sys_file that may fail. */

@@ -30,8 +30,8 @@ enum sys_vm {
 };
 
 struct sigaction; /* <signal.h> */
-struct sys_file;  /* sys/file.h */
-struct sys_net;   /* sys/net.h */
+struct sys_file;  /* sys/sys_file.h */
+struct sys_net;   /* sys/sys_net.h */
 
 struct sys {
     /* The monotonic clock. */

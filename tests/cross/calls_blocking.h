@@ -2,7 +2,7 @@
 #ifndef WEFT_TESTS_CROSS_CALLS_BLOCKING_H
 #define WEFT_TESTS_CROSS_CALLS_BLOCKING_H
 
-#include "net/dns_server.h"
+#include "name/dns_server.h"
 #include "trial.h"
 
 #include <spawn.h>

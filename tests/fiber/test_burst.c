@@ -1,5 +1,5 @@
 /* The memory of a burst of messages goes back while the runtime goes on: when it is idle, and when it is busy with other things. */
-#include "talk_helpers.h"
+#include "mailbox_helpers.h"
 
 #include "proc/message.h"
 

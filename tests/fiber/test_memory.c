@@ -1,7 +1,8 @@
 /* What processes cost in memory: a million that wait fit into 4.4 GB, a million that have not run yet into 300 MB. Measured with fewer, unless
  * tests are scaled up; `weft bench parked` and `parked.unborn` have the whole million. */
-#include "sched/stage.h"
+#include "sched_stage.h"
 #include "victim.h"
+
 
 enum { PARKED_BYTES = 4400, UNBORN_BYTES = 300 };
 

@@ -1,6 +1,6 @@
 /* Switches between stackful processes: registers and modes, stacks that are passed on, debuggers. */
 #include "ctx/pattern.h"
-#include "sched/stage.h"
+#include "sched_stage.h"
 #include "victim.h"
 
 #include <weft/blocking.h>

@@ -1,6 +1,6 @@
 /* Everything that waits, together: processes that use one thing inside another at random while they are cancelled at random. What is guarded
  * stays whole, everybody ends when asked, and nothing is left over. */
-#include "talk_helpers.h"
+#include "mailbox_helpers.h"
 
 #include <weft/blocking.h>
 #include <weft/channel.h>

@@ -2,8 +2,8 @@
  *
  * Each kind of call, on each policy, with 1, 2 and 4 workers, against each kind of process that becomes ready. Played without threads and without a
  * monitor, so that nothing but the rules of sched/fair.h helps, and counted in calls. */
-#include "sched/stage.h"
-#include "sched/alarm.h"
+#include "sched_stage.h"
+#include "sched/timer_event.h"
 #include "victim.h"
 
 #include <weft/weft.h>

@@ -2,6 +2,7 @@
  * is cancelled. */
 #include "io_helpers.h"
 
+#include "life/interrupt.h"
 #include "sched/sched.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* Stacks: that they are apart, guarded, recycled and trimmed; what memory they cost. */
 #include "base/rng.h"
-#include "stage.h"
+#include "mem_stage.h"
 
 #include <pthread.h>
 #include <stdio.h>

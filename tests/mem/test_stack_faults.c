@@ -1,6 +1,6 @@
 /* Stacks that overflow, and what happens when the system refuses. */
 #include "ctx/ctx.h"
-#include "stage.h"
+#include "mem_stage.h"
 
 #include <signal.h>
 #include <stdio.h>

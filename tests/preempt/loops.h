@@ -4,8 +4,8 @@
 
 #include "preempt/preempt_helpers.h"
 
-#include "sched/preempt.h"
-#include "sched/thread.h"
+#include "thread/stopped.h"
+#include "thread/thread.h"
 
 #include <sys/syscall.h>
 

@@ -1,10 +1,10 @@
 /* What the tests of preemption share: a runtime whose processes are interrupted often, and what came of it. */
-#ifndef WEFT_TESTS_PREEMPT_HELPERS_H
-#define WEFT_TESTS_PREEMPT_HELPERS_H
+#ifndef WEFT_TESTS_PREEMPT_PREEMPT_HELPERS_H
+#define WEFT_TESTS_PREEMPT_PREEMPT_HELPERS_H
 
-#include "fiber/victim.h"
+#include "victim.h"
 
-#include "fiber/preempt.h"
+#include "preempt/preempt.h"
 
 #include <weft/preempt.h>
 

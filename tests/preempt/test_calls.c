@@ -2,7 +2,7 @@
  * what it would have done. */
 #include "preempt/loops.h"
 
-#include "fiber/restart.h"
+#include "preempt/restart.h"
 
 #include <netinet/in.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
  * when the handler switches stacks. */
 #include "preempt_helpers.h"
 
-#include "sched/preempt.h"
+#include "thread/stopped.h"
 
 #include <weft/blocking.h>
 

@@ -2,7 +2,7 @@
  * others. */
 #include "preempt/loops.h"
 
-#include "fiber/restart.h"
+#include "preempt/restart.h"
 
 #include <poll.h>
 #include <sys/epoll.h>

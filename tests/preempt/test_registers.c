@@ -1,7 +1,7 @@
 /* A process that was interrupted goes on with every register as it was: general, flags, vectors, masks, modes, x87. */
 #include "preempt_helpers.h"
 
-#include "sched/preempt.h"
+#include "thread/stopped.h"
 
 #if defined(__x86_64__)
 #include "registers_x86_64.h"

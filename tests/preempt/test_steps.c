@@ -3,8 +3,8 @@
  * come to the same results. */
 #include "preempt_helpers.h"
 
-#include "fiber/callout.h"
-#include "sched/preempt.h"
+#include "fiber/upcall.h"
+#include "thread/stopped.h"
 
 #include <weft/blocking.h>
 

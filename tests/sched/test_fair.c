@@ -3,7 +3,12 @@
  *
  * The workers are played one step each in turn, so that "the worst wait is r rounds" means: while somebody was ready, every worker has
  * run r others. A wait begins when a process becomes ready and ends when it runs. */
-#include "stage.h"
+#include "sched_stage.h"
+
+#include "life/spawn.h"
+#include "runtime/stop.h"
+#include "step/step.h"
+#include "thread/worker.h"
 
 enum { EACH = RT_SLOW > 1 ? 800 : 1000, WORKERS = RT_SLOW > 1 ? 2 : 16, MANY = EACH * WORKERS };
 

@@ -1,5 +1,10 @@
 /* Where a worker looks for work and in what order, source by source, without threads. */
-#include "stage.h"
+#include "sched_stage.h"
+
+#include "life/spawn.h"
+#include "runtime/stop.h"
+#include "step/step.h"
+#include "thread/worker.h"
 
 static void expect_trace(const uint32_t *who, unsigned count) {
     for (unsigned i = 0; i < count && i < trace.count; i++)

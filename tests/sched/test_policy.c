@@ -1,7 +1,11 @@
 /* The three disciplines through their seam: push, pop, steal, overflow. */
-#include "stage.h"
+#include "sched_stage.h"
 
-#include "sched/nursery.h"
+#include "life/spawn.h"
+#include "runtime/stop.h"
+#include "sched/newborn.h"
+#include "step/step.h"
+#include "thread/worker.h"
 
 static struct worker *own;
 

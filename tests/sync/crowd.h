@@ -4,7 +4,7 @@
 #define WEFT_TESTS_SYNC_CROWD_H
 
 #include "runtime_helpers.h"
-#include "sync/waiters.h"
+#include "wait/waiters.h"
 
 #include <weft/stackful.h>
 #include <weft/time.h>

@@ -12,27 +12,27 @@ COMMAND = ("weft", "weft_static", "weft_shared")
 # Only in the deep lane: ROOM/PROGRAM, or a pattern.
 DEEP = {
     # Bounds, lifetimes and undefined behaviour show in one run of each kind. What is left out repeats that many times for the sake of timing, or measures.
-    "asan": ("cross/*", "examples/*", "fiber/test_blocking", "fiber/test_burst", "fiber/test_deadlock", "fiber/test_ending", "fiber/test_identity",
-             "fiber/test_main", "fiber/test_preempt", "fiber/test_turns", "io/test_stdin", "net/test_fair", "net/test_name_ares",
-             "net/test_poll", "preempt/test_[!cs]*", "preempt/test_st*", "proc/test_table", "sched/test_fair", "sched/test_hogs",
-             "sched/test_idle", "sched/test_keep", "sched/test_start", "sched/test_stop", "sched/test_worker", "sync/test_synch2",
+    "asan": ("cross/*", "examples/*", "wait/test_blocking", "fiber/test_burst", "runtime/test_deadlock", "runtime/test_grace", "runtime/test_identity",
+             "runtime/test_main", "preempt/test_preempt", "fiber/test_turns", "io/test_stdin", "net/test_net_fair", "name/test_name_ares",
+             "net/test_netpoll", "preempt/test_[hp]*", "preempt/test_locks", "preempt/test_registers", "preempt/test_st*", "proc/test_table", "sched/test_fair", "thread/test_hogs",
+             "sched/test_idle", "life/test_zombie", "runtime/test_start", "runtime/test_stop", "thread/test_worker", "sync/test_synch2",
              "time/test_wheel_work"),
     # Races show where threads share something: not in one thread, not in the preempted programs, which this sanitizer cannot bear and which do nothing
     # there, and not in those that wait for a message before they abort.
-    "tsan": ("base/*", "cross/test_cross", "ctx/*", "cxx/*", "examples/*", "flaws/*", "preempt/*", "fiber/test_bigstack", "fiber/test_blocking",
-             "fiber/test_burst", "fiber/test_deadlock", "fiber/test_ending", "fiber/test_errno*", "fiber/test_identity",
-             "fiber/test_lasting", "fiber/test_main", "fiber/test_memory", "fiber/test_migrate*", "fiber/test_overflow",
-             "fiber/test_preempt", "fiber/test_restart", "fiber/test_turns", "fiber/test_unwind", "io/test_file", "io/test_stdin",
-             "net/test_name*", "net/test_poll", "sched/test_fair", "sched/test_faults", "sched/test_handler", "sched/test_hogs",
-             "sched/test_idle", "sched/test_start", "sched/test_stop", "sched/test_worker", "sync/test_synch2", "sys/test_file",
-             "sys/test_scripted", "sys/test_slice", "sys/test_vm", "time/test_wheel*"),
+    "tsan": ("base/*", "cross/test_cross", "ctx/*", "cxx/*", "examples/*", "flaws/*", "preempt/*", "fiber/test_bigstack", "wait/test_blocking",
+             "fiber/test_burst", "runtime/test_deadlock", "runtime/test_grace", "fiber/test_errno*", "runtime/test_identity",
+             "wait/test_lasting", "runtime/test_main", "fiber/test_memory", "fiber/test_migrate*", "fiber/test_overflow",
+             "preempt/test_preempt", "preempt/test_restart", "fiber/test_turns", "preempt/test_unwind", "io/test_file", "io/test_stdin",
+             "name/test_name*", "net/test_netpoll", "sched/test_fair", "runtime/test_start_faults", "sched/test_reentry", "thread/test_hogs",
+             "sched/test_idle", "runtime/test_start", "runtime/test_stop", "thread/test_worker", "sync/test_synch2", "sys/test_sys_file",
+             "sys/test_scripted", "sys/test_time_slice", "sys/test_vm", "time/test_wheel*"),
 }
 # Multiplied by so much in the deep lane, whichever the build.
 SCALED = {"preempt/test_registers": 5}
 # What depends on the compiler.
 CLANG = ("fiber/test_errno*", "fiber/test_migrate*")
 # Valgrind is told of every switch: else it takes one for a stack of megabytes, and what lies on it for nobody's.
-VALGRIND = ("fiber/test_recv", "fiber/test_move")
+VALGRIND = ("mail/test_receive", "mail/test_move")
 
 
 class PlanError(Exception):
@@ -68,6 +68,8 @@ def programs(preset):
 def rules():
     yield Job("rules", "include direction", ["tools/check-includes"], counted=False)
     yield Job("rules", "include direction, self-test", ["tools/check-includes", "--self-test"])
+    yield Job("rules", "call direction", ["tools/check-calls"], counted=False)
+    yield Job("rules", "call direction, self-test", ["tools/check-calls", "--self-test"])
     yield Job("rules", "test runner, self-test", ["tests/self/run"])
     yield Job("rules", "lanes of the tests, self-test", ["tests/self/lanes"])
     yield Job("rules", "headers compile alone", ["tools/check-headers"], deep=True)

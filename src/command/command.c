@@ -1,0 +1,172 @@
+/* From a yield to its handler and back. The room for the completion is made when the command is yielded, so that a result can
+ * always be delivered; the process's PID is taken then too, so that it can never reach the slot's next tenant. */
+#include "command/job.h"
+#include "command/yield.h"
+#include "mail/send.h"
+#include "sched/door.h"
+#include "sched/timer_event.h"
+#include "sched/external_wait.h"
+#include "sched/rt_enter.h"
+
+/* A yielded command: in the list of its step's output, as a message whose data begins with this. */
+struct yielded {
+    uint32_t command;
+    struct message *room;
+    unsigned char data[];
+};
+
+/* Bytes to be there besides for whoever completes it. */
+static size_t command_room(uint32_t command) { return command == WEFT_COMMAND_SLEEP ? sizeof(struct alarm) : 0; }
+
+static int yield_put(weft_out *out, uint32_t command, uint64_t tag, const void *head, size_t head_size, const void *data, size_t size) {
+    struct message_cache *cache = &out->worker->actor.cache;
+    bool fits = size <= UINT32_MAX / 2; /* the size of a message has 32 bits */
+    struct message *yield = fits ? message_new(cache, sizeof(struct yielded) + head_size + size) : NULL;
+    struct message *room = message_new_room(cache, command_room(command));
+    if (!yield || !room) {
+        if (yield) message_free(cache, yield);
+        if (room) message_free(cache, room);
+        return WEFT_ENOMEM;
+    }
+    struct yielded *yielded = (struct yielded *)yield->data;
+    yield->node.next = NULL;
+    yield->tag = tag;
+    yielded->command = command;
+    yielded->room = room;
+    if (head_size > 0) memcpy(yielded->data, head, head_size);
+    if (size > 0) memcpy(yielded->data + head_size, data, size);
+    *out->yields_end = yield;
+    out->yields_end = (struct message **)&yield->node.next;
+    return 0;
+}
+
+int yield_two(weft_out *out, uint32_t command, uint64_t tag, const void *head, size_t head_size, const void *data, size_t size) {
+    actor_enter(&out->worker->actor, "weft_out_yield");
+    int error = yield_put(out, command, tag, head, head_size, data, size);
+    actor_leave(&out->worker->actor);
+    return error;
+}
+
+int weft_out_yield(weft_out *out, uint32_t command, uint64_t tag, const void *data, size_t size) {
+    return yield_two(out, command, tag, NULL, 0, data, size);
+}
+
+/* ---- the registry: only grows while the runtime lives ---------------------------------------------------------------- */
+
+static const struct command command_built_in[] = {
+    {.number = WEFT_COMMAND_SLEEP, .handler = command_sleep},
+#if !WEFT_CHECK /* there are no processes that could block */
+    {.number = WEFT_COMMAND_READ, .handler = command_read},   {.number = WEFT_COMMAND_WRITE, .handler = command_write},
+    {.number = WEFT_COMMAND_OPEN, .handler = command_open},   {.number = WEFT_COMMAND_CLOSE, .handler = command_close},
+    {.number = WEFT_COMMAND_SYNC, .handler = command_sync},   {.number = WEFT_COMMAND_CALL, .handler = command_call},
+    {.number = WEFT_COMMAND_NET, .handler = command_net},     {.number = WEFT_COMMAND_RESOLVE, .handler = command_resolve},
+    {.number = WEFT_COMMAND_CHILD, .handler = command_child},
+#endif
+};
+
+static const struct command *command_find(struct runtime *runtime, uint32_t number) {
+    uint32_t own = number - WEFT_COMMAND_SLEEP; /* their numbers follow each other */
+    if (own < sizeof command_built_in / sizeof command_built_in[0]) return &command_built_in[own];
+    const struct command *found = atom_load_acq(&runtime->commands); /* acq: pairs with the rel in weft_register_command */
+    while (found && found->number != number)
+        found = found->next;
+    return found;
+}
+
+int weft_register_command(weft_runtime *opaque, uint32_t number, weft_handler handler, void *user) {
+    struct runtime *runtime = (struct runtime *)opaque;
+    if (number == 0 || !handler) return WEFT_EINVAL;
+    struct command *command = sys->alloc(sizeof *command);
+    if (!command) return WEFT_ENOMEM;
+    lock_take(&runtime->lock);
+    bool known = command_find(runtime, number) != NULL;
+    *command = (struct command){number, handler, user, atom_load_rlx(&runtime->commands)}; /* rlx: written under the lock */
+    if (!known) atom_store_rel(&runtime->commands, command); /* rel: pairs with the acq in command_find */
+    lock_drop(&runtime->lock);
+    if (known) sys->free(command, sizeof *command);
+    return known ? WEFT_EEXIST : 0;
+}
+
+void command_destroy_all(struct runtime *runtime) {
+    for (struct command *command = atom_load_rlx(&runtime->commands), *next; command; command = next) { /* rlx: alone */
+        next = command->next;
+        sys->free(command, sizeof *command);
+    }
+}
+
+/* ---- completing ------------------------------------------------------------------------------------------------------ */
+
+/* The message that carries a result: the room made for it, or a larger one when there is data and memory. */
+static struct message *completion_message(struct actor *actor, weft_completion completion, int error, const void *data,
+                                          size_t size) {
+    struct message *message = completion.reserved;
+    if (size > message_capacity(message)) {
+        struct message *larger = message_new(&actor->cache, size);
+        if (larger) {
+            message_free(&actor->cache, message);
+            message = larger;
+        } else {
+            error = WEFT_ENOMEM;
+            size = 0;
+        }
+    }
+    if (size > 0) memcpy(message->data, data, size);
+    message->size = (uint32_t)size;
+    message->type = WEFT_COMPLETION;
+    message->tag = completion.tag;
+    message->error = error;
+    return message;
+}
+
+static int complete_with(struct actor *actor, struct worker *self, weft_completion completion, int error, const void *data,
+                         size_t size) {
+    struct message *message = completion_message(actor, completion, error, data, size);
+    outside_end(actor);
+    int late = send_message(actor, self, completion.pid, message);
+    if (!late) return 0;
+    message_free(&actor->cache, message);
+    count(&actor->counters.late);
+    return WEFT_ENOPROC;
+}
+
+/* In the runtime that has the instance now; if that is another, the room has gone. */
+static int complete_here(struct actor *actor, struct worker *self, weft_completion completion, int error, const void *data, size_t size) {
+    if (pid_generation(completion.pid) <= actor->runtime->table.generation) return WEFT_ENOPROC; /* table B4 */
+    return complete_with(actor, self, completion, error, data, size);
+}
+
+int weft_complete(weft_completion completion, int error, const void *data, size_t size) {
+    struct reach reach;
+    if (!reach_begin(&reach, completion.pid, "weft_complete")) return WEFT_ENOPROC; /* the runtime has gone, and the room with it */
+    int late = complete_here(reach.actor, reach.self, completion, error, data, size);
+    reach_end(&reach);
+    return late;
+}
+
+void command_complete(struct worker *own, weft_completion completion, int error, const struct message_result *result) {
+    struct message *message = completion.reserved;
+    message->class = MESSAGE_ROOM | MESSAGE_SHELL;
+    message->type = MESSAGE_RESULT;
+    message->tag = completion.tag;
+    message->error = error;
+    *message_result(message) = *result;
+    outside_end(&own->actor);
+    if (send_message(&own->actor, own, completion.pid, message) == 0) return;
+    count(&own->actor.counters.late);
+    message_free(&own->actor.cache, message); /* last: what drops the result may wait, and come back on another worker */
+}
+
+__attribute__((noinline, cold)) void command_dispatch(struct worker *worker, struct proc *proc, struct message *yield) {
+    struct yielded *yielded = (struct yielded *)yield->data;
+    weft_completion completion = {
+        .pid = pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot), /* rlx: it runs here */
+        .tag = yield->tag,
+        .reserved = yielded->room,
+    };
+    const struct command *command = command_find(worker->runtime, yielded->command);
+    int error = WEFT_ENOENT;
+    outside_begin(&worker->actor); /* until it is completed */
+    if (command) error = command->handler(command->user, completion, yielded->data, yield->size - sizeof *yielded);
+    if (error) complete_with(&worker->actor, worker, completion, error, NULL, 0);
+    message_free(&worker->actor.cache, yield);
+}

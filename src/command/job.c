@@ -1,0 +1,79 @@
+#include "command/job.h"
+
+#include "life/interrupt.h"
+#include "life/spawn.h"
+
+#include <weft/stackful.h>
+
+static void job_free(struct job *job) { sys->free(job, job->bytes); }
+static struct job *job_of(void *data) { return (struct job *)((unsigned char *)data - offsetof(struct job, data)); }
+
+struct job *job_new(weft_completion completion, void (*run)(struct job *job), size_t size, const void *given, size_t given_size) {
+    enum { LEAST = 16 }; /* for results such as a descriptor or a count */
+    size_t bytes = sizeof(struct job) + (size > LEAST ? size : LEAST);
+    struct job *job = size <= UINT32_MAX ? sys->alloc(bytes) : NULL;
+    if (!job) return NULL;
+    job->completion = completion;
+    job->run = run;
+    job->bytes = bytes;
+    job->size = size;
+    if (given_size > 0) memcpy(job->data, given, given_size);
+    return job;
+}
+
+/* ---- the process that yielded has ended (J2) ---------------------------------------------------------------------------- */
+
+#define JOB_ABANDONED ((struct proc *)-1)
+
+/* Under the lock of the process's slot, so that the helper cannot get past watch_remove, and lives. */
+static void job_tell(struct actor *actor, struct worker *self, struct watcher *watcher, int reason) {
+    struct job *job = (struct job *)watcher;
+    (void)reason;
+    struct proc *helper = atom_swap_acqrel(&job->helper, JOB_ABANDONED); /* acqrel: pairs with the swap in job_main */
+    if (!helper || !state_cancel(&helper->state)) return; /* it has not begun, and will see it then */
+    interrupt_cancelled(actor->runtime, helper);
+    proc_wake(actor->runtime, self, helper);
+}
+
+/* ---- the helper ----------------------------------------------------------------------------------------------------------- */
+
+static void job_main(void *argument) {
+    struct job *job = argument;
+    struct proc *self = worker_here()->current;
+    struct proc *nobody = NULL;
+    /* acqrel: pairs with the swap in job_tell, so that what is cancelled is a process. */
+    if (job->waits && !atom_cas_acqrel_acq(&job->helper, &nobody, self)) state_cancel(&self->state);
+    job->run(job);
+}
+
+int job_start(struct job *job) {
+    struct actor *actor = &my_worker->actor;
+    weft_pid unwanted, owner = job->completion.pid;
+    int error = 0;
+    job->watcher.tell = job_tell;
+    if (job->waits) error = watch_add(actor, owner, &job->watcher);
+    bool watches = job->waits && !error;
+    /* A process that is asked to end, because the runtime stops, may want to write that down: helpers are born until the last. */
+    weft_stackful_options options = {.stack_size = job->stack_size, .name = "command", .flags = WEFT_STACK_NOW | SPAWN_LATE};
+    if (!error) error = weft_spawn_with(&unwanted, job_main, job, &options);
+    if (!error) return 0;
+    if (watches) watch_remove(actor, owner, &job->watcher);
+    if (job->drop) job->drop(job);
+    job_free(job);
+    return error;
+}
+
+/* ---- results -------------------------------------------------------------------------------------------------------------- */
+
+static void job_seen(void *data) { job_free(job_of(data)); }
+static void job_unseen(void *data) { /* J3 */
+    struct job *job = job_of(data);
+    if (job->drop) job->drop(job);
+    job_free(job);
+}
+
+void job_done(struct job *job, int error, size_t size) {
+    if (job->waits) watch_remove(&worker_here()->actor, job->completion.pid, &job->watcher);
+    struct message_result result = {{job->data, size, job_unseen}, job_seen};
+    command_complete(worker_here(), job->completion, error, &result);
+}

@@ -1,0 +1,64 @@
+/* Mutexes of the C library, counted. A process that holds one and leaves its thread all the same is stopped by name.
+ *
+ * Leaving does not look at the count, which would cost everybody. Instead whoever locks makes sure that the next leave goes by the
+ * worker's loop, where it is looked at (hold_check): the tick is up, and hand-offs are used up. */
+#include "fiber/fiber.h"
+#include "fiber/snapshot.h"
+
+#include <stdio.h>
+#include <weft/stack.h>
+
+static struct worker *hold_worker(void) {
+    struct worker *worker = worker_here();
+    return worker && worker->current && worker->current->stackful ? worker : NULL;
+}
+
+static void hold_taken(pthread_mutex_t *mutex, const void *place) {
+    struct worker *worker = hold_worker();
+    if (!worker) return;
+    struct fiber *fiber = fiber_of(worker->current);
+    fiber->holds++;
+    fiber->held = mutex;
+    fiber->held_by = place;
+    worker->current->extras |= PROC_HOLDS;
+    if (!worker->runtime->check_mutexes) return;
+    tick_begin(worker, 1);
+    worker->fair.handoffs = HANDOFFS_MAX;
+}
+
+int weft_debug_mutex_lock(pthread_mutex_t *mutex) {
+    int error = pthread_mutex_lock(mutex);
+    if (error == 0) hold_taken(mutex, __builtin_return_address(0));
+    return error;
+}
+
+int weft_debug_mutex_trylock(pthread_mutex_t *mutex) {
+    int error = pthread_mutex_trylock(mutex);
+    if (error == 0) hold_taken(mutex, __builtin_return_address(0));
+    return error;
+}
+
+int weft_debug_mutex_unlock(pthread_mutex_t *mutex) {
+    struct worker *worker = hold_worker();
+    int error = pthread_mutex_unlock(mutex);
+    if (!worker || error) return error;
+    struct fiber *fiber = fiber_of(worker->current);
+    if (fiber->holds == 0)
+        WEFT_MISUSE("weft_debug_mutex_unlock", "the process holds none that was locked by weft_debug_mutex_lock",
+                    "pair them");
+    if (--fiber->holds == 0) worker->current->extras &= (uint8_t)~PROC_HOLDS;
+    return 0;
+}
+
+void hold_check(struct worker *worker, struct fiber *fiber, struct proc *proc) {
+    if (fiber->holds == 0 || !worker->runtime->check_mutexes) return;
+    char who[64], text[320];
+    struct fiber_start *start = fiber_start_of(proc);
+    fiber_symbol(fiber->held_by, who, sizeof who);
+    /* rlx: it runs, so its generation is its own. */
+    snprintf(text, sizeof text,
+             "process %016lx (%s) waits, yields or ends and holds %u mutexes, the last one %p, locked at %s",
+             (unsigned long)pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot),
+             start->name ? start->name : "process", fiber->holds, (void *)fiber->held, who);
+    WEFT_MISUSE("weft_debug_mutex_lock", text, "unlock it first, or use a weft_mutex");
+}

@@ -1,0 +1,47 @@
+/* How a call that waited returns to its caller.
+ *
+ * A processor predicts a return from the calls it has seen last. After a switch those are another process's calls, so the return
+ * from a call that waited is mispredicted, some 5 to 10 ns, unless both processes wait at the same place. (Measured: a round trip
+ * of two messages between processes of different functions 61 ns, and 36 between two of the same.) A jump to the return address is predicted
+ * from what came before it instead, and that is right most of the time.
+ *
+ *     int call_slow(int a);                       the part that may wait; everything that follows the wait is in it
+ *     FIBER_HOME(call_home, call_slow)            declares call_home: the same function, but it returns by a jump
+ *     int call(int a) { return fast(a) ? 0 : call_home(a); }
+ *
+ * The last line is compiled to a jump too, so that nothing but call_home stands between the wait and the caller. A call that did not
+ * wait must not use it: calls and returns would not stay paired. */
+#ifndef WEFT_FIBER_RET_JUMP_H
+#define WEFT_FIBER_RET_JUMP_H
+
+#include "base/config.h"
+
+#if defined(__x86_64__)
+#define FIBER_HOME(home, slow)                                                                                                       \
+    __asm__(".pushsection .text\n\t"                                                                                                 \
+            ".p2align 4\n\t"                                                                                                         \
+            ".globl " #home "\n\t"                                                                                                   \
+            ".hidden " #home "\n\t"                                                                                                  \
+            ".type " #home ", @function\n" #home ":\n\t"                                                                             \
+            ".cfi_startproc\n\t"                                                                                                     \
+            "subq $8, %rsp\n\t"                                                                                                      \
+            ".cfi_adjust_cfa_offset 8\n\t"                                                                                           \
+            "call " #slow "\n\t"                                                                                                     \
+            "addq $8, %rsp\n\t"                                                                                                      \
+            ".cfi_adjust_cfa_offset -8\n\t"                                                                                          \
+            "popq %rcx\n\t"                                                                                                          \
+            ".cfi_adjust_cfa_offset -8\n\t"                                                                                          \
+            ".cfi_register rip, rcx\n\t"                                                                                             \
+            "jmpq *%rcx\n\t"                                                                                                         \
+            ".cfi_endproc\n\t"                                                                                                       \
+            ".size " #home ", . - " #home "\n\t"                                                                                     \
+            ".popsection");                                                                                                          \
+    __typeof__(slow) home __attribute__((visibility("hidden")))
+#else
+#define FIBER_HOME(home, slow) __typeof__(slow) home __attribute__((visibility("hidden"), alias(#slow)))
+#endif
+
+/* For the slow part: the assembler knows it by its name. */
+#define FIBER_SLOW __attribute__((noinline, used, visibility("hidden"), flatten))
+
+#endif

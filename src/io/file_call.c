@@ -1,0 +1,103 @@
+#include "io/file_call.h"
+
+#include "net/await.h"
+#include "life/interrupt.h"
+#include "thread/thread.h"
+
+#include <weft/net.h>
+
+#include <poll.h>
+
+struct proc *io_caller(const char *call) {
+    struct worker *worker = worker_here();
+    if (worker) {
+        if (worker->current && worker->current->stackful) return worker->current;
+        WEFT_MISUSE(call, "called from a step process, which must not block", "yield a command");
+    }
+    struct thread *thread = thread_here(); /* perhaps in a blocking call of a process's own */
+    return thread && thread->caller ? thread->caller->proc : NULL;
+}
+
+int io_enter(const char *call, bool is_long) {
+    struct proc *proc = io_caller(call);
+    if (proc && fiber_is_cancelled(proc)) return WEFT_ECANCELED;
+    if (blocking_is_full(worker_here())) return WEFT_EAGAIN;
+    blocking_enter(call, is_long);
+    return 0;
+}
+
+/* ---- waiting ---------------------------------------------------------------------------------------------------------- */
+
+/* How often a process looks whether it was cancelled, where it cannot be told because no descriptors are left. */
+enum { IO_LOOK = 10 * 1000 * 1000 };
+
+struct io_interrupt {
+    struct interrupt interrupt; /* first */
+    int event;                  /* below 0: there is none */
+};
+
+static void io_poke(struct interrupt *interrupt) {
+    struct io_interrupt *own = (struct io_interrupt *)interrupt;
+    if (own->event >= 0) sys->file->event_signal(own->event);
+}
+
+/* The waiting itself. `proc` is who can be cancelled, or NULL. */
+static int io_poll(int descriptor, short events, uint64_t deadline, struct proc *proc, int event) {
+    struct pollfd watched[2] = {{.fd = descriptor, .events = events}, {.fd = event, .events = POLLIN}};
+    for (;;) {
+        uint64_t until = deadline;
+        if (proc && event < 0 && sys->now() + IO_LOOK < deadline) until = sys->now() + IO_LOOK;
+        int ready = sys->file->poll(watched, event < 0 ? 1 : 2, until);
+        if (ready == -EINTR) continue;
+        if (ready < 0) return ready;
+        if (ready > 0 && watched[0].revents) return 0;
+        if (proc && state_is_cancelled(&proc->state)) return WEFT_ECANCELED;
+        if (deadline != WEFT_FOREVER && sys->now() >= deadline) return WEFT_ETIMEDOUT;
+    }
+}
+
+/* The worker is given away at once: somebody else has to do something first. */
+static int io_wait_long(int descriptor, short events, uint64_t deadline, struct proc *proc, int event, const char *call) {
+    blocking_enter(call, true);
+    int error = io_poll(descriptor, events, deadline, proc, event);
+    weft_blocking_leave();
+    return error;
+}
+
+/* A process that waits on its thread: in a blocking call of its own, or where the poller cannot hold the descriptor. */
+static int io_wait_interruptibly(int descriptor, short events, uint64_t deadline, struct proc *proc, const char *call) {
+    struct runtime *runtime = thread_here()->runtime;
+    struct io_interrupt own = {.interrupt.poke = io_poke, .event = sys->file->event_open()};
+    int error = WEFT_ECANCELED;
+    if (interrupt_begin(runtime, proc, &own.interrupt)) {
+        error = io_wait_long(descriptor, events, deadline, proc, own.event, call);
+        interrupt_end(runtime, &own.interrupt);
+    }
+    if (own.event >= 0) sys->file->close(own.event);
+    return error;
+}
+
+static int io_wait_on_thread(int descriptor, short events, uint64_t deadline, struct proc *proc, const char *call) {
+    int error = IO_CALL(call, io_poll(descriptor, events, 0, NULL, -1));
+    if (error != WEFT_ETIMEDOUT) return error;
+    if (proc) fiber_may_wait(proc, call);
+    if (proc && fiber_of(proc)->shields > 0) proc = NULL;
+    return proc ? io_wait_interruptibly(descriptor, events, deadline, proc, call)
+                : io_wait_long(descriptor, events, deadline, NULL, -1, call);
+}
+
+/* True: the poller has held the descriptor, and *error is how that ended. */
+static bool io_wait_polled(int descriptor, short events, uint64_t deadline, const char *call, int *error) {
+    int what = (events & POLLIN ? WEFT_READABLE : 0) | (events & POLLOUT ? WEFT_WRITABLE : 0);
+    int ready = await_number(descriptor, what, deadline, call);
+    *error = ready > 0 ? 0 : ready;
+    return ready > 0 || ready == WEFT_ETIMEDOUT || ready == WEFT_ECANCELED;
+}
+
+int io_wait(int descriptor, short events, uint64_t deadline, const char *call) {
+    struct proc *proc = io_caller(call);
+    int error;
+    if (deadline <= sys->now()) return IO_CALL(call, io_poll(descriptor, events, 0, NULL, -1));
+    if (worker_here() && io_wait_polled(descriptor, events, deadline, call, &error)) return error;
+    return io_wait_on_thread(descriptor, events, deadline, proc, call);
+}

@@ -1,0 +1,113 @@
+/* Reading and writing at a descriptor's own position.
+ *
+ * A file of a disk is read and written by a plain call. Anything else (pipes, terminals, sockets, devices) may have nothing to give for as
+ * long as it likes: there the call must be one that can be given up. So the kernel is asked not to block, and where it has nothing the
+ * process waits until poll says otherwise. Some things cannot be asked that in a call (terminals; pipes before Linux 6.5): they are opened once more, so
+ * that they do not block while the program's own descriptor, whose mode others share, stays as it is. What cannot be opened again either (a terminal
+ * of another user, the controlling end of a pseudo-terminal, a program without /proc) is polled first, and a write is small enough to fit where poll
+ * says that there is room, most of the time. */
+#include "io/file_call.h"
+
+#include <weft/file.h>
+#include <weft/time.h>
+
+#include <limits.h>
+#include <poll.h>
+
+struct stream {
+    const char *call;
+    int descriptor;
+    bool writes;
+    int count;
+    const struct iovec *parts;
+};
+
+static int64_t stream_move(const struct stream *stream, const struct iovec *parts, int count, bool nowait) {
+    if (stream->writes) return IO_CALL(stream->call, sys->file->write(stream->descriptor, parts, count, -1, nowait));
+    return IO_CALL(stream->call, sys->file->read(stream->descriptor, parts, count, -1, nowait));
+}
+
+/* As much as poll has promised room for. */
+static int64_t stream_move_some(const struct stream *stream) {
+    int first = 0;
+    if (!stream->writes) return stream_move(stream, stream->parts, stream->count, false);
+    while (first < stream->count - 1 && stream->parts[first].iov_len == 0)
+        first++;
+    struct iovec part = stream->count > 0 ? stream->parts[first] : (struct iovec){NULL, 0};
+    if (part.iov_len > PIPE_BUF) part.iov_len = PIPE_BUF;
+    return stream_move(stream, &part, 1, false);
+}
+
+/* Somebody else was faster, again and again, or poll and read are of different opinions: not so often. */
+static int stream_pause(unsigned rounds, uint64_t deadline) {
+    if (rounds < 4) return 0;
+    uint64_t until = weft_in((rounds < 20 ? rounds : 20) * 50 * WEFT_MICROSECOND);
+    int error = weft_sleep_until(until < deadline ? until : deadline);
+    return error || until < deadline ? error : WEFT_ETIMEDOUT;
+}
+
+enum stream_way { STREAM_NOWAIT, STREAM_NONBLOCKING, STREAM_POLLED };
+
+static int stream_wait(const struct stream *stream, unsigned rounds, uint64_t deadline) {
+    int error = stream_pause(rounds, deadline);
+    return error ? error : io_wait(stream->descriptor, stream->writes ? POLLOUT : POLLIN, deadline, stream->call);
+}
+
+static int64_t stream_by(const struct stream *stream, enum stream_way way, uint64_t deadline) {
+    bool polled = way == STREAM_POLLED;
+    for (unsigned rounds = 0;; rounds++) {
+        int64_t moved = rounds == 0 && polled ? -EAGAIN
+                        : polled              ? stream_move_some(stream)
+                                              : stream_move(stream, stream->parts, stream->count, way == STREAM_NOWAIT);
+        if (moved != -EAGAIN) return moved;
+        int error = stream_wait(stream, rounds, deadline);
+        if (error) return error;
+    }
+}
+
+static int64_t stream_transfer(const struct stream *stream, uint64_t deadline) {
+    int64_t moved = stream_by(stream, STREAM_NOWAIT, deadline);
+    if (moved != -EOPNOTSUPP && moved != -ENOSYS) return moved;
+    struct stream own = *stream;
+    own.descriptor = (int)IO_CALL(stream->call, sys->file->reopen(stream->descriptor, stream->writes));
+    if (own.descriptor < 0) return stream_by(stream, STREAM_POLLED, deadline);
+    moved = stream_by(&own, STREAM_NONBLOCKING, deadline);
+    sys->file->close(own.descriptor);
+    return moved;
+}
+
+static int64_t stream_run(const struct stream *stream, uint64_t deadline) {
+    struct stat info;
+    int64_t error = IO_CALL(stream->call, sys->file->stat(stream->descriptor, &info));
+    if (error) return error;
+    bool disk = S_ISREG(info.st_mode) || S_ISBLK(info.st_mode) || S_ISDIR(info.st_mode);
+    return disk ? stream_move(stream, stream->parts, stream->count, false) : stream_transfer(stream, deadline);
+}
+
+/* ---- the public calls --------------------------------------------------------------------------------------------------- */
+
+ssize_t weft_file_readv(int descriptor, const struct iovec *parts, int count, uint64_t deadline) {
+    return stream_run(&(struct stream){"weft_file_read", descriptor, false, count, parts}, deadline);
+}
+
+ssize_t weft_file_read(int descriptor, void *data, size_t size, uint64_t deadline) {
+    return weft_file_readv(descriptor, &(struct iovec){data, size}, 1, deadline);
+}
+
+ssize_t weft_file_writev(int descriptor, const struct iovec *parts, int count, uint64_t deadline) {
+    return stream_run(&(struct stream){"weft_file_write", descriptor, true, count, parts}, deadline);
+}
+
+ssize_t weft_file_write(int descriptor, const void *data, size_t size, uint64_t deadline) {
+    return weft_file_writev(descriptor, &(struct iovec){(void *)data, size}, 1, deadline);
+}
+
+int weft_file_write_all(int descriptor, const void *data, size_t size, size_t *written, uint64_t deadline) {
+    size_t done = 0;
+    ssize_t n = 0;
+    while (done < size && (n = weft_file_write(descriptor, (const char *)data + done, size - done, deadline)) > 0)
+        done += (size_t)n;
+    if (written) *written = done;
+    if (done == size) return 0;
+    return n < 0 ? (int)n : WEFT_EIO; /* a device that takes nothing and says nothing */
+}

@@ -1,0 +1,67 @@
+/* Asking processes to end. */
+#include "life/cancel.h"
+
+#include "life/context.h"
+#include "life/interrupt.h"
+#include "life/spawn.h"
+#include "sched/atfork.h"
+#include "sched/door.h"
+
+static int cancel_with(struct actor *actor, struct worker *self, weft_pid pid) {
+    struct runtime *runtime = actor->runtime;
+    section_enter(&actor->section);
+    struct proc *proc = proc_find(runtime, pid);
+    struct state_next next = {.verdict = STATE_DEAD};
+    bool first = proc && state_cancel(&proc->state);
+    if (proc) next = first ? state_wake(&proc->state) : (struct state_next){.verdict = STATE_NOTHING};
+    section_leave(&actor->section);
+    if (first) interrupt_cancelled(runtime, proc); /* without the section: the block stays one */
+    if (next.verdict == STATE_ENQUEUE) ready_again(runtime, self, proc, next, READY_WOKEN);
+    return proc ? 0 : WEFT_ENOPROC;
+}
+
+void cancel_now(struct runtime *runtime, struct worker *self, struct proc *proc) {
+    if (!state_cancel(&proc->state)) return;
+    interrupt_cancelled(runtime, proc);
+    proc_wake(runtime, self, proc);
+}
+
+int weft_cancel(weft_pid pid) {
+    struct worker *self = my_worker;
+    if (self && pid_instance(pid) == self->runtime->instance) {
+        actor_enter(&self->actor, "weft_cancel");
+        int error = cancel_with(&self->actor, self, pid);
+        actor_leave(&self->actor);
+        return error;
+    }
+    unsigned door;
+    child_check("weft_cancel");
+    struct actor *actor = foreign_enter(pid_instance(pid), &door);
+    if (!actor) return WEFT_EFOREIGN;
+    int error = cancel_with(actor, NULL, pid);
+    foreign_leave(pid_instance(pid), door);
+    return error;
+}
+
+/* ---- all of them -------------------------------------------------------------------------------------------------- */
+
+void each_process(struct runtime *runtime, each_visit *visit, void *user) {
+    for (unsigned c = 0; c < TABLE_CHUNKS; c++) {
+        struct table_chunk *chunk = atom_load_acq(&runtime->table.chunks[c]); /* acq: as in table_at */
+        if (!chunk) break;
+        for (unsigned i = 0; i < TABLE_CHUNK; i++) {
+            struct proc *proc = &chunk->blocks[i];
+            uint32_t generation = atom_load_rlx(&proc->generation); /* rlx: for a PID, which will be looked up */
+            if (generation % 2 == 1 && !mpsc_is_closed(&proc->box))
+                visit(runtime, proc, pid_make(runtime->instance, generation, c * TABLE_CHUNK + i), user);
+        }
+    }
+}
+
+static void cancel_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
+    (void)proc;
+    /* Should the slot have another tenant by now, then the PID means nobody, and the new one has seen that its context is over. */
+    if (!user || context_is_above(runtime, pid_slot(pid), user)) weft_cancel(pid);
+}
+
+void cancel_all(struct runtime *runtime, struct weft_context *below) { each_process(runtime, cancel_visit, below); }

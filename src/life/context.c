@@ -1,0 +1,142 @@
+/* Contexts: a chain towards the root, each link with a deadline or a value; cancelled is the only thing about it that changes. */
+#include "life/cancel.h"
+#include "sched/timer_event.h"
+
+struct weft_context {
+    struct weft_context *parent;
+    uint64_t deadline; /* the earliest from here to the root */
+    const void *key;
+    void *value;
+    atom_u32 references;
+    atom_bool cancelled;
+};
+
+static int context_make(weft_context **context, weft_context *parent, uint64_t deadline, const void *key, void *value) {
+    weft_context *made = sys->alloc(sizeof *made);
+    if (!made) return WEFT_ENOMEM;
+    *made = (weft_context){.parent = parent, .deadline = deadline, .key = key, .value = value};
+    if (parent) {
+        weft_context_hold(parent);
+        if (parent->deadline < deadline) made->deadline = parent->deadline;
+    }
+    atom_store_rlx(&made->references, 1); /* rlx: nobody else knows it */
+    *context = made;
+    return 0;
+}
+
+int weft_context_new(weft_context **context, weft_context *parent, uint64_t deadline) {
+    return context_make(context, parent, deadline, NULL, NULL);
+}
+int weft_context_with(weft_context **context, weft_context *parent, const void *key, void *value) {
+    return context_make(context, parent, WEFT_FOREVER, key, value);
+}
+
+weft_context *weft_context_hold(weft_context *context) {
+    if (context) atom_add_rlx(&context->references, 1); /* rlx: the caller has a reference already */
+    return context;
+}
+
+void weft_context_drop(weft_context *context) {
+    /* acqrel: whoever drops the last one sees all that others did with it. */
+    while (context && atom_sub_acqrel(&context->references, 1) == 1) {
+        weft_context *parent = context->parent;
+        sys->free(context, sizeof *context);
+        context = parent;
+    }
+}
+
+uint64_t weft_context_deadline(const weft_context *context) { return context ? context->deadline : WEFT_FOREVER; }
+
+void *weft_context_value(const weft_context *context, const void *key) {
+    for (; context; context = context->parent)
+        if (context->key == key && key) return context->value;
+    return NULL;
+}
+
+bool weft_context_cancelled(const weft_context *context) {
+    for (const weft_context *c = context; c; c = c->parent)
+        if (atom_load_acq(&c->cancelled)) return true; /* acq: pairs with the rel in weft_context_cancel */
+    return context && context->deadline != WEFT_FOREVER && context->deadline <= sys->now();
+}
+
+/* ---- the context of a process ---------------------------------------------------------------------------------------- */
+
+/* A process's part in a context, from its birth to its end. An alarm for each process and not one for the context: a deadline that comes costs
+ * those it is for, and not a walk through all processes of the runtime. */
+struct member {
+    struct alarm alarm; /* first: its address is this one's. Armed if the context has a deadline */
+    weft_context *context;
+    struct proc *proc;
+};
+
+/* The process has not ended: it would have waited for this in context_take. */
+static void member_late(struct actor *actor, struct worker *self, struct alarm *alarm) {
+    cancel_now(actor->runtime, self, ((struct member *)alarm)->proc);
+}
+
+/* Whoever cancels a context looks at those of all processes, which may end meanwhile: hence the lock, one of a few. The process
+ * itself, whose context nobody else changes, needs none. */
+static struct lock *context_lock(struct runtime *runtime, uint32_t slot) { return &runtime->context_locks[slot % CONTEXT_LOCKS]; }
+
+static void context_set(struct runtime *runtime, struct proc *proc, struct member *member) {
+    struct lock *lock = context_lock(runtime, proc->slot);
+    lock_take(lock);
+    proc->member = member;
+    lock_drop(lock);
+}
+
+int context_give(struct actor *actor, struct worker *self, struct proc *proc, weft_context *context) {
+    if (!context) return 0;
+    struct member *member = pool_take(&actor->blocks, pool_class_of(sizeof *member));
+    if (!member) return WEFT_ENOMEM;
+    member->context = weft_context_hold(context);
+    member->proc = proc;
+    alarm_init(&member->alarm, member_late);
+    context_set(actor->runtime, proc, member);
+    if (context->deadline != WEFT_FOREVER) alarm_arm_any(actor->runtime, self, &member->alarm, context->deadline);
+    return 0;
+}
+
+void context_leave(struct runtime *runtime, struct proc *proc) {
+    struct member *member = proc->member;
+    if (!member) return;
+    alarm_cancel(&member->alarm);
+    context_set(runtime, proc, NULL);
+    weft_context_drop(member->context);
+}
+
+void context_take(struct actor *actor, struct proc *proc) {
+    struct member *member = proc->member;
+    if (!member) return;
+    context_leave(actor->runtime, proc);
+    pool_give(&actor->blocks, pool_class_of(sizeof *member), member);
+}
+
+weft_context *context_of(const struct proc *proc) { return proc->member ? proc->member->context : NULL; }
+
+bool context_is_above(struct runtime *runtime, uint32_t slot, const weft_context *above) {
+    struct lock *lock = context_lock(runtime, slot);
+    lock_take(lock);
+    const weft_context *context = context_of(table_at(&runtime->table, slot));
+    while (context && context != above)
+        context = context->parent;
+    lock_drop(lock);
+    return context != NULL;
+}
+
+void weft_context_cancel(weft_context *context, weft_runtime *runtime) {
+    if (!context) return;
+    atom_store_rel(&context->cancelled, true); /* rel: pairs with the acq in weft_context_cancelled */
+    sys_fence_heavy();                           /* pairs with the light one in spawn_with */
+    cancel_all((struct runtime *)runtime, context);
+}
+
+weft_context *weft_own_context(void) {
+    struct worker *self = my_worker;
+    return self && self->current ? context_of(self->current) : NULL;
+}
+
+weft_runtime *weft_own_runtime(void) {
+    struct worker *self = my_worker;
+    return self ? (weft_runtime *)self->runtime : NULL;
+}

@@ -1,0 +1,30 @@
+#include "life/interrupt.h"
+
+bool interrupt_begin(struct runtime *runtime, struct proc *proc, struct interrupt *interrupt) {
+    interrupt->proc = proc;
+    interrupt->prev = NULL;
+    lock_take(&runtime->interrupts_lock);
+    interrupt->next = runtime->interrupts;
+    if (interrupt->next) interrupt->next->prev = interrupt;
+    runtime->interrupts = interrupt;
+    lock_drop(&runtime->interrupts_lock);
+    if (state_interruptible(&proc->state)) return true;
+    interrupt_end(runtime, interrupt);
+    return false;
+}
+
+void interrupt_end(struct runtime *runtime, struct interrupt *interrupt) {
+    state_uninterruptible(&interrupt->proc->state);
+    lock_take(&runtime->interrupts_lock);
+    if (interrupt->prev) interrupt->prev->next = interrupt->next;
+    else runtime->interrupts = interrupt->next;
+    if (interrupt->next) interrupt->next->prev = interrupt->prev;
+    lock_drop(&runtime->interrupts_lock);
+}
+
+void interrupt_poke(struct runtime *runtime, struct proc *proc) {
+    lock_take(&runtime->interrupts_lock);
+    for (struct interrupt *each = runtime->interrupts; each; each = each->next)
+        if (each->proc == proc && state_is_cancelled(&proc->state)) each->poke(each); /* I3 */
+    lock_drop(&runtime->interrupts_lock);
+}

@@ -1,0 +1,365 @@
+/* Birth and death of processes. */
+#include "life/spawn.h"
+
+#include "life/context.h"
+#include "life/zombie.h"
+#include "sched/door.h"
+#include "sched/parts.h"
+#include "sched/rt_enter.h"
+
+#include <stdio.h>
+
+static const char *const main_alone[] = {"main", NULL};
+
+/* The method's own string, or NULL: then the known ones have been named. */
+static __attribute__((noinline)) const char *spawn_method_named(const weft_behavior *behavior, const char *wanted) {
+    const char *const *methods = behavior->methods ? behavior->methods : main_alone;
+    for (unsigned i = 0; methods[i]; i++)
+        if (strcmp(methods[i], wanted) == 0) return methods[i];
+    fprintf(stderr, "weft: %s has no method '%s'; it has:", behavior->name, wanted);
+    for (unsigned i = 0; methods[i]; i++)
+        fprintf(stderr, " %s", methods[i]);
+    fputc('\n', stderr);
+    return NULL;
+}
+
+static inline const char *spawn_method(const weft_behavior *behavior, const char *wanted) {
+    if (__builtin_expect(wanted != NULL, 0)) return spawn_method_named(behavior, wanted);
+    return behavior->methods ? behavior->methods[0] : "main";
+}
+
+/* Aligned to 64 bytes, as larger ones are. */
+static unsigned self_class(size_t size) {
+    return size > pool_class_size(POOL_CLASSES - 1) ? (unsigned)POOL_CLASSES : pool_class_of((size + 63) & ~(size_t)63);
+}
+
+/* `self` memory: in the block if it fits. */
+static void *self_new(struct actor *actor, struct proc *proc, size_t size) {
+    if (size <= PROC_INLINE_STATE) {
+        memset(proc->inline_state, 0, sizeof proc->inline_state);
+        return proc->inline_state;
+    }
+    unsigned class = self_class(size);
+    void *self = class < POOL_CLASSES ? pool_take(&actor->blocks, class) : sys->alloc(size);
+    if (self) memset(self, 0, size);
+    return self;
+}
+
+static void self_free(struct actor *actor, struct proc *proc) {
+    size_t size = atom_load_rlx(&proc->behavior)->state_size;
+    if (size <= PROC_INLINE_STATE) return;
+    unsigned class = self_class(size);
+    if (class < POOL_CLASSES)
+        pool_give(&actor->blocks, class, proc->self);
+    else
+        sys->free(proc->self, size);
+}
+
+/* Room in the global queue for this process, whatever its slot: then no later push of it can fail for want of memory. Twice as much,
+ * because entries that have gone stale lie there too for a while. */
+static int spawn_reserve(struct runtime *runtime, uint32_t slot) {
+    if (__builtin_expect(slot < atom_load_rlx(&runtime->reserved), 1)) return 0; /* rlx: only grows, after the fact */
+    uint32_t wanted = slot < RESERVE_LEAST / 2 ? RESERVE_LEAST : slot * 2;
+    int error = inject_reserve(&runtime->inject, (size_t)wanted * 2);
+    if (error) return WEFT_ENOMEM;
+    lock_take(&runtime->lock);
+    if (wanted > atom_load_rlx(&runtime->reserved)) atom_store_rlx(&runtime->reserved, wanted);
+    lock_drop(&runtime->lock);
+    return 0;
+}
+
+/* Counts a process where their number is limited: 0 or WEFT_ENOBUFS. rlx: a number, nothing is read on the strength of it. */
+static int spawn_admit(struct runtime *runtime) {
+    if (__builtin_expect(!runtime->most, 1) || atom_add_rlx(&runtime->living, 1) < runtime->most) return 0;
+    atom_sub_rlx(&runtime->living, 1);
+    return WEFT_ENOBUFS;
+}
+static void spawn_dismiss(struct runtime *runtime) {
+    if (__builtin_expect(runtime->most != 0, 0)) atom_sub_rlx(&runtime->living, 1);
+}
+
+struct proc *spawn_begin(struct actor *actor, const weft_behavior *behavior, unsigned flags, int *error) {
+    struct runtime *runtime = actor->runtime;
+    /* rlx: saves the trouble; the look that counts is behind the fence. */
+    if (__builtin_expect(atom_load_rlx(&runtime->stopping) && !(flags & SPAWN_LATE), 0)) {
+        *error = WEFT_ESTOPPING;
+        return NULL;
+    }
+    if ((*error = spawn_admit(runtime)) != 0) return NULL;
+    struct proc *proc = shelf_take(&actor->shelf, error);
+    if (__builtin_expect(proc && (*error = spawn_reserve(runtime, proc->slot)) != 0, 0)) {
+        shelf_return(&actor->shelf, proc);
+        proc = NULL;
+    }
+    if (__builtin_expect(!proc, 0)) {
+        spawn_dismiss(runtime);
+        return NULL;
+    }
+    atom_store_rlx(&proc->behavior, behavior);
+    proc->cancel_told = false;
+    proc->stackful = PROC_STEPS;
+    proc->waits = WEFT_CONTINUE;
+    return proc;
+}
+
+uint16_t spawn_finish(struct actor *actor, struct worker *self, struct proc *proc, bool watched) {
+    struct runtime *runtime = actor->runtime;
+    mpsc_init(&proc->box);
+    count(&actor->counters.spawned);
+    if (watched) state_watch_newborn(&proc->state);
+    uint16_t ticket = state_revive(&proc->state);
+    atom_fence_light(); /* pairs with the heavy ones in stop_wait and weft_context_cancel: they see this process, or are seen here */
+    bool over = atom_load_rlx(&runtime->stopping) || (proc->member && weft_context_cancelled(context_of(proc))); /* rlx: the fence */
+    if (__builtin_expect(over, 0)) state_cancel(&proc->state);
+    ready(runtime, self, proc, ticket, READY_SPAWNED);
+    return ticket;
+}
+
+/* ---- init --------------------------------------------------------------------------------------------------------- */
+
+/* What is prepared of a process that will not be born. */
+static void spawn_undo(struct actor *actor, struct proc *proc, struct watcher *watcher) {
+    if (proc->self) self_free(actor, proc);
+    context_take(actor, proc);
+    if (watcher) watch_remove(actor, proc->slot, watcher);
+    shelf_return(&actor->shelf, proc);
+    spawn_dismiss(actor->runtime);
+}
+
+/* A birth whose init is being called by somebody who may wait in there: a stackful process, or a thread at a door.
+ *
+ *   B1  Nothing of the spawner's worker or door is used across init: the spawner may come back on another thread.
+ *   B2  A door is left meanwhile, and `births` counts instead: the runtime is not taken down under a birth. */
+struct birth {
+    struct guard guard;
+    struct reach by;
+    struct runtime *runtime;
+    struct proc *proc;
+    struct watcher *watcher;
+};
+
+/* Back from init. False: the runtime has been stopped meanwhile, and has not waited. Its memory is there (B2), its doors are closed. */
+static bool birth_resume(struct birth *birth) {
+    struct reach *by = &birth->by;
+    if (by->self) {
+        by->self = worker_here();
+        if (!by->self) WEFT_MISUSE("weft_spawn_step", "init returned inside of a blocking call", "pair weft_blocking_enter with a weft_blocking_leave");
+        by->actor = &by->self->actor;
+        return true;
+    }
+    by->actor = foreign_enter(by->instance, &by->door);
+    if (by->actor && by->actor->runtime == birth->runtime) return true;
+    if (by->actor) foreign_leave(by->instance, by->door); /* another's, by now */
+    by->actor = NULL;
+    return false;
+}
+
+/* The process is born, or will not be. */
+static void birth_over(struct runtime *runtime) {
+    atom_sub_rel(&runtime->births, 1); /* rel: pairs with the acq in living; whoever sees it sees the birth counted */
+    parker_unpark(&runtime->stopper);
+}
+
+/* The process will not be born, and there is no actor that could take its blocks back. */
+static void birth_too_late(struct birth *birth, bool opened) {
+    struct proc *proc = birth->proc;
+    const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
+    if (opened && behavior->close) behavior->close(proc->self);
+    if (behavior->state_size > PROC_INLINE_STATE && pool_class_of(behavior->state_size) == POOL_CLASSES)
+        sys->free(proc->self, behavior->state_size);
+    context_leave(birth->runtime, proc);
+}
+
+/* The spawner ends in there. */
+static void birth_abandoned(void *argument) {
+    struct birth *birth = argument;
+    if (!birth_resume(birth)) {
+        birth_too_late(birth, false);
+        return;
+    }
+    spawn_undo(birth->by.actor, birth->proc, birth->watcher);
+    if (birth->watcher && birth->watcher->keeps) keep_undo(birth->by.actor, (struct kept *)birth->watcher);
+    if (birth->by.self) return;
+    birth_over(birth->runtime);
+    foreign_leave(birth->by.instance, birth->by.door);
+}
+
+static __attribute__((noinline)) int birth_init(struct reach *by, struct proc *proc, const weft_spawn_options *options,
+                                                const char *method, struct watcher *watcher) {
+    struct birth birth; /* not the guard, which is written by guard_begin */
+    struct proc *spawner = guard_process(my_worker);
+    birth.by = *by, birth.runtime = by->actor->runtime, birth.proc = proc, birth.watcher = watcher;
+    actor_leave(by->actor);
+    if (!by->self) foreign_leave(by->instance, by->door);
+    parts.guard_begin(&birth.guard, spawner, birth_abandoned, &birth);
+    int error = atom_load_rlx(&proc->behavior)->init(proc->self, context_of(proc), method, options->input, options->input_size);
+    parts.guard_end(&birth.guard, spawner);
+    bool there = birth_resume(&birth);
+    if (there) actor_begin(birth.by.actor);
+    else birth_too_late(&birth, error == 0);
+    *by = birth.by;
+    return there ? error : WEFT_ESTOPPING;
+}
+
+/* Whether init can be called as it is: there is none, or it cannot wait. */
+static inline bool spawn_is_plain(const struct reach *by, const weft_behavior *behavior, unsigned flags) {
+    const struct proc *spawner = by->self ? by->self->current : NULL;
+    return !behavior->init || flags & SPAWN_PLAIN || (by->self && !(spawner && spawner->stackful));
+}
+
+/* Everything of a new process but its being ready. */
+static inline int spawn_prepare(struct reach *by, struct proc *proc, const weft_spawn_options *options, const char *method,
+                                struct watcher *watcher) {
+    const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
+    proc->self = self_new(by->actor, proc, behavior->state_size);
+    if (!proc->self) return WEFT_ENOMEM;
+    int error = context_give(by->actor, by->self, proc, options->context ? options->context : weft_own_context());
+    if (error || !behavior->init) return error;
+    if (__builtin_expect(spawn_is_plain(by, behavior, options->flags), 1)) {
+        actor_leave(by->actor);
+        error = behavior->init(proc->self, context_of(proc), method, options->input, options->input_size);
+        actor_begin(by->actor);
+        return error;
+    }
+    struct reach back = *by;
+    error = birth_init(&back, proc, options, method, watcher);
+    *by = back;
+    return error;
+}
+
+/* Inside of the actor. */
+static inline int spawn_inside(struct reach *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
+                             const char *method, struct watcher *watcher, uint16_t *first_ticket) {
+    struct runtime *runtime = by->actor->runtime;
+    int error;
+    struct proc *proc = spawn_begin(by->actor, behavior, options->flags, &error);
+    if (!proc) return error;
+    if (watcher && (error = watch_newborn(by->actor, spawn_pid(runtime, proc), watcher)) != 0) {
+        shelf_return(&by->actor->shelf, proc);
+        spawn_dismiss(runtime);
+        return error;
+    }
+    error = spawn_prepare(by, proc, options, method, watcher);
+    if (__builtin_expect(error, 0)) {
+        if (by->actor) spawn_undo(by->actor, proc, watcher);
+        return error;
+    }
+    *pid = spawn_pid(runtime, proc);
+    uint16_t ticket = spawn_finish(by->actor, by->self, proc, watcher != NULL);
+    if (first_ticket) *first_ticket = ticket;
+    return 0;
+}
+
+/* `by` is where the spawner stands, and stands afterwards: without an actor, if the runtime has gone meanwhile. */
+static inline int spawn_with(struct reach *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
+                             const char *method, struct watcher *watcher, uint16_t *first_ticket) {
+    actor_enter(by->actor, "weft_spawn");
+    int error = spawn_inside(by, pid, behavior, options, method, watcher, first_ticket);
+    if (__builtin_expect(by->actor != NULL, 1)) actor_leave(by->actor);
+    return error;
+}
+
+/* One whose result may have to be kept. Its owner is the process that spawns, if any. */
+static int spawn_maybe_kept(struct reach *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
+                            const char *method) {
+    if (!(options->flags & WEFT_JOINABLE)) return spawn_with(by, pid, behavior, options, method, NULL, NULL);
+    struct kept *kept = keep_new(by->actor, by->self ? by->self->current : NULL);
+    if (!kept) return WEFT_ENOMEM;
+    int error = spawn_with(by, pid, behavior, options, method, &kept->watcher, NULL);
+    if (error && by->actor) keep_undo(by->actor, kept);
+    return error;
+}
+
+/* From a thread that is not a worker of that runtime. */
+static int spawn_by_door(weft_pid *pid, struct runtime *runtime, const weft_behavior *behavior, const weft_spawn_options *options,
+                         const char *method) {
+    struct reach by = {.instance = runtime->instance};
+    by.actor = foreign_enter(by.instance, &by.door);
+    if (!by.actor) return WEFT_ESTOPPING;
+    bool plain = spawn_is_plain(&by, behavior, options->flags);
+    if (!plain) atom_add_rlx(&runtime->births, 1); /* rlx: behind the door, and who stops the runtime passes all doors before it looks */
+    int error = spawn_maybe_kept(&by, pid, behavior, options, method);
+    if (!by.actor) return error;
+    if (!plain) birth_over(runtime);
+    foreign_leave(by.instance, by.door);
+    return error;
+}
+
+/* Likewise, or with a result that is kept. */
+static __attribute__((noinline)) int spawn_otherwise(weft_pid *pid, struct runtime *runtime, const weft_behavior *behavior,
+                                                     const weft_spawn_options *options, const char *method) {
+    struct worker *self = my_worker;
+    if (self && (!runtime || runtime == self->runtime))
+        return spawn_maybe_kept(&(struct reach){.actor = &self->actor, .self = self}, pid, behavior, options, method);
+    child_check("weft_spawn");
+    return runtime ? spawn_by_door(pid, runtime, behavior, options, method) : WEFT_ENOTINSIDE;
+}
+
+__attribute__((flatten)) int weft_spawn_step(weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options) {
+    static const weft_spawn_options none;
+    struct worker *self = my_worker;
+    if (!options) options = &none;
+    if (!pid || !behavior || !behavior->step) WEFT_MISUSE("weft_spawn_step", "no place for the PID, or no step", "give both");
+    const char *method = spawn_method(behavior, options->method);
+    if (!method) return WEFT_ENOENT;
+    struct runtime *runtime = (struct runtime *)options->runtime;
+    if (__builtin_expect(self && (!runtime || runtime == self->runtime) && !(options->flags & WEFT_JOINABLE), 1))
+        return spawn_with(&(struct reach){.actor = &self->actor, .self = self}, pid, behavior, options, method, NULL, NULL);
+    return spawn_otherwise(pid, runtime, behavior, options, method);
+}
+
+int spawn_watched(struct worker *self, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
+                  struct watcher *watcher, uint16_t *ticket) {
+    struct reach by = {.actor = &self->actor, .self = self};
+    return spawn_with(&by, pid, behavior, options, spawn_method(behavior, NULL), watcher, ticket);
+}
+
+/* ---- death -------------------------------------------------------------------------------------------------------- */
+
+/* What is left to do for a process that others know, or that has others: it is COMPLETE. */
+static __attribute__((noinline)) void proc_leave(struct actor *actor, struct proc *proc, uint32_t left, int reason) {
+    if (left & STATE_OWNS) keep_forget_all(actor, proc->slot);
+    if (!(left & STATE_WATCHED) || !watch_tell(actor, my_worker, proc->slot, reason)) shelf_retire(&actor->shelf, proc);
+}
+
+void proc_end(struct actor *actor, struct proc *proc, int reason) {
+    struct runtime *runtime = actor->runtime;
+    const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
+    if (behavior->close) behavior->close(proc->self);
+    self_free(actor, proc);
+    context_take(actor, proc);
+    spawn_dismiss(runtime);
+    /* rel: pairs with the acq in send_message. From here on its PID means nobody. */
+    atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1);
+    for (struct mpsc_node *node = mpsc_close(&proc->box), *next; node; node = next) {
+        next = node->next;
+        message_free(&actor->cache, message_of(node));
+    }
+    uint32_t left = state_complete(&proc->state);
+    if (__builtin_expect(left == 0, 1)) shelf_retire(&actor->shelf, proc);
+    else proc_leave(actor, proc, left, reason);
+    /* rel: pairs with the acq in living: who sees the end sees the birth. One writer. */
+    atom_store_rel(&actor->counters.ended, atom_load_rlx(&actor->counters.ended) + 1);
+    atom_fence_light(); /* pairs with the heavy one in weft_stop */
+    /* rlx: behind the fence. Who ends last while the stopper waits tells it. */
+    if (__builtin_expect(atom_load_rlx(&runtime->stopping), 0)) parker_unpark(&runtime->stopper);
+}
+
+bool weft_alive(weft_pid pid) {
+    struct worker *self = my_worker;
+    unsigned door, instance = pid_instance(pid);
+    bool inside = self && instance == self->runtime->instance;
+    struct actor *actor = inside ? &self->actor : foreign_enter(instance, &door);
+    if (!actor) return false;
+    struct proc *proc = table_at(&actor->runtime->table, pid_slot(pid));
+    /* acq: as in send_message. */
+    bool alive = proc && atom_load_acq(&proc->generation) == pid_generation(pid) && pid_generation(pid) % 2 == 1 &&
+                 !mpsc_is_closed(&proc->box);
+    if (!inside) foreign_leave(instance, door);
+    return alive;
+}
+
+weft_pid weft_self(void) {
+    struct worker *self = my_worker;
+    return self ? worker_pid(self) : WEFT_NOBODY;
+}

@@ -1,0 +1,254 @@
+/* Request and reply: a request has a reference that its answer repeats, and watches the one asked. */
+#include "mail/mailbox.h"
+#include "mail/send.h"
+#include "sched/door.h"
+#include "wait/wait.h"
+#include "sched/rt_enter.h"
+
+#include <weft/message.h>
+
+/* ---- what goes to and fro --------------------------------------------------------------------------------------------- */
+
+/* With a head; NULL when there is no memory. */
+static struct message *call_message(struct actor *actor, uint8_t type, weft_pid from, uint64_t tag, uint64_t reference,
+                                    const void *data, size_t size) {
+    if (size > UINT32_MAX - sizeof(struct message_head)) return NULL;
+    struct message *message = message_new(&actor->cache, sizeof(struct message_head) + size);
+    if (!message) return NULL;
+    message->tag = tag;
+    message->from = from;
+    message->type = type;
+    *message_head(message) = (struct message_head){.reference = reference};
+    if (size > 0) memcpy(message->data + sizeof(struct message_head), data, size);
+    return message;
+}
+
+/* A message that was refused is freed; counted in either case. */
+static int call_sent(struct actor *actor, struct message *message, int error) {
+    count(error ? &actor->counters.refused : &actor->counters.sent);
+    if (error) message_free(&actor->cache, message);
+    return error;
+}
+
+weft_request weft_msg_request(const weft_msg *opaque) {
+    const struct message *message = (const struct message *)opaque;
+    weft_request request = {.from = message->from, .tag = message->tag};
+    if (message->type == WEFT_REQUEST) request.reference = ((const struct message_head *)message->data)->reference;
+    return request;
+}
+
+weft_request weft_event_request(const weft_event *event) {
+    weft_request request = {.from = event->from, .tag = event->tag};
+    if (event->type == WEFT_REQUEST)
+        request.reference = ((const struct message_head *)event->data - 1)->reference; /* message_payload */
+    return request;
+}
+
+int weft_answer(weft_request request, const void *data, size_t size) {
+    struct reach reach;
+    if (request.reference == 0) return WEFT_EINVAL;
+    if (!reach_begin(&reach, request.from, "weft_answer")) return WEFT_EFOREIGN;
+    struct message *reply = call_message(reach.actor, MESSAGE_REPLY, weft_self(), request.tag, request.reference, data, size);
+    int error = WEFT_ENOMEM;
+    if (reply) error = call_sent(reach.actor, reply, send_message(reach.actor, reach.self, request.from, reply));
+    reach_end(&reach);
+    return error;
+}
+
+int weft_reply(const weft_msg *message, const void *data, size_t size) { return weft_answer(weft_msg_request(message), data, size); }
+
+/* ---- asking ------------------------------------------------------------------------------------------------------------ */
+
+/* The one asked has ended. Under the lock that ask_end takes too, so the asker is there. */
+static void ask_tell(struct actor *actor, struct worker *self, struct watcher *watcher, int reason) {
+    struct ask *ask = (struct ask *)watcher;
+    (void)actor, (void)reason;
+    atom_store_rel(&ask->gone, true); /* rel: pairs with the acq in ask_wait: an answer that came before is seen */
+    proc_wake(ask->runtime, self && self->runtime == ask->runtime ? self : NULL, ask->proc);
+}
+
+/* Takes it out of the list; nobody knows it afterwards. `actor` may stand in for the process of a runtime that is being taken down. */
+static void ask_end(struct actor *actor, struct talk *talk, struct ask *ask) {
+    struct ask **link = &talk->asks;
+    struct reach reach;
+    while (*link != ask)
+        link = &(*link)->next;
+    *link = ask->next;
+    if (actor->runtime->instance == pid_instance(ask->to)) {
+        watch_remove(actor, ask->to, &ask->watcher);
+    } else if (reach_begin(&reach, ask->to, "weft_call")) { /* else its runtime has gone, and has told */
+        watch_remove(reach.actor, ask->to, &ask->watcher);
+        reach_end(&reach);
+    }
+}
+
+/* Sends the request; *target is the receiver, claimed, if it is to be handed over to and can be had. */
+static int ask_begin(struct worker *worker, struct ask *ask, weft_pid to, uint64_t tag, const void *data, size_t size,
+                     struct proc **target) {
+    struct proc *proc = worker->current;
+    struct talk *talk = &fiber_of(proc)->talk;
+    struct reach reach;
+    weft_pid self = worker_pid(worker);
+    if (to == self) WEFT_MISUSE("weft_call", "a process asks itself and would wait for its own answer", "call a function");
+    if (!reach_begin(&reach, to, "weft_call")) return WEFT_EFOREIGN;
+    talk_begin(worker->runtime, proc, talk);
+    ask->watcher.tell = ask_tell;
+    ask->runtime = worker->runtime;
+    ask->proc = proc;
+    ask->to = to;
+    ask->reference = ++talk->reference;
+    ask->reply = NULL;
+    atom_store_rlx(&ask->gone, false); /* rlx: nobody else knows it yet */
+    int error = watch_add(reach.actor, to, &ask->watcher);
+    if (!error) {
+        ask->next = talk->asks;
+        talk->asks = ask;
+        struct message *request = call_message(reach.actor, WEFT_REQUEST, self, tag, ask->reference, data, size);
+        if (!request) error = WEFT_ENOMEM;
+        else if (target && reach.self) error = call_sent(reach.actor, request, send_message_handoff(worker, to, request, target));
+        else error = call_sent(reach.actor, request, send_message(reach.actor, reach.self, to, request));
+    }
+    reach_end(&reach);
+    if (error && talk->asks == ask) ask_end(&worker->actor, talk, ask);
+    return error;
+}
+
+/* ---- waiting for the answer ---------------------------------------------------------------------------------------------- */
+
+/* Looks for it in the mailbox; other messages are put by. False: it is not there, and the mailbox is empty. */
+static bool ask_answered(struct worker *worker, struct proc *proc, struct ask *ask) {
+    struct talk *talk = &fiber_of(proc)->talk;
+    struct mpsc_node *node;
+    while (!ask->reply && (node = talk_next(&worker->actor, proc, talk)))
+        talk_save(talk, node);
+    return ask->reply != NULL;
+}
+
+/* The asker's wait for an answer: known to its alarm alone, since an answer wakes the process by itself. */
+struct ask_patience {
+    uint64_t deadline;
+    bool armed;
+    struct wait wait;
+};
+
+/* 0: it is to wait. Otherwise the answer will not be waited for any longer. */
+static int ask_over(struct proc *proc, bool gone, struct ask_patience *patience) {
+    if (gone) return WEFT_ENOPROC;
+    if (fiber_is_cancelled(proc)) return WEFT_ECANCELED;
+    bool late = patience->armed ? atom_load_acq(&patience->wait.claimed) != WAIT_PENDING /* acq: as in wait_over */
+                                : patience->deadline != WEFT_FOREVER && patience->deadline <= sys->now();
+    return late ? WEFT_ETIMEDOUT : 0;
+}
+
+static void ask_arm(struct worker *worker, struct ask_patience *patience) {
+    if (patience->armed || patience->deadline == WEFT_FOREVER) return;
+    wait_begin(&patience->wait);
+    alarm_arm(worker, &patience->wait.alarm, patience->deadline);
+    patience->armed = true;
+}
+
+/* 0: it is there. `target` is who to hand over to first, or NULL. */
+static int ask_wait(struct worker *worker, struct ask *ask, struct proc *target, uint64_t deadline, const char *call) {
+    struct proc *proc = worker->current;
+    struct ask_patience patience;
+    patience.deadline = deadline;
+    patience.armed = false;
+    int error;
+    fiber_waits(proc, call, (const void *)(uintptr_t)ask->to);
+    for (;;) {
+        bool gone = atom_load_acq(&ask->gone); /* acq: pairs with the rel in ask_tell. Before looking for the answer */
+        bool answered = ask_answered(worker, proc, ask);
+        error = answered ? 0 : ask_over(proc, gone, &patience);
+        bool waits = !answered && !error;
+        if (!waits && !target) break;
+        if (waits) {
+            fiber_may_wait(proc, call);
+            ask_arm(worker, &patience);
+        }
+        enum weft_status status = waits ? WEFT_IDLE : WEFT_CONTINUE;
+        /* One that was claimed has to run, whatever else there is. */
+        worker = target ? fiber_leave_to(worker, status, target) : fiber_leave(worker, status);
+        target = NULL;
+    }
+    if (patience.armed) alarm_cancel(&patience.wait.alarm);
+    return error;
+}
+
+static int ask_got(struct ask *ask, weft_msg **reply) {
+    *reply = (weft_msg *)ask->reply;
+    return 0;
+}
+
+int weft_call(weft_pid to, uint64_t tag, const void *data, size_t size, weft_msg **reply, uint64_t deadline) {
+    fiber_spend(worker_here(), deadline); /* the one asked may be gone already */
+    struct worker *worker = fiber_worker("weft_call");
+    struct talk *talk = &fiber_of(worker->current)->talk;
+    struct proc *target = NULL;
+    struct ask ask;
+    ask.kept = false;
+    int error = ask_begin(worker, &ask, to, tag, data, size, &target);
+    if (error) return error;
+    error = ask_wait(worker, &ask, target, deadline, "weft_call");
+    ask_end(&worker_here()->actor, talk, &ask);
+    return error ? error : ask_got(&ask, reply);
+}
+
+/* ---- in two parts --------------------------------------------------------------------------------------------------------- */
+
+static void ask_free(struct actor *actor, struct ask *ask) { pool_give(&actor->blocks, pool_class_of(sizeof *ask), ask); }
+
+static struct ask *ask_find(struct talk *talk, uint64_t reference) {
+    struct ask *ask = talk->asks;
+    while (ask && ask->reference != reference)
+        ask = ask->next;
+    return ask;
+}
+
+int weft_ask(weft_pid to, uint64_t tag, const void *data, size_t size, uint64_t *reference) {
+    struct worker *worker = fiber_worker("weft_ask");
+    struct ask *ask = pool_take(&worker->actor.blocks, pool_class_of(sizeof *ask));
+    if (!ask) return WEFT_ENOMEM;
+    ask->kept = true;
+    int error = ask_begin(worker, ask, to, tag, data, size, NULL);
+    if (error) ask_free(&worker->actor, ask);
+    else *reference = ask->reference;
+    return error;
+}
+
+/* The calling process's request, or NULL. */
+static struct ask *ask_own(struct worker *worker, uint64_t reference) {
+    struct proc *proc = worker->current;
+    return proc->extras & PROC_TALKS ? ask_find(&fiber_of(proc)->talk, reference) : NULL;
+}
+
+int weft_recv_reply(weft_msg **reply, uint64_t reference, uint64_t deadline) {
+    fiber_spend(worker_here(), deadline);
+    struct worker *worker = fiber_worker("weft_recv_reply");
+    struct talk *talk = &fiber_of(worker->current)->talk;
+    struct ask *ask = ask_own(worker, reference);
+    if (!ask) return WEFT_ENOENT;
+    int error = ask_wait(worker, ask, NULL, deadline, "weft_recv_reply");
+    if (error == WEFT_ETIMEDOUT || error == WEFT_ECANCELED) return error;
+    worker = worker_here();
+    ask_end(&worker->actor, talk, ask);
+    if (!error) ask_got(ask, reply);
+    ask_free(&worker->actor, ask);
+    return error;
+}
+
+static void ask_forget(struct actor *actor, struct talk *talk, struct ask *ask) {
+    ask_end(actor, talk, ask);
+    if (ask->reply) message_free(&actor->cache, ask->reply);
+    if (ask->kept) ask_free(actor, ask);
+}
+
+void weft_forget(uint64_t reference) {
+    struct worker *worker = fiber_worker("weft_forget");
+    struct ask *ask = ask_own(worker, reference);
+    if (ask) ask_forget(&worker->actor, &fiber_of(worker->current)->talk, ask);
+}
+
+void ask_forget_all(struct actor *actor, struct talk *talk) {
+    while (talk->asks)
+        ask_forget(actor, talk, talk->asks);
+}

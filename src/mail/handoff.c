@@ -1,0 +1,15 @@
+/* Sending and handing the worker over to the receiver, by a stackful process. */
+#include "fiber/fiber.h"
+#include "mail/send.h"
+
+int weft_handoff(weft_pid to, uint64_t tag, const void *data, size_t size) {
+    struct worker *worker = fiber_worker("weft_handoff");
+    if (__builtin_expect(state_is_cancelled(&worker->current->state), 0)) fiber_heed(worker);
+    if (pid_instance(to) != worker->runtime->instance) return weft_send(to, tag, data, size);
+    struct proc *target;
+    int error = send_handoff(worker, to, tag, data, size, &target);
+    if (error) return error;
+    if (target) fiber_leave_to(worker, WEFT_CONTINUE, target);
+    else fiber_leave(worker, WEFT_CONTINUE); /* it runs elsewhere, or it is the others' turn: behind them */
+    return 0;
+}

@@ -1,0 +1,54 @@
+#include "mail/lane.h"
+
+/* Beside the table of control blocks, made when the first process of a chunk is sent something later. */
+struct lane_chunk {
+    atom_u64 lanes[TABLE_CHUNK];
+};
+
+atom_u64 *lane_of(struct runtime *runtime, uint32_t slot) {
+    __typeof__(runtime->lanes[0]) *place = &runtime->lanes[slot / TABLE_CHUNK];
+    struct lane_chunk *chunk = atom_load_acq(place); /* acq: pairs with the cas below: zeroed before it is known */
+    if (__builtin_expect(!chunk, 0)) {
+        struct lane_chunk *made = sys->alloc(sizeof *made);
+        if (!made) return NULL;
+        if (atom_cas_rel_acq(place, &chunk, made)) chunk = made; /* rel, acq: as above, whoever is first */
+        else sys->free(made, sizeof *made);
+    }
+    return &chunk->lanes[slot % TABLE_CHUNK];
+}
+
+/* The number and the tenure. */
+static uint32_t lane_at(struct worker *worker) { return timers_moved(&worker->timers) << LANE_TENURE | worker->index; }
+
+static uint32_t lane_enter(struct runtime *runtime, struct worker *self, atom_u64 *lane) {
+    struct worker *own = self ? self : worker_first(runtime);
+    for (struct spin spin = spin_begin();; spin_retry(&spin)) {
+        uint64_t found = atom_load_rlx(lane); /* rlx: the exchange decides */
+        uint64_t chosen = found >= LANE_ONE ? found : lane_at(own);
+        /* acqrel: one that joins others knows the worker that the first has chosen; and lane_leave. */
+        if (atom_cas_acqrel_rlx(lane, &found, chosen + LANE_ONE)) return (uint32_t)chosen;
+    }
+}
+
+static void lane_arm_in(struct runtime *runtime, struct worker *self, uint32_t chosen, struct alarm *alarm, uint64_t when) {
+    uint32_t index = chosen & ((1U << LANE_TENURE) - 1);
+    struct worker *at = atom_load_rlx(&runtime->workers[index]); /* rlx: whoever chose it knew it, and comes before by the lane's acq, or by the lock of the timers */
+    if (!alarm_arm_unmoved(runtime, self, at, chosen >> LANE_TENURE, alarm, when)) /* N2 */
+        alarm_arm_at(runtime, self, worker_first(runtime), alarm, when);
+}
+
+void lane_arm(struct runtime *runtime, struct worker *self, atom_u64 *lane, struct alarm *alarm, uint64_t when) {
+    lane_arm_in(runtime, self, lane_enter(runtime, self, lane), alarm, when);
+}
+
+void lane_arm_again(struct runtime *runtime, struct worker *self, atom_u64 *lane, struct alarm *alarm, uint64_t when) {
+    /* rlx: whoever hands the timer out comes after its first arm by the lock of the timers, and so after the choice. */
+    lane_arm_in(runtime, self, (uint32_t)atom_load_rlx(lane), alarm, when);
+}
+
+void lane_destroy_all(struct runtime *runtime) {
+    for (unsigned i = 0; i < TABLE_CHUNKS; i++) {
+        struct lane_chunk *chunk = atom_load_rlx(&runtime->lanes[i]); /* rlx: nobody else is left */
+        if (chunk) sys->free(chunk, sizeof *chunk);
+    }
+}

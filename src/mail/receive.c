@@ -1,0 +1,199 @@
+/* Receiving, and what can be asked of a message. */
+#include "fiber/ret_jump.h"
+#include "mail/mailbox.h"
+#include "wait/wait.h"
+
+#include <weft/message.h>
+
+/* Waits for a message with a deadline: the wait is known to its alarm alone, and a message wakes the process by itself. */
+static __attribute__((noinline)) int recv_until(struct worker *worker, struct proc *proc, uint64_t deadline) {
+    struct wait wait;
+    wait_begin(&wait);
+    alarm_arm(worker, &wait.alarm, deadline);
+    while (mpsc_is_empty(&proc->box) && atom_load_acq(&wait.claimed) == WAIT_PENDING && !fiber_is_cancelled(proc)) /* acq: wait_over */
+        worker = fiber_leave(worker, WEFT_IDLE);
+    alarm_cancel(&wait.alarm);
+    if (!mpsc_is_empty(&proc->box)) return 0;
+    return fiber_is_cancelled(proc) ? WEFT_ECANCELED : WEFT_ETIMEDOUT;
+}
+
+/* An answer without having waited. */
+static __attribute__((noinline, cold)) int recv_at_once(struct worker *worker, uint64_t deadline, int error) {
+    fiber_spend(worker, deadline);
+    return error;
+}
+
+/* 0: there is a message. */
+static __attribute__((noinline)) int recv_wait(struct worker *worker, struct proc *proc, uint64_t deadline, const char *call) {
+    if (fiber_is_cancelled(proc)) return recv_at_once(worker, deadline, WEFT_ECANCELED);
+    if (deadline != WEFT_FOREVER && deadline <= sys->now()) return recv_at_once(worker, deadline, WEFT_ETIMEDOUT);
+    fiber_may_wait(proc, call);
+    fiber_waits(proc, call, NULL);
+    if (deadline != WEFT_FOREVER) return recv_until(worker, proc, deadline);
+    do {
+        worker = fiber_leave(worker, WEFT_IDLE);
+        if (!mpsc_is_empty(&proc->box)) return 0;
+    } while (!fiber_is_cancelled(proc));
+    return WEFT_ECANCELED;
+}
+
+static inline int recv_got(weft_msg **message, struct mpsc_node *node) {
+    *message = (weft_msg *)message_of(node);
+    return 0;
+}
+
+/* ---- by a process that has asked, or has received selectively --------------------------------------------------------- */
+
+struct match {
+    bool (*wants)(const weft_msg *message, void *arg); /* NULL: by tag */
+    void *arg;
+    uint64_t tag;
+    struct proc *proc; /* who receives */
+};
+
+/* The predicate is called in the middle of the list, with the worker in hand: so it must not wait. */
+static bool match_wants(const struct match *match, struct mpsc_node *node) {
+    struct message *message = message_of(node);
+    if (!match->wants) return message->tag == match->tag;
+    match->proc->stackful = PROC_UPCALL;
+    bool wanted = match->wants((const weft_msg *)message, match->arg);
+    match->proc->stackful = PROC_STACKFUL;
+    return wanted;
+}
+
+/* Looks through what was left for later, and not twice for the same tag (K2). */
+static struct mpsc_node *recv_saved(struct talk *talk, const struct match *match) {
+    bool again = !match->wants && talk->looked && talk->looked_tag == match->tag;
+    struct mpsc_node **link = again ? talk->looked : &talk->saved;
+    while (*link && !match_wants(match, *link))
+        link = &(*link)->next;
+    if (!match->wants) {
+        talk->looked = link;
+        talk->looked_tag = match->tag;
+    }
+    return *link ? talk_take(talk, link) : NULL;
+}
+
+/* Looks through the mailbox, and puts by what is not wanted. */
+static struct mpsc_node *recv_fresh(struct worker *worker, struct proc *proc, struct talk *talk, const struct match *match) {
+    struct mpsc_node *node;
+    while ((node = talk_next(&worker->actor, proc, talk)) && !match_wants(match, node)) {
+        bool all = talk->looked == talk->saved_end && talk->looked_tag == match->tag && !match->wants;
+        talk_save(talk, node);
+        if (all) talk->looked = talk->saved_end;
+    }
+    return node;
+}
+
+static int recv_selected(weft_msg **message, struct match *match, uint64_t deadline, const char *call) {
+    fiber_spend(worker_here(), deadline);
+    struct worker *worker = fiber_worker(call);
+    struct proc *proc = worker->current;
+    struct talk *talk = &fiber_of(proc)->talk;
+    match->proc = proc;
+    talk_begin(worker->runtime, proc, talk);
+    struct mpsc_node *node = recv_saved(talk, match);
+    while (!node && !(node = recv_fresh(worker, proc, talk, match))) {
+        int error = recv_wait(worker, proc, deadline, call);
+        if (error) return error;
+        worker = worker_here();
+    }
+    return recv_got(message, node);
+}
+
+int weft_recv_tag(weft_msg **message, uint64_t tag, uint64_t deadline) {
+    return recv_selected(message, &(struct match){.tag = tag}, deadline, "weft_recv_tag");
+}
+
+int weft_recv_match(weft_msg **message, bool (*wants)(const weft_msg *message, void *arg), void *arg, uint64_t deadline) {
+    return recv_selected(message, &(struct match){.wants = wants, .arg = arg}, deadline, "weft_recv_match");
+}
+
+static __attribute__((noinline)) int recv_carefully(weft_msg **message, uint64_t deadline, struct worker *worker) {
+    struct proc *proc = worker->current;
+    struct talk *talk = &fiber_of(proc)->talk;
+    struct mpsc_node *node;
+    fiber_spend(worker, deadline);
+    worker = worker_here();
+    while (!(node = talk_pop(&worker->actor, proc, talk))) {
+        int error = recv_wait(worker, proc, deadline, "weft_recv");
+        if (error) return error;
+        worker = worker_here();
+    }
+    return recv_got(message, node);
+}
+
+/* ---- by any other ------------------------------------------------------------------------------------------------------ */
+
+FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct worker *worker);
+FIBER_HOME(weft_recv_home, weft_recv_slow);
+/* Most processes, most of the time, are parked here: the frame is small so that what they keep in the caches is. */
+FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct worker *worker) {
+    struct proc *proc = worker->current;
+    if (__builtin_expect(deadline != WEFT_FOREVER, 0)) {
+        actor_check(&worker->actor, "weft_recv");
+        int error = recv_wait(worker, proc, deadline, "weft_recv");
+        return __builtin_expect(error, 0) ? error : recv_got(message, mpsc_pop(&proc->box));
+    }
+    struct mpsc_node *node;
+    do {
+        fiber_leaving(worker);
+        fiber_may_wait(proc, "weft_recv");
+        fiber_waits(proc, "weft_recv", NULL);
+        if (fiber_is_cancelled(proc)) {
+            actor_leave(&worker->actor);
+            return recv_at_once(worker, deadline, WEFT_ECANCELED);
+        }
+        worker = fiber_leave_chosen(worker, WEFT_IDLE);
+    } while (!(node = mpsc_pop(&proc->box)));
+    return recv_got(message, node);
+}
+
+__attribute__((flatten)) int weft_recv(weft_msg **message, uint64_t deadline) {
+    struct worker *worker = fiber_worker_leaving("weft_recv");
+    if (__builtin_expect(worker->current->extras & PROC_TALKS, 0)) return recv_carefully(message, deadline, worker);
+    struct mpsc_node *node = mpsc_pop(&worker->current->box);
+    if (!node) return weft_recv_home(message, deadline, worker);
+    recv_got(message, node);
+    /* One that never runs out of messages lets others have their turn all the same. By a call at the end, so that those that wait need no frame. */
+    return __builtin_expect(budget_spend(worker), 0) ? recv_at_once(worker, deadline, 0) : 0;
+}
+
+weft_pid weft_msg_from(const weft_msg *message) { return ((const struct message *)message)->from; }
+uint64_t weft_msg_tag(const weft_msg *message) { return ((const struct message *)message)->tag; }
+void *weft_msg_data(weft_msg *message) { return message_payload((struct message *)message).data; }
+size_t weft_msg_len(const weft_msg *message) { return message_payload((struct message *)message).size; }
+
+/* By a thread without a worker, or with something to be released, which calls the program. */
+static __attribute__((noinline, cold)) void recv_free_otherwise(struct worker *self, struct message *message) {
+    if (!self) {
+        message_free_anywhere(message);
+        return;
+    }
+    actor_check(&self->actor, "weft_msg_free");
+    message_free_other(&self->actor.cache, message);
+}
+
+/* Whatever runtime the worker is of, if there is one. */
+void weft_msg_free(weft_msg *message) {
+    struct worker *self = my_worker;
+    if (__builtin_expect(!message, 0)) return;
+    if (__builtin_expect(!self || ((struct message *)message)->class >= POOL_CLASSES, 0)) {
+        recv_free_otherwise(self, (struct message *)message);
+        return;
+    }
+    actor_enter(&self->actor, "weft_msg_free");
+    pool_give(&self->actor.cache.pool, ((struct message *)message)->class, message);
+    actor_leave(&self->actor);
+}
+
+int weft_recv_into(void *data, size_t size, weft_envelope *envelope, uint64_t deadline) {
+    weft_msg *message;
+    int error = weft_recv(&message, deadline);
+    if (error) return error;
+    size_t length = weft_msg_len(message), copied = length < size ? length : size;
+    if (copied > 0) memcpy(data, weft_msg_data(message), copied);
+    if (envelope) *envelope = (weft_envelope){weft_msg_request(message), length};
+    weft_msg_free(message);
+    return 0;
+}

@@ -1,0 +1,118 @@
+/* The path of a message: block from the pool, look-up, push, wake, ready. */
+#include "mail/send.h"
+
+#include "sched/atfork.h"
+#include "sched/door.h"
+
+int send_message(struct actor *actor, struct worker *self, weft_pid to, struct message *message) {
+    struct runtime *runtime = actor->runtime;
+    section_enter(&actor->section);
+    struct proc *proc = proc_find(runtime, to);
+    enum mpsc_pushed pushed = proc ? mpsc_push(&proc->box, &message->node) : MPSC_CLOSED;
+    struct state_next next = {.verdict = STATE_NOTHING};
+    if (pushed == MPSC_PUSHED_FIRST) next = state_wake(&proc->state);
+    section_leave(&actor->section);
+    if (next.verdict == STATE_ENQUEUE) ready_again(runtime, self, proc, next, READY_WOKEN);
+    return __builtin_expect(pushed == MPSC_CLOSED, 0) ? WEFT_ENOPROC : 0;
+}
+
+int send_unheard(struct actor *actor, weft_pid to, struct message *message) {
+    section_enter(&actor->section);
+    struct proc *proc = proc_find(actor->runtime, to);
+    enum mpsc_pushed pushed = proc ? mpsc_push_unheard(&proc->box, &message->node) : MPSC_CLOSED;
+    section_leave(&actor->section);
+    return pushed == MPSC_CLOSED ? WEFT_ENOPROC : 0;
+}
+
+struct proc *send_wake(struct actor *actor, struct worker *self, weft_pid to, bool to_run) {
+    struct runtime *runtime = actor->runtime;
+    struct state_next next = {.verdict = STATE_DEAD};
+    section_enter(&actor->section);
+    struct proc *proc = proc_find(runtime, to);
+    if (proc) next = to_run ? policy_wake_to_run(runtime, proc) : state_wake(&proc->state);
+    section_leave(&actor->section);
+    if (next.verdict == STATE_ENQUEUE) ready_again(runtime, self, proc, next, READY_WOKEN);
+    return next.verdict == STATE_RUN ? proc : NULL;
+}
+
+static int send_copy(struct actor *actor, struct worker *self, weft_pid from, weft_pid to, uint64_t tag, const void *data,
+                     size_t size) {
+    struct message *message = message_copy(&actor->cache, from, tag, data, size);
+    if (!message) return WEFT_ENOMEM;
+    return send_count(actor, message, send_message(actor, self, to, message));
+}
+
+int send_message_handoff(struct worker *self, weft_pid to, struct message *message, struct proc **target) {
+    struct actor *actor = &self->actor;
+    *target = NULL;
+    struct state_next next = {.verdict = STATE_NOTHING};
+    section_enter(&actor->section);
+    struct proc *proc = proc_find(actor->runtime, to);
+    enum mpsc_pushed pushed = proc ? mpsc_push(&proc->box, &message->node) : MPSC_CLOSED;
+    if (pushed != MPSC_CLOSED)
+        next = handoff_is_allowed(self) ? policy_wake_to_run(actor->runtime, proc) : state_wake(&proc->state);
+    section_leave(&actor->section);
+    if (next.verdict == STATE_ENQUEUE) ready_again(actor->runtime, self, proc, next, READY_WOKEN);
+    handoff_count(self, next.verdict == STATE_RUN);
+    if (next.verdict == STATE_RUN) *target = proc;
+    return pushed == MPSC_CLOSED ? WEFT_ENOPROC : 0;
+}
+
+int send_handoff(struct worker *self, weft_pid to, uint64_t tag, const void *data, size_t size, struct proc **target) {
+    struct message *message = message_copy(&self->actor.cache, worker_pid(self), tag, data, size);
+    *target = NULL;
+    if (!message) return WEFT_ENOMEM;
+    return send_count(&self->actor, message, send_message_handoff(self, to, message, target));
+}
+
+/* The router, and what it is called with: changed and read together. */
+static struct {
+    struct lock lock;
+    weft_router function;
+    void *user;
+} relay;
+
+int weft_set_router(weft_router router, void *user) {
+    lock_take(&relay.lock);
+    bool busy = router && relay.function;
+    if (!busy) {
+        relay.function = router;
+        relay.user = user;
+    }
+    lock_drop(&relay.lock);
+    return busy ? WEFT_EBUSY : 0;
+}
+
+int send_by_router(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size) {
+    lock_take(&relay.lock);
+    weft_router router = relay.function;
+    void *user = relay.user;
+    lock_drop(&relay.lock);
+    return router ? router(user, from, to, tag, data, size) : WEFT_EFOREIGN;
+}
+
+/* To another runtime of this program, by one of its doors; or wherever the router leads. */
+static __attribute__((noinline, cold)) int send_far(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size) {
+    unsigned door;
+    child_check("weft_send");
+    struct actor *actor = foreign_enter(pid_instance(to), &door);
+    if (actor) {
+        int error = send_copy(actor, NULL, from, to, tag, data, size);
+        foreign_leave(pid_instance(to), door);
+        return error;
+    }
+    return send_by_router(from, to, tag, data, size);
+}
+
+static inline int send_from_here(struct worker *self, weft_pid to, uint64_t tag, const void *data, size_t size) {
+    actor_enter(&self->actor, "weft_send");
+    int error = send_copy(&self->actor, self, worker_pid(self), to, tag, data, size);
+    actor_leave(&self->actor);
+    return error;
+}
+
+__attribute__((flatten)) int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size) {
+    struct worker *self = my_worker;
+    if (__builtin_expect(self && pid_instance(to) == self->runtime->instance, 1)) return send_from_here(self, to, tag, data, size);
+    return send_far(weft_self(), to, tag, data, size);
+}

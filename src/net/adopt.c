@@ -1,0 +1,104 @@
+/* Descriptors of others, and the end of one's own. */
+#include "net/op.h"
+
+#include <signal.h>
+
+void net_ignore_broken_pipes(void) {
+    static atom_bool done; /* rlx: at worst it is done twice */
+    struct sigaction action = {.sa_handler = SIG_IGN}, before;
+    if (atom_load_rlx(&done)) return;
+    if (sys->signal_action(SIGPIPE, NULL, &before) == 0 && !(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_DFL)
+        sys->signal_action(SIGPIPE, &action, NULL);
+    atom_store_rlx(&done, true);
+}
+
+/* ---- adopting ----------------------------------------------------------------------------------------------------------------- */
+
+static int foreign_option(int number, int option, int *value) {
+    socklen_t size = sizeof *value;
+    return sys->net->option_get(number, SOL_SOCKET, option, value, &size);
+}
+
+/* Not DESC_TCP, even if it is: what was done to it is not known (net/readiness.h, N6). */
+static unsigned foreign_kind(int number) {
+    int type = 0, family = 0;
+    if (foreign_option(number, SO_TYPE, &type) || foreign_option(number, SO_DOMAIN, &family)) return 0;
+    return DESC_SOCKET | (family == AF_UNIX ? DESC_UNIX : 0) | (type == SOCK_STREAM ? 0 : DESC_MESSAGES);
+}
+
+/* Blocking or not is a mode of the open file, which several adopted descriptors may share: 0, 1 and 2 of a terminal. The first that is adopted
+ * changes it and has to change it back (`restores`); the others find it changed. Who is let go of while another of them is still weft's leaves
+ * that duty to it. Under this lock: changing the mode together with the place that says so. */
+static struct lock foreign_modes;
+static unsigned foreign_followers; /* that found it changed, and have no duty. Under the lock */
+
+weft_fd weft_fd_adopt(int number) {
+    if (number < 0) return WEFT_EBADF;
+    unsigned kind = foreign_kind(number);
+    if (!(kind & DESC_SOCKET)) net_ignore_broken_pipes();
+    lock_take(&foreign_modes);
+    int before = sys->net->nonblocking(number, true);
+    weft_fd handle = before < 0 ? before : desc_open(number, DESC_ADOPTED | kind | (before ? 0 : DESC_BLOCKING), "weft_fd_adopt");
+    if (handle < 0 && handle != WEFT_EEXIST && before == 0) sys->net->nonblocking(number, false);
+    if (handle > 0 && before) foreign_followers++;
+    lock_drop(&foreign_modes);
+    return handle;
+}
+
+/* True: it shares the open file, and has the duty now. Its number is its own as long as its gate is open and locked: desc_end comes later. */
+static bool foreign_inherits(struct desc *desc, int heir, int number) {
+    lock_take(&desc->gate.lock);
+    bool follows = desc->gate.open && desc->polled && desc->flags & DESC_ADOPTED && !desc->restores;
+    if (follows && sys->net->same_file(number, heir)) desc->restores = true;
+    bool inherits = follows && desc->restores;
+    lock_drop(&desc->gate.lock);
+    return inherits;
+}
+
+/* Under the lock. True: another adopted descriptor has the duty now. */
+static bool foreign_bequeath(int number) {
+    int heir = 0;
+    for (struct desc *desc; foreign_followers > 0 && (desc = desc_next(&heir)) != NULL; heir++)
+        if (foreign_inherits(desc, heir, number)) return true;
+    return false;
+}
+
+void foreign_let_go(int number, bool restores) {
+    lock_take(&foreign_modes);
+    if (!restores || foreign_bequeath(number)) foreign_followers--;
+    else sys->net->nonblocking(number, false);
+    lock_drop(&foreign_modes);
+}
+
+static bool foreign_in_step(void) {
+    struct worker *worker = worker_here();
+    return worker && worker->current && !worker->current->stackful;
+}
+
+/* Until the last user has gone; those who waited have been woken. */
+static void foreign_settle_users(weft_fd handle) {
+    struct spin spin = spin_begin();
+    while (desc_of(desc_number(handle)) == handle) {
+        if (worker_here()) weft_yield();
+        else spin_wait(&spin);
+    }
+}
+
+/* A step process must not wait: the user that it would wait for may be one of its own worker's. */
+int weft_fd_release(weft_fd fd) {
+    bool step = foreign_in_step();
+    int error = step ? desc_close_alone(fd) : desc_close(fd, true);
+    if (error) return error;
+    if (!step) foreign_settle_users(fd);
+    return desc_number(fd);
+}
+
+int weft_fd_number(weft_fd fd) {
+    struct desc *desc = desc_use(fd);
+    if (!desc) return WEFT_EBADF;
+    gate_doubt(&desc->gate);
+    desc_done(desc, desc_number(fd));
+    return desc_number(fd);
+}
+
+int weft_fd_close(weft_fd fd) { return desc_close(fd, false); }

@@ -1,0 +1,366 @@
+#include "preempt/preempt.h"
+
+#include "fiber/upcall.h"
+#include "preempt/restart.h"
+#include "fiber/altstack.h"
+#include "preempt/unwind.h"
+#include "thread/stopped.h"
+#include "thread/thread.h"
+
+#include <weft/preempt.h>
+
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <signal.h>
+#include <stdio.h>
+#include <ucontext.h>
+
+enum {
+    PREEMPT_FRAMES = 2000, /* looked at by X2, and not more */
+};
+
+atom_u64 preempt_verdicts[PREEMPT_VERDICTS];
+atom_u64 preempt_walked;
+
+/* Where weft's code is; set before the handler is installed. */
+static struct { uintptr_t low, size; } weft_code;
+
+/* Where the program's own is, weft's included if it is linked in. */
+static struct { uintptr_t low, size; } program_code;
+
+static inline bool preempt_is_weft(uintptr_t address) { return address - weft_code.low < weft_code.size; }
+
+/* ---- the machine -------------------------------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+static uintptr_t preempt_pc(const ucontext_t *context) { return (uintptr_t)context->uc_mcontext.gregs[REG_RIP]; }
+static uintptr_t preempt_sp(const ucontext_t *context) { return (uintptr_t)context->uc_mcontext.gregs[REG_RSP]; }
+static bool preempt_in_registers(const ucontext_t *context) { return (void)context, false; }
+static void preempt_registers(const ucontext_t *context, struct unwind *unwind) {
+    static const unsigned char order[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
+                                          REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+    for (unsigned i = 0; i < sizeof order; i++)
+        unwind->registers[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
+    unwind->known = (UINT64_C(1) << sizeof order) - 1;
+}
+#elif defined(__aarch64__)
+static uintptr_t preempt_pc(const ucontext_t *context) { return (uintptr_t)context->uc_mcontext.pc; }
+static uintptr_t preempt_sp(const ucontext_t *context) { return (uintptr_t)context->uc_mcontext.sp; }
+static bool preempt_in_registers(const ucontext_t *context) {
+    for (unsigned i = 0; i < 31; i++) {
+        uintptr_t word = context->uc_mcontext.regs[i] & UNWIND_ADDRESS;
+        if (preempt_is_weft(word) && word != (uintptr_t)callout_back) return true;
+    }
+    return false;
+}
+static void preempt_registers(const ucontext_t *context, struct unwind *unwind) {
+    for (unsigned i = 0; i < 31; i++)
+        unwind->registers[i] = context->uc_mcontext.regs[i];
+    unwind->registers[UNWIND_SP] = context->uc_mcontext.sp;
+    unwind->known = (UINT64_C(1) << UNWIND_REGISTERS) - 1;
+}
+#endif
+
+/* ---- X1, X2: whose code? --------------------------------------------------------------------------------------------------- */
+
+/* Whether a word in there may be a return address into weft. */
+static __attribute__((no_sanitize("address"), noinline)) bool preempt_on_stack(const uintptr_t *at,
+                                                                               const uintptr_t *end) {
+    for (; at < end; at++) {
+        uintptr_t word = *at & UNWIND_ADDRESS;
+        if (__builtin_expect(preempt_is_weft(word), 0) && word != (uintptr_t)callout_back) return true;
+    }
+    return false;
+}
+
+/* Whether frame by frame leads to the floor, and none is weft's; `home`: and all are the program's. */
+static __attribute__((noinline)) bool preempt_walk(const ucontext_t *context, uintptr_t floor, bool home) {
+    struct unwind unwind = {.pc = preempt_pc(context), .low = preempt_sp(context), .high = floor};
+    preempt_registers(context, &unwind);
+    for (unsigned i = 0; i < PREEMPT_FRAMES; i++) {
+        if (unwind.pc == (uintptr_t)callout_back) return true;
+        if (preempt_is_weft(unwind.pc) || (home && unwind.pc - program_code.low >= program_code.size)) return false;
+        if (!unwind_step(&unwind)) return false;
+    }
+    return false;
+}
+
+bool preempt_at_home(const struct thread *thread) {
+    return preempt_walk(thread->context, (uintptr_t)thread->floor, true);
+}
+
+/* ---- the verdict ------------------------------------------------------------------------------------------------------------ */
+
+static bool preempt_is_marked(struct worker *worker, struct proc *proc) {
+    return proc && proc->stackful && (worker->runtime->preempt.all || (proc->extras & PROC_PREEMPT));
+}
+
+/* X1, X2, X3. */
+static enum preempt_verdict preempt_place(const struct fiber *fiber, const ucontext_t *context) {
+    struct stack *stack = second_stack(fiber);
+    uintptr_t sp = preempt_sp(context), low = (uintptr_t)stack->low, top = (uintptr_t)stack_top(stack),
+              floor = (uintptr_t)fiber->floor;
+    if (sp < low || sp >= top) return PREEMPT_ELSEWHERE;
+    if (floor < sp || floor > top) return PREEMPT_IN_WEFT; /* equal, on ARM: a function that needs no stack */
+    sp = (sp + 7) & ~(uintptr_t)7;
+    if (!preempt_in_registers(context) && !preempt_on_stack((const uintptr_t *)sp, (const uintptr_t *)floor)) return PREEMPT_DONE;
+    if (!preempt_walk(context, floor, false)) return PREEMPT_IN_WEFT;
+    atom_add_rlx(&preempt_walked, 1); /* rlx: a count */
+    return PREEMPT_DONE;
+}
+
+static enum preempt_verdict preempt_judge(struct worker *worker, const ucontext_t *context) {
+    if (preempt_is_weft(preempt_pc(context))) return PREEMPT_IN_WEFT;
+    struct proc *proc = worker->current;
+    struct fiber *fiber = proc && proc->stackful ? fiber_of(proc) : NULL;
+    if (!proc || (proc->stackful && !fiber)) return PREEMPT_IN_WEFT; /* between two, or about to begin */
+    if (!preempt_is_marked(worker, proc)) return PREEMPT_NOT_MARKED;
+    uint32_t guests = atom_load_rlx(&worker->guests) & ~GUESTS_CLOSED; /* rlx: they come and go on this very thread */
+    if (guests != 0 || my_thread->caller) return PREEMPT_WITH_GUESTS;
+    if (fiber->nopreempt) return PREEMPT_FORBIDDEN;
+    enum preempt_verdict verdict = preempt_place(fiber, context);
+    my_thread->context = context;
+    my_thread->floor = fiber->floor;
+    struct preempt *preempt = &worker->runtime->preempt;
+    bool settling = atom_load_rlx(&preempt->settling) && !atom_load_rlx(&preempt->anywhere); /* rlx, both: looked at again under the lock; a request */
+    return verdict == PREEMPT_DONE && settling && !preempt_at_home(my_thread) ? PREEMPT_IN_WEFT : verdict;
+}
+
+/* ---- stopping and going on ----------------------------------------------------------------------------------------------------- */
+
+/* Among those who are stopped, and who takes the worker: a thread at rest, or, where there is none, the one that was stopped first, which then
+ * goes on (A5). NULL: nobody has to, because the runtime stops. */
+static enum preempt_verdict preempt_give_up(struct worker *worker, struct thread *self, struct thread **heir) {
+    struct proc *proc = worker->current;
+    self->stopped = proc;
+    if (!preempt_list(self)) return PREEMPT_TOO_MANY;
+    *heir = thread_take(worker->runtime);
+    if (!*heir) *heir = preempt_next(worker); /* another: this one cannot be resumed yet */
+    worker->current = proc;
+    if (*heir || preempt_is_last(worker)) return PREEMPT_DONE;
+    preempt_unlist(self);
+    return PREEMPT_NO_THREAD;
+}
+
+/* The thread sleeps here, with the process that it has interrupted. */
+static enum preempt_verdict preempt_stop(struct worker *worker, struct thread *self) {
+    struct thread *heir;
+    enum preempt_verdict verdict = preempt_give_up(worker, self, &heir);
+    if (verdict != PREEMPT_DONE) return verdict;
+    struct proc *proc = worker->current;
+    struct fiber_start *start = fiber_start_of(proc);
+    struct fiber *fiber = start->fiber;
+    void *arg = start->arg;
+    start->fiber = NULL; /* PROC_DISPLACED */
+    start->arg = self;
+    proc->stack_class |= PROC_DISPLACED;
+    atom_add_rlx(&worker->runtime->preempt.times, 1); /* rlx: a count */
+    worker = preempt_sleep(worker, self, heir);
+    start->fiber = fiber;
+    start->arg = arg;
+    proc->stack_class &= (uint8_t)~PROC_DISPLACED;
+    worker_driven_by(worker, &self->loop);
+    my_worker = worker;
+    preempt_took(worker, self->number);
+    worker->current = proc;
+    actor_leave(&worker->actor); /* of the loop that has handed it over */
+    return PREEMPT_DONE;
+}
+
+static enum preempt_verdict preempt_try(struct worker *worker, const ucontext_t *context) {
+    uint64_t steps = atom_load_rlx(&worker->actor.counters.steps); /* rlx, both: this thread's; a request */
+    if (atom_load_rlx(&worker->asked) != steps) return PREEMPT_NOT_ASKED;
+    enum preempt_verdict verdict = preempt_judge(worker, context);
+    if (verdict == PREEMPT_DONE) {
+        verdict = preempt_stop(worker, my_thread);
+        if (verdict == PREEMPT_DONE) return verdict; /* with another worker */
+    }
+    if (verdict == PREEMPT_NOT_MARKED || verdict == PREEMPT_WITH_GUESTS)
+        atom_store_rlx(&worker->refused, steps); /* rlx: for the monitor, who need not try again */
+    return verdict;
+}
+
+struct thread *preempt_thread_of(struct proc *proc) {
+    return fiber_start_of(proc)->arg;
+}
+
+int preempt_resume(struct worker *worker, struct proc *proc) {
+    return preempt_resume_with(worker, proc) ? STEP_GONE : 0;
+}
+
+/* ---- the signal ---------------------------------------------------------------------------------------------------------------- */
+
+static struct {
+    struct lock lock;
+    unsigned runtimes;
+    struct sigaction before;
+    const char *told; /* why not, as last said: once, and not with every process */
+} urgent;
+
+/* The lowest address of the stack that the signal came on, as far as that is known: of processes. Else where it is now. */
+static uintptr_t preempt_lowest(struct worker *worker, const ucontext_t *context) {
+    struct stack *stack = second_here(worker);
+    uintptr_t sp = preempt_sp(context);
+    return stack && sp >= (uintptr_t)stack->low && sp < (uintptr_t)stack_top(stack) ? (uintptr_t)stack->low : sp;
+}
+
+static void preempt_restart(struct worker *worker, ucontext_t *context, bool at_once) {
+    if (restart_is_due(context)) restart_call(context, at_once, preempt_lowest(worker, context));
+}
+
+/* Not ours: goes where it would have gone, with what blocked would have been. By default nothing comes of it. */
+static void preempt_pass_on(int number, siginfo_t *info, ucontext_t *context) {
+    const struct sigaction *before = &urgent.before;
+    bool with_info = before->sa_flags & SA_SIGINFO;
+    if (with_info ? !before->sa_sigaction : before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN) {
+        preempt_restart(my_worker, context, false);
+        return;
+    }
+    sigset_t blocked;
+    sigorset(&blocked, &context->uc_sigmask, &before->sa_mask);
+    if (!(before->sa_flags & SA_NODEFER)) sigaddset(&blocked, number);
+    pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+    if (with_info)
+        before->sa_sigaction(number, info, context);
+    else
+        before->sa_handler(number);
+}
+
+static void preempt_signal(int number, siginfo_t *info, void *context) {
+    int error = errno;
+    struct worker *worker = my_worker;
+    if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &sys) {
+        preempt_restart(worker, context, true);
+        bool nested = handler_is_wefts;
+        handler_is_wefts = true;
+        enum preempt_verdict verdict = worker ? preempt_try(worker, context) : PREEMPT_NOT_ASKED;
+        handler_is_wefts = nested;
+        atom_add_rlx(&preempt_verdicts[verdict], 1); /* rlx: a count */
+    } else {
+        preempt_pass_on(number, info, context);
+    }
+    errno = error;
+}
+
+/* ---- beginning and end --------------------------------------------------------------------------------------------------------- */
+
+/* Where weft is linked into a program, the linker says from where to where: fiber/overflow.c. */
+extern const char __start_weft_text[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_weft_text[] __attribute__((weak, visibility("hidden")));
+
+/* In a shared library of its own: its code is weft's, all of it. */
+static int preempt_find_object(struct dl_phdr_info *info, size_t size, void *argument) {
+    uintptr_t here = (uintptr_t)preempt_signal, low = UINTPTR_MAX, high = 0;
+    bool mine = false;
+    (void)size, (void)argument;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + part->p_vaddr, to = from + part->p_memsz;
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X)) continue;
+        if (here >= from && here < to) mine = true;
+        if (from < low) low = from;
+        if (to > high) high = to;
+    }
+    if (!mine) return 0;
+    bool program = !info->dlpi_name || !info->dlpi_name[0];
+    if (!program) weft_code.low = low, weft_code.size = high - low;
+    return 1;
+}
+
+/* The first is the program. If the C library is in it, nobody can tell them apart. */
+static int preempt_find_program(struct dl_phdr_info *info, size_t size, void *argument) {
+    uintptr_t libc = (uintptr_t)gnu_get_libc_version();
+    (void)size, (void)argument;
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        uintptr_t from = info->dlpi_addr + part->p_vaddr;
+        if (part->p_type != PT_LOAD) continue;
+        if (libc - from < part->p_memsz) program_code.size = 0;
+        if (libc - from < part->p_memsz) return 1;
+        if (part->p_flags & PF_X) program_code.low = from, program_code.size = part->p_memsz;
+    }
+    return 1;
+}
+
+/* NULL: it is known whose code is where. */
+static const char *preempt_find(void) {
+    if (ANNOTATE_THREAD) return "the thread sanitizer delays signals";
+    if (__start_weft_text) {
+        weft_code.low = (uintptr_t)__start_weft_text;
+        weft_code.size = (uintptr_t)__stop_weft_text - weft_code.low;
+    } else {
+        dl_iterate_phdr(preempt_find_object, NULL);
+    }
+    if (weft_code.size == 0 || !preempt_is_weft((uintptr_t)preempt_signal) || !preempt_is_weft((uintptr_t)callout_back))
+        return "weft is linked into the program without telling where it is";
+    dl_iterate_phdr(preempt_find_program, NULL);
+    return NULL;
+}
+
+/* What the code itself may cause, even in the handler: it is never blocked. */
+static const int preempt_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
+
+static int preempt_install(void) {
+    struct sigaction action = {.sa_sigaction = preempt_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    sigfillset(&action.sa_mask); /* X6 */
+    for (unsigned i = 0; i < sizeof preempt_faults / sizeof preempt_faults[0]; i++)
+        sigdelset(&action.sa_mask, preempt_faults[i]);
+    int error = sys->signal_action(SIGURG, NULL, &urgent.before);
+    return error ? error : sys->signal_action(SIGURG, &action, NULL);
+}
+
+static const char *preempt_begin_locked(struct runtime *runtime) {
+    if (runtime->preempt.nurse.started) return NULL;
+    if (sys->alloc_apart() != 0) return "there is no memory";
+    const char *why_not = urgent.runtimes == 0 ? preempt_find() : NULL;
+    if (why_not) return why_not;
+    if (preempt_nurse_start(runtime) != 0) return "there is no thread";
+    if (urgent.runtimes == 0 && preempt_install() != 0) { /* last, so that it has not to be taken back: what was before is kept in one place */
+        preempt_nurse_stop(runtime);
+        return "the signal cannot be had";
+    }
+    urgent.runtimes++;
+    return NULL;
+}
+
+int preempt_begin(struct runtime *runtime, bool all) {
+    lock_take(&urgent.lock);
+    const char *why_not = preempt_begin_locked(runtime);
+    if (!why_not && all) runtime->preempt.all = true;
+    if (!why_not) atom_store_rlx(&runtime->preempt.on, true); /* rlx: a hint; the signal comes later */
+    bool news = why_not && why_not != urgent.told;
+    if (news) urgent.told = why_not;
+    lock_drop(&urgent.lock);
+    if (news) fprintf(stderr, "weft: processes cannot be interrupted: %s\n", why_not);
+    return why_not ? WEFT_EAGAIN : 0;
+}
+
+void preempt_finish(struct runtime *runtime) {
+    struct sigaction now;
+    if (!runtime->preempt.nurse.started) return;
+    preempt_nurse_stop(runtime);
+    lock_take(&urgent.lock);
+    if (--urgent.runtimes == 0 && sys->signal_action(SIGURG, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
+        now.sa_sigaction == preempt_signal)
+        sys->signal_action(SIGURG, &urgent.before, NULL);
+    lock_drop(&urgent.lock);
+}
+
+/* ---- not now ------------------------------------------------------------------------------------------------------------------- */
+
+static struct fiber *preempt_fiber(void) {
+    struct worker *worker = worker_here();
+    return worker && worker->current && worker->current->stackful ? fiber_of(worker->current) : NULL;
+}
+
+void weft_nopreempt_begin(void) {
+    struct fiber *fiber = preempt_fiber();
+    if (fiber) fiber->nopreempt++;
+}
+
+void weft_nopreempt_end(void) {
+    struct fiber *fiber = preempt_fiber();
+    if (!fiber) return;
+    if (fiber->nopreempt == 0) WEFT_MISUSE("weft_nopreempt_end", "there was no weft_nopreempt_begin", "pair them");
+    fiber->nopreempt--;
+}

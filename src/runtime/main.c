@@ -1,0 +1,77 @@
+/* weft_main: a whole program in a process. */
+#include "fiber/upcall.h"
+
+#include <weft/time.h>
+
+#include <stdio.h>
+
+enum { MAIN_CLEANUP_SECONDS = 1 }; /* when the first process has ended, others have their grace period, and so long to clean up if they are forced */
+
+struct main_call {
+    int argc;
+    char **argv;
+    int (*app)(int, char **);
+    int result;
+    bool returned; /* from app, as opposed to weft_exit */
+};
+
+static void main_process(void *arg) {
+    struct main_call *call = arg;
+    struct callout callout = {0};
+    call->result = (int)callout_here((uintptr_t)call->app, (uintptr_t)call->argc, (uintptr_t)call->argv, &callout);
+    callout_pass_on(&callout);
+    call->returned = true;
+}
+
+/* ---- deadlock ---------------------------------------------------------------------------------------------------- */
+
+void weft_on_deadlock(enum weft_deadlock action) {
+    struct worker *self = worker_here();
+    /* rlx: a choice; only under weft_main is it looked at. */
+    if (self && atom_load_rlx(&self->runtime->deadlock.action) != DEADLOCK_UNWATCHED)
+        atom_store_rlx(&self->runtime->deadlock.action, action);
+}
+
+static int main_watch_deadlock(struct runtime *runtime) {
+    static const char *const names[] = {
+        [WEFT_DEADLOCK_STOP] = "stop", [WEFT_DEADLOCK_ABORT] = "abort", [WEFT_DEADLOCK_REPORT] = "report", [WEFT_DEADLOCK_IGNORE] = "ignore"};
+    const char *wanted = sys->setting("WEFT_DEADLOCK");
+    unsigned action = WEFT_DEADLOCK_STOP;
+    if (wanted && *wanted)
+        while (strcmp(names[action], wanted) != 0)
+            if (++action > WEFT_DEADLOCK_IGNORE) {
+                fprintf(stderr, "weft: WEFT_DEADLOCK is '%s'; it must be stop, abort, report or ignore\n", wanted);
+                return WEFT_EINVAL;
+            }
+    unsigned own = atom_load_rlx(&runtime->threads.living) + 2 + runtime->preempt.nurse.started; /* as in deadlock_is */
+    if (ANNOTATE_THREAD) runtime->deadlock.strangers = sys->thread_count() - own;
+    atom_store_rel(&runtime->deadlock.action, action); /* rel: pairs with the acq in deadlock_check; `strangers` */
+    return 0;
+}
+
+/* ---- the program -------------------------------------------------------------------------------------------------- */
+
+static int main_failed(const char *what, int error) {
+    fprintf(stderr, "weft: %s: %s\n", what, weft_strerror(error));
+    return 1;
+}
+
+int weft_main(int argc, char **argv, int (*app)(int argc, char **argv)) {
+    struct main_call call = {.argc = argc, .argv = argv, .app = app, .result = 1};
+    weft_runtime *runtime;
+    weft_pid pid;
+    int error = weft_start(&runtime, NULL), reason = 0;
+    if (error) return main_failed("cannot start", error);
+    weft_stackful_options options = {.runtime = runtime, .name = "main", .flags = WEFT_STACK_NOW | WEFT_JOINABLE};
+    error = main_watch_deadlock((struct runtime *)runtime);
+    if (!error) error = weft_spawn_with(&pid, main_process, &call, &options);
+    if (!error) atom_store_rlx(&((struct runtime *)runtime)->deadlock.first, pid); /* rlx: until it is seen, nothing is a deadlock */
+    if (error) main_failed("cannot begin the first process", error);
+    else if ((error = weft_join(pid, &reason, WEFT_FOREVER)) != 0) main_failed("cannot wait for the first process", error);
+    else if (reason < 0) call.result = main_failed("the first process ended", reason);
+    else if (!call.returned) call.result = reason;
+    if (atom_load_rlx(&((struct runtime *)runtime)->deadlock.found)) call.result = WEFT_EXIT_DEADLOCK; /* rlx: it ended because of that */
+    uint64_t patience = ((struct runtime *)runtime)->grace + MAIN_CLEANUP_SECONDS * WEFT_SECOND;
+    weft_stop(runtime, weft_in(patience), NULL); /* those who have not ended then have been named; the program ends without them */
+    return call.result;
+}

@@ -1,0 +1,192 @@
+/* Starting a runtime, from a configuration and the environment. */
+#include "fiber/exceptions.h"
+#include "fiber/overflow.h"
+#include "mail/post.h"
+#include "preempt/preempt.h"
+#include "runtime/stop.h"
+#include "sched/atfork.h"
+#include "sched/door.h"
+#include "thread/stopped.h"
+#include "thread/thread.h"
+
+#include "sys/sys_net.h"
+#include "thread/sysmon.h"
+#include "thread/worker.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    START_DESCRIPTORS = 4096, /* 36 KiB in the kernel */
+    GRACE_MS = 5000,
+    GRACE_MS_MOST = 24 * 60 * 60 * 1000,
+};
+
+static int config_refuse(const char *what, const char *value, const char *wanted) {
+    fprintf(stderr, "weft: %s is '%s'; it must be %s\n", what, value, wanted);
+    return WEFT_EINVAL;
+}
+
+static int config_number(const char *name, uint64_t least, uint64_t most, uint64_t *value) {
+    const char *text = sys->setting(name);
+    char *end;
+    if (*value != 0 || !text || !*text) return 0;
+    errno = 0;
+    *value = strtoull(text, &end, 0);
+    char range[64];
+    snprintf(range, sizeof range, "a number from %lu to %lu", (unsigned long)least, (unsigned long)most);
+    if (errno || *end || *text == '-' || *value < least || *value > most) return config_refuse(name, text, range);
+    return 0;
+}
+
+/* What the program itself gave: 0 is "not given". */
+static int config_given(const char *name, uint64_t most, uint64_t value) {
+    char text[32], range[64];
+    if (value <= most) return 0;
+    snprintf(text, sizeof text, "%lu", (unsigned long)value);
+    snprintf(range, sizeof range, "at most %lu", (unsigned long)most);
+    return config_refuse(name, text, range);
+}
+
+static int config_policy(const char *name, enum policy_name *policy) {
+    static const char *const names[] = {[POLICY_RING] = "ring", [POLICY_DEQUE] = "deque", [POLICY_LINE] = "line"};
+    if (!name) name = sys->setting("WEFT_POLICY");
+    if (!name || !*name) name = "ring";
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(names[i], name) == 0) {
+            *policy = (enum policy_name)i;
+            return 0;
+        }
+    return config_refuse("the policy", name, "ring, deque or line");
+}
+
+static int config_deque_wake(const char *where, bool *local) {
+    if (!where) where = sys->setting("WEFT_DEQUE_WAKE");
+    *local = where && strcmp(where, "local") == 0;
+    if (*local || !where || !*where || strcmp(where, "global") == 0) return 0;
+    return config_refuse("the place of woken processes", where, "global or local");
+}
+
+static int config_preempt(struct runtime *runtime, const weft_config *config) {
+    uint64_t all = config->preempt, slice = config->preempt_us, most = config->max_displaced;
+    int error = config_given("preempt_us", PREEMPT_SLICE_US, slice);
+    if (!error) error = config_given("max_displaced", PREEMPT_MOST, most);
+    if (!error) error = config_number("WEFT_PREEMPT", 0, 1, &all);
+    if (!error) error = config_number("WEFT_PREEMPT_US", PREEMPT_SLICE_LEAST_US, PREEMPT_SLICE_US, &slice);
+    if (!error) error = config_number("WEFT_MAX_DISPLACED", 1, PREEMPT_MOST, &most);
+    runtime->preempt.all = all;
+    runtime->preempt.slice = (slice ? slice : PREEMPT_SLICE_US) * 1000;
+    runtime->preempt.most = most ? (uint32_t)most : PREEMPT_MOST;
+    return error;
+}
+
+static int config_threads(struct runtime *runtime, const weft_config *config) {
+    uint64_t threads = config->max_threads, extra = config->max_extra;
+    const char *then = config->at_max_threads ? config->at_max_threads : sys->setting("WEFT_AT_MAX_THREADS");
+    int error = config_given("the number of extra workers", EXTRA_MAX, extra);
+    if (!error) error = config_number("WEFT_MAX_THREADS", 1, UINT32_MAX, &threads);
+    if (!error) error = config_number("WEFT_MAX_EXTRA", 1, EXTRA_MAX, &extra);
+    runtime->threads.most = (unsigned)threads;
+    runtime->extra_most = (unsigned)extra;
+    runtime->blocking_fails = then && strcmp(then, "error") == 0;
+    if (error || runtime->blocking_fails || !then || !*then || strcmp(then, "wait") == 0) return error;
+    return config_refuse("what happens at the limit of threads", then, "wait or error");
+}
+
+static int config_grace(struct runtime *runtime, const weft_config *config) {
+    uint64_t grace = config->grace_ms;
+    int error = config_given("grace_ms", GRACE_MS_MOST, grace);
+    if (!error) error = config_number("WEFT_GRACE_MS", 1, GRACE_MS_MOST, &grace);
+    runtime->grace = (grace ? grace : GRACE_MS) * UINT64_C(1000000);
+    return error;
+}
+
+static int runtime_configure(struct runtime *runtime, const weft_config *config, unsigned *workers) {
+    uint64_t count = config->workers, seed = config->seed, stack_size = config->stack_size;
+    runtime->most = config->max_processes;
+    int error = config_given("the number of workers", WORKERS_MAX, count);
+    if (!error) error = config_given("the number of processes", PID_SLOTS - 1, runtime->most);
+    if (!error) error = config_number("WEFT_WORKERS", 1, WORKERS_MAX, &count);
+    if (!error) error = config_number("WEFT_SEED", 1, UINT64_MAX, &seed);
+    if (!error) error = config_given("the size of stacks", stack_class_size(STACK_CLASSES - 1), stack_size);
+    if (!error) error = config_number("WEFT_STACK_SIZE", STACK_LEAST, stack_class_size(STACK_CLASSES - 1), &stack_size);
+    if (!error) error = config_policy(config->policy, &runtime->policy);
+    if (!error) error = config_deque_wake(config->deque_wake, &runtime->deque_local);
+    if (!error) error = config_threads(runtime, config);
+    if (!error) error = config_grace(runtime, config);
+    uint64_t check = config->check_mutexes || WEFT_DEBUG;
+    if (!error) error = config_number("WEFT_CHECK_MUTEXES", 0, 1, &check);
+    if (!error) error = config_preempt(runtime, config);
+    if (error) return error;
+    runtime->check_mutexes = check;
+    if (count == 0) count = sys->cpus();
+    if (count > WORKERS_MAX) count = WORKERS_MAX;
+    if (seed == 0) sys->random(&seed, sizeof seed); /* none to be had: 0 is a seed too */
+    runtime->seed = seed;
+    runtime->stack_size = stack_size ? stack_size : STACK_DEFAULT;
+    runtime->stack_class = (uint8_t)stack_class_of(runtime->stack_size);
+    *workers = (unsigned)count;
+    return 0;
+}
+
+int runtime_init(struct runtime *runtime, uint64_t processes) {
+    lock_init(&runtime->lock);
+    lock_init(&runtime->resizing);
+    lock_init(&runtime->afters.lock);
+    lock_init(&runtime->interrupts_lock);
+    for (unsigned i = 0; i < CONTEXT_LOCKS; i++)
+        lock_init(&runtime->context_locks[i]);
+    pool_init(&runtime->pool);
+    stacks_init(&runtime->stacks);
+    for (unsigned i = 0; i < WATCH_LOCKS; i++)
+        lock_init(&runtime->watch_locks[i]), lock_init(&runtime->keep_locks[i]);
+    inject_init(&runtime->inject);
+    table_init(&runtime->table, (uint32_t)processes);
+    idle_init(&runtime->idle, 1);
+    lock_init(&runtime->moving);
+    threads_init(&runtime->threads, runtime->threads.most ? runtime->threads.most : THREADS_DEFAULT);
+    if (!runtime->extra_most) runtime->extra_most = EXTRA_MAX;
+    parker_init(&runtime->stopper);
+    posts_init(&runtime->posts);
+    for (unsigned i = 0; i < FOREIGN; i++) {
+        actor_init(&runtime->foreign[i], runtime);
+        int error = table_add_section(&runtime->table, &runtime->foreign[i].section);
+        if (error) return error;
+    }
+    return foreign_open(runtime);
+}
+
+int weft_start(weft_runtime **out, const weft_config *config) {
+    static const weft_config defaults;
+    unsigned workers;
+    child_check("weft_start");
+    child_watch();
+    sys->net->make_room(START_DESCRIPTORS);
+    struct runtime *runtime = sys->alloc(sizeof *runtime);
+    if (!runtime) return WEFT_ENOMEM;
+    int error = runtime_configure(runtime, config ? config : &defaults, &workers);
+    if (!error) error = runtime_init(runtime, PID_SLOTS - 1); /* `most` is counted; blocks may lie on shelves besides */
+    if (error) {
+        sys->free(runtime, sizeof *runtime);
+        return error;
+    }
+    exceptions_begin();
+    ctx_adopt(); /* processes begin with the floating-point modes of the thread that starts the runtime */
+    error = workers_set(runtime, workers);
+    unsigned got = atom_load_rlx(&runtime->wanted); /* rlx: written by this thread */
+    if (got == 0) {
+        threads_end(runtime);
+        runtime_destroy(runtime);
+        return error == WEFT_ENOMEM ? WEFT_ENOMEM : WEFT_EAGAIN;
+    }
+    if (error) fprintf(stderr, "weft: only %u of %u workers could be started: %s\n", got, workers, weft_strerror(error));
+    overflow_begin();
+    if (monitor_start(runtime) == 0) post_open(runtime);
+    else
+        fprintf(stderr, "weft: no thread for the monitor: processes that block or do not give way hold the others up\n");
+    if (runtime->preempt.all) preempt_begin(runtime, true); /* if it cannot be done, that has been said, and they run as ever */
+    *out = (weft_runtime *)runtime;
+    return 0;
+}
+
+uint64_t weft_now(void) { return sys->now(); }

@@ -1,0 +1,177 @@
+/* Stopping: everybody is asked to end, all run on until nobody is left or time is up, then the runtime is taken down. */
+#include "command/command.h"
+#include "fiber/overflow.h"
+#include "fiber/stack_usage.h"
+#include "forkjoin/thief.h"
+#include "life/cancel.h"
+#include "life/monitor.h"
+#include "life/spawn.h"
+#include "sched/atfork.h"
+#include "mail/lane.h"
+#include "mail/post.h"
+#include "mail/send_after.h"
+#include "net/desc.h"
+#include "preempt/preempt.h"
+#include "sched/netpoll.h"
+#include "thread/stopped.h"
+#include "os/signal.h"
+#include "runtime/report.h"
+#include "sched/door.h"
+#include "thread/sysmon.h"
+#include "thread/thread.h"
+#include "thread/worker.h"
+
+#include <stdio.h>
+
+/* Spawned minus ended, and those about to be born. Read in this order it is never too small. */
+static uint64_t living(struct runtime *runtime) {
+    uint64_t births = atom_load_acq(&runtime->births); /* acq: pairs with the rel in birth_over */
+    uint64_t ended = 0, spawned = 0;
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    for (unsigned i = 0; i < made; i++)
+        ended += atom_load_acq(&atom_load_rlx(&runtime->workers[i])->actor.counters.ended);
+    for (unsigned i = 0; i < made; i++)
+        spawned += atom_load_rlx(&atom_load_rlx(&runtime->workers[i])->actor.counters.spawned);
+    for (unsigned i = 0; i < FOREIGN; i++)
+        spawned += atom_load_rlx(&runtime->foreign[i].counters.spawned);
+    return spawned - ended + births;
+}
+
+static void left_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
+    weft_stop_report *report = user;
+    (void)runtime, (void)proc;
+    if (report->left < sizeof report->first / sizeof report->first[0]) report->first[report->left] = pid;
+    report->left++;
+}
+
+/* Of those who are still on some thread's stack nothing is touched, but whoever waits for their end is told. */
+static void close_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
+    struct actor *actor = &runtime->foreign[0];
+    bool seized = state_seize(&proc->state), alone = *(bool *)user;
+    (void)pid;
+    if (seized || alone) proc_end(actor, proc, WEFT_EKILLED);
+    else if (state_is_watched(&proc->state)) watch_tell(actor, NULL, proc->slot, WEFT_EKILLED);
+}
+
+/* What is left of the messages' memory without this runtime are those that the program has kept. */
+static void messages_leave(struct runtime *runtime) {
+    for (unsigned i = 0; i < FOREIGN; i++)
+        cache_flush(&runtime->foreign[i].cache.pool);
+    cache_flush(&runtime->monitor.actor.cache.pool);
+    pool_trim_all(&message_pool);
+}
+
+void runtime_destroy(struct runtime *runtime) {
+    foreign_close(runtime, true);
+    poll_destroy(runtime);
+    unsigned made = atom_load_rlx(&runtime->made); /* rlx, here and below: nobody else is left */
+    for (unsigned i = 0; i < made; i++) {
+        struct worker *worker = atom_load_rlx(&runtime->workers[i]);
+        policy_destroy(worker);
+        cache_flush(&worker->actor.cache.pool);
+        sys->free(worker, sizeof *worker);
+    }
+    command_destroy_all(runtime);
+    fork_destroy_all(runtime);
+    watch_destroy_all(runtime);
+    marks_destroy(runtime);
+    after_destroy_all(runtime);
+    lane_destroy_all(runtime);
+    messages_leave(runtime);
+    table_destroy(&runtime->table);
+    inject_destroy(&runtime->inject);
+    pool_destroy(&runtime->pool);
+    stacks_destroy(&runtime->stacks);
+    sys->free(runtime, sizeof *runtime);
+}
+
+/* ---- asking, forcing, giving up ----------------------------------------------------------------------------------- */
+
+enum {
+    STOP_PRESS = 10000000,     /* ns; how often those who are to be ended are told to look */
+    STOP_CLEANUP = 1000000000, /* how long they have for what they have deferred, before those who are left are named */
+    STOP_LAST = 100000000,     /* likewise, if the deadline has passed by then */
+};
+
+/* Until nobody is left: true; or until the deadline. */
+static bool stop_until(struct runtime *runtime, uint64_t deadline) {
+    while (living(runtime) > 0)
+        if (parker_park(&runtime->stopper, deadline) == -ETIMEDOUT) return living(runtime) == 0;
+    return true;
+}
+
+void stop_wait(struct runtime *runtime, uint64_t deadline) {
+    atom_store_rlx(&runtime->stopping, true); /* rlx: the fence */
+    /* Pairs with the light one in spawn_with: it sees `stopping` and cancels the new process itself, or the process is seen by
+     * cancel_all. And with the one in proc_end: it sees `stopping` and tells, or its count is seen by living. */
+    sys_fence_heavy();
+    foreign_settle(runtime->instance); /* foreign threads that did not see it yet have done spawning and are counted */
+    cancel_all(runtime, NULL);
+    stop_until(runtime, deadline);
+}
+
+static uint64_t stop_earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* Whatever runs now looks at its next call whether it is to end. rlx: a request. */
+void stop_press(struct runtime *runtime) {
+    atom_store_rlx(&runtime->forcing, true);
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    for (unsigned i = 0; i < made; i++) {
+        struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
+        atom_store_rlx(&worker->give_way, atom_load_rlx(&worker->actor.counters.steps));
+        budget_end(worker);
+    }
+}
+
+/* By force, as far as that goes; true: nobody is left. */
+static bool stop_force(struct runtime *runtime, uint64_t deadline) {
+    bool none = living(runtime) == 0;
+    for (uint64_t now; !none && (now = sys->now()) < deadline;) {
+        stop_press(runtime);
+        none = stop_until(runtime, stop_earlier(deadline, now + STOP_PRESS));
+    }
+    return none;
+}
+
+/* The grace period is over, or the deadline has passed. */
+static void stop_insist(struct runtime *runtime, uint64_t began, uint64_t deadline) {
+    uint64_t now = sys->now(), last = stop_earlier(deadline, now + STOP_CLEANUP), least = now + STOP_LAST;
+    if (stop_force(runtime, last > least ? last : least)) return;
+    report_left(runtime, sys->now() - began);
+    stop_force(runtime, deadline);
+}
+
+int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report) {
+    struct runtime *runtime = (struct runtime *)opaque;
+    weft_stop_report unwanted;
+    child_check("weft_stop");
+    if (!report) report = &unwanted;
+    *report = (weft_stop_report){.left = 0};
+    if (!runtime) return 0;
+    if (my_worker && my_worker->runtime == runtime)
+        WEFT_MISUSE("weft_stop", "called from a process of that runtime, which would wait for itself", "call it from another thread");
+    uint64_t began = sys->now();
+    stop_wait(runtime, stop_earlier(deadline, began + runtime->grace));
+    if (living(runtime) > 0) stop_insist(runtime, began, deadline);
+    if (living(runtime) > 0) preempt_settle(runtime);
+    if (runtime->monitor.started) post_close(runtime);
+    monitor_stop(runtime);
+    if (living(runtime) == 0) atom_store_rlx(&runtime->forcing, false); /* rlx: this thread asks (worker_wait). No thread is in a process: all are waited for */
+    workers_set(runtime, 0);
+    preempt_finish(runtime);
+    bool all = threads_end(runtime);
+    foreign_close(runtime, all);
+    net_destroy(runtime); /* while those who wait still have their stacks */
+    signal_forsake(runtime);
+    each_process(runtime, left_visit, report);
+    each_process(runtime, close_visit, &all);
+    uint32_t births = atom_load_rlx(&runtime->births); /* rlx: all doors are closed */
+    report->left += births;
+    if (all && births == 0) {
+        runtime_destroy(runtime);
+        overflow_finish();
+    } else {
+        fprintf(stderr, "weft: a thread is still in a process that has not ended: the runtime's memory stays\n");
+    }
+    return report->left > 0 ? WEFT_ETIMEDOUT : 0;
+}

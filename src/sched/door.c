@@ -1,0 +1,121 @@
+/* Threads that are not workers come in by a door: a lock, and behind it what a sender needs. There are a few doors, and a thread
+ * always takes the same one, so that what it sends to one process arrives in order and threads seldom meet.
+ *
+ * The doors outlive runtimes: closing takes every lock of the instance in turn, so nobody is inside when the runtime goes. */
+#include "base/handler.h"
+#include "sched/atfork.h"
+#include "sched/door.h"
+#include "sched/sched.h"
+
+struct door {
+    _Alignas(64) struct lock lock;
+    /* The thread that holds the lock may come in again: functions of the program's that are called behind the door, such as `release`, may send. */
+    ATOM_PTR(void) holder; /* an address in the thread's own storage */
+    unsigned again;        /* the holder's */
+};
+/* Instances are used again; PIDs and timers' serial numbers are not: those of a runtime begin above those of all that had its instance before. */
+enum { GENERATIONS_MOST = INT32_MAX }; /* an instance that has come so far is left alone: half of the generations are for one runtime */
+static struct instance {
+    struct door door[FOREIGN];
+    ATOM_PTR(struct runtime) runtime; /* changed with all doors locked */
+    uint32_t generation; /* under instances_lock, both: where the next runtime begins */
+    uint64_t serial;
+} instances[INSTANCES];
+static struct lock instances_lock;
+
+static _Thread_local unsigned my_door; /* its number + 1 */
+static atom_u32 next_door;
+
+static __attribute__((noinline, cold)) void foreign_again(struct door *door) {
+    handler_refuse("a weft call");
+    door->again++;
+}
+
+struct actor *foreign_enter(unsigned instance, unsigned *door) {
+    child_check("a weft call"); /* those that can are named by whoever calls here */
+    if (my_door == 0) my_door = atom_add_rlx(&next_door, 1) % FOREIGN + 1; /* rlx: any spread will do */
+    *door = my_door - 1;
+    if (!atom_load_rlx(&instances[instance].runtime)) return NULL; /* rlx: asked again behind the lock */
+    struct door *at = &instances[instance].door[*door];
+    if (atom_load_rlx(&at->holder) == &my_door) foreign_again(at); /* rlx: only this thread can have written that */
+    else lock_take(&at->lock);
+    atom_store_rlx(&at->holder, &my_door);
+    struct runtime *runtime = atom_load_rlx(&instances[instance].runtime); /* rlx: written under this lock too */
+    if (runtime) return &runtime->foreign[*door];
+    foreign_leave(instance, *door);
+    return NULL;
+}
+
+void foreign_leave(unsigned instance, unsigned door) {
+    struct door *at = &instances[instance].door[door];
+    if (at->again > 0) {
+        at->again--;
+        return;
+    }
+    atom_store_rlx(&at->holder, NULL);
+    lock_drop(&at->lock);
+}
+
+void foreign_settle(unsigned instance) {
+    for (unsigned d = 0; d < FOREIGN; d++) {
+        lock_take(&instances[instance].door[d].lock);
+        lock_drop(&instances[instance].door[d].lock);
+    }
+}
+
+/* The PID that a control block has now; for the last words of a program, so it asks nobody's leave. */
+static uint64_t foreign_pid_of(const struct state *state) {
+    const struct proc *proc = (const struct proc *)((const unsigned char *)state - offsetof(struct proc, state));
+    for (unsigned i = 0; i < INSTANCES; i++) {
+        struct runtime *runtime = atom_load_rlx(&instances[i].runtime); /* rlx, all: as above */
+        if (runtime && proc->slot < PID_SLOTS && table_at(&runtime->table, proc->slot) == proc)
+            return pid_make(i, atom_load_rlx(&proc->generation), proc->slot);
+    }
+    return WEFT_NOBODY;
+}
+
+/* Under instances_lock. */
+static void instance_set(struct instance *instance, struct runtime *runtime) {
+    for (unsigned d = 0; d < FOREIGN; d++)
+        lock_take(&instance->door[d].lock);
+    atom_store_rlx(&instance->runtime, runtime); /* rlx: as in foreign_enter */
+    for (unsigned d = 0; d < FOREIGN; d++)
+        lock_drop(&instance->door[d].lock);
+}
+
+int foreign_open(struct runtime *runtime) {
+    int error = WEFT_ENOBUFS;
+    lock_take(&instances_lock);
+    state_pid = foreign_pid_of;
+    static unsigned last; /* round and round, so that generations rise slowly */
+    for (unsigned i = 1; i <= INSTANCES && error; i++) {
+        unsigned at = (last + i) % INSTANCES;
+        struct instance *instance = &instances[at];
+        if (atom_load_rlx(&instance->runtime) || instance->generation > GENERATIONS_MOST) continue; /* rlx: written under instances_lock */
+        runtime->instance = last = at;
+        runtime->table.generation = instance->generation;
+        runtime->afters.first = runtime->afters.serial = instance->serial;
+        instance_set(instance, runtime);
+        error = 0;
+    }
+    lock_drop(&instances_lock);
+    return error;
+}
+
+void foreign_close(struct runtime *runtime, bool again) {
+    struct instance *instance = &instances[runtime->instance];
+    lock_take(&instances_lock);
+    if (atom_load_rlx(&instance->runtime) == runtime) { /* rlx: written under instances_lock */
+        instance_set(instance, NULL);
+        uint32_t newest = table_newest(&runtime->table);
+        instance->generation = again && newest < GENERATIONS_MOST ? (newest + 2) & ~UINT32_C(1) : UINT32_MAX;
+        instance->serial = runtime->afters.serial;
+    }
+    lock_drop(&instances_lock);
+}
+
+bool foreign_any(void) {
+    for (unsigned i = 0; i < INSTANCES; i++)
+        if (atom_load_rlx(&instances[i].runtime)) return true; /* rlx: in passing */
+    return false;
+}

@@ -1,0 +1,69 @@
+/* What lower rooms call in rooms above them.
+ *
+ * Includes and calls go downward: a room knows the rooms below it and nothing of those above. Where a lower room has to call upward, it goes
+ * through this one constant table, which the top room fills in (runtime/wiring.c; for the checker check/scenarios/small_parts.c). In the
+ * library, which is compiled as one unit, the compiler sees the table's contents, and each of these is a direct call.
+ *
+ * The comment beside an entry says which room calls it and which one has it. */
+#ifndef WEFT_SCHED_PARTS_H
+#define WEFT_SCHED_PARTS_H
+
+#include "sched/sched.h"
+#include <signal.h>
+
+/* Where a thread's signal handlers run. What it had before is kept here and not there: of most such stacks no page is ever touched. */
+struct signal_stack {
+    void *memory;
+    stack_t before;
+};
+
+/* Around a function of the program's that is called in the middle of something: should the process end in there (weft_exit, or by force when
+ * the runtime stops), undo(arg) is called. `proc` is that process; NULL: there is no stackful one, nothing can end so, and this does nothing. */
+struct guard {
+    void *room[4];
+};
+/* The process that calls, if it is a stackful one. */
+static inline struct proc *guard_process(const struct worker *self) {
+    return self && self->current && self->current->stackful ? self->current : NULL;
+}
+
+struct epoll_event;
+struct fiber;
+struct talk;
+struct thread;
+
+struct parts {
+    /* Running processes. */
+    bool (*run)(struct worker *worker, struct proc *proc);                                       /* thread -> step: step_run */
+    void (*dispatch)(struct worker *worker, struct proc *proc, struct message *yield);           /* step -> command */
+    void (*carry)(struct thread *self, struct fiber *fiber);                                     /* thread -> fiber: fiber_carry */
+    void (*guard_begin)(struct guard *, struct proc *, void (*undo)(void *arg), void *arg);      /* life -> fiber */
+    void (*guard_end)(struct guard *, struct proc *);
+    void (*mailbox_end)(struct actor *actor, struct proc *proc, struct talk *talk);              /* fiber -> mail: talk_end */
+
+    /* Finding work. */
+    struct proc *(*take_stopped)(struct worker *worker);                                         /* sched -> thread: preempt_take */
+    struct proc *(*steal_task)(struct worker *worker);                                           /* sched -> forkjoin */
+    struct proc *(*take_task)(struct worker *worker);
+    bool (*any_task)(struct worker *worker);
+    void (*tasks_may_wait)(struct proc *proc, const char *call);                                 /* fiber -> forkjoin */
+    void (*deliver)(const struct epoll_event *event);                                            /* sched -> net: net_deliver */
+
+    /* Threads and signals. */
+    void (*thread_begins)(struct signal_stack *mine, struct loop *loop);                         /* thread -> fiber: overflow.c */
+    void (*thread_ends)(struct signal_stack *mine);
+    int (*preempt_begin)(struct runtime *runtime, bool all);                                     /* fiber -> preempt */
+    int (*preempt_resume)(struct worker *worker, struct proc *proc);
+    struct thread *(*thread_of)(struct proc *proc);                                              /* thread -> preempt */
+    bool (*at_home)(const struct thread *thread);
+
+    /* Reports. */
+    void (*name)(struct runtime *runtime, struct proc *proc, char *text, size_t size);           /* thread -> runtime: report_name */
+    void (*hogs)(struct runtime *runtime, uint64_t now);                                         /* thread -> runtime: report_hogs */
+    void (*all_asleep)(struct runtime *runtime, uint64_t now);                                   /* thread -> runtime: deadlock_check */
+    void (*sysmon_round)(struct runtime *runtime, uint64_t now);                                 /* thread -> runtime: deadlock_hurry */
+    void (*dump)(weft_runtime *runtime, int descriptor);                                         /* fiber -> runtime: weft_dump */
+};
+extern const struct parts parts __attribute__((visibility("hidden")));
+
+#endif

@@ -1,0 +1,279 @@
+/* Scopes. A child is watched from its birth on; its watcher belongs to the scope, which lies in a frame of its owner's.
+ *
+ *   O1  The scope's lock guards all of it. Lock order: a watcher's slot, then the scope, then what is needed to wake a process.
+ *   O2  A child is counted in `living` from before it is spawned until its end has been told; the owner does not return before that.
+ *   O3  A child in the list has not been told, so its block is still its own. One that ends before it is in the list (its spawner
+ *       has not got that far) is marked `ended` and left to the spawner.
+ *   O4  `failure` is set once; whoever sets it cancels all in the list, and who comes to the list later is cancelled there. */
+#include "life/cancel.h"
+#include "wait/wait.h"
+
+#include <weft/scope.h>
+
+struct scope {
+    struct cleanup cleanup;
+    struct alarm alarm; /* the deadline's */
+    uint64_t deadline;
+    struct lock lock;
+    int failure;
+    struct runtime *runtime; /* NULL: the scope is over */
+    struct proc *owner;
+    size_t living;
+    struct scope_child *children; /* newest first */
+    struct scope_child *untried;  /* from here on, the owner has not tried to run them itself */
+    struct scope_child *own;      /* the one it runs */
+    struct wait *wait;            /* the owner's, while it waits */
+};
+_Static_assert(sizeof(struct scope) <= sizeof(weft_scope), "the public one has room");
+
+struct scope_child {
+    struct watcher watcher; /* first: its address is the child's */
+    struct scope *scope;
+    struct scope_child *next, *prev;
+    uint64_t entry; /* its first queue entry; 0: not in the list; 1: ended before it was */
+};
+_Static_assert(sizeof(struct scope_child) <= POOL_LEAST, "the smallest block");
+enum { CHILD_UNLISTED = 0, CHILD_ENDED = 1 };
+
+static struct scope *scope_of(weft_scope *opaque) { return (struct scope *)opaque; }
+
+/* ---- under the lock ------------------------------------------------------------------------------------------------------ */
+
+static void scope_link(struct scope *scope, struct scope_child *child) {
+    child->prev = NULL;
+    child->next = scope->children;
+    if (child->next) child->next->prev = child;
+    scope->children = scope->untried = child;
+}
+
+static void scope_unlink(struct scope *scope, struct scope_child *child) {
+    if (scope->untried == child) scope->untried = child->next;
+    if (child->next) child->next->prev = child->prev;
+    if (child->prev) child->prev->next = child->next;
+    else scope->children = child->next;
+}
+
+static void scope_cancel_child(struct scope *scope, struct worker *self, struct scope_child *child) {
+    cancel_now(scope->runtime, self, entry_ptr(child->entry)); /* O3 */
+}
+
+/* O4 */
+static void scope_fail(struct scope *scope, struct worker *self, int reason) {
+    if (scope->failure) return;
+    scope->failure = reason;
+    for (struct scope_child *child = scope->children; child; child = child->next)
+        scope_cancel_child(scope, self, child);
+}
+
+/* ---- the end of children --------------------------------------------------------------------------------------------------- */
+
+static void scope_tell(struct actor *actor, struct worker *self, struct watcher *watcher, int reason) {
+    struct scope_child *child = (struct scope_child *)watcher;
+    struct scope *scope = child->scope;
+    struct wake wake;
+    lock_take(&scope->lock);
+    bool listed = child->entry != CHILD_UNLISTED;
+    if (listed) scope_unlink(scope, child);
+    else child->entry = CHILD_ENDED; /* O3 */
+    if (reason) scope_fail(scope, self, reason);
+    scope->living--;
+    bool wakes = scope->wait && (scope->living == 0 || scope->own == child) && wait_claim(scope->wait, 1, &wake);
+    if (wakes) scope->wait = NULL;
+    lock_drop(&scope->lock); /* unless somebody was woken, the scope may be gone */
+    if (listed) pool_give(&actor->blocks, 0, child);
+    if (wakes) wait_wake(&wake);
+}
+
+static void scope_late(struct actor *actor, struct worker *self, struct alarm *alarm) {
+    struct scope *scope = (struct scope *)((unsigned char *)alarm - offsetof(struct scope, alarm));
+    (void)actor;
+    lock_take(&scope->lock);
+    scope_fail(scope, self, WEFT_ETIMEDOUT);
+    lock_drop(&scope->lock);
+}
+
+void weft_scope_cancel(weft_scope *opaque) {
+    struct scope *scope = scope_of(opaque);
+    struct worker *self = worker_here();
+    if (!scope) return;
+    lock_take(&scope->lock);
+    scope_fail(scope, self && self->runtime == scope->runtime ? self : NULL, WEFT_ECANCELED);
+    lock_drop(&scope->lock);
+}
+
+/* ---- children ---------------------------------------------------------------------------------------------------------------- */
+
+/* A deadline that has passed holds also where its alarm has not rung yet. */
+static bool scope_is_late(const struct scope *scope) {
+    return scope->deadline != WEFT_FOREVER && scope->deadline <= sys->now();
+}
+
+/* Counts one more; false: there are to be no more. */
+static bool scope_admit(struct scope *scope, struct worker *self) {
+    lock_take(&scope->lock);
+    if (scope_is_late(scope)) scope_fail(scope, self, WEFT_ETIMEDOUT);
+    bool open = scope->failure == 0;
+    if (open) scope->living++;
+    lock_drop(&scope->lock);
+    return open;
+}
+
+static void scope_dismiss(struct scope *scope) {
+    lock_take(&scope->lock);
+    scope->living--; /* the owner does not wait: it, or the child that called, is here */
+    lock_drop(&scope->lock);
+}
+
+/* Puts a child that was born into the list, unless it has ended already. */
+static void scope_list(struct worker *worker, struct scope *scope, struct scope_child *child, uint64_t entry) {
+    lock_take(&scope->lock);
+    bool ended = child->entry == CHILD_ENDED;
+    if (!ended) {
+        child->entry = entry;
+        scope_link(scope, child);
+        if (scope->failure) scope_cancel_child(scope, worker, child);
+    }
+    lock_drop(&scope->lock);
+    if (ended) pool_give(&worker->actor.blocks, 0, child);
+}
+
+int weft_scope_spawn_with(weft_scope *opaque, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options) {
+    struct scope *scope = scope_of(opaque);
+    struct worker *worker = fiber_worker("weft_scope_spawn");
+    weft_pid unwanted;
+    uint16_t ticket;
+    if (!pid) pid = &unwanted;
+    if (worker->runtime != scope->runtime || (options && options->runtime && (struct runtime *)options->runtime != scope->runtime))
+        WEFT_MISUSE("weft_scope_spawn", "a scope's children live in its owner's runtime", "begin a scope there");
+    if (options && options->flags & WEFT_JOINABLE)
+        WEFT_MISUSE("weft_scope_spawn", "a scope's child cannot be spawned WEFT_JOINABLE", "leave it out: the scope waits for it");
+    if (!scope_admit(scope, worker)) return WEFT_ECANCELED;
+    struct scope_child *child = pool_take(&worker->actor.blocks, 0);
+    int error = WEFT_ENOMEM;
+    if (child) {
+        *child = (struct scope_child){.watcher = {.tell = scope_tell}, .scope = scope, .entry = CHILD_UNLISTED};
+        error = fiber_spawn_watched(worker, pid, entry, arg, options, &child->watcher, &ticket);
+    }
+    if (!error) {
+        scope_list(worker, scope, child, entry_make(table_at(&scope->runtime->table, pid_slot(*pid)), ticket));
+        return 0;
+    }
+    if (child) pool_give(&worker->actor.blocks, 0, child);
+    scope_dismiss(scope);
+    return error;
+}
+
+int weft_scope_spawn(weft_scope *scope, weft_entry entry, void *arg) { return weft_scope_spawn_with(scope, NULL, entry, arg, NULL); }
+
+int weft_scope_spawn_many(weft_scope *scope, size_t n, weft_entry entry, void *args, size_t size) {
+    int error = 0;
+    for (size_t i = 0; i < n && !error; i++)
+        error = weft_scope_spawn(scope, entry, (unsigned char *)args + i * size);
+    return error;
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------------------------------------- */
+
+/* Under the lock: the newest child that has not begun, claimed, so that the owner can make room for it; NULL: there is none, or it is
+ * others' turn, or the owner has been cancelled and must not wait for a child before it has cancelled all. In a line they keep their
+ * places. */
+static struct proc *scope_claim(struct scope *scope, struct worker *worker) {
+    scope->own = NULL;
+    if (worker->policy == POLICY_LINE || fiber_is_cancelled(scope->owner) || !tick_take(worker)) return NULL;
+    for (struct scope_child *child; (child = scope->untried) != NULL;) {
+        struct proc *proc = entry_ptr(child->entry);
+        scope->untried = child->next;
+        if (!state_claim(&proc->state, entry_ticket(child->entry))) continue;
+        scope->own = child;
+        return proc;
+    }
+    return NULL;
+}
+
+/* False: there is nobody left to wait for. Otherwise somebody has ended, or *error says that the owner was cancelled. */
+static bool scope_wait_once(struct scope *scope, int *error) {
+    struct worker *worker = fiber_worker("weft_scope_end");
+    struct wait wait;
+    wait_begin(&wait);
+    wait.about = scope;
+    fiber_waits(worker->current, "weft_scope_end", scope); /* it may leave for a child before wait_for */
+    lock_take(&scope->lock);
+    bool some = scope->living > 0;
+    struct proc *child = some ? scope_claim(scope, worker) : NULL;
+    scope->wait = some ? &wait : NULL;
+    lock_drop(&scope->lock);
+    if (!some) return false;
+    fiber_may_wait(worker->current, "weft_scope_end");
+    if (child) fiber_leave_to(worker, WEFT_BLOCKED, child);
+    *error = wait_for(&wait, WEFT_FOREVER, "weft_scope_end");
+    lock_take(&scope->lock);
+    scope->wait = NULL;
+    lock_drop(&scope->lock);
+    return true;
+}
+
+/* Until all have ended. */
+static void scope_wait(struct scope *scope) {
+    struct fiber *fiber = fiber_of(scope->owner);
+    unsigned shields = fiber->shields;
+    for (int error = 0; scope_wait_once(scope, &error);)
+        if (error == WEFT_ECANCELED && fiber->shields == shields) {
+            weft_scope_cancel((weft_scope *)scope);
+            fiber->shields++; /* they are waited for all the same */
+        }
+    fiber->shields = shields;
+    alarm_cancel(&scope->alarm);
+}
+
+/* The owner ends within the scope, or leaves it by an exception. */
+static void scope_abandon(void *arg) {
+    struct scope *scope = arg;
+    weft_scope_cancel(arg);
+    scope_wait(scope);
+    scope->runtime = NULL;
+}
+
+void weft_scope_begin(weft_scope *opaque, uint64_t deadline) {
+    struct scope *scope = scope_of(opaque);
+    struct worker *worker = fiber_worker("weft_scope_begin");
+    *scope = (struct scope){
+        .cleanup = {.run = scope_abandon, .arg = scope, .pair = "weft_scope_end"},
+        .runtime = worker->runtime,
+        .owner = worker->current,
+        .deadline = deadline,
+    };
+    lock_init(&scope->lock);
+    alarm_init(&scope->alarm, scope_late);
+    cleanup_push(worker->current, &scope->cleanup);
+    if (scope_is_late(scope)) scope->failure = WEFT_ETIMEDOUT;
+    else if (deadline != WEFT_FOREVER) alarm_arm(worker, &scope->alarm, deadline);
+}
+
+int weft_scope_end(weft_scope *opaque) {
+    struct scope *scope = scope_of(opaque);
+    struct proc *self = fiber_worker("weft_scope_end")->current;
+    if (self != scope->owner) WEFT_MISUSE("weft_scope_end", "called by another than the scope's owner", "end it where it began");
+    fiber_spend(worker_here(), WEFT_FOREVER); /* all may have ended already */
+    scope_wait(scope);
+    cleanup_pop(self, &scope->cleanup);
+    scope->runtime = NULL; /* for weft_scope_leave */
+    return scope->failure;
+}
+
+void weft_scope_leave(weft_scope *opaque) {
+    struct scope *scope = scope_of(opaque);
+    if (!scope->runtime) return; /* never begun, or over */
+    struct proc *self = fiber_worker("weft_scope_leave")->current;
+    if (self != scope->owner) WEFT_MISUSE("weft_scope_leave", "a scope is destroyed by another than its owner", "let its owner end it");
+    scope_abandon(scope);
+    cleanup_remove(self, &scope->cleanup); /* what was deferred later stays */
+}
+
+int weft_spawn_many(size_t n, weft_entry entry, void *args, size_t size) {
+    weft_scope scope;
+    weft_scope_begin(&scope, WEFT_FOREVER);
+    int error = weft_scope_spawn_many(&scope, n, entry, args, size);
+    if (error && error != WEFT_ECANCELED) weft_scope_cancel(&scope);
+    int result = weft_scope_end(&scope);
+    return error && error != WEFT_ECANCELED ? error : result;
+}

@@ -1,0 +1,174 @@
+/* Running a process once: events in, step, output carried out, and on to its next state. */
+#include "step/step.h"
+
+#include "mail/send.h"
+#include "sched/parts.h"
+
+/* ---- events in ---------------------------------------------------------------------------------------------------- */
+
+/* Of anything but a plain message. */
+static __attribute__((noinline)) void event_other(weft_event *event, struct message *message) {
+    struct message_payload payload = message_payload(message);
+    event->data = payload.data;
+    event->size = payload.size;
+    if (message->type == WEFT_REQUEST) event->type = WEFT_REQUEST;
+    if (message->type == MESSAGE_RESULT) message_moved(message)->release = message_result(message)->seen;
+    else if (message->type != WEFT_COMPLETION) return;
+    event->type = WEFT_COMPLETION;
+    event->error = (int32_t)message->error;
+    event->from = WEFT_NOBODY;
+}
+
+static inline void event_from(weft_event *event, struct message *message) {
+    event->type = WEFT_MESSAGE;
+    event->error = 0;
+    event->tag = message->tag;
+    event->data = message->data;
+    event->size = message->size;
+    event->from = message->from;
+    if (__builtin_expect(message->type != WEFT_MESSAGE, 0)) event_other(event, message);
+}
+
+/* Fills the worker's events from the mailbox, a cancellation first; the messages they point into are returned in *messages. */
+static inline size_t step_events(struct worker *worker, struct proc *proc, struct mpsc_node **messages) {
+    size_t count = 0;
+    if (__builtin_expect(!proc->cancel_told && state_is_cancelled(&proc->state), 0)) {
+        proc->cancel_told = true;
+        worker->events[count++] = (weft_event){.type = WEFT_CANCEL};
+    }
+    struct mpsc_node *node = mpsc_take_all(&proc->box), *last = NULL;
+    *messages = node;
+    for (; node && count < EVENT_BATCH; node = node->next) {
+        event_from(&worker->events[count++], message_of(node));
+        last = node;
+    }
+    if (__builtin_expect(node != NULL, 0)) { /* more than a step is given at once */
+        last->next = NULL;
+        mpsc_put_back(&proc->box, node);
+    }
+    return count;
+}
+
+static inline void step_free(struct worker *worker, struct mpsc_node *node) {
+    while (node) {
+        struct mpsc_node *next = node->next;
+        message_free(&worker->actor.cache, message_of(node));
+        node = next;
+    }
+}
+
+/* ---- output ------------------------------------------------------------------------------------------------------- */
+
+void weft_out_status(weft_out *out, enum weft_status status) { out->status = status; }
+
+static int handoff_copy(weft_out *out, weft_pid to, uint64_t tag, const void *data, size_t size) {
+    struct actor *actor = &out->worker->actor;
+    struct message *message = message_copy(&actor->cache, worker_pid(out->worker), tag, data, size);
+    if (!message) return WEFT_ENOMEM;
+    int error = send_count(actor, message, send_unheard(actor, to, message));
+    if (!error) out->handoff_to = to;
+    return error;
+}
+
+int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data, size_t size) {
+    if (out->handoff_to || pid_instance(to) != out->worker->runtime->instance) return weft_send(to, tag, data, size);
+    actor_enter(&out->worker->actor, "weft_out_handoff");
+    int error = handoff_copy(out, to, tag, data, size);
+    actor_leave(&out->worker->actor);
+    return error;
+}
+
+/* ---- on to the next state ----------------------------------------------------------------------------------------- */
+
+/* True: at once, because there are more messages and it may. A process to which many send would otherwise fall behind: the others
+ * send more in their turn than it is given in its own. */
+static bool step_goes_on(struct worker *worker, struct proc *proc, enum weft_status status, bool may) {
+    proc->waits = (uint8_t)status;
+    if (status == WEFT_CONTINUE) {
+        commit_requeue(worker, proc);
+    } else if (!mpsc_is_empty(&proc->box)) {
+        /* Not to sleep: what came while the process was ready and had taken earlier messages woke nobody. */
+        if (may) return true;
+        commit_requeue(worker, proc);
+    } else {
+        commit_park(worker, proc, status == WEFT_BLOCKED ? STATE_BLOCKED : STATE_IDLE, true);
+    }
+    return false;
+}
+
+/* Hands over after the step: the receiver, claimed, if it could be had. The sender is queued behind the others. */
+static struct proc *step_handoff(struct worker *worker, weft_pid to) {
+    struct proc *target = send_wake(&worker->actor, worker, to, handoff_is_allowed(worker));
+    handoff_count(worker, target != NULL);
+    return target;
+}
+
+/* What a step left in its output besides its status: rare, and out of the way of those who only send. */
+static __attribute__((noinline, cold)) struct proc *step_output(struct worker *worker, struct proc *proc) {
+    struct weft_out *out = &worker->out;
+    while (out->yields) {
+        struct message *yield = out->yields;
+        out->yields = (struct message *)yield->node.next;
+        parts.dispatch(worker, proc, yield);
+    }
+    out->yields_end = &out->yields;
+    struct proc *target = out->handoff_to ? step_handoff(worker, out->handoff_to) : NULL;
+    out->handoff_to = WEFT_NOBODY;
+    return target;
+}
+
+#define PROC_GONE ((struct proc *)-1) /* nobody: the thread has lost its worker */
+
+/* A stackful process takes its messages itself. When its step returns, others may have run after it, each having seen to the one
+ * before; one that was claimed meanwhile and could not be switched to is returned. */
+static inline struct proc *step_stackful(struct worker *worker, struct proc *proc) {
+    actor_begin(&worker->actor); /* until it has arrived on its stack, which it may not have yet */
+    worker->current = proc;
+    worker->claimed = NULL;
+    count(&worker->actor.counters.steps);
+    int error = atom_load_rlx(&proc->behavior)->step(proc->self, NULL, 0, &worker->out);
+    if (__builtin_expect(error == STEP_GONE, 0)) return PROC_GONE;
+    worker->current = NULL;
+    if (__builtin_expect(error < 0, 0)) proc_end(&worker->actor, proc, error); /* it has no stack */
+    return worker->claimed;
+}
+
+/* Returns who is to run next: whom it handed over to, itself, or NULL for whoever's turn it is. */
+static inline struct proc *step_once(struct worker *worker, struct proc *proc, bool may) {
+    struct weft_out *out = &worker->out;
+    struct mpsc_node *messages;
+    if (proc->stackful) return step_stackful(worker, proc);
+    size_t count_events = step_events(worker, proc, &messages);
+    if (__builtin_expect(count_events == 0 && proc->waits != WEFT_CONTINUE, 0)) {
+        /* Somebody's wake came after the process had seen what it was for. */
+        step_goes_on(worker, proc, proc->waits, false);
+        return NULL;
+    }
+    out->proc = proc;
+    out->status = WEFT_IDLE;
+    worker->current = proc;
+    count(&worker->actor.counters.steps); /* before: by this the monitor knows that the worker is at it */
+    actor_leave(&worker->actor);
+    int error = atom_load_rlx(&proc->behavior)->step(proc->self, worker->events, count_events, out);
+    worker->current = NULL;
+    step_free(worker, messages);
+    struct proc *target = NULL;
+    if (__builtin_expect(out->yields || out->handoff_to, 0)) target = step_output(worker, proc);
+    if (__builtin_expect(error < 0 || out->status == WEFT_DONE, 0))
+        proc_end(&worker->actor, proc, error < 0 ? error : 0);
+    else if (step_goes_on(worker, proc, out->status, may && !target))
+        return proc;
+    return target;
+}
+
+__attribute__((flatten)) bool step_run(struct worker *worker, struct proc *proc) {
+    worker->fair.handoffs = 0; /* the budget is for one chain */
+    for (unsigned turns = 1; proc; turns++) {
+        struct proc *next = step_once(worker, proc, turns < STEPS_MAX);
+        if (__builtin_expect(next == PROC_GONE, 0)) return false;
+        if (next == proc) tick_charge(worker); /* another step is as much as another process */
+        else turns = 0;
+        proc = next;
+    }
+    return true;
+}

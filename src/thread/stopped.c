@@ -1,0 +1,358 @@
+#include "thread/stopped.h"
+
+#include "sched/parts.h"
+#include "thread/oscall.h"
+
+/* ---- those who are stopped ---------------------------------------------------------------------------------------- */
+
+/* rlx: under the lock, or a number of the moment. */
+static bool preempt_is_full(struct preempt *preempt) {
+    return atom_load_rlx(&preempt->displaced) + atom_load_rlx(&preempt->relief) >= preempt->most;
+}
+
+bool preempt_list(struct thread *thread) {
+    struct preempt *preempt = &thread->runtime->preempt;
+    lock_take(&preempt->lock);
+    /* rlx, here and below: under the lock; others want a number. Settling: then nobody is resumed any more, but for that. */
+    bool may = !preempt_is_full(preempt) || atom_load_rlx(&preempt->settling);
+    if (may) {
+        atom_store_rlx(&preempt->displaced, atom_load_rlx(&preempt->displaced) + 1);
+        thread->waits = false;
+        thread->sooner = preempt->last;
+        thread->later = NULL;
+        *(preempt->last ? &preempt->last->later : &preempt->first) = thread;
+        preempt->last = thread;
+    }
+    lock_drop(&preempt->lock);
+    /* Should the runtime stop, nobody waits for a thread that sleeps in the handler. rlx: a count. */
+    if (may) atom_add_rlx(&thread->runtime->threads.away, 1);
+    return may;
+}
+
+/* Under the lock. */
+static void preempt_waits_no_more(struct thread *thread) {
+    struct preempt *preempt = &thread->runtime->preempt;
+    if (!thread->waits) return;
+    thread->waits = false;
+    atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) - 1);
+    count(&preempt->taken);
+}
+
+void preempt_relieve(struct runtime *runtime, int more) {
+    struct preempt *preempt = &runtime->preempt;
+    lock_take(&preempt->lock);
+    atom_store_rlx(&preempt->relief, atom_load_rlx(&preempt->relief) + (unsigned)more); /* rlx: under the lock; others want a number */
+    lock_drop(&preempt->lock);
+}
+
+void preempt_unlist(struct thread *thread) {
+    struct preempt *preempt = &thread->runtime->preempt;
+    lock_take(&preempt->lock);
+    *(thread->sooner ? &thread->sooner->later : &preempt->first) = thread->later;
+    *(thread->later ? &thread->later->sooner : &preempt->last) = thread->sooner;
+    atom_store_rlx(&preempt->displaced, atom_load_rlx(&preempt->displaced) - 1);
+    preempt_waits_no_more(thread);
+    lock_drop(&preempt->lock);
+    atom_sub_rlx(&thread->runtime->threads.away, 1);
+}
+
+/* It is in the list and nobody has it: it can be resumed, if that is done at all. */
+static void preempt_can_be_resumed(struct runtime *runtime, struct proc *proc) {
+    struct preempt *preempt = &runtime->preempt;
+    struct thread *thread = parts.thread_of(proc);
+    lock_take(&preempt->lock);
+    if (!thread->waits && !atom_load_rlx(&preempt->settling)) { /* rlx, all: under the lock; `waiting`, behind the fence in ready_wake too */
+        thread->waits = true;
+        atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) + 1);
+    }
+    state_yield(&proc->state); /* not pinned. Its ticket is for nobody: it is in no queue but the list */
+    lock_drop(&preempt->lock);
+    ready_wake(runtime, NULL);
+}
+
+void preempt_took(struct worker *worker, uint32_t number) {
+    struct proc *proc = worker->displaced;
+    atom_store_rlx(&worker->driver, number); /* rlx: a number */
+    if (!proc) return;
+    worker->displaced = NULL;
+    preempt_can_be_resumed(worker->runtime, proc);
+}
+
+struct proc *preempt_take(struct worker *worker) {
+    struct preempt *preempt = &worker->runtime->preempt;
+    struct proc *proc = NULL;
+    if (!preempt_waits_for(worker)) return NULL;
+    lock_take(&preempt->lock);
+    for (struct thread *thread = preempt->first; thread && !proc; thread = thread->later) {
+        if (!thread->waits || !state_claim_any(&thread->stopped->state)) continue; /* the latter: it was handed over to */
+        proc = thread->stopped;
+        preempt_waits_no_more(thread);
+    }
+    lock_drop(&preempt->lock);
+    return proc;
+}
+
+struct thread *preempt_next(struct worker *worker) {
+    struct proc *proc = preempt_take(worker);
+    if (!proc) return NULL;
+    struct thread *thread = parts.thread_of(proc);
+    preempt_unlist(thread);
+    worker->current = proc;
+    count(&worker->actor.counters.steps);
+    preempt_goes_on(worker);
+    return thread;
+}
+
+struct worker *preempt_sleep(struct worker *worker, struct thread *self, struct thread *heir) {
+    worker->displaced = self->stopped;
+    my_worker = NULL;
+    /* D1: nothing of the worker's is touched from here on. */
+    if (heir) thread_wake(heir, worker);
+    else atom_store_rlx(&worker->undriven, true); /* rlx: for worker_wait; the monitor, who might drive it again, has been stopped */
+    parker_park(&self->parker, SYS_FOREVER);
+    return self->given;
+}
+
+void preempt_hand_back(struct worker *worker, struct thread *thread) {
+    preempt_unlist(thread);
+    preempt_goes_on(worker);
+    my_worker = NULL;
+    thread_wake(thread, worker);
+}
+
+bool preempt_resume_with(struct worker *worker, struct proc *proc) {
+    bool may = !call_stays(worker);
+    if (may) preempt_hand_back(worker, parts.thread_of(proc));
+    else preempt_can_be_resumed(worker->runtime, proc);
+    return may;
+}
+
+/* ---- the monitor's side ------------------------------------------------------------------------------------------- */
+
+#if !WEFT_CHECK
+#include <signal.h>
+
+enum {
+    PREEMPT_AGAIN = 50000,       /* ns from one signal to the next, for the same step */
+    PREEMPT_AGAIN_PART = 10,     /* of the time that a process has: for one that was stopped before, if others wait */
+    PREEMPT_PATIENCE = 10000000, /* so long is it tried, then it is a hog like others */
+    PREEMPT_ASLEEP = 500000,     /* without any CPU time for so long: it is asked whether its thread sleeps */
+    PREEMPT_OVERDUE = 100000000, /* nobody was resumed for so long, though somebody could be: a worker more */
+    PREEMPT_OVERDUE_PINNED = 1000000,
+    PREEMPT_PERIOD_LEAST = 20000,
+    PREEMPT_PERIOD_MOST = 500000,
+    PREEMPT_SETTLE = 1000000000, /* so long at most until all who do not end are where they can be left */
+    PREEMPT_REST_MOST = 4,       /* threads at rest, besides one */
+};
+
+/* Whether somebody needs the worker who was not stopped: what waits at others could be taken by it. */
+static bool preempt_needed(struct worker *worker, uint64_t now) {
+    struct runtime *runtime = worker->runtime;
+    if (inject_size(&runtime->inject) > 0 || timers_next(&worker->timers) <= now || atom_load_rlx(&worker->leave))
+        return true;                               /* rlx: a request */
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    for (unsigned i = 0; i < made; i++)
+        if (!policy_is_empty(atom_load_rlx(&runtime->workers[i]))) return true; /* rlx: published by `made` */
+    return false;
+}
+
+/* Whether it has had its time. Those who were stopped before have the whole of it among themselves, and a tenth if others wait. */
+static bool preempt_is_due(struct worker *worker, uint64_t now) {
+    struct preempt *preempt = &worker->runtime->preempt;
+    uint64_t age = now - worker->seen.step_since;
+    if (age < preempt->slice / PREEMPT_AGAIN_PART) return false;
+    /* rlx, both: as they are just now. Nobody else can have a relief worker but one who was stopped. */
+    if (atom_load_rlx(&worker->relief) && !atom_load_rlx(&worker->leave)) return age >= preempt->slice && preempt_waiting(worker->runtime);
+    bool again = atom_load_rlx(&worker->again) == worker->seen.steps; /* rlx: a number */
+    if (preempt_needed(worker, now)) return again || age >= preempt->slice;
+    return age >= preempt->slice && preempt_waiting(worker->runtime);
+}
+
+static void preempt_signal_thread(struct worker *worker, uint64_t steps) {
+    atom_store_rlx(&worker->asked, steps);                      /* rlx: the signal comes after it; and A1 */
+    sys->thread_signal(atom_load_rlx(&worker->driver), SIGURG); /* rlx: a number. Should the thread be gone, then A1 */
+}
+
+/* Whether the thread is at work: it has had CPU time since the last look at this step, or waits for some. STUCK: it sleeps. NONE: not known
+ * yet. */
+static enum preempt_view preempt_at_work(struct worker *worker, uint64_t now) {
+    uint32_t driver = atom_load_rlx(&worker->driver); /* rlx: a number */
+    uint64_t cpu;
+    if (sys->thread_time(driver, &cpu) != 0) return PREEMPT_NONE;
+    bool first = worker->seen.cpu_step != worker->seen.steps;
+    uint64_t ran = cpu - worker->seen.cpu, since = now - worker->seen.cpu_at;
+    if (first || ran > 0) {
+        worker->seen.cpu_step = worker->seen.steps;
+        worker->seen.cpu = cpu;
+        worker->seen.cpu_at = now;
+        worker->seen.asleep_at = 0;
+        return !first && ran * 4 >= since ? PREEMPT_ASKED : PREEMPT_NONE;
+    }
+    if (since < PREEMPT_ASLEEP) return PREEMPT_NONE;
+    if (worker->seen.asleep_at && now - worker->seen.asleep_at < PREEMPT_ASLEEP) return PREEMPT_STUCK;
+    if (!sys->thread_asleep(driver)) return PREEMPT_ASKED;
+    worker->seen.asleep_at = now;
+    return PREEMPT_STUCK;
+}
+
+/* Signals, unless that was just now. False: it has been at work for long since the first signal, and is not to be had. */
+static bool preempt_ask(struct worker *worker, uint64_t now) {
+    uint64_t steps = worker->seen.steps;
+    bool first = worker->seen.signalled_step != steps;
+    if (first) worker->seen.signalled_cpu = worker->seen.cpu;
+    if (first || now - worker->seen.signalled > PREEMPT_AGAIN) {
+        worker->seen.signalled_step = steps;
+        worker->seen.signalled = now;
+        preempt_signal_thread(worker, steps);
+    }
+    return worker->seen.cpu - worker->seen.signalled_cpu < PREEMPT_PATIENCE;
+}
+
+enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
+    struct runtime *runtime = worker->runtime;
+    struct preempt *preempt = &runtime->preempt;
+    if (!preempt_is_on(runtime) || now - worker->seen.step_since < preempt->slice / PREEMPT_AGAIN_PART / 2)
+        return PREEMPT_NONE;
+    if (atom_load_rlx(&worker->driver) == 0) return PREEMPT_ASKED; /* rlx: a number. On the way from one to the next */
+    enum preempt_view view = preempt_at_work(worker, now);
+    /* rlx, here and below: numbers, which the handler looks at again. */
+    if (view == PREEMPT_STUCK) return atom_load_rlx(&preempt->displaced) > 0 ? PREEMPT_STUCK : PREEMPT_NONE;
+    if (atom_load_rlx(&worker->refused) == worker->seen.steps) return PREEMPT_NONE;
+    if (!preempt_is_due(worker, now)) return PREEMPT_ASKED; /* when somebody comes */
+    if (preempt_is_full(preempt)) return PREEMPT_NONE;
+    if (atom_load_rlx(&runtime->threads.at_rest) == 0) {
+        preempt_nurse_call(runtime);
+        if (atom_load_rlx(&preempt->displaced) == 0)
+            return atom_load_rlx(&preempt->nurse.refused) ? PREEMPT_NONE : PREEMPT_ASKED;
+    }
+    /* It has had little time of the processor: because it sleeps, or because others have it. */
+    if (view == PREEMPT_NONE && sys->thread_asleep(atom_load_rlx(&worker->driver))) return PREEMPT_ASKED;
+    return preempt_ask(worker, now) ? PREEMPT_ASKED : PREEMPT_NONE;
+}
+
+/* How long may pass without anybody being resumed. Workers with pinned processes do not resume (A7), and may have been woken for it in vain. */
+static uint64_t preempt_bound(struct runtime *runtime) {
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    for (unsigned i = 0; i < made; i++)
+        if (call_stays(atom_load_rlx(&runtime->workers[i]))) return PREEMPT_OVERDUE_PINNED; /* rlx: published by `made` */
+    return PREEMPT_OVERDUE;
+}
+
+/* rlx: numbers. */
+unsigned preempt_overdue(struct runtime *runtime, uint64_t now) {
+    struct preempt *preempt = &runtime->preempt;
+    uint64_t taken = atom_load_rlx(&preempt->taken);
+    if (!preempt_waiting(runtime) || taken != preempt->overdue.taken) {
+        preempt->overdue.taken = taken;
+        preempt->overdue.since = now;
+        preempt->overdue.times = 0;
+    } else if (now - preempt->overdue.since > PREEMPT_OVERDUE_PINNED && now - preempt->overdue.since > preempt_bound(runtime)) {
+        preempt->overdue.since = now;
+        preempt->overdue.times++;
+    }
+    return preempt->overdue.times;
+}
+
+uint64_t preempt_period(struct runtime *runtime, uint64_t period) {
+    if (!preempt_is_on(runtime)) return period;
+    uint64_t most = runtime->preempt.slice / PREEMPT_AGAIN_PART / 2;
+    if (most < PREEMPT_PERIOD_LEAST) most = PREEMPT_PERIOD_LEAST;
+    if (most > PREEMPT_PERIOD_MOST) most = PREEMPT_PERIOD_MOST;
+    return period < most ? period : most;
+}
+
+/* The thread may be anywhere, or nowhere: A1. */
+void preempt_evict(struct worker *worker) {
+    struct runtime *runtime = worker->runtime;
+    if (!preempt_is_on(runtime)) return;
+    if (atom_load_rlx(&runtime->threads.at_rest) == 0) preempt_nurse_call(runtime); /* rlx, both: numbers */
+    preempt_signal_thread(worker, atom_load_rlx(&worker->actor.counters.steps));
+}
+
+/* rlx, both: requests; the first is never taken back, the second not by a runtime that stops. */
+bool preempt_is_last(struct worker *worker) {
+    return atom_load_rlx(&worker->runtime->preempt.settling) && atom_load_rlx(&worker->leave);
+}
+
+struct thread *preempt_heir(struct worker *worker) {
+    struct runtime *runtime = worker->runtime;
+    if (!preempt_is_on(runtime)) return NULL;
+    /* rlx, both: numbers. */
+    bool extra = worker->index >= atom_load_rlx(&runtime->wanted),
+         alone = atom_load_rlx(&runtime->threads.at_rest) == 0;
+    return extra || alone ? preempt_next(worker) : NULL;
+}
+
+/* ---- stopping ----------------------------------------------------------------------------------------------------- */
+
+/* Who may sleep for ever does; the others are resumed, until they are interrupted where they may. False: there are such. */
+static bool preempt_settled(struct runtime *runtime) {
+    struct preempt *preempt = &runtime->preempt;
+    bool all = true;
+    lock_take(&preempt->lock);
+    atom_store_rlx(&preempt->settling, true);
+    for (struct thread *thread = preempt->first; thread; thread = thread->later) {
+        if (!thread->waits) continue; /* for good, or it is being resumed: then its worker is awake */
+        if (parts.at_home(thread)) preempt_waits_no_more(thread);
+        else all = false;
+    }
+    lock_drop(&preempt->lock);
+    unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
+    for (unsigned i = 0; i < made; i++) {
+        struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
+        if (!atom_load_rlx(&worker->driven) || atom_load_rlx(&worker->undriven)) continue; /* rlx, both: in passing */
+        if (idle_is_asleep(&runtime->idle, i) || call_seen(worker)) continue;
+        preempt_evict(worker);
+        all = false;
+    }
+    return all;
+}
+
+void preempt_settle(struct runtime *runtime) {
+    if (!preempt_is_on(runtime)) return;
+    uint64_t end = sys->now() + PREEMPT_SETTLE;
+    struct parker pause;
+    parker_init(&pause);
+    while (!preempt_settled(runtime) && sys->now() < end)
+        parker_park(&pause, sys->now() + PREEMPT_SETTLE / 1000);
+    atom_store_rlx(&runtime->preempt.anywhere, true); /* rlx: a request, as `settling` */
+}
+
+/* ---- the nurse ---------------------------------------------------------------------------------------------------- */
+
+static void *nurse_main(void *argument) {
+    struct runtime *runtime = argument;
+    struct nurse *nurse = &runtime->preempt.nurse;
+    while (!atom_load_acq(&nurse->over)) {                  /* acq: pairs with the rel in preempt_nurse_stop */
+        unsigned workers = atom_load_rlx(&runtime->wanted); /* rlx, here and below: numbers */
+        unsigned wanted = 1 + (workers < PREEMPT_REST_MOST ? workers : PREEMPT_REST_MOST);
+        bool refused = false;
+        while (!refused && !atom_load_rlx(&nurse->over) &&
+               atom_load_rlx(&runtime->threads.at_rest) + atom_load_rlx(&runtime->threads.coming) < wanted)
+            refused = thread_prepare(runtime) != 0;
+        atom_store_rlx(&nurse->refused, refused);
+        parker_park(&nurse->parker, SYS_FOREVER);
+    }
+    return NULL;
+}
+
+int preempt_nurse_start(struct runtime *runtime) {
+    struct nurse *nurse = &runtime->preempt.nurse;
+    parker_init(&nurse->parker);
+    atom_store_rlx(&nurse->over, false); /* rlx: the thread comes after it */
+    int error = sys->thread_start(&nurse->thread, nurse_main, runtime);
+    nurse->started = error == 0;
+    return error;
+}
+
+void preempt_nurse_stop(struct runtime *runtime) {
+    struct nurse *nurse = &runtime->preempt.nurse;
+    if (!nurse->started) return;
+    atom_store_rel(&nurse->over, true); /* rel: pairs with the acq in nurse_main */
+    parker_unpark(&nurse->parker);
+    sys->thread_join(nurse->thread);
+    nurse->started = false;
+}
+
+void preempt_nurse_call(struct runtime *runtime) { parker_unpark(&runtime->preempt.nurse.parker); }
+#endif

@@ -1,0 +1,322 @@
+/* A worker's thread, and changing how many there are. */
+#include "thread/worker.h"
+
+#include "sched/parts.h"
+#include "sched/timer_event.h"
+#include "thread/oscall.h"
+#include "thread/thread.h"
+#include "sched/atfork.h"
+#include "sched/netpoll.h"
+#include "thread/stopped.h"
+
+#include <stdio.h>
+
+/* How often (ns) a thread that waits for a worker looks whether it is in a call. */
+#if WEFT_CHECK
+#define WORKER_LOOK SYS_FOREVER
+#else
+#define WORKER_LOOK (sys->now() + UINT64_C(1000000))
+#endif
+
+/* Under `moving`: a relief worker leaves, or is any worker from now on. */
+static void worker_no_relief(struct worker *worker) {
+    atom_store_rlx(&worker->relief, false); /* rlx: under the lock */
+    preempt_relieve(worker->runtime, -1);
+}
+
+/* What lies in the queue of a worker that has left goes to the others. They are told now that nothing more can be put there: a worker that
+ * sleeps is woken, and those that are busy look round soon. */
+static void worker_bequeath(struct worker *gone) {
+    struct runtime *runtime = gone->runtime;
+    unsigned wanted = atom_load_rlx(&runtime->wanted), made = atom_load_acq(&runtime->made); /* rlx, acq: as in find_orphaned */
+    ready_wake(runtime, NULL);
+    for (unsigned i = 0; i < wanted && i < made; i++)
+        tick_hurry(atom_load_rlx(&runtime->workers[i])); /* rlx: published by `made` */
+}
+
+/* Under `moving`, and `ringing` if the worker had a thread: nobody drives it from now on. rlx: a thread that arms a timer here afterwards sees it by the
+ * lock of the timers, and moves it (worker_keep_timers). */
+static void worker_leave_timers(struct worker *worker) {
+    atom_store_rlx(&worker->driven, false);
+    worker_pass_timers(worker->runtime, worker);
+}
+
+/* There was no thread for the worker after all: others may have armed timers here. */
+static void worker_not_begun(struct worker *worker) {
+    lock_take(&worker->runtime->moving);
+    worker_leave_timers(worker);
+    lock_drop(&worker->runtime->moving);
+}
+
+/* The worker is not wanted any more. False: it is again, meanwhile. */
+static bool worker_leave(struct worker *worker) {
+    struct runtime *runtime = worker->runtime;
+    lock_take(&worker->ringing); /* whoever rings its timers has done so before the first worker has the rest */
+    lock_take(&runtime->moving);
+    bool relief = atom_load_rlx(&worker->relief); /* rlx, both: under the lock */
+    bool leaves = relief || atom_load_rlx(&worker->leave);
+    if (leaves) {
+        if (worker->searching) find_success(worker);
+        worker_leave_timers(worker);
+        stack_cache_flush(&worker->actor.stacks);
+        if (worker->abandoned) atom_sub_rlx(&runtime->threads.away, 1); /* rlx: a count */
+        worker->abandoned = false;
+        if (relief) worker_no_relief(worker);
+        else if (worker->index > 0) idle_resize(&runtime->idle, worker->index);
+        my_worker = NULL;
+        parker_unpark(&worker->departure);
+    }
+    lock_drop(&runtime->moving);
+    lock_drop(&worker->ringing);
+    if (leaves && !policy_is_empty(worker)) worker_bequeath(worker);
+    if (leaves) poll_unattended(runtime);
+    return leaves;
+}
+
+__attribute__((flatten)) void *worker_main(void *argument) {
+    struct worker *worker = argument;
+    my_worker = worker;
+    do {
+        for (struct proc *proc; (proc = find_work(worker)) != NULL;)
+            if (!parts.run(worker, proc)) return NULL;
+    } while (!worker_leave(worker));
+    return NULL;
+}
+
+struct worker *worker_new(struct runtime *runtime, unsigned index) {
+    struct worker *worker = sys->alloc(sizeof *worker);
+    if (!worker) return NULL;
+    worker->runtime = runtime;
+    worker->index = index;
+    worker->policy = runtime->policy;
+    worker->out = (struct weft_out){.worker = worker, .yields_end = &worker->out.yields};
+    actor_init(&worker->actor, runtime);
+    parker_init(&worker->parker);
+    mpsc_init(&worker->inbox);
+    parker_init(&worker->departure);
+    tick_begin(worker, GLOBAL_TICK);
+    atom_store_rlx(&worker->give_way, UINT64_MAX); /* rlx: nobody else knows it; no step has this number */
+    atom_store_rlx(&worker->asked, UINT64_MAX);
+    atom_store_rlx(&worker->refused, UINT64_MAX);
+    atom_store_rlx(&worker->again, UINT64_MAX);
+    timers_init(&worker->timers, sys->now());
+    lock_init(&worker->ringing);
+    rng_seed(&worker->rng, runtime->seed, index);
+    if (policy_init(worker) != 0 || table_add_section(&runtime->table, &worker->actor.section) != 0) {
+        policy_destroy(worker);
+        sys->free(worker, sizeof *worker);
+        return NULL;
+    }
+    atom_store_rlx(&runtime->workers[index], worker); /* rlx: published by `made` */
+    atom_store_rel(&runtime->made, index + 1);        /* rel: pairs with the acq in find_steal_pass */
+    return worker;
+}
+
+/* Under `resizing`; NULL when there is no memory. */
+static struct worker *worker_at(struct runtime *runtime, unsigned index) {
+    return index < atom_load_rlx(&runtime->made) ? atom_load_rlx(&runtime->workers[index]) /* rlx: under the lock */
+                                                 : worker_new(runtime, index);
+}
+
+/* Under `resizing`. */
+static int worker_begin(struct runtime *runtime, unsigned index) {
+    struct worker *worker = worker_at(runtime, index);
+    if (!worker) return WEFT_ENOMEM;
+    idle_resize(&runtime->idle, index + 1);
+    lock_take(&runtime->moving);
+    bool there = atom_load_rlx(&worker->driven); /* its thread has been sent away and has not left yet: it may stay */
+    if (atom_load_rlx(&worker->relief)) worker_no_relief(worker); /* more workers are wanted, and it is one of them now */
+    atom_store_rlx(&worker->leave, false);
+    atom_store_rlx(&worker->driven, true);
+    lock_drop(&runtime->moving);
+    /* Only now, so that nobody is pinned to a thread that leaves. Not 0: a pin that was refused may still have to take itself back. rlx: a
+     * thread whose pin has seen this comes to `moving` later than this one. */
+    atom_and_rlx(&worker->guests, ~GUESTS_CLOSED);
+    int error = there ? 0 : thread_give(runtime, worker);
+    if (error) worker_not_begun(worker);
+    return error;
+}
+
+/* rlx, all: a number, and a word that says who was first; what the worker does then goes by `leave` and the queues. */
+bool worker_pin(struct worker *own) {
+    if (atom_add_rlx(&own->guests, 1) & GUESTS_CLOSED) {
+        atom_sub_rlx(&own->guests, 1);
+        return false;
+    }
+    if (!tick_is_up(own)) tick_begin(own, GUEST_TICK);
+    return true;
+}
+void worker_unpin(struct worker *own) { atom_sub_rlx(&own->guests, 1); }
+
+/* No more guests from now on. False: there are some, and they cannot go elsewhere. */
+static bool worker_close(struct worker *worker, bool with_guests) {
+    uint32_t none = 0;
+    if (with_guests) atom_or_rlx(&worker->guests, GUESTS_CLOSED);
+    return with_guests || atom_cas_rlx_rlx(&worker->guests, &none, GUESTS_CLOSED);
+}
+
+void worker_dismiss(struct runtime *runtime, struct worker *worker) {
+    atom_store_rlx(&worker->leave, true); /* rlx: before the fence of idle_wake_one, and that is what find_anything relies on */
+    ready_wake_one(runtime, worker);
+}
+
+/* Which step a thread has been seen in, since when, and how much CPU time it had used by then. */
+struct stuck {
+    uint64_t steps, since, cpu;
+};
+#define WORKER_STUCK UINT64_C(100000000) /* ns */
+#define WORKER_LOST UINT64_C(5000000000)
+
+#if WEFT_CHECK
+static bool worker_is_stuck(struct worker *worker, struct stuck *stuck) { return (void)worker, (void)stuck, false; }
+#else
+/* Whether its thread has been in one step for so long that it is not waited for: asleep, or computing; or it has been without a CPU for very long. Asked
+ * when the runtime stops, some processes would not end, and the monitor is gone. */
+static bool worker_is_stuck(struct worker *worker, struct stuck *stuck) {
+    uint64_t steps = atom_load_rlx(&worker->actor.counters.steps), now = sys->now(), cpu = 0; /* rlx, all: numbers; a request */
+    uint32_t driver = atom_load_rlx(&worker->driver);
+    if (!atom_load_rlx(&worker->runtime->forcing) || idle_is_asleep(&worker->runtime->idle, worker->index)) return false;
+    bool timed = sys->thread_time(driver, &cpu) == 0;
+    if (stuck->steps != steps || stuck->since == 0)
+        *stuck = (struct stuck){steps, worker->seen.steps == steps ? worker->seen.step_since : now, cpu};
+    if (now - stuck->since < WORKER_STUCK) return false;
+    return sys->thread_asleep(driver) || (timed && cpu - stuck->cpu >= WORKER_STUCK / 2) || now - stuck->since >= WORKER_LOST;
+}
+#endif
+
+/* The thread is left where it is, and all that it may touch. Should it come back, it finds that it is to leave (its tick is up) before it runs anything else. */
+static void worker_abandon(struct worker *worker) {
+    struct runtime *runtime = worker->runtime;
+    tick_begin(worker, 1);
+    budget_end(worker);
+    lock_take(&runtime->moving);
+    if (atom_load_rlx(&worker->driven)) { /* rlx, all: under the lock; a count */
+        worker->abandoned = true;
+        atom_add_rlx(&runtime->threads.away, 1);
+        atom_store_rlx(&worker->driven, false);
+    }
+    lock_drop(&runtime->moving);
+}
+
+/* Waits until the worker has no thread, or its thread is in a call and cannot come back to it, or in a process that does not end. */
+static void worker_wait(struct worker *worker) {
+    struct stuck stuck = {0, 0, 0};
+    while (atom_load_rlx(&worker->driven)) {
+        uint32_t number = call_seen(worker);
+        /* rlx: the worker is not touched before its last thread has been joined. Nobody will drive it: the monitor has been stopped. */
+        if (atom_load_rlx(&worker->undriven) || (number && call_retake(worker, number))) {
+            lock_take(&worker->runtime->moving);
+            atom_store_rlx(&worker->driven, false);
+            lock_drop(&worker->runtime->moving);
+        } else if (worker_is_stuck(worker, &stuck)) {
+            worker_abandon(worker);
+        } else {
+            preempt_evict(worker);
+            parker_park(&worker->departure, WORKER_LOOK);
+        }
+    }
+}
+
+/* Under `resizing`: so many workers in all shall be driven; `wait`: until those that are not have left. */
+static int workers_drive(struct runtime *runtime, unsigned now, unsigned then, bool wait, unsigned *got) {
+    int error = 0;
+    while (now < then && !(error = worker_begin(runtime, now)))
+        now++;
+    while (now > then) {
+        struct worker *worker = atom_load_rlx(&runtime->workers[now - 1]); /* rlx: under the lock */
+        if (!worker_close(worker, wait)) {
+            error = WEFT_EBUSY;
+            break;
+        }
+        now--;
+        worker_dismiss(runtime, worker);
+        if (wait) worker_wait(worker);
+    }
+    *got = now;
+    return error;
+}
+
+int workers_set(struct runtime *runtime, unsigned workers) {
+    unsigned got;
+    lock_take(&runtime->resizing);
+    unsigned now = atom_load_rlx(&runtime->wanted), extra = atom_load_rlx(&runtime->extra); /* rlx, both: written under the lock */
+    atom_store_rlx(&runtime->wanted, workers < now ? workers : now);
+    /* When none is to be left: those as well that have been sent away and still have a thread, in a call or a process that does not end. */
+    unsigned all = workers ? now + extra : atom_load_rlx(&runtime->made); /* rlx: written under the lock */
+    int error = workers_drive(runtime, all, workers ? workers + extra : 0, workers == 0, &got);
+    bool stays = error == WEFT_EBUSY; /* one with pinned processes, and those below it */
+    atom_store_rlx(&runtime->wanted, stays || got < workers ? got : workers);
+    atom_store_rlx(&runtime->extra, stays || got < workers ? 0 : got - workers);
+    lock_drop(&runtime->resizing);
+    return error;
+}
+
+void workers_compensate(struct runtime *runtime, unsigned hogs) {
+    if (hogs > runtime->extra_most) hogs = runtime->extra_most;
+    if (hogs == atom_load_rlx(&runtime->extra) || !lock_try(&runtime->resizing)) return; /* rlx: looked at again under the lock */
+    unsigned wanted = atom_load_rlx(&runtime->wanted), extra = atom_load_rlx(&runtime->extra), got;
+    if (wanted > 0 && wanted + hogs <= PLACES_MAX && hogs != extra) {
+        workers_drive(runtime, wanted + extra, wanted + hogs, false, &got);
+        atom_store_rlx(&runtime->extra, got - wanted);
+    }
+    lock_drop(&runtime->resizing);
+}
+
+/* ---- relief workers: for processes that were stopped (stopped.h, A6) ------------------------------------------------ */
+
+/* Under `resizing`, a worker that has no thread: goes to the process that was stopped first. False: none can be had just now. */
+static bool worker_relieves(struct worker *worker) {
+    struct runtime *runtime = worker->runtime;
+    preempt_relieve(runtime, 1); /* first: those who are stopped and those who are relieved are never too many, not for a moment */
+    struct thread *thread = preempt_next(worker);
+    if (!thread) {
+        preempt_relieve(runtime, -1);
+        return false;
+    }
+    atom_or_rlx(&worker->guests, GUESTS_CLOSED); /* rlx, all: nobody else has it, and its thread comes later */
+    atom_store_rlx(&worker->leave, false);
+    tick_begin(worker, 1); /* and stays so: it looks at what it is with every process */
+    atom_store_rlx(&worker->relief, true);
+    thread_wake(thread, worker);
+    return true;
+}
+
+/* Under `resizing`: whether the worker relieves somebody, or does now because it shall. */
+static bool worker_relief(struct worker *worker, bool shall) {
+    lock_take(&worker->runtime->moving);
+    bool relief = atom_load_rlx(&worker->relief); /* rlx, here and below: under the lock */
+    bool begins = shall && !atom_load_rlx(&worker->driven) && preempt_waiting(worker->runtime);
+    if (relief) atom_store_rlx(&worker->leave, !shall);
+    if (begins) atom_store_rlx(&worker->driven, true);
+    lock_drop(&worker->runtime->moving);
+    if (!begins) return relief;
+    begins = worker_relieves(worker);
+    if (!begins) worker_not_begun(worker);
+    return begins;
+}
+
+/* rlx, all: numbers, written under the lock; first looked at in passing. */
+void workers_relieve(struct runtime *runtime, unsigned hogs) {
+    struct preempt *preempt = &runtime->preempt;
+    unsigned count = hogs > runtime->extra_most ? hogs - runtime->extra_most : 0;
+    if (!preempt_is_on(runtime) || (count == 0 && atom_load_rlx(&preempt->relief) == 0) || !lock_try(&runtime->resizing)) return;
+    unsigned wanted = atom_load_rlx(&runtime->wanted), most = wanted > 0 ? PLACES_MAX : 0; /* 0: the runtime stops */
+    for (unsigned i = wanted + runtime->extra_most; i < most && i <= atom_load_rlx(&runtime->made); i++) {
+        bool known = i < atom_load_rlx(&runtime->made), shall = count > 0;
+        struct worker *worker = known || (shall && preempt_waiting(runtime)) ? worker_at(runtime, i) : NULL;
+        if (worker && worker_relief(worker, shall)) count -= shall;
+    }
+    lock_drop(&runtime->resizing);
+}
+
+unsigned weft_workers(weft_runtime *runtime) { return atom_load_rlx(&((struct runtime *)runtime)->wanted); } /* rlx: a number */
+
+int weft_set_workers(weft_runtime *opaque, unsigned workers) {
+    child_check("weft_set_workers");
+    if (workers == 0 || workers > WORKERS_MAX) return WEFT_EINVAL;
+    if (my_worker && my_worker->runtime == (struct runtime *)opaque)
+        WEFT_MISUSE("weft_set_workers", "called from a process of that runtime, whose worker would wait for itself",
+                    "call it from another thread");
+    int error = workers_set((struct runtime *)opaque, workers);
+    return error == 0 || error == WEFT_EBUSY ? error : WEFT_EAGAIN;
+}

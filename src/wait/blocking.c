@@ -1,0 +1,188 @@
+/* Blocking calls of stackful processes: fiber/switch.c knows how one goes on that has lost its worker meanwhile. */
+#include "fiber/upcall.h"
+#include "wait/wait.h"
+#include "thread/oscall.h"
+
+#include <weft/blocking.h>
+
+enum {
+    BLOCKING_LASTING = 4,     /* so many calls in a row have lasted: then the next will, too */
+    BLOCKING_SHORT = 50000,   /* ns; one that does not last so long would rather have kept its worker */
+};
+
+/* Whether the call will last as those before it did, and others wait for the worker. */
+static bool blocking_will_last(struct worker *worker) {
+    return atom_load_rlx(&worker->lasting) >= BLOCKING_LASTING && /* rlx: a guess */
+           (!policy_is_empty(worker) || inject_size(&worker->runtime->inject) > 0);
+}
+
+/* It is over. rlx: guesses, which the monitor may be changing. */
+static void blocking_learn(struct fiber *fiber, struct worker *worker, bool lost) {
+    if (lost ? fiber->call_began && sys->now() - fiber->call_began < BLOCKING_SHORT : atom_load_rlx(&worker->lasting) > 0)
+        atom_store_rlx(&worker->lasting, 0);
+}
+
+/* The thread is in a call of the process, which had the worker; NULL: it went out without one. */
+static struct fiber *blocking_begin(struct thread *thread, struct fiber *fiber, struct worker *worker) {
+    thread->caller = fiber;
+    fiber->calls = 1;
+    fiber->call_worker = worker;
+    return fiber;
+}
+
+/* The worker's thread is that of pinned processes, and must not be lost to a call of any other: that one makes its call on another thread
+ * (thread/thread.h, D3). False: it makes it here. A pinned process does, or where no thread is to be had. */
+static __attribute__((noinline)) bool blocking_outside(struct worker *worker) {
+    struct proc *proc = worker->current;
+    struct thread *carrier = proc->extras & PROC_PINNED ? NULL : thread_reserve(worker->runtime);
+    if (!carrier) return false;
+    struct fiber *fiber = fiber_of(proc);
+    blocking_begin(fiber_go_out(worker, fiber, carrier), fiber, NULL);
+    return true;
+}
+
+void blocking_enter(const char *call, bool is_long) {
+    struct thread *thread = my_thread;
+    struct worker *worker = my_worker;
+    if (thread && thread->caller) { /* nested */
+        thread->caller->calls++;
+        return;
+    }
+    if (!worker) return; /* not a worker: blocks whom it likes */
+    if (!worker->current || !worker->current->stackful)
+        WEFT_MISUSE(call, "called from a step process, which must not block", "yield a command");
+    fiber_worker(call);
+    fiber_waits(worker->current, call, NULL);
+    worker->current->since = atom_load_rlx(&worker->runtime->coarse); /* rlx: a moment, more or less */
+    bool stays = call_stays(worker);
+    if (__builtin_expect(stays, 0) && blocking_outside(worker)) return;
+    struct fiber *fiber = blocking_begin(thread, fiber_of(worker->current), worker);
+    fiber->call_began = !is_long && !stays && blocking_will_last(worker) ? sys->now() : 0;
+    is_long |= fiber->call_began != 0;
+    fiber->call_number = call_enter(worker);
+    /* If there is no thread for the worker, the monitor tries again later. So where there is no monitor (rlx: set before the first process)
+     * the worker stays. */
+    if (is_long && !stays && atom_load_rlx(&thread->runtime->coarse) != 0) call_hand_over(worker, fiber->call_number);
+}
+
+void weft_blocking_enter(void) { blocking_enter("weft_blocking_enter", false); }
+void weft_blocking_enter_long(void) { blocking_enter("weft_blocking_enter_long", true); }
+
+void weft_blocking_leave(void) {
+    struct thread *thread = thread_here();
+    struct fiber *fiber = thread ? thread->caller : NULL;
+    if (!fiber) {
+        if (my_worker) WEFT_MISUSE("weft_blocking_leave", "there was no weft_blocking_enter", "pair them");
+        return;
+    }
+    if (fiber->calls > 1) {
+        fiber->calls--;
+        return;
+    }
+    bool lost = !fiber->call_worker || !call_leave(fiber->call_worker, fiber->call_number);
+    if (__builtin_expect(!fiber->call_worker, 0)) call_back(thread->runtime);
+    if (__builtin_expect(lost, 0)) thread_came_back(thread); /* still in the call, for whoever looks */
+    if (fiber->call_worker) blocking_learn(fiber, fiber->call_worker, lost);
+    fiber->calls = 0;
+    thread->caller = NULL;
+    if (lost) fiber_come_back(thread, fiber);
+    else fiber_spend(my_worker, WEFT_FOREVER); /* one short call after the other is a long one */
+}
+
+/* ---- a function ---------------------------------------------------------------------------------------------------- */
+
+/* rlx, both: numbers of a moment. */
+bool blocking_is_full(struct worker *worker) {
+    if (__builtin_expect(!worker || !worker->runtime->blocking_fails, 1)) return false;
+    struct threads *threads = &worker->runtime->threads;
+    return atom_load_rlx(&threads->living) >= threads->most && atom_load_rlx(&threads->at_rest) == 0;
+}
+
+static int blocking_call(const char *call, void (*fn)(void *arg), void *arg, bool is_long) {
+    if (blocking_is_full(my_worker)) return WEFT_EAGAIN;
+    struct callout callout = {0};
+    void *nowhere; /* nothing is interrupted in here */
+    blocking_enter(call, is_long);
+    callout_call((uintptr_t)fn, &nowhere, (uintptr_t)arg, 0, &callout);
+    weft_blocking_leave();
+    callout_pass_on(&callout);
+    struct worker *worker = worker_here(); /* another, perhaps; none in a thread of the program's own, or in a call around this one */
+    return worker && worker->current && fiber_is_cancelled(worker->current) ? WEFT_ECANCELED : 0;
+}
+
+int weft_blocking(void (*fn)(void *arg), void *arg) { return blocking_call("weft_blocking", fn, arg, false); }
+int weft_blocking_long(void (*fn)(void *arg), void *arg) { return blocking_call("weft_blocking_long", fn, arg, true); }
+
+/* ---- one that may be abandoned -------------------------------------------------------------------------------------- */
+
+/* Made by the one who waits; freed by whoever of the two is the last to need it. */
+struct errand {
+    void (*fn)(void *arg), (*abandoned)(void *arg);
+    void *arg;
+    struct lock lock;
+    struct wait *wait; /* NULL: nobody waits any more */
+    bool done;
+};
+
+/* The process that runs it, for the one who waits. Cancelled or not: the function is not to be stopped by that. */
+static void errand_main(void *argument) {
+    struct errand *errand = argument;
+    struct wake wake;
+    weft_blocking_long(errand->fn, errand->arg);
+    lock_take(&errand->lock);
+    bool waits = errand->wait != NULL, told = waits && wait_claim(errand->wait, 1, &wake);
+    errand->done = true;
+    lock_drop(&errand->lock);
+    if (told) wait_wake(&wake);
+    if (waits) return; /* who waits, or is just about to give up and sees that it is done, frees it */
+    errand->abandoned(errand->arg);
+    sys->free(errand, sizeof *errand);
+}
+
+static int errand_wait(struct errand *errand, struct wait *wait, uint64_t deadline) {
+    int why = wait_for(wait, deadline, "weft_blocking_until");
+    lock_take(&errand->lock);
+    bool done = errand->done;
+    errand->wait = NULL;
+    lock_drop(&errand->lock);
+    if (!done) return why;
+    sys->free(errand, sizeof *errand);
+    return 0;
+}
+
+/* Functions of libraries are used to more than most processes have. */
+enum { ERRAND_STACK = 256 << 10 };
+
+/* 0: it is under way. */
+static int errand_begin(struct worker *worker, struct errand *errand, uint64_t deadline) {
+    if (fiber_is_cancelled(worker->current)) return WEFT_ECANCELED;
+    if (deadline != WEFT_FOREVER && deadline <= sys->now()) return WEFT_ETIMEDOUT;
+    if (blocking_is_full(worker)) return WEFT_EAGAIN;
+    size_t size = worker->runtime->stack_size > ERRAND_STACK ? worker->runtime->stack_size : ERRAND_STACK;
+    weft_stackful_options options = {.name = "weft_blocking_until", .stack_size = size, .flags = WEFT_STACK_NOW};
+    weft_pid pid;
+    return weft_spawn_with(&pid, errand_main, errand, &options);
+}
+
+int weft_blocking_until(void (*fn)(void *arg), void *arg, void (*abandoned)(void *arg), uint64_t deadline) {
+    if (!abandoned) WEFT_MISUSE("weft_blocking_until", "nothing to call when it is abandoned", "use weft_blocking, or give a function");
+    if (!worker_here()) { /* a thread of the program's own */
+        fn(arg);
+        return 0;
+    }
+    struct worker *worker = fiber_worker("weft_blocking_until");
+    fiber_may_wait(worker->current, "weft_blocking_until");
+    struct errand *errand = sys->alloc(sizeof *errand);
+    int error = WEFT_ENOMEM;
+    if (errand) {
+        struct wait wait;
+        wait_begin(&wait);
+        *errand = (struct errand){.fn = fn, .abandoned = abandoned, .arg = arg, .wait = &wait};
+        lock_init(&errand->lock);
+        error = errand_begin(worker, errand, deadline);
+        if (!error) return errand_wait(errand, &wait, deadline);
+        sys->free(errand, sizeof *errand);
+    }
+    abandoned(arg);
+    return error;
+}

@@ -1,0 +1,28 @@
+#include "wait/wait.h"
+#include "sched/external_wait.h"
+
+#include <weft/time.h>
+
+uint64_t weft_in(uint64_t nanoseconds) {
+    uint64_t now = sys->now();
+    return nanoseconds < WEFT_FOREVER - now ? now + nanoseconds : WEFT_FOREVER;
+}
+
+/* Who sleeps for ever wants to: until a signal ends the program, or somebody cancels the process. That is no deadlock. */
+static __attribute__((noinline)) int sleep_for_ever(struct wait *wait) {
+    struct worker *worker = worker_here();
+    if (worker) outside_begin(&worker->actor);
+    int why = wait_for(wait, WEFT_FOREVER, "weft_sleep");
+    if (worker) outside_end(&worker_here()->actor); /* it may have moved */
+    return why;
+}
+
+int weft_sleep_until(uint64_t moment) {
+    struct wait wait;
+    fiber_spend(worker_here(), WEFT_FOREVER); /* a moment that has passed is not waited for, but counts: it is no question whether */
+    wait_begin(&wait);
+    int why = moment == WEFT_FOREVER ? sleep_for_ever(&wait) : wait_for(&wait, moment, "weft_sleep");
+    return why == WEFT_ETIMEDOUT ? 0 : why;
+}
+
+int weft_sleep(uint64_t nanoseconds) { return weft_sleep_until(weft_in(nanoseconds)); }

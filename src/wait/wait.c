@@ -1,0 +1,112 @@
+#include "wait/wait.h"
+#include "sched/atfork.h"
+
+#include <errno.h>
+
+/* A deadline has come. The timer that carries it is the waiter's again once alarm_run has let go of it. */
+static void wait_alarm(struct actor *actor, struct worker *self, struct alarm *alarm) {
+    struct wait *wait = (struct wait *)((unsigned char *)alarm - offsetof(struct wait, alarm));
+    uint32_t pending = WAIT_PENDING;
+    /* rlx: as in wait_claim. */
+    if (atom_cas_rlx_rlx(&wait->claimed, &pending, WAIT_LATE)) wait_awake(actor->runtime, self, wait->proc);
+}
+
+void wait_begin(struct wait *wait) {
+    struct worker *self = worker_here();          /* here and below: the caller may have waited before, and moved */
+    atom_store_rlx(&wait->claimed, WAIT_PENDING); /* rlx: nobody else knows it yet */
+    wait->runtime = self ? self->runtime : NULL;
+    wait->proc = self ? self->current : NULL;
+    wait->about = NULL;
+    if (!wait->proc) parker_init(&wait->parker);
+    alarm_init(&wait->alarm, wait_alarm);
+}
+
+bool wait_claim(struct wait *wait, uint32_t why, struct wake *wake) {
+    *wake = (struct wake){wait, why};
+    uint32_t pending = WAIT_PENDING;
+    /* rlx: only decides who it is. What the waiter wrote before is seen through the lock of the list, and what the waker does now
+     * through the end of BUSY. */
+    return atom_cas_rlx_rlx(&wait->claimed, &pending, why | WAIT_BUSY);
+}
+
+void wait_wake(const struct wake *wake) {
+    struct worker *self = worker_here();
+    struct wait *wait = wake->wait;
+    uint32_t why = wake->why; /* what is known of the wake may be the waiter's too */
+    struct runtime *runtime = wait->runtime;
+    struct proc *proc = wait->proc;
+    if (proc && self && self->runtime == runtime) {
+        atom_store_rel(&wait->claimed, why); /* rel: pairs with the acq in wait_over (W3); the last touch */
+        wait_awake(runtime, self, proc);
+        return;
+    }
+    if (proc)
+        wait_awake(runtime, NULL, proc);
+    else
+        parker_unpark(&wait->parker);
+    atom_store_rel(&wait->claimed, why); /* rel: likewise (W4) */
+}
+
+/* The claim, once there is one and it is not busy any more; else 0. */
+static uint32_t wait_over(struct wait *wait) {
+    struct spin spin = spin_begin();
+    uint32_t claimed;
+    while ((claimed = atom_load_acq(&wait->claimed)) & WAIT_BUSY) /* acq: pairs with the rel that ends BUSY (W3) */
+        spin_wait(&spin);
+    return claimed;
+}
+
+/* The waiter gives up, unless somebody was faster: then that is the answer. */
+static uint32_t wait_give_up(struct wait *wait, uint32_t why) {
+    uint32_t pending = WAIT_PENDING;
+    return atom_cas_rlx_rlx(&wait->claimed, &pending, why) ? why : wait_over(wait); /* rlx: as in wait_claim */
+}
+
+int wait_late(void) {
+    struct worker *worker = worker_here();
+    struct proc *proc = worker ? worker->current : NULL;
+    return proc && proc->stackful && fiber_is_cancelled(proc) ? WEFT_ECANCELED : WEFT_ETIMEDOUT;
+}
+
+static int wait_answer(uint32_t claimed) {
+    if (claimed == WAIT_LATE) return wait_late();
+    if (claimed == WAIT_CANCELED) return WEFT_ECANCELED;
+    return (int)claimed;
+}
+
+/* A thread that is not a worker. */
+static int wait_thread(struct wait *wait, uint64_t deadline) {
+    uint32_t claimed;
+    while ((claimed = wait_over(wait)) == WAIT_PENDING)
+        if (parker_park(&wait->parker, deadline) == -ETIMEDOUT) claimed = wait_give_up(wait, WAIT_LATE);
+    return wait_answer(claimed);
+}
+
+int wait_for(struct wait *wait, uint64_t deadline, const char *call) {
+    if (!wait->proc && !worker_here()) {
+        child_check(call);
+        return wait_thread(wait, deadline);
+    }
+    struct worker *worker = fiber_worker(call);
+    struct proc *proc = wait->proc;
+    uint32_t claimed = wait_over(wait);
+    bool armed = false;
+    fiber_waits(proc, call, wait->about);
+    if (claimed == WAIT_PENDING && deadline != WEFT_FOREVER) {
+        if (deadline <= sys->now())
+            claimed = wait_give_up(wait, WAIT_LATE);
+        else
+            armed = true, alarm_arm(worker, &wait->alarm, deadline);
+    }
+    while (claimed == WAIT_PENDING) {
+        if (fiber_is_cancelled(proc)) {
+            claimed = wait_give_up(wait, WAIT_CANCELED);
+            break;
+        }
+        fiber_may_wait(proc, call);
+        worker = fiber_leave(worker, WEFT_BLOCKED);
+        claimed = wait_over(wait);
+    }
+    if (armed) alarm_cancel(&wait->alarm);
+    return wait_answer(claimed);
+}
