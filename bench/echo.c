@@ -13,23 +13,23 @@
 
 enum { ECHO_BYTES = 32, ECHO_MOST = 1000, ECHO_EVENTS = 256 };
 
-struct talk {
+struct mailbox {
     int number;
     uint64_t sent;
 };
 
-static void say(struct talk *talk) {
+static void say(struct mailbox *talk) {
     static const char data[ECHO_BYTES];
     talk->sent = bench_now();
     if (send(talk->number, data, sizeof data, MSG_NOSIGNAL) != sizeof data) _exit(1);
 }
 
-static void hear(struct talk *talk) {
+static void hear(struct mailbox *talk) {
     char data[ECHO_BYTES];
     if (recv(talk->number, data, sizeof data, MSG_WAITALL) != sizeof data) _exit(1);
 }
 
-static int open_all(struct talk *talks, unsigned count, const weft_addr *address) {
+static int open_all(struct mailbox *talks, unsigned count, const weft_addr *address) {
     int set = epoll_create1(0);
     for (unsigned i = 0; i < count; i++) {
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = &talks[i]};
@@ -41,7 +41,7 @@ static int open_all(struct talk *talks, unsigned count, const weft_addr *address
 }
 
 static void speak(const weft_addr *address, unsigned count, uint64_t n, struct hist *hist) {
-    static struct talk talks[ECHO_MOST];
+    static struct mailbox talks[ECHO_MOST];
     struct epoll_event events[ECHO_EVENTS];
     int set = open_all(talks, count, address);
     for (unsigned i = 0; i < count; i++)
@@ -49,7 +49,7 @@ static void speak(const weft_addr *address, unsigned count, uint64_t n, struct h
     for (uint64_t heard = 0; heard < n;) {
         int ready = epoll_wait(set, events, ECHO_EVENTS, -1);
         for (int i = 0; i < ready; i++) {
-            struct talk *talk = events[i].data.ptr;
+            struct mailbox *talk = events[i].data.ptr;
             hear(talk);
             if (heard++ >= n / 10) hist_record(hist, bench_now() - talk->sent);
             say(talk);

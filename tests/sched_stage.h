@@ -110,7 +110,7 @@ static inline void stage_run(unsigned index) {
 static inline void stage_close(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
     (void)pid, (void)user;
     atom_store_rlx(&proc->state.word, state_with(atom_load_rlx(&proc->state.word), STATE_RUNNING));
-    proc_end(&runtime->foreign[0], proc, WEFT_EKILLED);
+    proc_end(&runtime->doors[0], proc, WEFT_EKILLED);
 }
 
 static inline void stage_end(void) {
@@ -129,7 +129,7 @@ static struct {
     unsigned count, depth;
 } trace;
 
-/* What an actor does in a step besides leaving its trace; NULL: nothing, it waits. */
+/* What an local does in a step besides leaving its trace; NULL: nothing, it waits. */
 struct part;
 typedef enum weft_status part_play(struct part *part, const weft_event *events, size_t count, weft_out *out);
 struct part {

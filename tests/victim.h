@@ -81,7 +81,7 @@ static __attribute__((noinline, unused)) void dig_array(void) {
     atom_store_rlx(&victim_sink, array[sizeof array - 1]);
 }
 
-static inline unsigned char *victim_low(void) { return second_stack(fiber_of(victim_self()))->low; }
+static inline unsigned char *victim_low(void) { return altstack_stack(fiber_of(victim_self()))->low; }
 
 /* Calls fn with so many bytes left. */
 static __attribute__((noinline, unused)) void dig_until(size_t left, void (*fn)(void)) {

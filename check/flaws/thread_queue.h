@@ -26,7 +26,7 @@ struct process {
 struct thread {
     ATOM_PTR(struct process) head, tail;
     ATOM_PTR(struct thread) below; /* the next one on the idle stack */
-    atom_u32 bell;                 /* the monitor: a count of notifications */
+    atom_u32 bell;                 /* sysmon: a count of notifications */
 };
 
 static struct process sentinel;

@@ -103,10 +103,10 @@ static void ring_set_up_spawn(void) {
     process_count = 2;
 }
 static void ring_spawner(void) {
-    uint64_t displaced = ring_put_next(&rings[0], process_init(0, 1));
-    chk_assert(displaced == ENTRY_NONE, "the slot was free");
-    displaced = ring_put_next(&rings[0], process_init(1, 1));
-    if (displaced != ENTRY_NONE) ring_push(&rings[0], displaced);
+    uint64_t stopped = ring_put_next(&rings[0], process_init(0, 1));
+    chk_assert(stopped == ENTRY_NONE, "the slot was free");
+    stopped = ring_put_next(&rings[0], process_init(1, 1));
+    if (stopped != ENTRY_NONE) ring_push(&rings[0], stopped);
     ring_run(ring_take_next(&rings[0]));
     ring_pop_once();
 }

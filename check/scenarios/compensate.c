@@ -1,6 +1,6 @@
 /* An extra worker beside a hog: it comes, it goes when the hog returns, and it is wanted again before it has gone.
  *
- * The real workers_compensate, worker_main and find_work. The first thread is the monitor, which sees a hog or does not; whether it is right is of
+ * The real workers_compensate, worker_main and find_work. The first thread is sysmon, which sees a hog or does not; whether it is right is of
  * no importance to what must hold: what is ready is run, by whoever is there, and a worker has one thread at a time (D1: what two
  * threads do with a worker at once shows as a race). Threads of the scenario stand by for those that the runtime starts.
  *
@@ -48,13 +48,13 @@ static void set_up(enum policy_name policy, unsigned extra) {
 
 static void send_by(struct worker *worker) {
     my_worker = worker;
-    chk_assert(send_message(&worker->actor, worker, pid, &letter) == 0, "it lives");
+    chk_assert(send_message(&worker->local, worker, pid, &letter) == 0, "it lives");
 }
 static void sends(void) {
     unsigned door;
-    struct actor *actor = foreign_enter(small->instance, &door);
-    chk_assert(send_message(actor, NULL, pid, &letter) == 0, "it lives");
-    foreign_leave(small->instance, door);
+    struct local *local = door_enter(small->instance, &door);
+    chk_assert(send_message(local, NULL, pid, &letter) == 0, "it lives");
+    door_leave(small->instance, door);
 }
 
 static void ran(void) {

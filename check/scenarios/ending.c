@@ -27,7 +27,7 @@ static void runs(void) { step_run(small_play(0), proc); }
 
 static void sends(void) {
     struct worker *worker = small_play(1);
-    if (send_message(&worker->actor, worker, pid, &letter) != 0) chk_assert(result == 42, "its last step is seen");
+    if (send_message(&worker->local, worker, pid, &letter) != 0) chk_assert(result == 42, "its last step is seen");
 }
 static void asks(void) {
     small_play(1);

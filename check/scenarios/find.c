@@ -63,7 +63,7 @@ static void two_ring(void) { set_up(POLICY_RING, 2, 2); }
 
 /* A worker makes two processes ready, in its own queue, and goes on with one of them; the other is for whoever sleeps. */
 static void send_inside(struct worker *worker, unsigned i) {
-    chk_assert(send_message(&worker->actor, worker, pid[i], &letters[i]) == 0, "it lives");
+    chk_assert(send_message(&worker->local, worker, pid[i], &letters[i]) == 0, "it lives");
 }
 static void sends_two_and_works(void) {
     struct worker *worker = small_play(0);

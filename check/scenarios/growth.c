@@ -54,7 +54,7 @@ static void is_first_to_spawn(void) {
 static void guesses(void) {
     struct worker *worker = small_play(1);
     weft_pid guess = pid_make(small->instance, 1, 1);
-    accepted = send_message(&worker->actor, worker, guess, &letters[0]) == 0;
+    accepted = send_message(&worker->local, worker, guess, &letters[0]) == 0;
     small_run_own(worker);
 }
 static void read_only_if_accepted(void) {
@@ -152,13 +152,13 @@ static void one_worker(enum policy_name policy, unsigned count) {
     }
 }
 static void send_inside(struct worker *worker, unsigned i) {
-    chk_assert(send_message(&worker->actor, worker, pid[i], &letters[i]) == 0, "it lives");
+    chk_assert(send_message(&worker->local, worker, pid[i], &letters[i]) == 0, "it lives");
 }
 static void send_from_outside(unsigned i) {
     unsigned door;
-    struct actor *actor = foreign_enter(small->instance, &door);
-    chk_assert(send_message(actor, NULL, pid[i], &letters[i]) == 0, "it lives");
-    foreign_leave(small->instance, door);
+    struct local *local = door_enter(small->instance, &door);
+    chk_assert(send_message(local, NULL, pid[i], &letters[i]) == 0, "it lives");
+    door_leave(small->instance, door);
 }
 static void all_ran(void) {
     for (unsigned w = 0; w < atom_load_rlx(&small->made); w++)
@@ -235,7 +235,7 @@ SCENARIO(growth_worker_stop, .about = "the stopper counts who lives || another w
 static void one_asleep(void) { one_worker(POLICY_RING, 1); }
 static void sends_when_it_sleeps(void) {
     struct spin spin = spin_begin();
-    while (atom_load_rlx(&small_worker(0)->actor.counters.sleeps) == 0)
+    while (atom_load_rlx(&small_worker(0)->local.counters.sleeps) == 0)
         spin_wait(&spin);
     send_from_outside(0);
 }
@@ -266,14 +266,14 @@ SCENARIO(growth_searchers, .about = "two workers ask whether they may search, an
          .threads = {searches, searches}, .finish = nobody_searches)
 
 /* The new worker is the first to send something later; whoever joins it finds that worker by the lane alone. */
-static struct alarm later[2];
+static struct timer_event later[2];
 static atom_u64 *lane;
-static void rings(struct actor *actor, struct worker *self, struct alarm *alarm) { (void)actor, (void)self, (void)alarm; }
+static void rings(struct local *local, struct worker *self, struct timer_event *event) { (void)local, (void)self, (void)event; }
 static void nobody_later(void) {
     nobody();
     lane = lane_of(small, 1);
     for (unsigned i = 0; i < 2; i++)
-        alarm_init(&later[i], rings);
+        timer_event_init(&later[i], rings);
     chk_name(lane, "lane");
 }
 static void second_sends_later(void) { lane_arm(small, begins_as_second(), lane, &later[1], 9); }
@@ -282,7 +282,7 @@ static void both_later(void) {
     struct timers *place = atom_load_rlx(&later[0].timer.place);
     chk_assert(place == atom_load_rlx(&later[1].timer.place), "one wheel has both");
     for (unsigned i = 0; i < 2; i++)
-        chk_assert(alarm_cancel(&later[i]), "it has not rung");
+        chk_assert(timer_event_cancel(&later[i]), "it has not rung");
     small_end();
 }
 SCENARIO(growth_lane, .about = "another worker is made and sends something later || the first does", .setup = nobody_later,

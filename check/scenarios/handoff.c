@@ -61,7 +61,7 @@ static void set_up(enum policy_name policy, unsigned givers) {
         small_play(0);
         chk_assert(weft_spawn_step(&pid, &gives, &(weft_spawn_options){.input = &i, .input_size = sizeof i}) == 0, "spawned");
         giver[i] = claimed();
-        pool_refill(&small_worker(i + 1)->actor.cache.pool, 0);
+        pool_refill(&small_worker(i + 1)->local.cache.pool, 0);
     }
     receiver = small_spawn(&receives);
     chk_assert(claimed() == small_proc(receiver), "it runs");
@@ -95,19 +95,19 @@ static void takes_and_steps(void) {
 static void give(unsigned i) {
     struct worker *worker = small_play(1 + i);
     step_run(worker, giver[i]);
-    taken[i] = (unsigned)atom_load_rlx(&worker->actor.counters.handoffs);
+    taken[i] = (unsigned)atom_load_rlx(&worker->local.counters.handoffs);
 }
 static void gives_0(void) { give(0); }
 static void gives_1(void) { give(1); }
 /* The second half of a hand-off alone, for a letter that another brings. */
 static void wakes_to_run(void) {
     struct worker *worker = small_play(2);
-    struct proc *proc = send_wake(&worker->actor, worker, receiver, true);
+    struct proc *proc = send_wake(&worker->local, worker, receiver, true);
     if (proc) step_run(worker, proc);
 }
 static void sends(void) {
     struct worker *worker = small_play(3);
-    chk_assert(send_message(&worker->actor, worker, receiver, &letter) == 0, "the receiver lives");
+    chk_assert(send_message(&worker->local, worker, receiver, &letter) == 0, "the receiver lives");
 }
 static void sends_and_runs(void) {
     sends();

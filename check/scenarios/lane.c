@@ -1,7 +1,7 @@
 /* Lanes: the timers of one receiver's messages lie in one worker's wheel, also while that worker leaves and comes back, and ring one after the
- * other. Here a timer is an alarm that counts: the first to be armed must be the first to ring.
+ * other. Here a timer is an timer that counts: the first to be armed must be the first to ring.
  *
- * The real lane_arm, alarms_ring, worker_main and workers_compensate. Worker 1 is an extra one; its timers are worker 0's when it has left. */
+ * The real lane_arm, timer_events_ring, worker_main and workers_compensate. Worker 1 is an extra one; its timers are worker 0's when it has left. */
 #include "small_runtime.h"
 
 #include "mail/lane.h"
@@ -11,17 +11,17 @@ enum { ALARMS = 3, LATER = 9 };
 
 static atom_u64 *lane;
 static struct counted {
-    struct alarm alarm;
+    struct timer_event timer;
     unsigned number;
 } alarms[ALARMS];
 static atom_u32 rung, sent;
 
-static void rings(struct actor *actor, struct worker *self, struct alarm *alarm) {
-    (void)actor, (void)self;
-    chk_assert(atom_add_rlx(&rung, 1) == ((struct counted *)alarm)->number, "they ring in the order in which they were armed");
+static void rings(struct local *local, struct worker *self, struct timer_event *event) {
+    (void)local, (void)self;
+    chk_assert(atom_add_rlx(&rung, 1) == ((struct counted *)event)->number, "they ring in the order in which they were armed");
 }
 
-static void arm(struct worker *self, unsigned i) { lane_arm(small, self, lane, &alarms[i].alarm, LATER); }
+static void arm(struct worker *self, unsigned i) { lane_arm(small, self, lane, &alarms[i].timer, LATER); }
 
 /* Worker 1, which has been sent away and has not looked at its orders, has armed so many. */
 static void set_up(unsigned armed) {
@@ -39,7 +39,7 @@ static void set_up(unsigned armed) {
     atom_store_rlx(&rung, 0);
     atom_store_rlx(&sent, 0);
     for (unsigned i = 0; i < ALARMS; i++) {
-        alarm_init(&alarms[i].alarm, rings);
+        timer_event_init(&alarms[i].timer, rings);
         alarms[i].number = i;
     }
     for (unsigned i = 0; i < armed; i++)
@@ -57,10 +57,10 @@ static void arms_2(void) { arm(NULL, 2); }
 
 /* So many are armed, all in one wheel. */
 static void in_one_wheel(unsigned armed) {
-    struct timers *place = atom_load_rlx(&alarms[0].alarm.timer.place);
+    struct timers *place = atom_load_rlx(&alarms[0].timer.timer.place);
     for (unsigned i = 0; i < armed; i++) {
-        chk_assert(atom_load_rlx(&alarms[i].alarm.timer.place) == place, "one wheel has them all");
-        chk_assert(alarm_cancel(&alarms[i].alarm), "none has rung");
+        chk_assert(atom_load_rlx(&alarms[i].timer.timer.place) == place, "one wheel has them all");
+        chk_assert(timer_event_cancel(&alarms[i].timer), "none has rung");
         lane_leave(lane);
     }
     chk_assert(atom_load_rlx(lane) < LANE_ONE, "none is pending");
@@ -79,8 +79,8 @@ SCENARIO(lane_leave_two, .about = "a worker's timers are moved away || two more 
 static void arms_0_as_0(void) { arm(small_play(0), 0); }
 static void arms_1_as_1(void) { arm(small_play(1), 1); }
 static void two_in_either_wheel(void) {
-    chk_assert(atom_load_rlx(&alarms[0].alarm.timer.place) == atom_load_rlx(&alarms[1].alarm.timer.place), "one wheel has both");
-    chk_assert(alarm_cancel(&alarms[0].alarm) && alarm_cancel(&alarms[1].alarm), "none has rung");
+    chk_assert(atom_load_rlx(&alarms[0].timer.timer.place) == atom_load_rlx(&alarms[1].timer.timer.place), "one wheel has both");
+    chk_assert(timer_event_cancel(&alarms[0].timer) && timer_event_cancel(&alarms[1].timer), "none has rung");
     small_end();
 }
 SCENARIO(lane_two, .about = "two workers arm the first two timers of a lane", .setup = none_armed, .threads = {arms_0_as_0, arms_1_as_1},
@@ -95,10 +95,10 @@ static void is_back(void) {
 SCENARIO(lane_back, .about = "a worker leaves with a timer || comes back || one more is armed in its old lane (N2)", .setup = one_armed,
          .threads = {leaves, is_back, arms_1}, .finish = two_in_one_wheel, .deep_in = CHK_SC | CHK_TSO)
 
-static void arms_1_again(void) { lane_arm_again(small, NULL, lane, &alarms[1].alarm, LATER); }
+static void arms_1_again(void) { lane_arm_again(small, NULL, lane, &alarms[1].timer, LATER); }
 static void one_armed_one_rung(void) {
     set_up(2);
-    alarm_cancel(&alarms[1].alarm);
+    timer_event_cancel(&alarms[1].timer);
 }
 SCENARIO(lane_back_again, .about = "the same || one that has rung is armed again", .setup = one_armed_one_rung,
          .threads = {leaves, is_back, arms_1_again}, .finish = two_in_one_wheel, .deep_in = CHK_ALL)
@@ -108,21 +108,21 @@ static void arms_1_by_an_old_look(void) {
     uint64_t found = atom_add_acqrel(lane, LANE_ONE);
     struct worker *at = small_worker(1);
     bool there = (uint32_t)found == (timers_moved(&at->timers) << LANE_TENURE | at->index);
-    alarm_arm_at(small, NULL, there ? at : small_worker(0), &alarms[1].alarm, LATER);
+    timer_event_arm_at(small, NULL, there ? at : small_worker(0), &alarms[1].timer, LATER);
 }
 SCENARIO(lane_twin_old_look, .about = "as lane_back, but the tenure is not looked at under the lock", .setup = one_armed,
          .threads = {leaves, is_back, arms_1_by_an_old_look}, .finish = two_in_one_wheel, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 /* lane_arm, but that a worker is the same whenever it comes back. */
 static void arms_1_without_tenure(void) {
     atom_add_acqrel(lane, LANE_ONE);
-    alarm_arm_at(small, NULL, small_worker(1), &alarms[1].alarm, LATER);
+    timer_event_arm_at(small, NULL, small_worker(1), &alarms[1].timer, LATER);
 }
 SCENARIO(lane_twin_no_tenure, .about = "the same, but a worker that is back has its old lanes", .setup = one_armed,
          .threads = {leaves, is_back, arms_1_without_tenure}, .finish = two_in_one_wheel, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 
 /* ---- several ring --------------------------------------------------------------------------------------------------- */
 
-static uint32_t ring(unsigned door, unsigned worker) { return alarms_ring(&small->foreign[door], NULL, small_worker(worker), LATER); }
+static uint32_t ring(unsigned door, unsigned worker) { return timer_events_ring(&small->doors[door], NULL, small_worker(worker), LATER); }
 static void rings_1(void) { ring(0, 1); }
 static void rings_1_too(void) { ring(1, 1); }
 static void ring_rest(unsigned worker) {
@@ -144,11 +144,11 @@ static void rings_as_0(void) {
 SCENARIO(lane_ring_leave, .about = "a worker leaves with three timers that are due || one rings them || one rings those that the first worker has",
          .setup = all_armed, .threads = {leaves, rings_1, rings_as_0}, .finish = ring_rest_of_0)
 
-/* alarms_ring, but several do at once. */
+/* timer_events_ring, but several do at once. */
 static void ring_in_a_crowd(void) {
     for (struct timer *due = timers_run(&small_worker(1)->timers, LATER), *after; due; due = after) {
         after = due->next;
-        rings(NULL, NULL, (struct alarm *)due);
+        rings(NULL, NULL, (struct timer_event *)due);
         timer_done(due);
     }
 }
@@ -171,10 +171,10 @@ static void arms_elsewhere(void) {
 }
 static void one_pending(void) {
     set_up(1);
-    alarm_cancel(&alarms[0].alarm);
+    timer_event_cancel(&alarms[0].timer);
 }
 static void one_left(void) {
-    chk_assert(atom_load_rlx(lane) >> 32 == 1 && alarm_cancel(&alarms[1].alarm), "one is pending");
+    chk_assert(atom_load_rlx(lane) >> 32 == 1 && timer_event_cancel(&alarms[1].timer), "one is pending");
     small_end();
 }
 static void sends_and_ends(void) { ends(lane_leave); }

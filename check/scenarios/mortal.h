@@ -15,13 +15,13 @@ static inline int mortal_step(void *self, const weft_event *events, size_t count
 static const weft_behavior mortal = {.name = "mortal", .step = mortal_step};
 
 struct listener {
-    struct watcher watcher; /* first */
+    struct monitor monitor; /* first */
     unsigned told;
     int reason;
 };
-static inline void hear(struct actor *actor, struct worker *self, struct watcher *watcher, int reason) {
-    struct listener *listener = (struct listener *)watcher;
-    (void)actor, (void)self;
+static inline void hear(struct local *local, struct worker *self, struct monitor *monitor, int reason) {
+    struct listener *listener = (struct listener *)monitor;
+    (void)local, (void)self;
     listener->told++;
     listener->reason = reason;
 }

@@ -8,7 +8,7 @@
 #include "step/step.h"
 #include "thread/worker.h"
 
-enum { HOME = 1 };
+enum { PINNED_TO = 1 };
 
 static weft_pid pid;
 SHARED struct message letters[2];
@@ -28,11 +28,11 @@ static void set_up(enum policy_name policy) {
     small_play(0);
     pid = small_spawn(&listener);
     struct proc *proc = policy_pop(small_worker(0));
-    chk_assert(proc == small_proc(pid) && worker_pin(small_worker(HOME)), "claimed and pinned");
-    state_pin(&proc->state, HOME + 1);
+    chk_assert(proc == small_proc(pid) && worker_pin(small_worker(PINNED_TO)), "claimed and pinned");
+    state_pin(&proc->state, PINNED_TO + 1);
     state_park(&proc->state, STATE_IDLE);
     proc->waits = WEFT_IDLE;
-    chk_name(&small_worker(HOME)->inbox.head, "inbox");
+    chk_name(&small_worker(PINNED_TO)->pinned_ready.head, "inbox");
     for (unsigned i = 0; i < 2; i++)
         small_message(&letters[i], i);
 }
@@ -42,7 +42,7 @@ static void set_up_line(void) { set_up(POLICY_LINE); }
 /* ---- threads ------------------------------------------------------------------------------------------------------ */
 
 static void home_works(void) {
-    struct worker *worker = small_play(HOME);
+    struct worker *worker = small_play(PINNED_TO);
     struct proc *proc = find_work(worker);
     chk_assert(proc == small_proc(pid), "there is nobody else");
     step_run(worker, proc);
@@ -54,23 +54,23 @@ static void home_works_on(void) {
 }
 static void sends_from_outside(void) {
     unsigned door;
-    struct actor *actor = foreign_enter(small->instance, &door);
-    chk_assert(send_message(actor, NULL, pid, &letters[0]) == 0, "it lives");
-    foreign_leave(small->instance, door);
+    struct local *local = door_enter(small->instance, &door);
+    chk_assert(send_message(local, NULL, pid, &letters[0]) == 0, "it lives");
+    door_leave(small->instance, door);
 }
 static void other_sends(void) {
     struct worker *worker = small_play(0);
-    chk_assert(send_message(&worker->actor, worker, pid, &letters[1]) == 0, "it lives");
+    chk_assert(send_message(&worker->local, worker, pid, &letters[1]) == 0, "it lives");
 }
 static void other_hands_over(void) {
     struct worker *worker = small_play(0);
-    chk_assert(send_unheard(&worker->actor, pid, &letters[1]) == 0, "it lives");
-    chk_assert(send_wake(&worker->actor, worker, pid, true) == NULL, "only its own worker has it");
+    chk_assert(send_unheard(&worker->local, pid, &letters[1]) == 0, "it lives");
+    chk_assert(send_wake(&worker->local, worker, pid, true) == NULL, "only its own worker has it");
 }
 
 static void ran(void) {
     chk_assert(runs >= 1 && heard >= 1, "it has run");
-    chk_assert(mpsc_is_empty(&small_worker(HOME)->inbox), "nothing is left in the inbox");
+    chk_assert(mpsc_is_empty(&small_worker(PINNED_TO)->pinned_ready), "nothing is left in the inbox");
     chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0,
                "nobody is counted who is not there");
     small_end();
@@ -97,11 +97,11 @@ SCENARIO(pinned_two, .about = "its worker works until it has heard both || a sen
 static void wakes_anybody(void) {
     struct worker *worker = small_play(0);
     struct proc *proc = small_proc(pid);
-    chk_assert(send_unheard(&worker->actor, pid, &letters[1]) == 0 && state_wake(&proc->state).verdict == STATE_ENQUEUE,
+    chk_assert(send_unheard(&worker->local, pid, &letters[1]) == 0 && state_wake(&proc->state).verdict == STATE_ENQUEUE,
                "it slept");
-    mpsc_push(&small_worker(HOME)->inbox, &proc->guest);
+    mpsc_push(&small_worker(PINNED_TO)->pinned_ready, &proc->pinned_node);
     int sleeper = idle_wake(&small->idle);
-    if (sleeper == HOME) parker_unpark(&small_worker(HOME)->parker);
+    if (sleeper == PINNED_TO) parker_unpark(&small_worker(PINNED_TO)->parker);
 }
 static void set_up_other_sleeps(void) {
     set_up(POLICY_RING);
@@ -124,7 +124,7 @@ static void set_up_running(void) {
     small_play(0);
     pid = small_spawn(&listener);
     chk_assert(policy_pop(small_worker(0)) == small_proc(pid), "it runs on the first worker");
-    chk_name(&small_worker(HOME)->inbox.head, "inbox");
+    chk_name(&small_worker(PINNED_TO)->pinned_ready.head, "inbox");
 }
 static void requeues(void) {
     struct proc *proc = small_proc(pid);
@@ -134,18 +134,18 @@ static void asks_later(void) {
     struct worker *worker = small_play(0);
     struct proc *proc = small_proc(pid);
     uint16_t ticket = state_yield(&proc->state);
-    unsigned home = state_home(&proc->state);
+    unsigned home = state_pinned_to(&proc->state);
     if (home)
-        ready_home(small, worker, proc, home - 1);
+        ready_pinned(small, worker, proc, home - 1);
     else
         ready(small, worker, proc, ticket, READY_YIELDED);
 }
 static void runs_and_pins(void) {
-    struct worker *worker = small_play(HOME);
+    struct worker *worker = small_play(PINNED_TO);
     struct proc *proc = small_proc(pid);
     if (policy_wake_to_run(small, proc).verdict != STATE_RUN) return;
     chk_assert(worker_pin(worker), "the worker stays");
-    state_pin(&proc->state, HOME + 1);
+    state_pin(&proc->state, PINNED_TO + 1);
     ready_again(small, worker, proc, state_requeue(&proc->state), READY_YIELDED);
     chk_assert(find_work(worker) == proc, "it has its turn");
     state_unpin(&proc->state);
@@ -153,7 +153,7 @@ static void runs_and_pins(void) {
     runs++;
 }
 static void once(void) {
-    if (runs) chk_assert(mpsc_is_empty(&small_worker(HOME)->inbox), "one entry was made");
+    if (runs) chk_assert(mpsc_is_empty(&small_worker(PINNED_TO)->pinned_ready), "one entry was made");
     small_end();
 }
 SCENARIO(pinned_meanwhile, .about = "a process is queued || handed over to, and pinned before the entry is made",
@@ -166,10 +166,10 @@ SCENARIO(pinned_asks_later, .about = "broken: where it goes is asked after it wa
 SHARED bool pinned, refused;
 static void set_up_leaving(void) {
     small_begin(POLICY_RING, 2, 4);
-    small_has_begun(HOME);
+    small_has_begun(PINNED_TO);
 }
 static void pins(void) {
-    struct worker *worker = small_play(HOME);
+    struct worker *worker = small_play(PINNED_TO);
     pinned = worker_pin(worker);
     if (pinned) return;
     chk_assert(find_work(worker) == NULL, "it leaves");
@@ -186,7 +186,7 @@ SCENARIO(pinned_leaving, .about = "a process is pinned || its worker is to leave
 
 /* It is wanted again before its thread has left: a pin that was refused in between is not counted, and the next one finds it open. */
 static void pins_at_last(void) {
-    struct worker *worker = small_play(HOME);
+    struct worker *worker = small_play(PINNED_TO);
     pinned = worker_pin(worker);
 }
 static void resizes_and_back(void) {
@@ -194,9 +194,9 @@ static void resizes_and_back(void) {
     workers_set(small, 2);
 }
 static void open_again(void) {
-    struct worker *worker = small_worker(HOME);
+    struct worker *worker = small_worker(PINNED_TO);
     chk_assert(!refused || pinned, "who stays has pinned processes");
-    chk_assert(atom_load_rlx(&worker->guests) == pinned, "who is pinned is counted, and nobody else");
+    chk_assert(atom_load_rlx(&worker->pinned_count) == pinned, "who is pinned is counted, and nobody else");
     if (pinned) worker_unpin(worker);
     small_end();
 }
@@ -205,7 +205,7 @@ SCENARIO(pinned_back, .about = "a process is pinned || its worker is to leave, a
 
 /* And then that thread does not leave: were a worker open before it is wanted again, a process could be pinned to one whose thread goes. */
 static void pins_and_looks(void) {
-    struct worker *worker = small_play(HOME);
+    struct worker *worker = small_play(PINNED_TO);
     pinned = worker_pin(worker);
     if (!pinned) return;
     lock_take(&small->moving); /* as in worker_leave */
@@ -218,10 +218,10 @@ SCENARIO(pinned_stays, .about = "a process is pinned, and its thread does not le
 /* The end: whoever is pinned must go, and may unpin itself while the worker is closed. */
 static void set_up_closing(void) {
     set_up_leaving();
-    chk_assert(worker_pin(small_worker(HOME)), "it is open");
+    chk_assert(worker_pin(small_worker(PINNED_TO)), "it is open");
 }
 static void unpins(void) {
-    struct worker *worker = small_play(HOME);
+    struct worker *worker = small_play(PINNED_TO);
     worker_unpin(worker);
     pinned = worker_pin(worker);
     if (pinned) worker_unpin(worker);
@@ -230,7 +230,7 @@ static void unpins(void) {
 }
 static void ends_all(void) { workers_set(small, 0); }
 static void closed(void) {
-    chk_assert(atom_load_rlx(&small_worker(HOME)->guests) == GUESTS_CLOSED, "closed, and nobody is pinned");
+    chk_assert(atom_load_rlx(&small_worker(PINNED_TO)->pinned_count) == PINNED_CLOSED, "closed, and nobody is pinned");
     small_end();
 }
 SCENARIO(pinned_closing, .about = "a pinned process unpins itself and pins itself again || all workers are to leave", .setup = set_up_closing,

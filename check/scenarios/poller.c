@@ -12,14 +12,14 @@
 /* Whoever polls wakes the process that waits. (With a message, so that it has something to run for.) */
 static void wake_0(void) {
     struct worker *self = my_worker;
-    chk_assert(send_message(self ? &self->actor : &small->foreign[0], self, pid[0], &letters[0]) == 0, "it lives");
+    chk_assert(send_message(self ? &self->local : &small->doors[0], self, pid[0], &letters[0]) == 0, "it lives");
 }
 
 static void set_up(unsigned workers, unsigned processes, bool used) {
     small_begin(POLICY_RING, workers, 4);
     small_poll(wake_0);
     sleepers_begin(processes);
-    if (used) chk_assert(poll_join(small, small_worker(0)) == 0, "a descriptor");
+    if (used) chk_assert(netpoll_join(small, small_worker(0)) == 0, "a descriptor");
 }
 static void one(void) { set_up(1, 1, true); }
 static void one_unused(void) { set_up(1, 1, false); }
@@ -39,7 +39,7 @@ static void sends_1(void) { send_from_outside(1); }
 static void ran(unsigned processes) {
     for (unsigned i = 0; i < processes; i++)
         chk_assert(runs[i] == 1, "each has run once");
-    chk_assert(atom_load_rlx(&small->poll.held) == 0, "nobody holds the poll");
+    chk_assert(atom_load_rlx(&small->netpoll.held) == 0, "nobody holds the poll");
     chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "nobody is counted who is not there");
     small_end();
 }
@@ -50,17 +50,17 @@ SCENARIO(poller_event, .about = "a worker goes to sleep in the poll || a descrip
          .threads = {works_once, something_comes}, .finish = one_ran)
 SCENARIO(poller_bell, .about = "a worker goes to sleep in the poll || a send from outside: the bell (B2)", .setup = one,
          .threads = {works_once, sends_0}, .finish = one_ran)
-/* A worker that is busy for ever does not come by again: here it leaves instead. (The monitor would see to it.) */
+/* A worker that is busy for ever does not come by again: here it leaves instead. (Sysmon would see to it.) */
 static void works_and_leaves(void) {
     works_once();
-    poll_unattended(small);
+    netpoll_unattended(small);
 }
 SCENARIO(poller_event_send, .about = "two workers go to sleep, one of them in the poll || a descriptor || a send (random: in full it is too large)",
          .setup = two, .threads = {works_and_leaves, works_and_leaves, something_comes, sends_1}, .finish = both_ran, .random_runs = 5000, .deep_in = CHK_ALL)
 
 /* A descriptor comes from a thread that is not a worker. */
 static void registers_outside(void) {
-    chk_assert(poll_join(small, NULL) == 0, "a descriptor");
+    chk_assert(netpoll_join(small, NULL) == 0, "a descriptor");
     small_poll_event();
 }
 SCENARIO(poller_join, .about = "a worker goes to sleep || another thread registers the first descriptor, which becomes ready",
@@ -68,43 +68,43 @@ SCENARIO(poller_join, .about = "a worker goes to sleep || another thread registe
 
 /* Descriptors come and go. */
 static void joins_and_leaves(void) {
-    chk_assert(poll_join(small, NULL) == 0, "a descriptor");
-    poll_left(small);
+    chk_assert(netpoll_join(small, NULL) == 0, "a descriptor");
+    netpoll_left(small);
 }
-static void joins(void) { chk_assert(poll_join(small, NULL) == 0, "a descriptor"); }
+static void joins(void) { chk_assert(netpoll_join(small, NULL) == 0, "a descriptor"); }
 static void one_is_left(void) {
-    chk_assert(atom_load_rlx(&small->poll.used) == 1, "one is left");
+    chk_assert(atom_load_rlx(&small->netpoll.used) == 1, "one is left");
     small_end();
 }
 SCENARIO(poller_count, .about = "one descriptor comes and goes || another comes", .setup = one_unused, .threads = {joins_and_leaves, joins},
          .finish = one_is_left)
 
-/* The monitor polls; meanwhile a worker goes to sleep and finds the poll held. */
-static void monitor_polls(void) {
-    chk_assert(small->poll.seen.rounds == 0, "as in setup");
-    poll_watch(small, UINT64_C(1) << 40);
+/* Sysmon polls; meanwhile a worker goes to sleep and finds the poll held. */
+static void sysmon_polls(void) {
+    chk_assert(small->netpoll.seen.rounds == 0, "as in setup");
+    netpoll_watch(small, UINT64_C(1) << 40);
 }
-SCENARIO(poller_monitor, .about = "a worker goes to sleep || the monitor polls || a descriptor becomes ready (B3)", .setup = one,
-         .threads = {works_once, monitor_polls, something_comes}, .finish = one_ran, .deep_in = CHK_C11)
+SCENARIO(poller_sysmon, .about = "a worker goes to sleep || sysmon polls || a descriptor becomes ready (B3)", .setup = one,
+         .threads = {works_once, sysmon_polls, something_comes}, .finish = one_ran, .deep_in = CHK_C11)
 
 /* A worker polls, finds nothing and leaves for good. */
 static void polls_and_leaves(void) {
     small_play(1);
-    poll_now(small, POLL_BATCH);
-    poll_unattended(small);
+    netpoll_now(small, NETPOLL_BATCH);
+    netpoll_unattended(small);
 }
 SCENARIO(poller_leave, .about = "a worker goes to sleep || another polls and leaves || a descriptor becomes ready", .setup = two_for_one,
          .threads = {works_once, polls_and_leaves, something_comes}, .finish = one_ran)
 
 /* ---- twins that are wrong --------------------------------------------------------------------------------------------------- */
 
-static void monitor_says_nothing(void) { poll_now(small, POLL_BATCH); }
-SCENARIO(poller_twin_monitor, .about = "the monitor polls, and does not look whether somebody went to sleep meanwhile", .setup = one,
-         .threads = {works_once, monitor_says_nothing, something_comes}, .finish = one_ran, .flawed_in = CHK_ALL,
+static void sysmon_says_nothing(void) { netpoll_now(small, NETPOLL_BATCH); }
+SCENARIO(poller_twin_sysmon, .about = "sysmon polls, and does not look whether somebody went to sleep meanwhile", .setup = one,
+         .threads = {works_once, sysmon_says_nothing, something_comes}, .finish = one_ran, .flawed_in = CHK_ALL,
          .flaw = CHK_LOST_WAKEUP)
 
 static void registers_silently(void) {
-    atom_add_rel(&small->poll.used, 1);
+    atom_add_rel(&small->netpoll.used, 1);
     small_poll_event();
 }
 SCENARIO(poller_twin_join, .about = "a descriptor is registered, and nobody is told", .setup = one_unused,
@@ -113,12 +113,12 @@ SCENARIO(poller_twin_join, .about = "a descriptor is registered, and nobody is t
 /* Wakes a worker as if it slept on its parker. */
 static void sends_without_bell(void) {
     unsigned door;
-    struct actor *actor = foreign_enter(small->instance, &door);
+    struct local *local = door_enter(small->instance, &door);
     struct proc *proc = small_proc(pid[0]);
-    chk_assert(send_unheard(actor, pid[0], &letters[0]) == 0, "it lives");
+    chk_assert(send_unheard(local, pid[0], &letters[0]) == 0, "it lives");
     struct state_next next = state_wake(&proc->state);
     if (next.verdict == STATE_ENQUEUE) inject_push(&small->inject, entry_make(proc, next.ticket));
-    foreign_leave(small->instance, door);
+    door_leave(small->instance, door);
     int sleeper = idle_wake(&small->idle);
     if (sleeper != IDLE_NOBODY) parker_unpark(&small_worker((unsigned)sleeper)->parker);
 }
@@ -127,8 +127,8 @@ SCENARIO(poller_twin_bell, .about = "a worker in the poll is given a token, and 
 
 /* Asks without holding the poll: takes away the bell. */
 static void polls_without_holding(void) {
-    struct poll_catch catch;
-    if (poll_wait(&small->poll, &catch, 0) > 0) poll_deliver(small, &catch);
+    struct netpoll_batch batch;
+    if (netpoll_wait(&small->netpoll, &batch, 0) > 0) netpoll_deliver(small, &batch);
 }
 SCENARIO(poller_twin_two, .about = "two poll at once, and one takes away the ring that was meant for the other (B1)", .setup = one,
          .threads = {works_once, polls_without_holding, sends_0}, .finish = one_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)

@@ -19,20 +19,20 @@ static void is_stopped(void) {
     drive(worker);
     own++;
     sleeper.stopped = proc;
-    chk_assert(preempt_list(&sleeper), "there is room");
+    chk_assert(stopped_list(&sleeper), "there is room");
     *keeper(proc) = &sleeper;
-    goes_on(preempt_sleep(worker, &sleeper, &heir));
+    goes_on(stopped_sleep(worker, &sleeper, &heir));
 }
 
 /* And has somebody else to run, for ever. */
 static void takes_over(void) {
     struct worker *worker = wakes_up();
-    preempt_took(worker, 2);
+    stopped_took(worker, 2);
     drive(worker);
 }
 static void takes_over_and_resumes(void) {
     struct worker *worker = wakes_up();
-    preempt_took(worker, 2);
+    stopped_took(worker, 2);
     resumes_with(worker);
 }
 
@@ -42,7 +42,7 @@ static void hands_over(void) {
     struct worker *worker = small_play(1);
     if (policy_wake_to_run(small, proc).verdict != STATE_RUN) return;
     drive(worker);
-    preempt_hand_back(worker, *keeper(proc));
+    stopped_hand_back(worker, *keeper(proc));
 }
 /* By the real find_work. */
 static void works(struct worker *worker) {
@@ -81,10 +81,10 @@ static void set_up_stopped(void) {
     struct worker *worker = small_play(0);
     small->preempt.most = 2;
     own = 1;
-    sleeper.stopped = worker->displaced = proc;
+    sleeper.stopped = worker->stopped = proc;
     *keeper(proc) = &sleeper;
-    chk_assert(preempt_list(&sleeper), "there is room");
-    preempt_took(worker, 2);
+    chk_assert(stopped_list(&sleeper), "there is room");
+    stopped_took(worker, 2);
     weft_pid pid = small_spawn(&computes);
     other = policy_pop(worker);
     chk_assert(other == small_proc(pid), "it runs, on the other worker");
@@ -102,13 +102,13 @@ static void gives_way_to_the_first(void) {
     drive(worker);
     others++;
     second.stopped = other;
-    chk_assert(preempt_list(&second), "there is room");
-    struct thread *first = preempt_next(worker);
+    chk_assert(stopped_list(&second), "there is room");
+    struct thread *first = stopped_next(worker);
     chk_assert(first == &sleeper, "not itself, which cannot be resumed yet");
     *keeper(other) = &second;
-    worker = preempt_sleep(worker, &second, first);
+    worker = stopped_sleep(worker, &second, first);
     my_worker = worker;
-    preempt_took(worker, 3);
+    stopped_took(worker, 3);
     drive(worker);
     others++;
 }
@@ -126,17 +126,17 @@ static void set_up_two(void) {
     second.runtime = small;
 }
 static void come_and_go(struct thread *thread) {
-    chk_assert(preempt_list(thread), "there is room");
-    preempt_unlist(thread);
+    chk_assert(stopped_list(thread), "there is room");
+    stopped_unlist(thread);
 }
 static void one_comes_and_goes(void) { come_and_go(&sleeper); }
 static void another_comes_and_goes(void) { come_and_go(&second); }
 static void nobody_there(void) {
-    chk_assert(atom_load_rlx(&small->preempt.displaced) == 0 && !small->preempt.first && !small->preempt.last, "the list is empty");
+    chk_assert(atom_load_rlx(&small->preempt.stopped) == 0 && !small->preempt.first && !small->preempt.last, "the list is empty");
     chk_assert(atom_load_rlx(&small->threads.away) == 0, "nobody is away");
     small_end();
 }
-SCENARIO(preempt_list, .about = "two threads enter the list of those who are stopped and leave it", .setup = set_up_two,
+SCENARIO(stopped_list, .about = "two threads enter the list of those who are stopped and leave it", .setup = set_up_two,
          .threads = {one_comes_and_goes, another_comes_and_goes}, .finish = nobody_there)
 
 /* The second worker is an extra one, and is sent away meanwhile: it leaves, or goes with the one who is resumed and leaves after that. */
@@ -146,7 +146,7 @@ static void is_stopped_and_leaves(void) {
 }
 static void takes_over_and_sends_away(void) {
     struct worker *worker = wakes_up();
-    preempt_took(worker, 2);
+    stopped_took(worker, 2);
     worker_dismiss(small, small_worker(1));
     resumes_with(worker);
 }
@@ -170,20 +170,20 @@ static void set_up_pinned(void) {
 /* It cannot be had while the other has claimed it: then later. */
 static void takes_over_and_tries_twice(void) {
     struct worker *worker = wakes_up();
-    preempt_took(worker, 2);
-    struct proc *next = preempt_take(worker);
+    stopped_took(worker, 2);
+    struct proc *next = stopped_take(worker);
     struct spin spin = spin_begin();
     while (!next && atom_load_acq(&handed_over) == 0)
         spin_wait(&spin);
-    if (!next) next = preempt_take(worker);
+    if (!next) next = stopped_take(worker);
     chk_assert(next == proc, "it can be resumed");
     drive(worker);
-    preempt_hand_back(worker, *keeper(next));
+    stopped_hand_back(worker, *keeper(next));
 }
 static void hands_over_and_keeps(void) {
     struct worker *worker = small_play(1);
     if (policy_wake_to_run(small, proc).verdict == STATE_RUN) chk_assert(step_run(worker, proc), "it keeps its thread");
-    chk_assert(preempt_take(worker) == NULL, "nor does it take anybody");
+    chk_assert(stopped_take(worker) == NULL, "nor does it take anybody");
     drive(worker);
     worker_unpin(worker);
     atom_store_rel(&handed_over, 1);
@@ -200,10 +200,10 @@ static void queue_silently(void) {
     state_yield(&proc->state);
     lock_drop(&small->preempt.lock);
 }
-/* preempt_took, but nobody is told. */
+/* stopped_took, but nobody is told. */
 static void takes_over_silently(void) {
     struct worker *worker = wakes_up();
-    worker->displaced = NULL;
+    worker->stopped = NULL;
     queue_silently();
     drive(worker);
 }
@@ -216,7 +216,7 @@ static void queues_itself(void) {
     drive(worker);
     own++;
     sleeper.stopped = proc;
-    chk_assert(preempt_list(&sleeper), "there is room");
+    chk_assert(stopped_list(&sleeper), "there is room");
     queue_silently();
     *keeper(proc) = &sleeper;
     thread_wake(&heir, worker);
@@ -233,7 +233,7 @@ static void resumes_unclaimed(void) {
     struct thread *thread = small->preempt.first;
     bool waits = thread && thread->waits;
     lock_drop(&small->preempt.lock);
-    if (waits) preempt_hand_back(worker, thread);
+    if (waits) stopped_hand_back(worker, thread);
 }
 SCENARIO(preempt_twin_unclaimed, .about = "as preempt_two_resume, but one of the two does not claim it", .setup = set_up,
          .threads = {is_stopped, takes_over_and_resumes, resumes_unclaimed}, .finish = went_on, .flawed_in = CHK_ALL)

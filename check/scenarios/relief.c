@@ -28,27 +28,27 @@ static void set_up_locked(void) {
     atom_store_rlx(&unlocked, 0);
     atom_store_rlx(&fresh_runs, 0);
     own = 1;
-    sleeper.stopped = small_worker(0)->displaced = proc;
+    sleeper.stopped = small_worker(0)->stopped = proc;
     *keeper(proc) = &sleeper;
-    chk_assert(preempt_list(&sleeper), "there is room");
-    preempt_took(small_worker(0), 2);
+    chk_assert(stopped_list(&sleeper), "there is room");
+    stopped_took(small_worker(0), 2);
     small_spawn(&fresh);
     chk_name(&small->preempt.relief, "relief");
     chk_name(&small_worker(1)->relief, "is relief");
     chk_name(&unlocked, "unlocked");
 }
-/* The monitor. */
+/* Sysmon. */
 static void sees_a_hog(void) { workers_relieve(small, 1); }
 /* It goes on with the relief worker, has had its time once more, and comes to its end with whatever worker it is resumed with. */
 static void is_resumed_and_stopped(void) {
     parker_park(&sleeper.parker, SYS_FOREVER);
     struct worker *worker = my_worker = sleeper.given;
-    preempt_took(worker, 1);
+    stopped_took(worker, 1);
     drive(worker);
-    chk_assert(!preempt_list(&sleeper), "a relief worker counts as one who is stopped, and there is room for one");
+    chk_assert(!stopped_list(&sleeper), "a relief worker counts as one who is stopped, and there is room for one");
     small->preempt.most = 2;
-    chk_assert(preempt_list(&sleeper), "now there is room");
-    goes_on(preempt_sleep(worker, &sleeper, &heir));
+    chk_assert(stopped_list(&sleeper), "now there is room");
+    goes_on(stopped_sleep(worker, &sleeper, &heir));
     atom_store_rel(&unlocked, 1);
     worker = my_worker;
     worker->current = NULL;
@@ -56,7 +56,7 @@ static void is_resumed_and_stopped(void) {
 }
 static void takes_over_relief(void) {
     struct worker *worker = wakes_up();
-    preempt_took(worker, 2);
+    stopped_took(worker, 2);
     worker_main(worker);
 }
 static void wakes_at_the_lock(void) {
@@ -118,8 +118,8 @@ SCENARIO(preempt_relief_beside, .about = "a relief worker comes || one worker mo
 /* A relief worker was told to leave, but one is needed again: it stays, or leaves and is begun anew, with the thread of who was stopped. */
 static void set_up_leaving(struct worker *worker) {
     small->preempt.most = 2;
-    preempt_relieve(small, 1);
-    atom_or_rlx(&worker->guests, GUESTS_CLOSED); /* as worker_relieves does */
+    stopped_relieve(small, 1);
+    atom_or_rlx(&worker->pinned_count, PINNED_CLOSED); /* as worker_relieves does */
     tick_begin(worker, 1);
     atom_store_rlx(&worker->relief, true);
     atom_store_rlx(&worker->leave, true);
@@ -159,7 +159,7 @@ SCENARIO(preempt_relief_two, .about = "a relief worker leaves || another comes",
 /* A6: a worker beyond the caps that takes whatever there is. */
 static void takes_over_for_all(void) {
     struct worker *worker = wakes_up();
-    preempt_took(worker, 2);
+    stopped_took(worker, 2);
     struct proc *next = policy_steal(worker, small_worker(0), true, &(bool){false});
     if (next && !step_run(worker, next)) return;
     resumes_with(worker);

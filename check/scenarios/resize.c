@@ -103,9 +103,9 @@ static void works_once_2(void) { work_once(2); }
 
 static void sends(void) {
     unsigned door;
-    struct actor *actor = foreign_enter(small->instance, &door);
-    chk_assert(send_message(actor, NULL, pid, &letter) == 0, "it lives");
-    foreign_leave(small->instance, door);
+    struct local *local = door_enter(small->instance, &door);
+    chk_assert(send_message(local, NULL, pid, &letter) == 0, "it lives");
+    door_leave(small->instance, door);
 }
 
 static void resize(unsigned count) {
@@ -128,18 +128,18 @@ SCENARIO(resize_down_idle, .about = "a worker looks for work and goes to sleep |
 
 /* Another arms a timer beside a worker that leaves: it is not left behind there. */
 enum { LATER = 9 };
-static struct alarm later;
-static void rings(struct actor *actor, struct worker *self, struct alarm *own) { (void)actor, (void)self, (void)own; }
+static struct timer_event later;
+static void rings(struct local *local, struct worker *self, struct timer_event *own) { (void)local, (void)self, (void)own; }
 static void two_and_an_alarm(void) {
     two_and_nothing();
-    alarm_init(&later, rings);
+    timer_event_init(&later, rings);
     atom_store_rlx(&small_worker(1)->leave, true); /* it has been sent away, and does not sleep until the timer is due */
 }
-static void arms_at_1(void) { alarm_arm_at(small, NULL, small_worker(1), &later, LATER); }
+static void arms_at_1(void) { timer_event_arm_at(small, NULL, small_worker(1), &later, LATER); }
 static void not_left_behind(void) {
     chk_assert(timers_next(&small_worker(1)->timers) == SYS_FOREVER, "a worker without a thread has no timers");
     chk_assert(timers_next(&small_worker(0)->timers) == LATER, "the first has them");
-    chk_assert(alarm_cancel(&later), "it has not rung");
+    chk_assert(timer_event_cancel(&later), "it has not rung");
     all_ran();
 }
 SCENARIO(resize_down_timer, .about = "a worker is sent away || a timer is armed there from outside", .setup = two_and_an_alarm,
@@ -173,7 +173,7 @@ static void slot_set_up(void) {
     two_asleep(POLICY_RING);
     struct worker *worker = small_play(1);
     tick_begin(worker, 1);
-    chk_assert(send_message(&worker->actor, worker, pid, &letter) == 0, "it lives");
+    chk_assert(send_message(&worker->local, worker, pid, &letter) == 0, "it lives");
     chk_assert(idle_sleepers(&small->idle) == 1, "alone in the slot it wakes nobody");
 }
 SCENARIO(resize_down_slot, .about = "a worker is sent away with a process in its slot || another sleeps", .setup = slot_set_up,
@@ -198,12 +198,12 @@ SCENARIO(resize_down_then_woken, .about = "two sleep || the first is sent away, 
 /* The one that sleeps in the poll is sent away: another has to listen there from then on (sched/netpoll.h, B3). */
 static void wakes_it(void) {
     struct worker *self = my_worker;
-    chk_assert(send_message(self ? &self->actor : &small->foreign[0], self, pid, &letter) == 0, "it lives");
+    chk_assert(send_message(self ? &self->local : &small->doors[0], self, pid, &letter) == 0, "it lives");
 }
 static void one_polls(void) {
     two_asleep(POLICY_RING);
     small_poll(wakes_it);
-    chk_assert(poll_join(small, small_worker(0)) == 0, "a descriptor");
+    chk_assert(netpoll_join(small, small_worker(0)) == 0, "a descriptor");
 }
 SCENARIO(resize_down_poll, .about = "a worker goes to sleep in the poll and is sent away || another sleeps || a descriptor becomes ready",
          .setup = one_polls, .threads = {to_one, works_1, small_poll_event}, .finish = ran_or_told)
@@ -242,7 +242,7 @@ static void one_asleep(void) {
 SCENARIO(resize_up_down, .about = "a worker is added and sent away || another sleeps || a process is woken from outside",
          .setup = one_asleep, .threads = {to_two_and_one, works_1, sends}, .finish = ran_or_told, .deep_in = CHK_ALL)
 
-/* Two change the number at once, the second perhaps for the monitor: no place gets two threads. */
+/* Two change the number at once, the second perhaps for sysmon: no place gets two threads. */
 static void one_and_nothing(void) {
     set_up(POLICY_RING, 1, NULL);
     small->extra_most = 1;
@@ -282,7 +282,7 @@ SCENARIO(resize_twin_poll, .about = "as resize_down_poll, but it leaves the poll
 static struct worker *fill_the_slot(void) {
     struct worker *worker = small_wait_to_begin(1);
     tick_begin(worker, 1);
-    chk_assert(send_message(&worker->actor, worker, pid, &letter) == 0, "it lives");
+    chk_assert(send_message(&worker->local, worker, pid, &letter) == 0, "it lives");
     return worker;
 }
 static void fills_its_slot(void) { work(fill_the_slot()); }

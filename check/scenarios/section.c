@@ -1,6 +1,6 @@
-/* Read-side sections and the shelf: a block goes to its next tenant when nobody can hold a look-up of the former one.
+/* Read-side sections and the magazine: a block goes to its next tenant when nobody can hold a look-up of the former one.
  *
- * One block, one thread that ends its process and takes the block again for another (real shelf and table), and threads that look it up
+ * One block, one thread that ends its process and takes the block again for another (real magazine and table), and threads that look it up
  * by its PID. What a looker reads in the block is plain here, so that "the block was made new while somebody looked at it" is a race.
  *
  * The broken twins are a copy of the protocol in a dozen lines, with one fault each. */
@@ -11,7 +11,7 @@
 enum { LOOKERS = 2, GENERATION = 1 };
 
 static struct table table;
-static struct shelf shelf;
+static struct magazine magazine;
 static struct section sections[LOOKERS];
 static struct proc *block;
 
@@ -19,13 +19,13 @@ static void set_up(unsigned added) {
     static const char *const names[] = {"section[0]", "section[1]"};
     int error;
     table_init(&table, 1);
-    shelf_init(&shelf, &table);
+    magazine_init(&magazine, &table);
     for (unsigned i = 0; i < LOOKERS; i++) {
         section_init(&sections[i]);
         chk_name(&sections[i].count, names[i]);
         if (i < added) chk_assert(table_add_section(&table, &sections[i]) == 0, "there is room for two");
     }
-    block = shelf_take(&shelf, &error);
+    block = magazine_take(&magazine, &error);
     block->self = NULL;
     mpsc_init(&block->box);
     state_revive(&block->state);
@@ -73,15 +73,15 @@ static void ends(struct proc *proc) {
     atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1); /* as in proc_end */
     mpsc_close(&proc->box);
     state_complete(&proc->state);
-    shelf_retire(&shelf, proc);
+    magazine_retire(&magazine, proc);
 }
 /* Only what follows when the block could be had is of interest. */
 static void begins(void) {
     int error;
-    struct proc *next = shelf_take(&shelf, &error);
+    struct proc *next = magazine_take(&magazine, &error);
     chk_assume(next != NULL);
     chk_assert(next == block, "there is one block");
-    next->self = &shelf;
+    next->self = &magazine;
     mpsc_init(&next->box);
     state_revive(&next->state);
     chk_assert(mpsc_pop(&next->box) == NULL, "no message for the former tenant is here");
@@ -115,26 +115,26 @@ static void both_have_come(void) {
 }
 SCENARIO(section_two_late, .about = "two sections are added", .setup = set_up_none, .threads = {comes, comes}, .finish = both_have_come)
 
-/* The block goes through the depot to another thread's shelf. */
-static struct shelf other_shelf;
+/* The block goes through the depot to another thread's magazine. */
+static struct magazine other_magazine;
 static void set_up_depot(void) {
     set_up(1);
-    shelf_init(&other_shelf, &table);
+    magazine_init(&other_magazine, &table);
 }
 static void ends_and_flushes(void) {
     ends(block);
-    shelf_flush(&shelf);
+    magazine_flush(&magazine);
 }
 static void begins_elsewhere(void) {
     int error;
-    struct proc *next = shelf_take(&other_shelf, &error);
+    struct proc *next = magazine_take(&other_magazine, &error);
     chk_assume(next != NULL);
-    next->self = &shelf;
+    next->self = &magazine;
     mpsc_init(&next->box);
     state_revive(&next->state);
     chk_assert(mpsc_pop(&next->box) == NULL, "no message for the former tenant is here");
 }
-SCENARIO(section_depot, .about = "a look-up and push || the process ends, its shelf is flushed || another shelf takes the block",
+SCENARIO(section_depot, .about = "a look-up and push || the process ends, its magazine is flushed || another magazine takes the block",
          .setup = set_up_depot, .threads = {looks_once, ends_and_flushes, begins_elsewhere}, .finish = box_is_empty)
 
 /* ---- broken twins: the same protocol in small, with one fault ----------------------------------------------------------- */

@@ -70,7 +70,7 @@ static void set_up(const weft_behavior *behavior, unsigned count) {
     workers = count;
     small_begin(POLICY_LINE, count, 4); /* the queue with the fewest cells */
     if (behavior) first = small_spawn(behavior);
-    pool_refill(&small_worker(0)->actor.cache.pool, 0);
+    pool_refill(&small_worker(0)->local.cache.pool, 0);
 }
 static void nobody(void) { set_up(NULL, 1); }
 static void ready_obedient(void) { set_up(&obedient, 1); }

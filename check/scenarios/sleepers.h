@@ -40,9 +40,9 @@ static inline void sleepers_begin(unsigned count) {
 
 static inline void send_from_outside(unsigned i) {
     unsigned door;
-    struct actor *actor = foreign_enter(small->instance, &door);
-    chk_assert(send_message(actor, NULL, pid[i], &letters[i]) == 0, "it lives");
-    foreign_leave(small->instance, door);
+    struct local *local = door_enter(small->instance, &door);
+    chk_assert(send_message(local, NULL, pid[i], &letters[i]) == 0, "it lives");
+    door_leave(small->instance, door);
 }
 
 #endif

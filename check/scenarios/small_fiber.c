@@ -11,7 +11,7 @@ void small_fibers(unsigned count) {
     static const char *const names[][2] = {
         {"bed[0]", "asked[0]"}, {"bed[1]", "asked[1]"}, {"bed[2]", "asked[2]"}, {"bed[3]", "asked[3]"}};
     for (unsigned i = 0; i <= SMALL_FIBERS; i++) {
-        players[i].runtime = players[i].actor.runtime = nowhere;
+        players[i].runtime = players[i].local.runtime = nowhere;
         players[i].current = NULL;
     }
     for (unsigned i = 0; i < count; i++) {
@@ -44,8 +44,8 @@ void small_clock(unsigned index) {
     struct timer *due = timers_run(&players[index].timers, 2 * SMALL_SOON);
     while (due) {
         struct timer *after = due->next;
-        struct alarm *alarm = (struct alarm *)((unsigned char *)due - offsetof(struct alarm, timer));
-        alarm->ring(&self->actor, self, alarm);
+        struct timer_event *event = (struct timer_event *)((unsigned char *)due - offsetof(struct timer_event, timer));
+        event->ring(&self->local, self, event);
         timer_done(due);
         due = after;
     }

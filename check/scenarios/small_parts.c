@@ -21,8 +21,8 @@
 void exceptions_begin(void) {}
 void overflow_begin(void) {}
 void overflow_finish(void) {}
-void marks_destroy(struct runtime *runtime) { (void)runtime; }
-void fiber_look(struct proc *proc, struct look *look) { (void)proc, *look = (struct look){.entry = NULL}; }
+void stack_usage_destroy(struct runtime *runtime) { (void)runtime; }
+void fiber_snapshot(struct proc *proc, struct snapshot *snapshot) { (void)proc, *snapshot = (struct snapshot){.entry = NULL}; }
 void fiber_symbol(const void *address, char *text, size_t size) { (void)address, (void)size, *text = '\0'; }
 void guard_begin(struct guard *guard, struct proc *proc, void (*undo)(void *arg), void *arg) {
     (void)guard, (void)proc, (void)undo, (void)arg;
@@ -31,7 +31,7 @@ void guard_end(struct guard *guard, struct proc *proc) { (void)guard, (void)proc
 
 /* ---- no tasks, no signals ----------------------------------------------------------------------------------------- */
 
-void fork_destroy_all(struct runtime *runtime) { (void)runtime; }
+void forkjoin_destroy_all(struct runtime *runtime) { (void)runtime; }
 static struct proc *no_task(struct worker *worker) { return (void)worker, NULL; }
 static bool not_any_task(struct worker *worker) { return (void)worker, false; }
 int preempt_begin(struct runtime *runtime, bool all) { return (void)runtime, (void)all, 0; }
@@ -47,7 +47,7 @@ const struct parts parts = {
     .dispatch = command_dispatch,
     .guard_begin = guard_begin,
     .guard_end = guard_end,
-    .take_stopped = preempt_take,
+    .take_stopped = stopped_take,
     .steal_task = no_task,
     .take_task = no_task,
     .any_task = not_any_task,

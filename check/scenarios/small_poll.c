@@ -10,9 +10,9 @@ void small_poll(void (*deliver)(void)) {
     delivers = deliver;
     atom_store_rlx(&kernel, 0);
     chk_name(&kernel, "kernel");
-    chk_name(&small->poll.used, "poll.used");
-    chk_name(&small->poll.held, "poll.held");
-    chk_name(&small->poll.rounds, "poll.rounds");
+    chk_name(&small->netpoll.used, "poll.used");
+    chk_name(&small->netpoll.held, "poll.held");
+    chk_name(&small->netpoll.rounds, "poll.rounds");
 }
 
 static void happens(uint32_t what) {
@@ -20,14 +20,14 @@ static void happens(uint32_t what) {
     sys->futex_wake(&kernel, 1);
 }
 void small_poll_event(void) { happens(EVENT); }
-void poll_ring(struct runtime *runtime) {
+void netpoll_ring(struct runtime *runtime) {
     (void)runtime;
     happens(BELL);
 }
 
-int poll_wait(struct poll *poll, struct poll_catch *catch, uint64_t deadline) {
-    (void)catch;
-    chk_assert(poll->set == SET, "the set is there");
+int netpoll_wait(struct netpoll *netpoll, struct netpoll_batch *batch, uint64_t deadline) {
+    (void)batch;
+    chk_assert(netpoll->set == SET, "the set is there");
     for (;;) {
         uint32_t found = atom_load_acq(&kernel); /* looks before it writes, so that looking in vain changes nothing */
         if (found) return atom_swap_acqrel(&kernel, 0) & EVENT ? 1 : 0;
@@ -39,10 +39,10 @@ void net_deliver(const struct epoll_event *event) {
     delivers();
 }
 
-int poll_make(struct poll *poll) {
-    poll->made = true;
-    poll->set = SET;
+int netpoll_make(struct netpoll *netpoll) {
+    netpoll->made = true;
+    netpoll->set = SET;
     return 0;
 }
-void poll_destroy(struct runtime *runtime) { (void)runtime; }
+void netpoll_destroy(struct runtime *runtime) { (void)runtime; }
 void net_destroy(struct runtime *runtime) { (void)runtime; }

@@ -15,25 +15,25 @@ struct worker **chk_worker(void) { return &played[chk_self() + 1]; }
 
 /* ---- doors -------------------------------------------------------------------------------------------------------- */
 
-static struct lock doors[FOREIGN];
+static struct lock doors[DOORS];
 static bool open;
 
-struct actor *foreign_enter(unsigned instance, unsigned *door) {
-    *door = (chk_self() + 1) % FOREIGN;
+struct local *door_enter(unsigned instance, unsigned *door) {
+    *door = (chk_self() + 1) % DOORS;
     lock_take(&doors[*door]);
-    if (open && instance == small->instance) return &small->foreign[*door];
+    if (open && instance == small->instance) return &small->doors[*door];
     lock_drop(&doors[*door]);
     return NULL;
 }
 
-void foreign_leave(unsigned instance, unsigned door) {
+void door_leave(unsigned instance, unsigned door) {
     (void)instance;
     lock_drop(&doors[door]);
 }
 
-int foreign_open(struct runtime *runtime) {
+int door_open(struct runtime *runtime) {
     static const char *const names[] = {"door[0]", "door[1]"};
-    for (unsigned i = 0; i < FOREIGN; i++) {
+    for (unsigned i = 0; i < DOORS; i++) {
         lock_init(&doors[i]);
         chk_name(&doors[i], names[i]);
     }
@@ -42,20 +42,20 @@ int foreign_open(struct runtime *runtime) {
     return 0;
 }
 
-void foreign_settle(unsigned instance) {
+void door_settle(unsigned instance) {
     (void)instance;
-    for (unsigned i = 0; i < FOREIGN; i++) {
+    for (unsigned i = 0; i < DOORS; i++) {
         lock_take(&doors[i]);
         lock_drop(&doors[i]);
     }
 }
 
-void foreign_close(struct runtime *runtime, bool again) {
+void door_close(struct runtime *runtime, bool again) {
     (void)runtime, (void)again;
-    for (unsigned i = 0; i < FOREIGN; i++)
+    for (unsigned i = 0; i < DOORS; i++)
         lock_take(&doors[i]);
     open = false;
-    for (unsigned i = 0; i < FOREIGN; i++)
+    for (unsigned i = 0; i < DOORS; i++)
         lock_drop(&doors[i]);
 }
 
@@ -108,11 +108,11 @@ static void threads_begin(void) {
 
 /* There are no stacks, and no monitor but for its sleep. */
 void ctx_adopt(void) {}
-int monitor_start(struct runtime *runtime) {
+int sysmon_start(struct runtime *runtime) {
     (void)runtime;
     return 0;
 }
-void monitor_stop(struct runtime *runtime) { (void)runtime; }
+void sysmon_stop(struct runtime *runtime) { (void)runtime; }
 
 static bool preempts;
 __attribute__((no_sanitize_thread)) bool chk_preempts(void) { return preempts; }
@@ -131,15 +131,15 @@ static void name_worker(struct worker *worker) {
         {"section[2]", "head[2]", "tail[2]", "next[2]", "line[2]", "bed[2]"},
     };
     const char *const *name = names[worker->index % 3];
-    chk_name(&worker->actor.section.count, name[0]);
+    chk_name(&worker->local.section.count, name[0]);
     chk_name(&worker->ring.head, name[1]);
     chk_name(&worker->ring.tail, name[2]);
     chk_name(&worker->ring.next, name[3]);
     chk_name(&worker->line.head, name[4]);
     chk_name(&worker->parker.word, name[5]);
     chk_name(&worker->leave, "leave");
-    chk_name(&worker->actor.counters.spawned, "spawned");
-    chk_name(&worker->actor.counters.ended, "ended");
+    chk_name(&worker->local.counters.spawned, "spawned");
+    chk_name(&worker->local.counters.ended, "ended");
 }
 
 void small_begin(enum policy_name policy, unsigned workers, unsigned processes) {
@@ -162,9 +162,9 @@ void small_begin(enum policy_name policy, unsigned workers, unsigned processes) 
     chk_name(&small->inject.size, "inject.size");
     chk_name(&small->stopping, "stopping");
     chk_name(&small->stopper, "stopper");
-    for (unsigned i = 0; i < FOREIGN; i++) {
-        chk_name(&small->foreign[i].counters.spawned, "spawned by foreign");
-        chk_name(&small->foreign[i].section.count, "foreign section");
+    for (unsigned i = 0; i < DOORS; i++) {
+        chk_name(&small->doors[i].counters.spawned, "spawned by foreign");
+        chk_name(&small->doors[i].section.count, "foreign section");
     }
 }
 
@@ -241,9 +241,9 @@ static void sort_depot(unsigned class) {
 
 void small_end(void) {
     for (unsigned i = 0; i < atom_load_rlx(&small->made); i++)
-        sort_cache(&atom_load_rlx(&small->workers[i])->actor.cache.pool);
-    for (unsigned i = 0; i < FOREIGN; i++)
-        sort_cache(&small->foreign[i].cache.pool);
+        sort_cache(&atom_load_rlx(&small->workers[i])->local.cache.pool);
+    for (unsigned i = 0; i < DOORS; i++)
+        sort_cache(&small->doors[i].cache.pool);
     for (unsigned class = 0; class < POOL_CLASSES; class++)
         sort_depot(class);
     runtime_destroy(small);

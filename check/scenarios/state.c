@@ -121,7 +121,7 @@ SCENARIO(state_pin_wake, .about = "a process is pinned and unpinned, and parks |
 
 /* ---- several ask at once ----------------------------------------------------------------------------------------- */
 
-static void also_watches(void) { state_watch(&state); }
+static void also_watches(void) { state_monitor(&state); }
 static void also_cancels(void) { state_cancel(&state); }
 static void owns_and_waits(void) {
     state_owns(&state);
@@ -129,7 +129,7 @@ static void owns_and_waits(void) {
     state_uninterruptible(&state);
 }
 static void all_is_asked(void) {
-    chk_assert(atom_load_rlx(&state.asked) == (STATE_WATCHED | STATE_CANCEL | STATE_OWNS), "none has written over another's");
+    chk_assert(atom_load_rlx(&state.asked) == (STATE_MONITORED | STATE_CANCEL | STATE_OWNS), "none has written over another's");
 }
 SCENARIO(state_asked, .about = "a process is watched || cancelled || has something of its own, and waits", .setup = setup_running,
          .threads = {also_watches, also_cancels, owns_and_waits}, .finish = all_is_asked)

@@ -21,7 +21,7 @@ static inline struct thread **keeper(struct proc *of) { return (struct thread **
 /* As fiber_step, of one who is stopped. */
 static int stopped_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
-    return preempt_resume_with(out->worker, proc) ? STEP_GONE : 0;
+    return stopped_resume_with(out->worker, proc) ? STEP_GONE : 0;
 }
 static const weft_behavior computes = {.name = "computes", .step = stopped_step};
 
@@ -43,7 +43,7 @@ static inline void set_up(void) {
     parker_init(&heir.parker);
     chk_name(&small->preempt.lock, "preempt.lock");
     chk_name(&small->preempt.waiting, "waiting");
-    chk_name(&small->preempt.displaced, "displaced");
+    chk_name(&small->preempt.stopped, "stopped");
     chk_name(&small->threads.away, "away");
     chk_name(&sleeper.parker.word, "sleeper's bed");
     chk_name(&heir.parker.word, "heir's bed");
@@ -51,7 +51,7 @@ static inline void set_up(void) {
 }
 static inline void went_on(void) {
     chk_assert(atom_load_rlx(&resumed) == 1 && own == 2, "it goes on, once");
-    chk_assert(atom_load_rlx(&small->preempt.displaced) == 0 && atom_load_rlx(&small->preempt.waiting) == 0, "nobody is stopped any more");
+    chk_assert(atom_load_rlx(&small->preempt.stopped) == 0 && atom_load_rlx(&small->preempt.waiting) == 0, "nobody is stopped any more");
     chk_assert(!small->preempt.first && !small->preempt.last, "nor in the list");
     chk_assert(atom_load_rlx(&small->threads.away) == 0, "nor away");
     chk_assert(idle_searchers(&small->idle) == 0, "nobody is counted who does not search");
@@ -64,7 +64,7 @@ static inline void drive(struct worker *worker) { kept[worker->index]++; }
 
 static inline void goes_on(struct worker *worker) {
     my_worker = worker;
-    preempt_took(worker, 1);
+    stopped_took(worker, 1);
     drive(worker);
     own++;
     atom_add_rlx(&resumed, 1);
@@ -74,10 +74,10 @@ static inline struct worker *wakes_up(void) {
     return my_worker = heir.given;
 }
 static inline void resumes_with(struct worker *worker) {
-    struct proc *next = preempt_take(worker);
+    struct proc *next = stopped_take(worker);
     if (!next) return;
     drive(worker);
-    preempt_hand_back(worker, *keeper(next));
+    stopped_hand_back(worker, *keeper(next));
 }
 
 #endif

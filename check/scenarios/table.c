@@ -57,7 +57,7 @@ static void set_up(void) {
 
 static void send(unsigned letter, weft_pid to, uint64_t tag) {
     struct worker *worker = small_play(1 + letter);
-    accepted[letter] = send_message(&worker->actor, worker, to, small_message(&letters[letter], tag)) == 0;
+    accepted[letter] = send_message(&worker->local, worker, to, small_message(&letters[letter], tag)) == 0;
     small_run_own(worker);
 }
 static void sender_one(void) { send(0, first, 1); }
@@ -76,7 +76,7 @@ static void keeper(void) {
 static void all_accounted_for(void) {
     unsigned back[SENDERS + 1] = {0};
     for (unsigned w = 0; w < 3; w++)
-        for (struct pool_block *block = small_worker(w)->actor.cache.pool.hot[0].first; block; block = block->next)
+        for (struct pool_block *block = small_worker(w)->local.cache.pool.hot[0].first; block; block = block->next)
             for (unsigned i = 0; i < SENDERS + 1; i++)
                 back[i] += (void *)block == &letters[i];
     for (unsigned i = 0; i < SENDERS + 1; i++)
@@ -99,7 +99,7 @@ static void cancels_first(void) {
 SCENARIO(table_reuse_cancel, .about = "a cancel || its receiver ends, the block gets its next tenant (which would say so)",
          .setup = set_up, .threads = {cancels_first, keeper}, .finish = all_accounted_for)
 
-/* The receiver sleeps; a sender wakes it and runs its last step, so that the block comes to the sender's own shelf, and from there, through
+/* The receiver sleeps; a sender wakes it and runs its last step, so that the block comes to the sender's own magazine, and from there, through
  * the depot, to the thread that spawns. Another sender is on the way. */
 static void set_up_asleep(void) {
     set_up();
@@ -107,7 +107,7 @@ static void set_up_asleep(void) {
 }
 static void sends_ends_flushes(void) {
     send(0, first, 1);
-    shelf_flush(&small_worker(1)->actor.shelf);
+    magazine_flush(&small_worker(1)->local.magazine);
 }
 static void spawns(void) {
     struct worker *worker = small_play(0);
@@ -161,16 +161,16 @@ SCENARIO(table_guess_cancel, .about = "a birth || a cancel of a PID that nobody 
          .threads = {is_born, guesses_and_cancels}, .finish = seen_or_refused)
 
 /* Its spawner watches it, and writes that where the cancellation is written too. */
-static void hears_of_it(struct actor *actor, struct worker *self, struct watcher *watcher, int reason) {
-    (void)actor, (void)self, (void)watcher, (void)reason;
+static void hears_of_it(struct local *local, struct worker *self, struct monitor *monitor, int reason) {
+    (void)local, (void)self, (void)monitor, (void)reason;
 }
-SHARED struct watcher spawner;
+SHARED struct monitor spawner;
 static void is_born_watched(void) {
     struct worker *worker = small_play(0);
     weft_pid pid;
     uint16_t ticket;
     spawner.tell = hears_of_it;
-    chk_assume(spawn_watched(worker, &pid, &born, &(weft_spawn_options){.method = NULL}, &spawner, &ticket) == 0);
+    chk_assume(spawn_monitored(worker, &pid, &born, &(weft_spawn_options){.method = NULL}, &spawner, &ticket) == 0);
     chk_assert(pid == second, "as guessed");
     small_run_own(worker);
 }
@@ -180,12 +180,12 @@ SCENARIO(table_guess_cancel_watched, .about = "a birth, watched || a cancel of a
 /* Looks at the word, and leaves it alone when nobody seems to live there. */
 static void guesses_and_only_looks(void) {
     struct worker *worker = small_play(1);
-    section_enter(&worker->actor.section);
+    section_enter(&worker->local.section);
     struct proc *proc = proc_find(small, second);
     accepted[0] = proc && mpsc_push(&proc->box, &small_message(&letters[0], 2)->node) != MPSC_CLOSED;
     struct state_next next = {.verdict = STATE_NOTHING};
     if (accepted[0] && state_of(atom_load_rlx(&proc->state.word)) != STATE_COMPLETE) next = state_wake(&proc->state);
-    section_leave(&worker->actor.section);
+    section_leave(&worker->local.section);
     if (next.verdict == STATE_ENQUEUE) ready_again(small, worker, proc, next, READY_WOKEN);
     small_run_own(worker);
 }
@@ -210,11 +210,11 @@ SCENARIO(table_twin_no_section, .about = "as table_reuse, but the sender is in n
 /* The block is kept, but whose it is is not asked. */
 static void sends_to_whoever_lives_there(void) {
     struct worker *worker = small_play(1);
-    section_enter(&worker->actor.section);
+    section_enter(&worker->local.section);
     struct proc *proc = small_proc(first);
     accepted[0] = mpsc_push(&proc->box, &small_message(&letters[0], 1)->node) != MPSC_CLOSED;
     if (accepted[0]) state_wake(&proc->state);
-    section_leave(&worker->actor.section);
+    section_leave(&worker->local.section);
 }
 SCENARIO(table_twin_no_generation, .about = "as table_reuse, but the sender does not compare generations", .setup = set_up,
          .threads = {sends_to_whoever_lives_there, keeper}, .finish = ends_well, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)

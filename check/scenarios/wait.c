@@ -31,7 +31,7 @@ static void wait_until(uint64_t deadline) {
     struct stay *stay = sys->alloc(sizeof *stay);
     chk_name(&stay->wait.claimed, "claimed");
     chk_name(&stay->wait.parker.word, "parker");
-    chk_name(&stay->wait.alarm.timer.place, "timer");
+    chk_name(&stay->wait.timer.timer.place, "timer");
     lock_take(&lock);
     if (box) {
         got = box;

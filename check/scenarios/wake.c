@@ -75,7 +75,7 @@ static void runs_queue(void) { small_run_own(small_play(0)); }
 
 static void send(unsigned letter) {
     struct worker *worker = small_play(1 + letter);
-    int error = send_message(&worker->actor, worker, pid, &letters[letter]);
+    int error = send_message(&worker->local, worker, pid, &letters[letter]);
     chk_assert(error == 0, "it lives");
     small_run_own(worker);
 }
@@ -83,14 +83,14 @@ static void sends_0(void) { send(0); }
 /* Busy with other things: what it made ready stays in its queue. */
 static void sends_1_and_leaves_it(void) {
     struct worker *worker = small_play(2);
-    chk_assert(send_message(&worker->actor, worker, pid, &letters[1]) == 0, "it lives");
+    chk_assert(send_message(&worker->local, worker, pid, &letters[1]) == 0, "it lives");
 }
 /* By a door, and so by the global queue. */
 static void sends_from_outside(void) {
     unsigned door;
-    struct actor *actor = foreign_enter(small->instance, &door);
-    int error = send_message(actor, NULL, pid, &letters[0]);
-    foreign_leave(small->instance, door);
+    struct local *local = door_enter(small->instance, &door);
+    int error = send_message(local, NULL, pid, &letters[0]);
+    door_leave(small->instance, door);
     chk_assert(error == 0, "it lives");
 }
 
@@ -159,7 +159,7 @@ static void ready_full(void) {
     set_up(POLICY_RING, 7);
     struct worker *worker = small_play(1);
     for (unsigned i = 0; i < 2; i++)
-        chk_assert(send_message(&worker->actor, worker, pid, &letters[i]) == 0, "sent in setup");
+        chk_assert(send_message(&worker->local, worker, pid, &letters[i]) == 0, "sent in setup");
 }
 static void sends_2(void) { send(2); }
 static void in_order(void) {
@@ -174,12 +174,12 @@ SHARED struct message fourth;
 static void ready_overfull(void) {
     ready_full();
     struct worker *worker = small_play(1);
-    chk_assert(send_message(&worker->actor, worker, pid, &letters[2]) == 0, "sent in setup");
+    chk_assert(send_message(&worker->local, worker, pid, &letters[2]) == 0, "sent in setup");
     wanted = 7 | 1 << 4;
 }
 static void sends_fourth(void) {
     struct worker *worker = small_play(1);
-    chk_assert(send_message(&worker->actor, worker, pid, small_message(&fourth, 4)) == 0, "it lives");
+    chk_assert(send_message(&worker->local, worker, pid, small_message(&fourth, 4)) == 0, "it lives");
     small_run_own(worker);
 }
 SCENARIO(wake_overfull_batch, .about = "a step puts one message back and is queued again || a send", .setup = ready_overfull,
@@ -192,7 +192,7 @@ SCENARIO(wake_overfull_batch, .about = "a step puts one message back and is queu
 static void running_beside_mail(void) {
     set_up_running(POLICY_RING, 3);
     struct worker *worker = small_play(1);
-    chk_assert(send_message(&worker->actor, worker, pid, &letters[0]) == 0, "sent in setup");
+    chk_assert(send_message(&worker->local, worker, pid, &letters[0]) == 0, "sent in setup");
     step_commit(worker, proc, WEFT_CONTINUE);
     chk_assert(policy_pop(worker) == proc, "it runs again");
 }
@@ -211,7 +211,7 @@ static void receives_and_parks(void) {
 }
 static void sends_1(void) {
     struct worker *worker = small_play(2);
-    chk_assert(send_message(&worker->actor, worker, pid, &letters[1]) == 0, "it lives");
+    chk_assert(send_message(&worker->local, worker, pid, &letters[1]) == 0, "it lives");
     while (policy_pop(worker)) {
         receives();
         step_commit(worker, proc, WEFT_IDLE);

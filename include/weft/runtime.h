@@ -41,7 +41,7 @@ typedef struct weft_config {
     unsigned max_extra;     /* [WEFT_MAX_EXTRA] extra workers beside processes that do not give way; 64, and not more. Processes that were
                              * interrupted go on even when these are used up */
     unsigned grace_ms;      /* [WEFT_GRACE_MS] milliseconds that a process has to end when it is asked to, before it is ended: weft_stop; 5,000 */
-    unsigned max_displaced; /* [WEFT_MAX_DISPLACED] so many at most are interrupted at a time, each keeping a thread; 64, and not more */
+    unsigned max_stopped; /* [WEFT_MAX_STOPPED] so many at most are interrupted at a time, each keeping a thread; 64, and not more */
 } weft_config;
 
 /* NULL: all defaults. 0 and *runtime, or an error: WEFT_EINVAL for a value that makes no sense (a line on standard error says
@@ -82,7 +82,7 @@ typedef struct weft_stats {
     uint64_t steals, stolen, injected, handoffs;
     uint64_t sleeps, wakeups;
     uint64_t late_completions;
-    uint64_t preemptions, displaced; /* times that a process was interrupted; how many are so now */
+    uint64_t preemptions, stopped; /* times that a process was interrupted; how many are so now */
 } weft_stats;
 WEFT_API void weft_get_stats(weft_runtime *runtime, weft_stats *stats);
 

@@ -1,7 +1,7 @@
 /* (The functions are in sys/signal_handler.c.) Calls of weft in signal handlers of the program's that have interrupted weft: they are ended with a sentence.
  *
  *   H1  Something is noticed first that cannot be in order, at no cost or nearly none: a thread finds that it is at work on its own lists already
- *       (actor_enter), that it holds the lock which it is to take (foreign_enter), or that a lock or a spin lasts for very long.
+ *       (local_enter), that it holds the lock which it is to take (door_enter), or that a lock or a spin lasts for very long.
  *   H2  Only then handler_refuse looks at the thread's stack. If there is the frame of a signal handler, the program ends. If there is none it goes on:
  *       functions of the program's that weft has called, such as `release`, may call weft again.
  *   H3  Weft's own handlers (preemption) do what they may, and are left alone. */

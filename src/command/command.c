@@ -16,10 +16,10 @@ struct yielded {
 };
 
 /* Bytes to be there besides for whoever completes it. */
-static size_t command_room(uint32_t command) { return command == WEFT_COMMAND_SLEEP ? sizeof(struct alarm) : 0; }
+static size_t command_room(uint32_t command) { return command == WEFT_COMMAND_SLEEP ? sizeof(struct timer_event) : 0; }
 
 static int yield_put(weft_out *out, uint32_t command, uint64_t tag, const void *head, size_t head_size, const void *data, size_t size) {
-    struct message_cache *cache = &out->worker->actor.cache;
+    struct message_cache *cache = &out->worker->local.cache;
     bool fits = size <= UINT32_MAX / 2; /* the size of a message has 32 bits */
     struct message *yield = fits ? message_new(cache, sizeof(struct yielded) + head_size + size) : NULL;
     struct message *room = message_new_room(cache, command_room(command));
@@ -41,9 +41,9 @@ static int yield_put(weft_out *out, uint32_t command, uint64_t tag, const void *
 }
 
 int yield_two(weft_out *out, uint32_t command, uint64_t tag, const void *head, size_t head_size, const void *data, size_t size) {
-    actor_enter(&out->worker->actor, "weft_out_yield");
+    local_enter(&out->worker->local, "weft_out_yield");
     int error = yield_put(out, command, tag, head, head_size, data, size);
-    actor_leave(&out->worker->actor);
+    local_leave(&out->worker->local);
     return error;
 }
 
@@ -97,13 +97,13 @@ void command_destroy_all(struct runtime *runtime) {
 /* ---- completing ------------------------------------------------------------------------------------------------------ */
 
 /* The message that carries a result: the room made for it, or a larger one when there is data and memory. */
-static struct message *completion_message(struct actor *actor, weft_completion completion, int error, const void *data,
+static struct message *completion_message(struct local *local, weft_completion completion, int error, const void *data,
                                           size_t size) {
     struct message *message = completion.reserved;
     if (size > message_capacity(message)) {
-        struct message *larger = message_new(&actor->cache, size);
+        struct message *larger = message_new(&local->cache, size);
         if (larger) {
-            message_free(&actor->cache, message);
+            message_free(&local->cache, message);
             message = larger;
         } else {
             error = WEFT_ENOMEM;
@@ -118,28 +118,28 @@ static struct message *completion_message(struct actor *actor, weft_completion c
     return message;
 }
 
-static int complete_with(struct actor *actor, struct worker *self, weft_completion completion, int error, const void *data,
+static int complete_with(struct local *local, struct worker *self, weft_completion completion, int error, const void *data,
                          size_t size) {
-    struct message *message = completion_message(actor, completion, error, data, size);
-    outside_end(actor);
-    int late = send_message(actor, self, completion.pid, message);
+    struct message *message = completion_message(local, completion, error, data, size);
+    external_wait_end(local);
+    int late = send_message(local, self, completion.pid, message);
     if (!late) return 0;
-    message_free(&actor->cache, message);
-    count(&actor->counters.late);
+    message_free(&local->cache, message);
+    count(&local->counters.late);
     return WEFT_ENOPROC;
 }
 
 /* In the runtime that has the instance now; if that is another, the room has gone. */
-static int complete_here(struct actor *actor, struct worker *self, weft_completion completion, int error, const void *data, size_t size) {
-    if (pid_generation(completion.pid) <= actor->runtime->table.generation) return WEFT_ENOPROC; /* table B4 */
-    return complete_with(actor, self, completion, error, data, size);
+static int complete_here(struct local *local, struct worker *self, weft_completion completion, int error, const void *data, size_t size) {
+    if (pid_generation(completion.pid) <= local->runtime->table.generation) return WEFT_ENOPROC; /* table B4 */
+    return complete_with(local, self, completion, error, data, size);
 }
 
 int weft_complete(weft_completion completion, int error, const void *data, size_t size) {
-    struct reach reach;
-    if (!reach_begin(&reach, completion.pid, "weft_complete")) return WEFT_ENOPROC; /* the runtime has gone, and the room with it */
-    int late = complete_here(reach.actor, reach.self, completion, error, data, size);
-    reach_end(&reach);
+    struct rt_entry entry;
+    if (!rt_enter(&entry, completion.pid, "weft_complete")) return WEFT_ENOPROC; /* the runtime has gone, and the room with it */
+    int late = complete_here(entry.local, entry.self, completion, error, data, size);
+    rt_leave(&entry);
     return late;
 }
 
@@ -150,10 +150,10 @@ void command_complete(struct worker *own, weft_completion completion, int error,
     message->tag = completion.tag;
     message->error = error;
     *message_result(message) = *result;
-    outside_end(&own->actor);
-    if (send_message(&own->actor, own, completion.pid, message) == 0) return;
-    count(&own->actor.counters.late);
-    message_free(&own->actor.cache, message); /* last: what drops the result may wait, and come back on another worker */
+    external_wait_end(&own->local);
+    if (send_message(&own->local, own, completion.pid, message) == 0) return;
+    count(&own->local.counters.late);
+    message_free(&own->local.cache, message); /* last: what drops the result may wait, and come back on another worker */
 }
 
 __attribute__((noinline, cold)) void command_dispatch(struct worker *worker, struct proc *proc, struct message *yield) {
@@ -165,8 +165,8 @@ __attribute__((noinline, cold)) void command_dispatch(struct worker *worker, str
     };
     const struct command *command = command_find(worker->runtime, yielded->command);
     int error = WEFT_ENOENT;
-    outside_begin(&worker->actor); /* until it is completed */
+    external_wait_begin(&worker->local); /* until it is completed */
     if (command) error = command->handler(command->user, completion, yielded->data, yield->size - sizeof *yielded);
-    if (error) complete_with(&worker->actor, worker, completion, error, NULL, 0);
-    message_free(&worker->actor.cache, yield);
+    if (error) complete_with(&worker->local, worker, completion, error, NULL, 0);
+    message_free(&worker->local.cache, yield);
 }

@@ -25,14 +25,14 @@ struct job *job_new(weft_completion completion, void (*run)(struct job *job), si
 
 #define JOB_ABANDONED ((struct proc *)-1)
 
-/* Under the lock of the process's slot, so that the helper cannot get past watch_remove, and lives. */
-static void job_tell(struct actor *actor, struct worker *self, struct watcher *watcher, int reason) {
-    struct job *job = (struct job *)watcher;
+/* Under the lock of the process's slot, so that the helper cannot get past monitor_remove, and lives. */
+static void job_tell(struct local *local, struct worker *self, struct monitor *monitor, int reason) {
+    struct job *job = (struct job *)monitor;
     (void)reason;
     struct proc *helper = atom_swap_acqrel(&job->helper, JOB_ABANDONED); /* acqrel: pairs with the swap in job_main */
     if (!helper || !state_cancel(&helper->state)) return; /* it has not begun, and will see it then */
-    interrupt_cancelled(actor->runtime, helper);
-    proc_wake(actor->runtime, self, helper);
+    interrupt_cancelled(local->runtime, helper);
+    proc_wake(local->runtime, self, helper);
 }
 
 /* ---- the helper ----------------------------------------------------------------------------------------------------------- */
@@ -47,17 +47,17 @@ static void job_main(void *argument) {
 }
 
 int job_start(struct job *job) {
-    struct actor *actor = &my_worker->actor;
+    struct local *local = &my_worker->local;
     weft_pid unwanted, owner = job->completion.pid;
     int error = 0;
-    job->watcher.tell = job_tell;
-    if (job->waits) error = watch_add(actor, owner, &job->watcher);
+    job->monitor.tell = job_tell;
+    if (job->waits) error = monitor_add(local, owner, &job->monitor);
     bool watches = job->waits && !error;
     /* A process that is asked to end, because the runtime stops, may want to write that down: helpers are born until the last. */
     weft_stackful_options options = {.stack_size = job->stack_size, .name = "command", .flags = WEFT_STACK_NOW | SPAWN_LATE};
     if (!error) error = weft_spawn_with(&unwanted, job_main, job, &options);
     if (!error) return 0;
-    if (watches) watch_remove(actor, owner, &job->watcher);
+    if (watches) monitor_remove(local, owner, &job->monitor);
     if (job->drop) job->drop(job);
     job_free(job);
     return error;
@@ -73,7 +73,7 @@ static void job_unseen(void *data) { /* J3 */
 }
 
 void job_done(struct job *job, int error, size_t size) {
-    if (job->waits) watch_remove(&worker_here()->actor, job->completion.pid, &job->watcher);
+    if (job->waits) monitor_remove(&worker_here()->local, job->completion.pid, &job->monitor);
     struct message_result result = {{job->data, size, job_unseen}, job_seen};
     command_complete(worker_here(), job->completion, error, &result);
 }

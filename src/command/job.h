@@ -18,7 +18,7 @@
 #include <sys/types.h>
 
 struct job {
-    struct watcher watcher; /* of the process that yielded; first */
+    struct monitor monitor; /* of the process that yielded; first */
     ATOM_PTR(struct proc) helper;
     weft_completion completion;
     void (*run)(struct job *job);

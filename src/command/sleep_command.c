@@ -4,45 +4,45 @@
 #include "sched/timer_event.h"
 #include "sched/external_wait.h"
 
-static struct message *sleeping_message(struct alarm *alarm) {
-    return (struct message *)((unsigned char *)alarm - offsetof(struct message, data));
+static struct message *sleeping_message(struct timer_event *event) {
+    return (struct message *)((unsigned char *)event - offsetof(struct message, data));
 }
 
-static void sleeping_ring(struct actor *actor, struct worker *self, struct alarm *alarm);
+static void sleeping_ring(struct local *local, struct worker *self, struct timer_event *event);
 
 /* Many come at once, and none of what they touch has been touched for long: fetches what the next one needs. */
 static void sleeping_prefetch(struct runtime *runtime, struct timer *next) {
-    struct alarm *alarm = (struct alarm *)((unsigned char *)next - offsetof(struct alarm, timer));
-    if (!next || alarm->ring != sleeping_ring) return;
-    struct proc *proc = table_at(&runtime->table, pid_slot(sleeping_message(alarm)->from));
+    struct timer_event *event = (struct timer_event *)((unsigned char *)next - offsetof(struct timer_event, timer));
+    if (!next || event->ring != sleeping_ring) return;
+    struct proc *proc = table_at(&runtime->table, pid_slot(sleeping_message(event)->from));
     __builtin_prefetch(&proc->state, 1);
     __builtin_prefetch(&proc->waits, 1);
 }
 
-static void sleeping_ring(struct actor *actor, struct worker *self, struct alarm *alarm) {
-    struct message *message = sleeping_message(alarm);
+static void sleeping_ring(struct local *local, struct worker *self, struct timer_event *event) {
+    struct message *message = sleeping_message(event);
     weft_pid pid = message->from;
-    outside_end(actor);
-    sleeping_prefetch(actor->runtime, alarm->timer.next);
+    external_wait_end(local);
+    sleeping_prefetch(local->runtime, event->timer.next);
     message->type = WEFT_COMPLETION;
     message->error = 0;
     message->size = 0;
-    if (send_message(actor, self, pid, message) == 0) return;
-    message_free(&actor->cache, message);
-    count(&actor->counters.late);
+    if (send_message(local, self, pid, message) == 0) return;
+    message_free(&local->cache, message);
+    count(&local->counters.late);
 }
 
 int command_sleep(void *user, weft_completion completion, const void *data, size_t size) {
     struct message *message = completion.reserved;
-    struct alarm *alarm = (struct alarm *)message->data;
+    struct timer_event *event = (struct timer_event *)message->data;
     uint64_t nanoseconds, now = sys->now();
     (void)user;
     if (size != sizeof nanoseconds) return WEFT_EINVAL;
     memcpy(&nanoseconds, data, sizeof nanoseconds);
     message->tag = completion.tag;
     message->from = completion.pid;
-    alarm_init(alarm, sleeping_ring);
-    alarm->disposes = true;
-    alarm_arm(my_worker, alarm, nanoseconds < WEFT_FOREVER - now ? now + nanoseconds : WEFT_FOREVER);
+    timer_event_init(event, sleeping_ring);
+    event->disposes = true;
+    timer_event_arm(my_worker, event, nanoseconds < WEFT_FOREVER - now ? now + nanoseconds : WEFT_FOREVER);
     return 0;
 }

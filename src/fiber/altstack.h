@@ -9,19 +9,19 @@
 #include "thread/thread.h"
 
 /* At the top of such a stack. */
-struct second {
-    struct second *outer;
+struct altstack {
+    struct altstack *outer;
     struct stack *stack;
     struct annotate before; /* of the stack below it */
 };
 
 /* The process runs on `stack` from now on: from where the result points downwards. */
-static inline struct second *second_push(struct fiber *fiber, struct stack *stack) {
-    struct second *second = (struct second *)(((uintptr_t)stack_top(stack) - sizeof *second) & ~(uintptr_t)63);
-    second->outer = fiber->second;
+static inline struct altstack *altstack_push(struct fiber *fiber, struct stack *stack) {
+    struct altstack *second = (struct altstack *)(((uintptr_t)stack_top(stack) - sizeof *second) & ~(uintptr_t)63);
+    second->outer = fiber->altstack;
     second->stack = stack;
     second->before = fiber->annotate;
-    fiber->second = second;
+    fiber->altstack = second;
 #if ANNOTATE_ADDRESS
     fiber->annotate.fake = NULL;
     fiber->annotate.low = stack->low;
@@ -32,25 +32,25 @@ static inline struct second *second_push(struct fiber *fiber, struct stack *stac
 }
 
 /* The stack that the process runs on. */
-static inline struct stack *second_stack(const struct fiber *fiber) {
-    return fiber->second ? fiber->second->stack : fiber->stack;
+static inline struct stack *altstack_stack(const struct fiber *fiber) {
+    return fiber->altstack ? fiber->altstack->stack : fiber->stack;
 }
 
 /* The stack of the process whose code this thread runs, in a blocking call too; NULL: of none. For signal handlers. */
-static inline struct stack *second_here(struct worker *worker) {
+static inline struct stack *altstack_here(struct worker *worker) {
     struct proc *proc = worker ? worker->current : NULL;
     struct fiber *fiber = proc && proc->stackful ? fiber_of(proc) : !worker && my_thread ? my_thread->caller : NULL;
-    return fiber ? second_stack(fiber) : NULL;
+    return fiber ? altstack_stack(fiber) : NULL;
 }
 
 /* The address sanitizer is told, on either side of going over and of coming back. */
-static inline __attribute__((always_inline)) void second_going(struct annotate *keep, const struct annotate *to) {
+static inline __attribute__((always_inline)) void altstack_going(struct annotate *keep, const struct annotate *to) {
     (void)keep, (void)to;
 #if ANNOTATE_ADDRESS
     __sanitizer_start_switch_fiber(keep ? &keep->fake : NULL, to->low, to->size);
 #endif
 }
-static inline __attribute__((always_inline)) void second_gone(struct annotate *kept) {
+static inline __attribute__((always_inline)) void altstack_gone(struct annotate *kept) {
     (void)kept;
 #if ANNOTATE_ADDRESS
     __sanitizer_finish_switch_fiber(kept ? kept->fake : NULL, NULL, NULL);

@@ -64,16 +64,16 @@ __asm__(".pushsection .text\n\t"
 struct big_call {
     void (*fn)(void *arg);
     void *arg;
-    struct second *second;
+    struct altstack *altstack;
     struct fiber *fiber;
-    struct callout callout;
+    struct upcall upcall;
 };
 
 static void big_main(void *arg) {
     struct big_call *call = arg;
-    second_gone(NULL);
-    callout(call->fiber, call->fn, call->arg, &call->callout);
-    second_going(NULL, &call->second->before);
+    altstack_gone(NULL);
+    upcall(call->fiber, call->fn, call->arg, &call->upcall);
+    altstack_going(NULL, &call->altstack->before);
 }
 
 int weft_call_big(void (*fn)(void *arg), void *arg, size_t stack_size) {
@@ -81,24 +81,24 @@ int weft_call_big(void (*fn)(void *arg), void *arg, size_t stack_size) {
     if (!fn) WEFT_MISUSE("weft_call_big", "no function", "give one");
     unsigned class = stack_class_of(stack_size);
     if (class == STACK_CLASSES) return WEFT_EINVAL;
-    struct stack *stack = stack_take(&worker->actor.stacks, class);
+    struct stack *stack = stack_take(&worker->local.stacks, class);
     if (!stack) return WEFT_ENOSTACK;
     struct fiber *fiber = fiber_of(worker->current);
-    struct big_call call = {fn, arg, second_push(fiber, stack), fiber, {0}};
-    second_going(&call.second->before, &fiber->annotate);
-    bigstack_call(big_main, &call, call.second);
-    second_gone(&call.second->before);
-    fiber->annotate = call.second->before;
-    fiber->second = call.second->outer;
-    stack_give(&worker_here()->actor.stacks, stack);
-    callout_pass_on(&call.callout);
+    struct big_call call = {fn, arg, altstack_push(fiber, stack), fiber, {0}};
+    altstack_going(&call.altstack->before, &fiber->annotate);
+    bigstack_call(big_main, &call, call.altstack);
+    altstack_gone(&call.altstack->before);
+    fiber->annotate = call.altstack->before;
+    fiber->altstack = call.altstack->outer;
+    stack_give(&worker_here()->local.stacks, stack);
+    upcall_pass_on(&call.upcall);
     return 0;
 }
 
-void second_free_all(struct actor *actor, struct fiber *fiber) {
-    while (fiber->second) {
-        struct stack *stack = fiber->second->stack;
-        fiber->second = fiber->second->outer;
-        stack_give(&actor->stacks, stack);
+void altstack_free_all(struct local *local, struct fiber *fiber) {
+    while (fiber->altstack) {
+        struct stack *stack = fiber->altstack->stack;
+        fiber->altstack = fiber->altstack->outer;
+        stack_give(&local->stacks, stack);
     }
 }

@@ -11,16 +11,16 @@ static struct fiber *fiber_on(struct proc *proc, struct stack *stack) {
     struct fiber *fiber = (struct fiber *)(((uintptr_t)stack_top(stack) - sizeof *fiber) & ~(uintptr_t)63);
     fiber->proc = proc;
     fiber->stack = stack;
-    fiber->shields = fiber->gates = fiber->heeds = 0;
+    fiber->shields = fiber->held_locks = fiber->heeds = 0;
     fiber->pins = fiber->holds = 0;
     fiber->calls = 0;
     atom_store_rlx(&fiber->waits_in, NULL); /* rlx, both: as in fiber.h */
     atom_store_rlx(&fiber->waits_about, NULL);
     fiber->nopreempt = 0;
     fiber->floor = NULL;
-    fiber->second = NULL;
+    fiber->altstack = NULL;
     fiber->cleanups = NULL;
-    talk_init(&fiber->talk);
+    mailbox_init(&fiber->mailbox);
     annotate_create(&fiber->annotate, stack->low, fiber);
     ctx_make(&fiber->ctx, fiber, fiber_main);
     fiber_start_of(proc)->fiber = fiber;
@@ -28,21 +28,21 @@ static struct fiber *fiber_on(struct proc *proc, struct stack *stack) {
 }
 
 struct fiber *fiber_new(struct worker *worker, struct proc *proc) {
-    struct actor *actor = &worker->actor;
-    struct stack *stack = stack_take(&actor->stacks, proc->stack_class);
+    struct local *local = &worker->local;
+    struct stack *stack = stack_take(&local->stacks, proc->stack_class);
     if (!stack) return NULL;
     if (__builtin_expect(worker->unmeasured-- == 0, 0)) {
-        worker->unmeasured = ++worker->measured < MARKS_FIRST ? 0 : MARKS_EVERY - 1;
-        marks_begin(proc, stack);
+        worker->unmeasured = ++worker->measured < STACK_USAGE_FIRST ? 0 : STACK_USAGE_EVERY - 1;
+        stack_usage_begin(proc, stack);
         overflow_prepare(worker);
     }
     return fiber_on(proc, stack);
 }
 
-void fiber_free(struct actor *actor, struct fiber *fiber) {
+void fiber_free(struct local *local, struct fiber *fiber) {
     annotate_destroy(&fiber->annotate);
-    if (__builtin_expect(fiber->second != NULL, 0)) second_free_all(actor, fiber);
-    stack_give(&actor->stacks, fiber->stack);
+    if (__builtin_expect(fiber->altstack != NULL, 0)) altstack_free_all(local, fiber);
+    stack_give(&local->stacks, fiber->stack);
 }
 
 /* ---- the behavior of all stackful processes ------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ struct fiber_input {
 /* From wherever the spawner is. */
 static struct stack *stack_now(struct runtime *runtime, unsigned class) {
     struct worker *self = my_worker;
-    if (self && self->runtime == runtime) return stack_take(&self->actor.stacks, class);
+    if (self && self->runtime == runtime) return stack_take(&self->local.stacks, class);
     struct stack_cache cache;
     stack_cache_init(&cache, &runtime->stacks);
     struct stack *stack = stack_take(&cache, class);
@@ -85,10 +85,10 @@ static int fiber_init(void *self, weft_context *context, const char *method, con
 static void fiber_close(void *self) {
     struct fiber *fiber = ((struct fiber_start *)self)->fiber;
     if (!fiber) return;
-    if (fiber->proc->extras & PROC_TALKS) parts.mailbox_end(&fiber->talk.runtime->foreign[0], fiber->proc, &fiber->talk);
-    struct look look;
-    fiber_look(fiber->proc, &look);
-    if (!look.in_call) annotate_destroy(&fiber->annotate); /* else some thread is still on it: thread_came_back */
+    if (fiber->proc->extras & PROC_MAILBOX) parts.mailbox_end(&fiber->mailbox.runtime->doors[0], fiber->proc, &fiber->mailbox);
+    struct snapshot snapshot;
+    fiber_snapshot(fiber->proc, &snapshot);
+    if (!snapshot.in_call) annotate_destroy(&fiber->annotate); /* else some thread is still on it: thread_came_back */
 }
 
 static const weft_behavior fiber_behavior = {
@@ -121,7 +121,7 @@ int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const weft_stack
     struct runtime *runtime = options->runtime ? (struct runtime *)options->runtime : self ? self->runtime : NULL;
     if (!pid || !entry) WEFT_MISUSE("weft_spawn", "no place for the PID, or no entry function", "give both");
     if (!runtime) {
-        child_check("weft_spawn");
+        atfork_check("weft_spawn");
         return WEFT_ENOTINSIDE;
     }
     struct fiber_input input;
@@ -137,14 +137,14 @@ int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const weft_stack
     return weft_spawn_step(pid, &fiber_behavior, &step);
 }
 
-int fiber_spawn_watched(struct worker *self, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options,
-                        struct watcher *watcher, uint16_t *ticket) {
+int fiber_spawn_monitored(struct worker *self, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options,
+                        struct monitor *monitor, uint16_t *ticket) {
     struct fiber_input input;
     if (!options) options = &spawn_defaults;
     int error = fiber_input(&input, self->runtime, entry, arg, options);
     if (error) return error;
     weft_spawn_options step = {.input = &input, .input_size = sizeof input, .context = options->context, .flags = SPAWN_PLAIN};
-    return spawn_watched(self, pid, &fiber_behavior, &step, watcher, ticket);
+    return spawn_monitored(self, pid, &fiber_behavior, &step, monitor, ticket);
 }
 
 static __attribute__((noinline)) weft_pid spawn_plainly(weft_entry entry, void *arg) {
@@ -157,14 +157,14 @@ __attribute__((flatten)) weft_pid weft_spawn(weft_entry entry, void *arg) {
     struct worker *self = my_worker;
     if (__builtin_expect(!self || !entry || !self->current || self->current->member, 0)) return spawn_plainly(entry, arg);
     int error;
-    struct proc *proc = spawn_begin(&self->actor, &fiber_behavior, 0, &error);
+    struct proc *proc = spawn_begin(&self->local, &fiber_behavior, 0, &error);
     if (__builtin_expect(!proc, 0)) return WEFT_NOBODY;
     proc->self = proc->inline_state;
     *fiber_start_of(proc) = (struct fiber_start){.entry = entry, .arg = arg};
     proc->stackful = PROC_STACKFUL;
     proc->stack_class = self->runtime->stack_class;
     weft_pid pid = spawn_pid(self->runtime, proc);
-    spawn_finish(&self->actor, self, proc, false);
+    spawn_finish(&self->local, self, proc, false);
     return pid;
 }
 

@@ -75,20 +75,20 @@ struct deferred {
     void *arg;
 };
 
-static void deferred_free(struct deferred *deferred) { pool_give(&worker_here()->actor.blocks, 0, deferred); }
+static void deferred_free(struct deferred *deferred) { pool_give(&worker_here()->local.blocks, 0, deferred); }
 
 static void deferred_run(void *arg) {
     struct deferred deferred = *(struct deferred *)arg;
-    struct callout way = {.strict = "weft_defer"};
+    struct upcall way = {.strict = "weft_defer"};
     deferred_free(arg);
-    callout(fiber_of(worker_here()->current), deferred.run, deferred.arg, &way);
+    upcall(fiber_of(worker_here()->current), deferred.run, deferred.arg, &way);
     if (__builtin_expect(way.thrown != NULL, 0)) fiber_quit_here(ending_landed(way.thrown)); /* weft_exit in there: the rest are called (C1) */
 }
 
 int weft_defer(void (*run)(void *arg), void *arg) {
     _Static_assert(sizeof(struct deferred) <= POOL_LEAST, "the smallest block");
     struct worker *worker = fiber_worker("weft_defer");
-    struct deferred *deferred = pool_take(&worker->actor.blocks, 0);
+    struct deferred *deferred = pool_take(&worker->local.blocks, 0);
     if (!deferred) return WEFT_ENOMEM;
     *deferred = (struct deferred){{.run = deferred_run, .arg = deferred}, run, arg};
     cleanup_push(worker->current, &deferred->cleanup);

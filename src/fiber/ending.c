@@ -24,12 +24,12 @@ struct ending {
 };
 _Static_assert(sizeof(struct ending) <= POOL_LEAST, "the smallest block");
 
-/* ---- callouts ------------------------------------------------------------------------------------------------------------- */
+/* ---- upcalls ------------------------------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
-enum { CALLOUT_AT = 0 }; /* where callout_call has its last argument, from its stack pointer on */
+enum { UPCALL_AT = 0 }; /* where upcall_call has its last argument, from its stack pointer on */
 #else
-enum { CALLOUT_AT = 16 };
+enum { UPCALL_AT = 16 };
 #endif
 
 static bool ending_in_process(void) {
@@ -37,30 +37,30 @@ static bool ending_in_process(void) {
     return (worker && worker->current && worker->current->stackful) || (my_thread && my_thread->caller);
 }
 
-/* Called by the unwinder for a frame of callout_call. */
-int callout_personality(int version, int actions, uint64_t class, void *exception, void *context) __attribute__((visibility("hidden"), used));
-int callout_personality(int version, int actions, uint64_t class, void *exception, void *context) {
+/* Called by the unwinder for a frame of upcall_call. */
+int upcall_personality(int version, int actions, uint64_t class, void *exception, void *context) __attribute__((visibility("hidden"), used));
+int upcall_personality(int version, int actions, uint64_t class, void *exception, void *context) {
     weft_cxx unwinder;
     (void)version;
     if (actions & ENDING_FORCED && class != ENDING_CLASS && ending_in_process()) /* T5 */
         WEFT_MISUSE("pthread_exit", "called in a process, or its thread was cancelled: threads are weft's", "call weft_exit or weft_cancel");
     if (!exceptions_unwinder(&unwinder)) return ENDING_NEXT;
-    struct callout *callout = *(struct callout **)(unwinder.frame(context) + CALLOUT_AT);
+    struct upcall *upcall = *(struct upcall **)(unwinder.frame(context) + UPCALL_AT);
     if (actions & ENDING_SEARCH) {
-        if (callout->strict) /* T6 */
-            WEFT_MISUSE(callout->strict, "an exception was thrown out of a function that weft has called", "catch it in the function");
+        if (upcall->strict) /* T6 */
+            WEFT_MISUSE(upcall->strict, "an exception was thrown out of a function that weft has called", "catch it in the function");
         return ENDING_NEXT;
     }
-    callout->thrown = exception;
-    unwinder.go_on_at(context, (uintptr_t)callout_back);
+    upcall->thrown = exception;
+    unwinder.go_on_at(context, (uintptr_t)upcall_back);
     return ENDING_LAND;
 }
 
-void callout_go_on(struct callout *callout) {
+void upcall_go_on(struct upcall *upcall) {
     weft_cxx unwinder;
     WEFT_ENSURE(exceptions_unwinder(&unwinder), "an exception was caught, and there is nothing to go on with");
     annotate_unwind();
-    unwinder.resume(callout->thrown);
+    unwinder.resume(upcall->thrown);
     __builtin_unreachable();
 }
 
@@ -93,7 +93,7 @@ static void ending_swallowed(int why, struct ending_exception *exception) {
 
 void ending_unwind(struct worker *worker, int reason) {
     weft_cxx unwinder;
-    struct ending *ending = exceptions_unwinder(&unwinder) ? pool_take(&worker->actor.blocks, 0) : NULL;
+    struct ending *ending = exceptions_unwinder(&unwinder) ? pool_take(&worker->local.blocks, 0) : NULL;
     if (!ending) return;
     struct fiber *fiber = fiber_of(worker->current);
     *ending = (struct ending){.exception = {.class = ENDING_CLASS, .cleanup = ending_swallowed}, .fiber = fiber, .reason = reason};
@@ -106,6 +106,6 @@ int ending_landed(void *thrown) {
     struct ending *ending = thrown;
     int reason = ending->reason;
     exceptions_forget(); /* its own, which the C++ library may count as on its way, and those that were being handled */
-    pool_give(&worker_here()->actor.blocks, 0, ending);
+    pool_give(&worker_here()->local.blocks, 0, ending);
     return reason;
 }

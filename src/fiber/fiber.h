@@ -24,7 +24,7 @@ struct region; /* fork/ */
 
 /* What mail/mailbox.h keeps of a process's messages. */
 struct ask;
-struct talk {
+struct mailbox {
     struct runtime *runtime;
     struct mpsc_node *saved, **saved_end;
     struct mpsc_node **looked; /* NULL: nobody has */
@@ -32,7 +32,7 @@ struct talk {
     struct ask *asks;
     uint64_t reference; /* the last one's; goes on from process to process on the same stack */
 };
-static inline void talk_init(struct talk *talk) { talk->reference = 0; }
+static inline void mailbox_init(struct mailbox *mailbox) { mailbox->reference = 0; }
 
 /* At the top of its stack. */
 struct fiber {
@@ -45,19 +45,19 @@ struct fiber {
     ATOM_PTR(const void) waits_about;
     int error_number; /* errno, while it does not run */
     unsigned shields;
-    void *floor;      /* of the last callout: upcall.h */
+    void *floor;      /* of the last upcall: upcall.h */
 
     struct annotate annotate;
-    unsigned gates;             /* held_locks.h */
+    unsigned held_locks;             /* held_locks.h */
     unsigned nopreempt;         /* weft_nopreempt_begin */
-    const void *gate;           /* the last one that it entered */
+    const void *last_lock;           /* the last one that it entered */
     uint16_t pins, holds;       /* pin.c, mutex_check.c; 0 when it has ended */
     uint32_t heeds;             /* how often it could have been ended by force: self.c */
     const void *held, *held_by; /* the last mutex, and who locked it */
-    struct second *second;      /* the stack that it runs on, if that is not its own: altstack.h */
+    struct altstack *altstack;      /* the stack that it runs on, if that is not its own: altstack.h */
     struct cleanup *cleanups;   /* newest first; none when it has ended */
     struct region *tasks;       /* the innermost fork/join region; valid with PROC_TASKS */
-    struct talk talk;           /* valid with PROC_TALKS */
+    struct mailbox mailbox;           /* valid with PROC_MAILBOX */
     /* In a blocking call: how deep, and which worker it had (thread/oscall.h), or NULL and the thread that it went out with. */
     unsigned calls;
     uint32_t call_number;
@@ -80,32 +80,32 @@ static inline struct fiber *fiber_of(struct proc *proc) { return fiber_start_of(
 
 /* birth.c: a stack for a process that has none; NULL: there is none to be had. */
 struct fiber *fiber_new(struct worker *worker, struct proc *proc);
-void fiber_free(struct actor *actor, struct fiber *fiber);
-/* Others first. By a process that has been at it for too long: the monitor says so, or it has made so many calls that could have waited and did not
+void fiber_free(struct local *local, struct fiber *fiber);
+/* Others first. By a process that has been at it for too long: sysmon says so, or it has made so many calls that could have waited and did not
  * (sched/fair.h). In the second case not while it holds a lock of sync/: all others would queue up behind it, and go on so for good. */
 void fiber_give_way(void);
 /* At the beginning of such a call, and of weft_yield: a process that was asked to end and has not, after its grace period, is ended here. */
 void fiber_heed(struct worker *worker) __attribute__((noinline, cold));
 void fiber_take_turns_slow(struct worker *worker, uint64_t deadline);
-/* If the monitor says so. The caller may be anybody: a thread, a step process or a worker between two (`close`, `release`) goes on at once. */
+/* If sysmon says so. The caller may be anybody: a thread, a step process or a worker between two (`close`, `release`) goes on at once. */
 static inline void fiber_take_turns(struct worker *worker) {
     if (worker && __builtin_expect(budget_is_over(worker), 0)) fiber_take_turns_slow(worker, 0);
 }
 /* The same in a call that may wait until the deadline and does not, or need not: it counts. With the deadline 0 it cannot wait, and a caller may rely
- * on that and hold a mutex of the operating system: then it gives way only if the monitor says so. A call that never waits must do neither. */
+ * on that and hold a mutex of the operating system: then it gives way only if sysmon says so. A call that never waits must do neither. */
 static inline void fiber_spend(struct worker *worker, uint64_t deadline) {
     if (WEFT_CHECK) return; /* there are no turns, only all orders */
     if (!worker) return;
-    actor_check(&worker->actor, "a call that may wait");
+    local_check(&worker->local, "a call that may wait");
     if (__builtin_expect(budget_spend(worker), 0)) fiber_take_turns_slow(worker, deadline);
 }
 
-/* As weft_spawn_with, on the calling process's worker, but the watcher is told of the end, however soon that is. *ticket is that of the
+/* As weft_spawn_with, on the calling process's worker, but the monitor is told of the end, however soon that is. *ticket is that of the
  * first entry. */
-int fiber_spawn_watched(struct worker *self, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options,
-                        struct watcher *watcher, uint16_t *ticket);
+int fiber_spawn_monitored(struct worker *self, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options,
+                        struct monitor *monitor, uint16_t *ticket);
 
-/* Who runs next on this worker, claimed; NULL: the loop has to look. It looks round every so often, so that no source is forgotten
+/* Who runs next on this worker, claimed; NULL: the loop has to snapshot. It looks round every so often, so that no source is forgotten
  * while processes change over among themselves. */
 static inline struct proc *fiber_next(struct worker *worker) {
     return __builtin_expect(tick_take(worker), 1) ? policy_pop(worker) : NULL;
@@ -123,8 +123,8 @@ struct worker *fiber_leave(struct worker *worker, enum weft_status status);
  * on the stack for signals, which the next signal would overwrite. */
 void fiber_refuse(const struct worker *worker) __attribute__((noinline, cold));
 static inline void fiber_leaving(struct worker *worker) {
-    if (__builtin_expect(ctx_sp() - worker->actor.closed < worker->actor.closed_size, 0)) fiber_refuse(worker);
-    actor_begin(&worker->actor);
+    if (__builtin_expect(ctx_sp() - worker->local.closed < worker->local.closed_size, 0)) fiber_refuse(worker);
+    local_begin(&worker->local);
 }
 struct worker *fiber_leave_inside(struct worker *worker, enum weft_status status, struct proc *next);
 /* The second half of fiber_leave. */
@@ -147,9 +147,9 @@ void blocking_enter(const char *call, bool is_long);
 /* pin.c: the process is not pinned any more. */
 void pin_drop(struct worker *worker, struct proc *proc);
 /* mutex_check.c: aborts, by name, if the process that leaves holds a mutex and that is looked at. */
-void hold_check(struct worker *worker, struct fiber *fiber, struct proc *proc) __attribute__((noinline, cold));
+void mutex_check_check(struct worker *worker, struct fiber *fiber, struct proc *proc) __attribute__((noinline, cold));
 /* bigstack.c: gives back the stacks that the process has besides its own. */
-void second_free_all(struct actor *actor, struct fiber *fiber);
+void altstack_free_all(struct local *local, struct fiber *fiber);
 
 /* self.c: ends the calling process: its C++ frames are unwound, if there are any (ending.h), and what it has deferred is called. */
 void fiber_quit(int reason) __attribute__((noreturn));

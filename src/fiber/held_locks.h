@@ -7,23 +7,23 @@
 
 #include "fiber/fiber.h"
 
-static inline void gate_entered(struct worker *self, const void *gate) {
+static inline void held_lock_entered(struct worker *self, const void *gate) {
 #if !WEFT_CHECK
     if (__builtin_expect(!self || !self->current || !self->current->stackful, 0)) return;
     struct fiber *fiber = fiber_of(self->current);
-    fiber->gates++;
-    fiber->gate = gate;
+    fiber->held_locks++;
+    fiber->last_lock = gate;
 #else
     (void)self, (void)gate;
 #endif
 }
 
 /* Somebody else's, by mistake: then there may be none. */
-static inline void gate_left(struct worker *self) {
+static inline void held_lock_left(struct worker *self) {
 #if !WEFT_CHECK
     if (__builtin_expect(!self || !self->current || !self->current->stackful, 0)) return;
     struct fiber *fiber = fiber_of(self->current);
-    if (__builtin_expect(fiber->gates > 0, 1)) fiber->gates--;
+    if (__builtin_expect(fiber->held_locks > 0, 1)) fiber->held_locks--;
 #else
     (void)self;
 #endif

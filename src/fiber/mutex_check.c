@@ -1,7 +1,7 @@
 /* Mutexes of the C library, counted. A process that holds one and leaves its thread all the same is stopped by name.
  *
  * Leaving does not look at the count, which would cost everybody. Instead whoever locks makes sure that the next leave goes by the
- * worker's loop, where it is looked at (hold_check): the tick is up, and hand-offs are used up. */
+ * worker's loop, where it is looked at (mutex_check_check): the tick is up, and hand-offs are used up. */
 #include "fiber/fiber.h"
 #include "fiber/snapshot.h"
 
@@ -13,7 +13,7 @@ static struct worker *hold_worker(void) {
     return worker && worker->current && worker->current->stackful ? worker : NULL;
 }
 
-static void hold_taken(pthread_mutex_t *mutex, const void *place) {
+static void mutex_check_taken(pthread_mutex_t *mutex, const void *place) {
     struct worker *worker = hold_worker();
     if (!worker) return;
     struct fiber *fiber = fiber_of(worker->current);
@@ -28,13 +28,13 @@ static void hold_taken(pthread_mutex_t *mutex, const void *place) {
 
 int weft_debug_mutex_lock(pthread_mutex_t *mutex) {
     int error = pthread_mutex_lock(mutex);
-    if (error == 0) hold_taken(mutex, __builtin_return_address(0));
+    if (error == 0) mutex_check_taken(mutex, __builtin_return_address(0));
     return error;
 }
 
 int weft_debug_mutex_trylock(pthread_mutex_t *mutex) {
     int error = pthread_mutex_trylock(mutex);
-    if (error == 0) hold_taken(mutex, __builtin_return_address(0));
+    if (error == 0) mutex_check_taken(mutex, __builtin_return_address(0));
     return error;
 }
 
@@ -50,7 +50,7 @@ int weft_debug_mutex_unlock(pthread_mutex_t *mutex) {
     return 0;
 }
 
-void hold_check(struct worker *worker, struct fiber *fiber, struct proc *proc) {
+void mutex_check_check(struct worker *worker, struct fiber *fiber, struct proc *proc) {
     if (fiber->holds == 0 || !worker->runtime->check_mutexes) return;
     char who[64], text[320];
     struct fiber_start *start = fiber_start_of(proc);

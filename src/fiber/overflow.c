@@ -62,7 +62,7 @@ enum overflow_kind overflow_kind(struct worker *worker, const struct fault *faul
     if (stacks_find(&worker->runtime->stacks, (void *)fault->address, place) != STACK_IN_GUARD) return OVERFLOW_NONE;
     if (!overflow_by_growing(fault)) return OVERFLOW_NONE; /* a wild pointer */
     struct fiber *fiber = worker->current && worker->current->stackful ? fiber_of(worker->current) : NULL;
-    struct stack *stack = fiber ? second_stack(fiber) : NULL;
+    struct stack *stack = fiber ? altstack_stack(fiber) : NULL;
     if (stack == place->stack) return OVERFLOW_HERE;
     /* On its own stack still, so the pointer was wild. Else it has left its stack downwards; or nobody runs here (between two
      * processes, on the stack of the first), and then the stack pointer alone tells. */
@@ -109,8 +109,8 @@ const char *overflow_why_not(struct worker *worker, const struct fault *fault, e
     struct proc *proc = worker->current;
     struct fiber *fiber = fiber_of(proc);
     if (fiber->holds) return "it holds a mutex";
-    if (fiber->gates) {
-        snprintf(text, size, "it holds %u of weft's locks, the one it took last is %p", fiber->gates, fiber->gate);
+    if (fiber->held_locks) {
+        snprintf(text, size, "it holds %u of weft's locks, the one it took last is %p", fiber->held_locks, fiber->last_lock);
         return text;
     }
     if (proc->extras & PROC_TASKS) return "it is in a fork/join region, whose tasks others may be running";
@@ -145,7 +145,7 @@ static void overflow_report(struct worker *worker, const struct fault *fault, co
     char text[1024], entry[128] = "?", at[128], advice[160];
     struct proc *proc = worker->current;
     struct fiber_start *start = proc && proc->stackful ? fiber_start_of(proc) : NULL;
-    struct stack *stack = start && fiber_of(proc) ? second_stack(fiber_of(proc)) : NULL;
+    struct stack *stack = start && fiber_of(proc) ? altstack_stack(fiber_of(proc)) : NULL;
     unsigned class = stack ? stack->class : place->class;
     uintptr_t top = (uintptr_t)(stack ? stack_top(stack) : place->top), low = fault->sp < fault->address ? fault->sp : fault->address;
     if (start) fiber_symbol((void *)(uintptr_t)start->entry, entry, sizeof entry);
@@ -163,17 +163,17 @@ static void overflow_report(struct worker *worker, const struct fault *fault, co
 /* ---- the end of a process ----------------------------------------------------------------------------------------------- */
 
 void overflow_prepare(struct worker *worker) {
-    if (!worker->spare) worker->spare = stack_take(&worker->actor.stacks, stack_class_of(OVERFLOW_SPARE));
+    if (!worker->spare) worker->spare = stack_take(&worker->local.stacks, stack_class_of(OVERFLOW_SPARE));
 }
 
 /* On the spare stack, as the process, outside of the signal handler. */
 static void overflow_landed(void *arg) {
     struct fiber *fiber = arg;
-    second_going(NULL, &fiber->annotate);
-    second_gone(NULL);
-    struct second *before = fiber->second->outer;
+    altstack_going(NULL, &fiber->annotate);
+    altstack_gone(NULL);
+    struct altstack *before = fiber->altstack->outer;
     struct worker *worker = worker_here();
-    marks_end(worker->runtime, fiber->proc, before ? before->stack : fiber->stack, true);
+    stack_usage_end(worker->runtime, fiber->proc, before ? before->stack : fiber->stack, true);
     overflow_prepare(worker);
     fiber_quit_here(WEFT_ESTACK); /* the frames are on the stack that has run over */
 }
@@ -201,7 +201,7 @@ static bool overflow_handle(struct worker *worker, uintptr_t address, ucontext_t
     overflow_report(worker, &fault, &place, why_not);
     if (spare) { /* the process goes on there when the handler returns */
         struct fiber *fiber = fiber_of(worker->current);
-        overflow_divert(context, overflow_landed, fiber, second_push(fiber, spare));
+        overflow_divert(context, overflow_landed, fiber, altstack_push(fiber, spare));
         return true;
     }
     parts.dump((weft_runtime *)worker->runtime, STDERR_FILENO);
@@ -235,7 +235,7 @@ static void overflow_report_lost(struct worker *worker, size_t left) {
 /* True: such a signal was lost on the stack of a process. The process is unharmed, and goes on. */
 static bool overflow_lost(struct worker *worker, const siginfo_t *info, const ucontext_t *context) {
     struct fault fault;
-    struct stack *stack = second_here(worker);
+    struct stack *stack = altstack_here(worker);
     if (!stack || !overflow_is_lost_signal(info, context)) return false;
     overflow_read(&fault, context);
     size_t left = fault.sp - (uintptr_t)stack->low;

@@ -6,10 +6,10 @@
  * from what came before it instead, and that is right most of the time.
  *
  *     int call_slow(int a);                       the part that may wait; everything that follows the wait is in it
- *     FIBER_HOME(call_home, call_slow)            declares call_home: the same function, but it returns by a jump
- *     int call(int a) { return fast(a) ? 0 : call_home(a); }
+ *     FIBER_RET_JUMP(call_jump, call_slow)            declares call_jump: the same function, but it returns by a jump
+ *     int call(int a) { return fast(a) ? 0 : call_jump(a); }
  *
- * The last line is compiled to a jump too, so that nothing but call_home stands between the wait and the caller. A call that did not
+ * The last line is compiled to a jump too, so that nothing but call_jump stands between the wait and the caller. A call that did not
  * wait must not use it: calls and returns would not stay paired. */
 #ifndef WEFT_FIBER_RET_JUMP_H
 #define WEFT_FIBER_RET_JUMP_H
@@ -17,7 +17,7 @@
 #include "base/config.h"
 
 #if defined(__x86_64__)
-#define FIBER_HOME(home, slow)                                                                                                       \
+#define FIBER_RET_JUMP(home, slow)                                                                                                       \
     __asm__(".pushsection .text\n\t"                                                                                                 \
             ".p2align 4\n\t"                                                                                                         \
             ".globl " #home "\n\t"                                                                                                   \
@@ -38,7 +38,7 @@
             ".popsection");                                                                                                          \
     __typeof__(slow) home __attribute__((visibility("hidden")))
 #else
-#define FIBER_HOME(home, slow) __typeof__(slow) home __attribute__((visibility("hidden"), alias(#slow)))
+#define FIBER_RET_JUMP(home, slow) __typeof__(slow) home __attribute__((visibility("hidden"), alias(#slow)))
 #endif
 
 /* For the slow part: the assembler knows it by its name. */

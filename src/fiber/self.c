@@ -9,7 +9,7 @@ struct worker *fiber_worker_leaving(const char *call) {
     struct worker *worker = my_worker;
     struct proc *proc = worker ? worker->current : NULL;
     if (__builtin_expect(proc && proc->stackful == PROC_STACKFUL, 1)) return worker;
-    child_check(call);
+    atfork_check(call);
     if (proc && proc->stackful)
         WEFT_MISUSE(call, "called in a function that weft has called and that must not wait: the predicate of weft_recv_match",
                     "call it before or afterwards");
@@ -18,21 +18,21 @@ struct worker *fiber_worker_leaving(const char *call) {
 
 struct worker *fiber_worker(const char *call) {
     struct worker *worker = my_worker;
-    if (worker) actor_check(&worker->actor, call); /* first: in a handler there may be a process without a stack */
+    if (worker) local_check(&worker->local, call); /* first: in a handler there may be a process without a stack */
     return fiber_worker_leaving(call);
 }
 
 /* A process yields, and its worker's queue is empty: whether it goes on at once. It does not while other processes wait in a queue that the
  * worker comes to only when it looks round: then the worker looks round now. (Policy deque: all that yield are in the global queue.) */
 static inline bool fiber_stays(struct worker *worker) {
-    if (tick_is_up(worker) || !nursery_is_empty(worker)) return false;
+    if (tick_is_up(worker) || !newborn_is_empty(worker)) return false;
     bool queued = inject_size(&worker->runtime->inject) > 0;
     if (__builtin_expect((queued && worker->policy != POLICY_DEQUE) || find_orphans_wait(worker->runtime), 0)) tick_begin(worker, 1);
     return !queued && !tick_is_up(worker);
 }
 
 FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next);
-FIBER_HOME(weft_yield_home, weft_yield_slow);
+FIBER_RET_JUMP(weft_yield_jump, weft_yield_slow);
 FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next) { fiber_leave_inside(worker, WEFT_CONTINUE, next); }
 
 __attribute__((flatten)) void weft_yield(void) {
@@ -40,8 +40,8 @@ __attribute__((flatten)) void weft_yield(void) {
     if (__builtin_expect(state_is_cancelled(&worker->current->state), 0)) fiber_heed(worker);
     fiber_leaving(worker);
     struct proc *next = fiber_next(worker);
-    if (!next && fiber_stays(worker)) actor_leave(&worker->actor);
-    else weft_yield_home(worker, next);
+    if (!next && fiber_stays(worker)) local_leave(&worker->local);
+    else weft_yield_jump(worker, next);
 }
 
 __attribute__((noinline, cold)) void fiber_give_way(void) {
@@ -54,7 +54,7 @@ __attribute__((noinline, cold)) void fiber_give_way(void) {
     fiber_leaving(worker);
     struct proc *next = fiber_next(worker);
     if (next || !fiber_stays(worker)) fiber_heed(fiber_leave_inside(worker, WEFT_CONTINUE, next));
-    else actor_leave(&worker->actor);
+    else local_leave(&worker->local);
 }
 
 /* Where there is C++, a call may be a destructor's of a process that returns, late but as it was asked to. Its frame cannot be unwound through:
@@ -72,7 +72,7 @@ void fiber_heed(struct worker *worker) {
 __attribute__((noinline, cold)) void fiber_take_turns_slow(struct worker *worker, uint64_t deadline) {
     struct proc *proc = worker->current;
     if (!proc || proc->stackful != PROC_STACKFUL) return;
-    bool may = deadline != 0 && fiber_of(proc)->gates == 0; /* else at the first call that may, or after it has unlocked them */
+    bool may = deadline != 0 && fiber_of(proc)->held_locks == 0; /* else at the first call that may, or after it has unlocked them */
     if (may || worker_shall_give_way(worker)) fiber_give_way();
 }
 

@@ -20,9 +20,9 @@ static inline void fiber_arrived(struct worker *worker) {
         struct fiber *stack = worker->left_stack;
         worker->left_stack = NULL;
         if (stack->proc) thread_carry(stack->carrier, stack);
-        else fiber_free(&worker->actor, stack);
+        else fiber_free(&worker->local, stack);
     }
-    actor_leave(&worker->actor);
+    local_leave(&worker->local);
 }
 
 /* ---- leaving ------------------------------------------------------------------------------------------------------ */
@@ -33,12 +33,12 @@ static inline struct worker *fiber_switch(struct worker *worker, struct fiber *f
     struct ctx *to;
     if (__builtin_expect(fiber != NULL, 1)) {
         worker->current = next;
-        count(&worker->actor.counters.steps);
+        count(&worker->local.counters.steps);
         annotate_before_switch(&from->annotate, &fiber->annotate, ends);
         to = &fiber->ctx;
     } else {
         worker->claimed = next;
-        if (!ends && __builtin_expect(worker->left->extras & PROC_HOLDS, 0)) hold_check(worker, from, worker->left);
+        if (!ends && __builtin_expect(worker->left->extras & PROC_HOLDS, 0)) mutex_check_check(worker, from, worker->left);
         annotate_before_switch(&from->annotate, &worker->loop->annotate, ends);
         to = &worker->loop->ctx;
     }
@@ -69,8 +69,8 @@ static __attribute__((noinline, cold)) struct worker *fiber_leave_catching(struc
 }
 
 void fiber_refuse(const struct worker *worker) {
-    actor_check(&worker->actor, "a call that waits");
-    if (ctx_sp() - worker->actor.closed < SIGNAL_STACK) handler_refuse_wait();
+    local_check(&worker->local, "a call that waits");
+    if (ctx_sp() - worker->local.closed < SIGNAL_STACK) handler_refuse_wait();
 }
 
 struct worker *fiber_leave_inside(struct worker *worker, enum weft_status status, struct proc *next) {
@@ -109,7 +109,7 @@ void fiber_come_back(struct thread *thread, struct fiber *fiber) {
 struct thread *fiber_go_out(struct worker *worker, struct fiber *fiber, struct thread *carrier) {
     struct exceptions exceptions;
     exceptions_take(&exceptions); /* as in fiber_come_back */
-    actor_begin(&worker->actor);
+    local_begin(&worker->local);
     fiber->carrier = carrier;
     fiber->error_number = *worker->error_number;
     worker->left_stack = fiber; /* the loop's side wakes the thread (F1) */
@@ -146,7 +146,7 @@ int fiber_step(void *self, const weft_event *events, size_t count_events, weft_o
     struct worker *worker = out->worker;
     struct fiber *fiber = fiber_of(worker->current);
     if (!fiber) {
-        if (__builtin_expect(worker->current->stack_class & PROC_DISPLACED, 0)) return parts.preempt_resume(worker, worker->current);
+        if (__builtin_expect(worker->current->stack_class & PROC_STOPPED, 0)) return parts.preempt_resume(worker, worker->current);
         if (!(fiber = fiber_new(worker, worker->current))) {
             worker->current->extras = 0; /* of PROC_PREEMPT: the block's next tenant begins without */
             return WEFT_ENOSTACK;
@@ -172,9 +172,9 @@ static __attribute__((noreturn)) void fiber_go(struct worker *worker, struct fib
 }
 
 static __attribute__((noinline, cold)) void fiber_farewell(struct worker *worker, struct fiber *fiber, struct proc *proc) {
-    if (proc->extras & PROC_HOLDS) hold_check(worker, fiber, proc);
-    if (proc->extras & PROC_TALKS) parts.mailbox_end(&worker->actor, proc, &fiber->talk);
-    if (proc->extras & PROC_MEASURED) marks_end(worker->runtime, proc, fiber->stack, false);
+    if (proc->extras & PROC_HOLDS) mutex_check_check(worker, fiber, proc);
+    if (proc->extras & PROC_MAILBOX) parts.mailbox_end(&worker->local, proc, &fiber->mailbox);
+    if (proc->extras & PROC_MEASURED) stack_usage_end(worker->runtime, proc, fiber->stack, false);
     if (proc->extras & PROC_PINNED) pin_drop(worker, proc);
     fiber->pins = fiber->holds = 0;
     proc->extras = 0;
@@ -186,13 +186,13 @@ static inline void fiber_end(struct worker *worker, struct fiber *fiber, int rea
     fiber->proc = NULL;
     fiber_start_of(proc)->fiber = NULL; /* so that closing it leaves the stack alone */
     worker->current = NULL;
-    proc_end(&worker->actor, proc, reason);
+    proc_end(&worker->local, proc, reason);
 }
 
 void fiber_exit(struct worker *worker, int reason) {
     struct fiber *fiber = fiber_of(worker->current);
     fiber_end(worker, fiber, reason);
-    actor_begin(&worker->actor);
+    local_begin(&worker->local);
     fiber_go(worker, fiber, fiber_next(worker));
 }
 
@@ -203,7 +203,7 @@ static inline bool fiber_suits(const struct fiber *fiber, struct proc *next) {
 
 /* Its function has returned, and the thread has no worker. */
 static __attribute__((noreturn, noinline, cold)) void fiber_nowhere(void) {
-    child_check("a process's function that returns");
+    atfork_check("a process's function that returns");
     WEFT_MISUSE("weft_blocking_enter", "a process's function has returned, and there was no weft_blocking_leave", "pair them");
 }
 
@@ -215,22 +215,22 @@ void fiber_main(void *gift) {
     for (;;) {
         struct fiber_start *start = fiber_start_of(fiber->proc);
         *worker->error_number = 0;
-        struct callout way = {0};
-        callout(fiber, start->entry, start->arg, &way);
+        struct upcall way = {0};
+        upcall(fiber, start->entry, start->arg, &way);
         int reason = __builtin_expect(way.thrown != NULL, 0) ? ending_landed(way.thrown) : 0;
         if (__builtin_expect(fiber->proc->extras & PROC_FAREWELL, 0)) cleanup_run(fiber->proc, true);
         worker = worker_here();
         if (__builtin_expect(!worker, 0)) fiber_nowhere();
         fiber_end(worker, fiber, reason);
-        actor_begin(&worker->actor);
+        local_begin(&worker->local);
         struct proc *next = fiber_next(worker);
         if (!fiber_suits(fiber, next)) fiber_go(worker, fiber, next);
         fiber->proc = next;
-        fiber->shields = fiber->gates = fiber->heeds = 0;
+        fiber->shields = fiber->held_locks = fiber->heeds = 0;
         fiber->nopreempt = 0;
         fiber_start_of(next)->fiber = fiber;
         worker->current = next;
-        count(&worker->actor.counters.steps);
-        actor_leave(&worker->actor);
+        count(&worker->local.counters.steps);
+        local_leave(&worker->local);
     }
 }

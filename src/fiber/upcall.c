@@ -3,12 +3,12 @@
 #if defined(__x86_64__)
 __asm__(".pushsection .text\n\t"
         ".p2align 4\n\t"
-        ".globl callout_call\n\t"
-        ".hidden callout_call\n\t"
-        ".type callout_call, @function\n"
-        "callout_call:\n\t"
+        ".globl upcall_call\n\t"
+        ".hidden upcall_call\n\t"
+        ".type upcall_call, @function\n"
+        "upcall_call:\n\t"
         ".cfi_startproc\n\t"
-        ".cfi_personality 0x1b, callout_personality\n\t"
+        ".cfi_personality 0x1b, upcall_personality\n\t"
         "endbr64\n\t"
         "movq %rsp, (%rsi)\n\t"
         "movq %rdi, %rax\n\t"
@@ -17,25 +17,25 @@ __asm__(".pushsection .text\n\t"
         "pushq %r8\n\t"
         ".cfi_def_cfa_offset 16\n\t"
         "callq *%rax\n\t"
-        ".globl callout_back\n\t"
-        ".hidden callout_back\n"
-        "callout_back:\n\t"
+        ".globl upcall_back\n\t"
+        ".hidden upcall_back\n"
+        "upcall_back:\n\t"
         "endbr64\n\t"
         "addq $8, %rsp\n\t"
         ".cfi_def_cfa_offset 8\n\t"
         "ret\n\t"
         ".cfi_endproc\n\t"
-        ".size callout_call, . - callout_call\n\t"
+        ".size upcall_call, . - upcall_call\n\t"
         ".popsection");
 #elif defined(__aarch64__)
 __asm__(".pushsection .text\n\t"
         ".p2align 4\n\t"
-        ".globl callout_call\n\t"
-        ".hidden callout_call\n\t"
-        ".type callout_call, %function\n"
-        "callout_call:\n\t"
+        ".globl upcall_call\n\t"
+        ".hidden upcall_call\n\t"
+        ".type upcall_call, %function\n"
+        "upcall_call:\n\t"
         ".cfi_startproc\n\t"
-        ".cfi_personality 0x1b, callout_personality\n\t"
+        ".cfi_personality 0x1b, upcall_personality\n\t"
         "hint 34\n\t"
         "stp x29, x30, [sp, #-32]!\n\t"
         ".cfi_def_cfa_offset 32\n\t"
@@ -48,9 +48,9 @@ __asm__(".pushsection .text\n\t"
         "mov x0, x2\n\t"
         "mov x1, x3\n\t"
         "blr x4\n\t"
-        ".globl callout_back\n\t"
-        ".hidden callout_back\n"
-        "callout_back:\n\t"
+        ".globl upcall_back\n\t"
+        ".hidden upcall_back\n"
+        "upcall_back:\n\t"
         "hint 36\n\t"
         "ldp x29, x30, [sp], #32\n\t"
         ".cfi_restore x30\n\t"
@@ -58,15 +58,15 @@ __asm__(".pushsection .text\n\t"
         ".cfi_def_cfa_offset 0\n\t"
         "ret\n\t"
         ".cfi_endproc\n\t"
-        ".size callout_call, . - callout_call\n\t"
+        ".size upcall_call, . - upcall_call\n\t"
         ".popsection");
 #endif
 
-uintptr_t callout_here(uintptr_t function, uintptr_t a, uintptr_t b, struct callout *callout) {
+uintptr_t upcall_here(uintptr_t function, uintptr_t a, uintptr_t b, struct upcall *upcall) {
     struct worker *worker = worker_here();
     struct fiber *fiber = worker && worker->current && worker->current->stackful ? fiber_of(worker->current) : NULL;
     void *nowhere, *outer = fiber ? fiber->floor : NULL;
-    uintptr_t result = callout_call(function, fiber ? &fiber->floor : &nowhere, a, b, callout);
+    uintptr_t result = upcall_call(function, fiber ? &fiber->floor : &nowhere, a, b, upcall);
     if (fiber) fiber->floor = outer;
     return result;
 }

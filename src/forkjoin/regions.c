@@ -79,7 +79,7 @@ void regions_give(struct region *region) {
     struct regions *regions = atom_load_rlx(&runtime->regions); /* rlx: known since it was taken */
     if (atom_load_rlx(&region->active)) {                       /* rlx: the owner's */
         atom_store_rlx(&region->active, false);                 /* rlx: who looks in vain only wastes a look */
-        atom_sub_rlx(&runtime->forks, 1);
+        atom_sub_rlx(&runtime->fork_regions, 1);
     }
     /* Zeroed pages are IDLE places: a thief that looks meanwhile finds nothing. */
     if (region->grown)
@@ -90,7 +90,7 @@ void regions_give(struct region *region) {
     lock_drop(&regions->lock);
 }
 
-void fork_destroy_all(struct runtime *runtime) {
+void forkjoin_destroy_all(struct runtime *runtime) {
     struct regions *regions = atom_load_rlx(&runtime->regions); /* rlx: nobody else is left */
     if (!regions) return;
     for (struct regions_arena *arena = regions->arenas, *next; arena; arena = next) {

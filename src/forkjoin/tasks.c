@@ -42,7 +42,7 @@ void weft_tasks_close(weft_task **at) {
 static void tasks_show(struct region *region) {
     if (atom_load_rlx(&region->active)) return; /* rlx: the owner's */
     /* rlx: ordered by the fence in ready_wake. */
-    atom_add_rlx(&region->runtime->forks, 1);
+    atom_add_rlx(&region->runtime->fork_regions, 1);
     atom_store_rlx(&region->active, true);
 }
 

@@ -63,7 +63,7 @@ static void thief_main(void *unused) {
         region_begin(region);
         tasks_enter(proc, region, region_of(task)->root,
                     region_of(task)->name); /* its owner does not end before this */
-        callout_here((uintptr_t)run, (uintptr_t)task, (uintptr_t)region_task(region, REGION_FIRST), &(struct callout){.strict = "weft_fork"});
+        upcall_here((uintptr_t)run, (uintptr_t)task, (uintptr_t)region_task(region, REGION_FIRST), &(struct upcall){.strict = "weft_fork"});
         tasks_leave(proc, region);
         thief_complete(task);
         worker = worker_here();
@@ -84,28 +84,28 @@ static struct proc *thief_spawn(struct worker *worker, struct regions *regions, 
     return policy_pop(worker); /* unless somebody else was faster */
 }
 
-struct proc *fork_steal(struct worker *worker) {
+struct proc *forkjoin_steal(struct worker *worker) {
     struct regions *regions = atom_load_acq(&worker->runtime->regions); /* acq: pairs with the rel in regions_of */
     if (atom_load_rlx(&regions->refused)) return NULL;                  /* rlx: a hint */
     for (unsigned round = 0; round < THIEF_ROUNDS; round++) {
         int class = thief_look(worker, regions, true);
         if (class != REGION_NONE) return thief_spawn(worker, regions, class);
         if (!thief_may_go_on(worker)) return policy_pop(worker);
-        if (atom_load_rlx(&worker->runtime->forks) == 0) return NULL; /* rlx: a hint */
+        if (atom_load_rlx(&worker->runtime->fork_regions) == 0) return NULL; /* rlx: a hint */
         for (unsigned pause = 0; pause < THIEF_PAUSES; pause++)
             spin_pause();
     }
     return NULL;
 }
 
-struct proc *fork_take(struct worker *worker) {
-    struct regions *regions = atom_load_acq(&worker->runtime->regions); /* acq: as in fork_steal */
+struct proc *forkjoin_take(struct worker *worker) {
+    struct regions *regions = atom_load_acq(&worker->runtime->regions); /* acq: as in forkjoin_steal */
     if (atom_load_rlx(&regions->refused)) return NULL;                  /* rlx: a hint */
     int class = thief_look(worker, regions, false);
     return class == REGION_NONE ? NULL : thief_spawn(worker, regions, class);
 }
 
-bool fork_anything(struct worker *worker) {
-    struct regions *regions = atom_load_acq(&worker->runtime->regions); /* acq: as in fork_steal */
+bool forkjoin_anything(struct worker *worker) {
+    struct regions *regions = atom_load_acq(&worker->runtime->regions); /* acq: as in forkjoin_steal */
     return regions && !atom_load_rlx(&regions->refused) && thief_look(worker, regions, true) != REGION_NONE;
 }

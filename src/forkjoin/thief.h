@@ -4,12 +4,12 @@
 
 #include "sched/sched.h"
 
-/* While runtime->forks is not 0: a process that takes over a task, claimed; or NULL, and those who have tasks have been asked for some. */
-struct proc *fork_steal(struct worker *worker);
+/* While runtime->fork_regions is not 0: a process that takes over a task, claimed; or NULL, and those who have tasks have been asked for some. */
+struct proc *forkjoin_steal(struct worker *worker);
 /* The same by a worker that has others to run: of tasks that lie open; nobody is asked. */
-struct proc *fork_take(struct worker *worker);
+struct proc *forkjoin_take(struct worker *worker);
 /* The second look: whether there is a task to be had. If not, the next fork anywhere wakes somebody. */
-bool fork_anything(struct worker *worker);
-void fork_destroy_all(struct runtime *runtime);
+bool forkjoin_anything(struct worker *worker);
+void forkjoin_destroy_all(struct runtime *runtime);
 
 #endif

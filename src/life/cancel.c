@@ -7,14 +7,14 @@
 #include "sched/atfork.h"
 #include "sched/door.h"
 
-static int cancel_with(struct actor *actor, struct worker *self, weft_pid pid) {
-    struct runtime *runtime = actor->runtime;
-    section_enter(&actor->section);
+static int cancel_with(struct local *local, struct worker *self, weft_pid pid) {
+    struct runtime *runtime = local->runtime;
+    section_enter(&local->section);
     struct proc *proc = proc_find(runtime, pid);
     struct state_next next = {.verdict = STATE_DEAD};
     bool first = proc && state_cancel(&proc->state);
     if (proc) next = first ? state_wake(&proc->state) : (struct state_next){.verdict = STATE_NOTHING};
-    section_leave(&actor->section);
+    section_leave(&local->section);
     if (first) interrupt_cancelled(runtime, proc); /* without the section: the block stays one */
     if (next.verdict == STATE_ENQUEUE) ready_again(runtime, self, proc, next, READY_WOKEN);
     return proc ? 0 : WEFT_ENOPROC;
@@ -29,17 +29,17 @@ void cancel_now(struct runtime *runtime, struct worker *self, struct proc *proc)
 int weft_cancel(weft_pid pid) {
     struct worker *self = my_worker;
     if (self && pid_instance(pid) == self->runtime->instance) {
-        actor_enter(&self->actor, "weft_cancel");
-        int error = cancel_with(&self->actor, self, pid);
-        actor_leave(&self->actor);
+        local_enter(&self->local, "weft_cancel");
+        int error = cancel_with(&self->local, self, pid);
+        local_leave(&self->local);
         return error;
     }
     unsigned door;
-    child_check("weft_cancel");
-    struct actor *actor = foreign_enter(pid_instance(pid), &door);
-    if (!actor) return WEFT_EFOREIGN;
-    int error = cancel_with(actor, NULL, pid);
-    foreign_leave(pid_instance(pid), door);
+    atfork_check("weft_cancel");
+    struct local *local = door_enter(pid_instance(pid), &door);
+    if (!local) return WEFT_EFOREIGN;
+    int error = cancel_with(local, NULL, pid);
+    door_leave(pid_instance(pid), door);
     return error;
 }
 

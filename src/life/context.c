@@ -61,17 +61,17 @@ bool weft_context_cancelled(const weft_context *context) {
 
 /* ---- the context of a process ---------------------------------------------------------------------------------------- */
 
-/* A process's part in a context, from its birth to its end. An alarm for each process and not one for the context: a deadline that comes costs
+/* A process's part in a context, from its birth to its end. A timer for each process and not one for the context: a deadline that comes costs
  * those it is for, and not a walk through all processes of the runtime. */
 struct member {
-    struct alarm alarm; /* first: its address is this one's. Armed if the context has a deadline */
+    struct timer_event timer; /* first: its address is this one's. Armed if the context has a deadline */
     weft_context *context;
     struct proc *proc;
 };
 
 /* The process has not ended: it would have waited for this in context_take. */
-static void member_late(struct actor *actor, struct worker *self, struct alarm *alarm) {
-    cancel_now(actor->runtime, self, ((struct member *)alarm)->proc);
+static void member_late(struct local *local, struct worker *self, struct timer_event *event) {
+    cancel_now(local->runtime, self, ((struct member *)event)->proc);
 }
 
 /* Whoever cancels a context looks at those of all processes, which may end meanwhile: hence the lock, one of a few. The process
@@ -85,31 +85,31 @@ static void context_set(struct runtime *runtime, struct proc *proc, struct membe
     lock_drop(lock);
 }
 
-int context_give(struct actor *actor, struct worker *self, struct proc *proc, weft_context *context) {
+int context_give(struct local *local, struct worker *self, struct proc *proc, weft_context *context) {
     if (!context) return 0;
-    struct member *member = pool_take(&actor->blocks, pool_class_of(sizeof *member));
+    struct member *member = pool_take(&local->blocks, pool_class_of(sizeof *member));
     if (!member) return WEFT_ENOMEM;
     member->context = weft_context_hold(context);
     member->proc = proc;
-    alarm_init(&member->alarm, member_late);
-    context_set(actor->runtime, proc, member);
-    if (context->deadline != WEFT_FOREVER) alarm_arm_any(actor->runtime, self, &member->alarm, context->deadline);
+    timer_event_init(&member->timer, member_late);
+    context_set(local->runtime, proc, member);
+    if (context->deadline != WEFT_FOREVER) timer_event_arm_any(local->runtime, self, &member->timer, context->deadline);
     return 0;
 }
 
 void context_leave(struct runtime *runtime, struct proc *proc) {
     struct member *member = proc->member;
     if (!member) return;
-    alarm_cancel(&member->alarm);
+    timer_event_cancel(&member->timer);
     context_set(runtime, proc, NULL);
     weft_context_drop(member->context);
 }
 
-void context_take(struct actor *actor, struct proc *proc) {
+void context_take(struct local *local, struct proc *proc) {
     struct member *member = proc->member;
     if (!member) return;
-    context_leave(actor->runtime, proc);
-    pool_give(&actor->blocks, pool_class_of(sizeof *member), member);
+    context_leave(local->runtime, proc);
+    pool_give(&local->blocks, pool_class_of(sizeof *member), member);
 }
 
 weft_context *context_of(const struct proc *proc) { return proc->member ? proc->member->context : NULL; }

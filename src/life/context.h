@@ -6,9 +6,9 @@
 
 /* A process gets a context (NULL: none) when it is born and loses it when it ends. When the context's deadline comes, it is cancelled. 0 or
  * WEFT_ENOMEM. `self` is the calling thread's worker if it is one of this runtime's. */
-int context_give(struct actor *actor, struct worker *self, struct proc *proc, struct weft_context *context);
-void context_take(struct actor *actor, struct proc *proc);
-/* The same where there is no actor: its block is left to the pool's end. */
+int context_give(struct local *local, struct worker *self, struct proc *proc, struct weft_context *context);
+void context_take(struct local *local, struct proc *proc);
+/* The same where there is no struct local: its block is left to the pool's end. */
 void context_leave(struct runtime *runtime, struct proc *proc);
 /* Of a process that is the caller's; NULL: it has none. */
 struct weft_context *context_of(const struct proc *proc);

@@ -34,23 +34,23 @@ static unsigned self_class(size_t size) {
 }
 
 /* `self` memory: in the block if it fits. */
-static void *self_new(struct actor *actor, struct proc *proc, size_t size) {
+static void *self_new(struct local *local, struct proc *proc, size_t size) {
     if (size <= PROC_INLINE_STATE) {
         memset(proc->inline_state, 0, sizeof proc->inline_state);
         return proc->inline_state;
     }
     unsigned class = self_class(size);
-    void *self = class < POOL_CLASSES ? pool_take(&actor->blocks, class) : sys->alloc(size);
+    void *self = class < POOL_CLASSES ? pool_take(&local->blocks, class) : sys->alloc(size);
     if (self) memset(self, 0, size);
     return self;
 }
 
-static void self_free(struct actor *actor, struct proc *proc) {
+static void self_free(struct local *local, struct proc *proc) {
     size_t size = atom_load_rlx(&proc->behavior)->state_size;
     if (size <= PROC_INLINE_STATE) return;
     unsigned class = self_class(size);
     if (class < POOL_CLASSES)
-        pool_give(&actor->blocks, class, proc->self);
+        pool_give(&local->blocks, class, proc->self);
     else
         sys->free(proc->self, size);
 }
@@ -78,17 +78,17 @@ static void spawn_dismiss(struct runtime *runtime) {
     if (__builtin_expect(runtime->most != 0, 0)) atom_sub_rlx(&runtime->living, 1);
 }
 
-struct proc *spawn_begin(struct actor *actor, const weft_behavior *behavior, unsigned flags, int *error) {
-    struct runtime *runtime = actor->runtime;
+struct proc *spawn_begin(struct local *local, const weft_behavior *behavior, unsigned flags, int *error) {
+    struct runtime *runtime = local->runtime;
     /* rlx: saves the trouble; the look that counts is behind the fence. */
     if (__builtin_expect(atom_load_rlx(&runtime->stopping) && !(flags & SPAWN_LATE), 0)) {
         *error = WEFT_ESTOPPING;
         return NULL;
     }
     if ((*error = spawn_admit(runtime)) != 0) return NULL;
-    struct proc *proc = shelf_take(&actor->shelf, error);
+    struct proc *proc = magazine_take(&local->magazine, error);
     if (__builtin_expect(proc && (*error = spawn_reserve(runtime, proc->slot)) != 0, 0)) {
-        shelf_return(&actor->shelf, proc);
+        magazine_return(&local->magazine, proc);
         proc = NULL;
     }
     if (__builtin_expect(!proc, 0)) {
@@ -102,11 +102,11 @@ struct proc *spawn_begin(struct actor *actor, const weft_behavior *behavior, uns
     return proc;
 }
 
-uint16_t spawn_finish(struct actor *actor, struct worker *self, struct proc *proc, bool watched) {
-    struct runtime *runtime = actor->runtime;
+uint16_t spawn_finish(struct local *local, struct worker *self, struct proc *proc, bool monitored) {
+    struct runtime *runtime = local->runtime;
     mpsc_init(&proc->box);
-    count(&actor->counters.spawned);
-    if (watched) state_watch_newborn(&proc->state);
+    count(&local->counters.spawned);
+    if (monitored) state_monitor_newborn(&proc->state);
     uint16_t ticket = state_revive(&proc->state);
     atom_fence_light(); /* pairs with the heavy ones in stop_wait and weft_context_cancel: they see this process, or are seen here */
     bool over = atom_load_rlx(&runtime->stopping) || (proc->member && weft_context_cancelled(context_of(proc))); /* rlx: the fence */
@@ -118,12 +118,12 @@ uint16_t spawn_finish(struct actor *actor, struct worker *self, struct proc *pro
 /* ---- init --------------------------------------------------------------------------------------------------------- */
 
 /* What is prepared of a process that will not be born. */
-static void spawn_undo(struct actor *actor, struct proc *proc, struct watcher *watcher) {
-    if (proc->self) self_free(actor, proc);
-    context_take(actor, proc);
-    if (watcher) watch_remove(actor, proc->slot, watcher);
-    shelf_return(&actor->shelf, proc);
-    spawn_dismiss(actor->runtime);
+static void spawn_undo(struct local *local, struct proc *proc, struct monitor *monitor) {
+    if (proc->self) self_free(local, proc);
+    context_take(local, proc);
+    if (monitor) monitor_remove(local, proc->slot, monitor);
+    magazine_return(&local->magazine, proc);
+    spawn_dismiss(local->runtime);
 }
 
 /* A birth whose init is being called by somebody who may wait in there: a stackful process, or a thread at a door.
@@ -132,25 +132,25 @@ static void spawn_undo(struct actor *actor, struct proc *proc, struct watcher *w
  *   B2  A door is left meanwhile, and `births` counts instead: the runtime is not taken down under a birth. */
 struct birth {
     struct guard guard;
-    struct reach by;
+    struct rt_entry by;
     struct runtime *runtime;
     struct proc *proc;
-    struct watcher *watcher;
+    struct monitor *monitor;
 };
 
 /* Back from init. False: the runtime has been stopped meanwhile, and has not waited. Its memory is there (B2), its doors are closed. */
 static bool birth_resume(struct birth *birth) {
-    struct reach *by = &birth->by;
+    struct rt_entry *by = &birth->by;
     if (by->self) {
         by->self = worker_here();
         if (!by->self) WEFT_MISUSE("weft_spawn_step", "init returned inside of a blocking call", "pair weft_blocking_enter with a weft_blocking_leave");
-        by->actor = &by->self->actor;
+        by->local = &by->self->local;
         return true;
     }
-    by->actor = foreign_enter(by->instance, &by->door);
-    if (by->actor && by->actor->runtime == birth->runtime) return true;
-    if (by->actor) foreign_leave(by->instance, by->door); /* another's, by now */
-    by->actor = NULL;
+    by->local = door_enter(by->instance, &by->door);
+    if (by->local && by->local->runtime == birth->runtime) return true;
+    if (by->local) door_leave(by->instance, by->door); /* another's, by now */
+    by->local = NULL;
     return false;
 }
 
@@ -160,7 +160,7 @@ static void birth_over(struct runtime *runtime) {
     parker_unpark(&runtime->stopper);
 }
 
-/* The process will not be born, and there is no actor that could take its blocks back. */
+/* The process will not be born, and there is no struct local that could take its blocks back. */
 static void birth_too_late(struct birth *birth, bool opened) {
     struct proc *proc = birth->proc;
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
@@ -177,111 +177,111 @@ static void birth_abandoned(void *argument) {
         birth_too_late(birth, false);
         return;
     }
-    spawn_undo(birth->by.actor, birth->proc, birth->watcher);
-    if (birth->watcher && birth->watcher->keeps) keep_undo(birth->by.actor, (struct kept *)birth->watcher);
+    spawn_undo(birth->by.local, birth->proc, birth->monitor);
+    if (birth->monitor && birth->monitor->is_zombie) zombie_undo(birth->by.local, (struct zombie *)birth->monitor);
     if (birth->by.self) return;
     birth_over(birth->runtime);
-    foreign_leave(birth->by.instance, birth->by.door);
+    door_leave(birth->by.instance, birth->by.door);
 }
 
-static __attribute__((noinline)) int birth_init(struct reach *by, struct proc *proc, const weft_spawn_options *options,
-                                                const char *method, struct watcher *watcher) {
+static __attribute__((noinline)) int birth_init(struct rt_entry *by, struct proc *proc, const weft_spawn_options *options,
+                                                const char *method, struct monitor *monitor) {
     struct birth birth; /* not the guard, which is written by guard_begin */
     struct proc *spawner = guard_process(my_worker);
-    birth.by = *by, birth.runtime = by->actor->runtime, birth.proc = proc, birth.watcher = watcher;
-    actor_leave(by->actor);
-    if (!by->self) foreign_leave(by->instance, by->door);
+    birth.by = *by, birth.runtime = by->local->runtime, birth.proc = proc, birth.monitor = monitor;
+    local_leave(by->local);
+    if (!by->self) door_leave(by->instance, by->door);
     parts.guard_begin(&birth.guard, spawner, birth_abandoned, &birth);
     int error = atom_load_rlx(&proc->behavior)->init(proc->self, context_of(proc), method, options->input, options->input_size);
     parts.guard_end(&birth.guard, spawner);
     bool there = birth_resume(&birth);
-    if (there) actor_begin(birth.by.actor);
+    if (there) local_begin(birth.by.local);
     else birth_too_late(&birth, error == 0);
     *by = birth.by;
     return there ? error : WEFT_ESTOPPING;
 }
 
 /* Whether init can be called as it is: there is none, or it cannot wait. */
-static inline bool spawn_is_plain(const struct reach *by, const weft_behavior *behavior, unsigned flags) {
+static inline bool spawn_is_plain(const struct rt_entry *by, const weft_behavior *behavior, unsigned flags) {
     const struct proc *spawner = by->self ? by->self->current : NULL;
     return !behavior->init || flags & SPAWN_PLAIN || (by->self && !(spawner && spawner->stackful));
 }
 
 /* Everything of a new process but its being ready. */
-static inline int spawn_prepare(struct reach *by, struct proc *proc, const weft_spawn_options *options, const char *method,
-                                struct watcher *watcher) {
+static inline int spawn_prepare(struct rt_entry *by, struct proc *proc, const weft_spawn_options *options, const char *method,
+                                struct monitor *monitor) {
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
-    proc->self = self_new(by->actor, proc, behavior->state_size);
+    proc->self = self_new(by->local, proc, behavior->state_size);
     if (!proc->self) return WEFT_ENOMEM;
-    int error = context_give(by->actor, by->self, proc, options->context ? options->context : weft_own_context());
+    int error = context_give(by->local, by->self, proc, options->context ? options->context : weft_own_context());
     if (error || !behavior->init) return error;
     if (__builtin_expect(spawn_is_plain(by, behavior, options->flags), 1)) {
-        actor_leave(by->actor);
+        local_leave(by->local);
         error = behavior->init(proc->self, context_of(proc), method, options->input, options->input_size);
-        actor_begin(by->actor);
+        local_begin(by->local);
         return error;
     }
-    struct reach back = *by;
-    error = birth_init(&back, proc, options, method, watcher);
+    struct rt_entry back = *by;
+    error = birth_init(&back, proc, options, method, monitor);
     *by = back;
     return error;
 }
 
-/* Inside of the actor. */
-static inline int spawn_inside(struct reach *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
-                             const char *method, struct watcher *watcher, uint16_t *first_ticket) {
-    struct runtime *runtime = by->actor->runtime;
+/* Between local_enter and local_leave. */
+static inline int spawn_inside(struct rt_entry *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
+                             const char *method, struct monitor *monitor, uint16_t *first_ticket) {
+    struct runtime *runtime = by->local->runtime;
     int error;
-    struct proc *proc = spawn_begin(by->actor, behavior, options->flags, &error);
+    struct proc *proc = spawn_begin(by->local, behavior, options->flags, &error);
     if (!proc) return error;
-    if (watcher && (error = watch_newborn(by->actor, spawn_pid(runtime, proc), watcher)) != 0) {
-        shelf_return(&by->actor->shelf, proc);
+    if (monitor && (error = monitor_newborn(by->local, spawn_pid(runtime, proc), monitor)) != 0) {
+        magazine_return(&by->local->magazine, proc);
         spawn_dismiss(runtime);
         return error;
     }
-    error = spawn_prepare(by, proc, options, method, watcher);
+    error = spawn_prepare(by, proc, options, method, monitor);
     if (__builtin_expect(error, 0)) {
-        if (by->actor) spawn_undo(by->actor, proc, watcher);
+        if (by->local) spawn_undo(by->local, proc, monitor);
         return error;
     }
     *pid = spawn_pid(runtime, proc);
-    uint16_t ticket = spawn_finish(by->actor, by->self, proc, watcher != NULL);
+    uint16_t ticket = spawn_finish(by->local, by->self, proc, monitor != NULL);
     if (first_ticket) *first_ticket = ticket;
     return 0;
 }
 
-/* `by` is where the spawner stands, and stands afterwards: without an actor, if the runtime has gone meanwhile. */
-static inline int spawn_with(struct reach *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
-                             const char *method, struct watcher *watcher, uint16_t *first_ticket) {
-    actor_enter(by->actor, "weft_spawn");
-    int error = spawn_inside(by, pid, behavior, options, method, watcher, first_ticket);
-    if (__builtin_expect(by->actor != NULL, 1)) actor_leave(by->actor);
+/* `by` is where the spawner stands, and stands afterwards: without a struct local, if the runtime has gone meanwhile. */
+static inline int spawn_with(struct rt_entry *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
+                             const char *method, struct monitor *monitor, uint16_t *first_ticket) {
+    local_enter(by->local, "weft_spawn");
+    int error = spawn_inside(by, pid, behavior, options, method, monitor, first_ticket);
+    if (__builtin_expect(by->local != NULL, 1)) local_leave(by->local);
     return error;
 }
 
 /* One whose result may have to be kept. Its owner is the process that spawns, if any. */
-static int spawn_maybe_kept(struct reach *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
+static int spawn_maybe_joinable(struct rt_entry *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
                             const char *method) {
     if (!(options->flags & WEFT_JOINABLE)) return spawn_with(by, pid, behavior, options, method, NULL, NULL);
-    struct kept *kept = keep_new(by->actor, by->self ? by->self->current : NULL);
-    if (!kept) return WEFT_ENOMEM;
-    int error = spawn_with(by, pid, behavior, options, method, &kept->watcher, NULL);
-    if (error && by->actor) keep_undo(by->actor, kept);
+    struct zombie *zombie = zombie_new(by->local, by->self ? by->self->current : NULL);
+    if (!zombie) return WEFT_ENOMEM;
+    int error = spawn_with(by, pid, behavior, options, method, &zombie->monitor, NULL);
+    if (error && by->local) zombie_undo(by->local, zombie);
     return error;
 }
 
 /* From a thread that is not a worker of that runtime. */
 static int spawn_by_door(weft_pid *pid, struct runtime *runtime, const weft_behavior *behavior, const weft_spawn_options *options,
                          const char *method) {
-    struct reach by = {.instance = runtime->instance};
-    by.actor = foreign_enter(by.instance, &by.door);
-    if (!by.actor) return WEFT_ESTOPPING;
+    struct rt_entry by = {.instance = runtime->instance};
+    by.local = door_enter(by.instance, &by.door);
+    if (!by.local) return WEFT_ESTOPPING;
     bool plain = spawn_is_plain(&by, behavior, options->flags);
     if (!plain) atom_add_rlx(&runtime->births, 1); /* rlx: behind the door, and who stops the runtime passes all doors before it looks */
-    int error = spawn_maybe_kept(&by, pid, behavior, options, method);
-    if (!by.actor) return error;
+    int error = spawn_maybe_joinable(&by, pid, behavior, options, method);
+    if (!by.local) return error;
     if (!plain) birth_over(runtime);
-    foreign_leave(by.instance, by.door);
+    door_leave(by.instance, by.door);
     return error;
 }
 
@@ -290,8 +290,8 @@ static __attribute__((noinline)) int spawn_otherwise(weft_pid *pid, struct runti
                                                      const weft_spawn_options *options, const char *method) {
     struct worker *self = my_worker;
     if (self && (!runtime || runtime == self->runtime))
-        return spawn_maybe_kept(&(struct reach){.actor = &self->actor, .self = self}, pid, behavior, options, method);
-    child_check("weft_spawn");
+        return spawn_maybe_joinable(&(struct rt_entry){.local = &self->local, .self = self}, pid, behavior, options, method);
+    atfork_check("weft_spawn");
     return runtime ? spawn_by_door(pid, runtime, behavior, options, method) : WEFT_ENOTINSIDE;
 }
 
@@ -304,42 +304,42 @@ __attribute__((flatten)) int weft_spawn_step(weft_pid *pid, const weft_behavior 
     if (!method) return WEFT_ENOENT;
     struct runtime *runtime = (struct runtime *)options->runtime;
     if (__builtin_expect(self && (!runtime || runtime == self->runtime) && !(options->flags & WEFT_JOINABLE), 1))
-        return spawn_with(&(struct reach){.actor = &self->actor, .self = self}, pid, behavior, options, method, NULL, NULL);
+        return spawn_with(&(struct rt_entry){.local = &self->local, .self = self}, pid, behavior, options, method, NULL, NULL);
     return spawn_otherwise(pid, runtime, behavior, options, method);
 }
 
-int spawn_watched(struct worker *self, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
-                  struct watcher *watcher, uint16_t *ticket) {
-    struct reach by = {.actor = &self->actor, .self = self};
-    return spawn_with(&by, pid, behavior, options, spawn_method(behavior, NULL), watcher, ticket);
+int spawn_monitored(struct worker *self, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
+                  struct monitor *monitor, uint16_t *ticket) {
+    struct rt_entry by = {.local = &self->local, .self = self};
+    return spawn_with(&by, pid, behavior, options, spawn_method(behavior, NULL), monitor, ticket);
 }
 
 /* ---- death -------------------------------------------------------------------------------------------------------- */
 
 /* What is left to do for a process that others know, or that has others: it is COMPLETE. */
-static __attribute__((noinline)) void proc_leave(struct actor *actor, struct proc *proc, uint32_t left, int reason) {
-    if (left & STATE_OWNS) keep_forget_all(actor, proc->slot);
-    if (!(left & STATE_WATCHED) || !watch_tell(actor, my_worker, proc->slot, reason)) shelf_retire(&actor->shelf, proc);
+static __attribute__((noinline)) void proc_leave(struct local *local, struct proc *proc, uint32_t left, int reason) {
+    if (left & STATE_OWNS) zombie_forget_all(local, proc->slot);
+    if (!(left & STATE_MONITORED) || !monitor_tell(local, my_worker, proc->slot, reason)) magazine_retire(&local->magazine, proc);
 }
 
-void proc_end(struct actor *actor, struct proc *proc, int reason) {
-    struct runtime *runtime = actor->runtime;
+void proc_end(struct local *local, struct proc *proc, int reason) {
+    struct runtime *runtime = local->runtime;
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
     if (behavior->close) behavior->close(proc->self);
-    self_free(actor, proc);
-    context_take(actor, proc);
+    self_free(local, proc);
+    context_take(local, proc);
     spawn_dismiss(runtime);
     /* rel: pairs with the acq in send_message. From here on its PID means nobody. */
     atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1);
     for (struct mpsc_node *node = mpsc_close(&proc->box), *next; node; node = next) {
         next = node->next;
-        message_free(&actor->cache, message_of(node));
+        message_free(&local->cache, message_of(node));
     }
     uint32_t left = state_complete(&proc->state);
-    if (__builtin_expect(left == 0, 1)) shelf_retire(&actor->shelf, proc);
-    else proc_leave(actor, proc, left, reason);
+    if (__builtin_expect(left == 0, 1)) magazine_retire(&local->magazine, proc);
+    else proc_leave(local, proc, left, reason);
     /* rel: pairs with the acq in living: who sees the end sees the birth. One writer. */
-    atom_store_rel(&actor->counters.ended, atom_load_rlx(&actor->counters.ended) + 1);
+    atom_store_rel(&local->counters.ended, atom_load_rlx(&local->counters.ended) + 1);
     atom_fence_light(); /* pairs with the heavy one in weft_stop */
     /* rlx: behind the fence. Who ends last while the stopper waits tells it. */
     if (__builtin_expect(atom_load_rlx(&runtime->stopping), 0)) parker_unpark(&runtime->stopper);
@@ -349,13 +349,13 @@ bool weft_alive(weft_pid pid) {
     struct worker *self = my_worker;
     unsigned door, instance = pid_instance(pid);
     bool inside = self && instance == self->runtime->instance;
-    struct actor *actor = inside ? &self->actor : foreign_enter(instance, &door);
-    if (!actor) return false;
-    struct proc *proc = table_at(&actor->runtime->table, pid_slot(pid));
+    struct local *local = inside ? &self->local : door_enter(instance, &door);
+    if (!local) return false;
+    struct proc *proc = table_at(&local->runtime->table, pid_slot(pid));
     /* acq: as in send_message. */
     bool alive = proc && atom_load_acq(&proc->generation) == pid_generation(pid) && pid_generation(pid) % 2 == 1 &&
                  !mpsc_is_closed(&proc->box);
-    if (!inside) foreign_leave(instance, door);
+    if (!inside) door_leave(instance, door);
     return alive;
 }
 

@@ -1,82 +1,82 @@
 #include "life/zombie.h"
 
-static struct lock *keep_lock(struct runtime *runtime, uint32_t owner) { return &runtime->keep_locks[owner % WATCH_LOCKS]; }
+static struct lock *zombie_lock(struct runtime *runtime, uint32_t owner) { return &runtime->zombie_locks[owner % MONITOR_LOCKS]; }
 
 /* ---- the owner's list ---------------------------------------------------------------------------------------------------- */
 
-static void keep_link(struct runtime *runtime, struct kept **list, struct kept *kept) {
-    struct lock *lock = keep_lock(runtime, kept->owner);
+static void zombie_link(struct runtime *runtime, struct zombie **list, struct zombie *zombie) {
+    struct lock *lock = zombie_lock(runtime, zombie->owner);
     lock_take(lock);
-    kept->next = *list;
-    kept->link = list;
-    if (kept->next) kept->next->link = &kept->next;
-    *list = kept;
+    zombie->next = *list;
+    zombie->link = list;
+    if (zombie->next) zombie->next->link = &zombie->next;
+    *list = zombie;
     lock_drop(lock);
 }
 
-static void keep_unlink(struct runtime *runtime, struct kept *kept) {
-    if (!kept->owner) return;
-    struct lock *lock = keep_lock(runtime, kept->owner);
+static void zombie_unlink(struct runtime *runtime, struct zombie *zombie) {
+    if (!zombie->owner) return;
+    struct lock *lock = zombie_lock(runtime, zombie->owner);
     lock_take(lock);
-    *kept->link = kept->next;
-    if (kept->next) kept->next->link = kept->link;
+    *zombie->link = zombie->next;
+    if (zombie->next) zombie->next->link = zombie->link;
     lock_drop(lock);
 }
 
 /* ---- records --------------------------------------------------------------------------------------------------------------- */
 
-struct kept *keep_new(struct actor *actor, struct proc *owner) {
-    struct kept **list = owner ? watch_owned(actor->runtime, owner->slot) : NULL;
+struct zombie *zombie_new(struct local *local, struct proc *owner) {
+    struct zombie **list = owner ? monitor_owned(local->runtime, owner->slot) : NULL;
     if (owner && !list) return NULL;
-    struct kept *kept = pool_take(&actor->blocks, 0);
-    if (!kept) return NULL;
-    *kept = (struct kept){.watcher = {.keeps = true}, .owner = owner ? owner->slot : 0};
-    if (!owner) return kept;
-    keep_link(actor->runtime, list, kept);
+    struct zombie *zombie = pool_take(&local->blocks, 0);
+    if (!zombie) return NULL;
+    *zombie = (struct zombie){.monitor = {.is_zombie = true}, .owner = owner ? owner->slot : 0};
+    if (!owner) return zombie;
+    zombie_link(local->runtime, list, zombie);
     state_owns(&owner->state);
-    return kept;
+    return zombie;
 }
 
-void keep_undo(struct actor *actor, struct kept *kept) {
-    keep_unlink(actor->runtime, kept);
-    pool_give(&actor->blocks, 0, kept);
+void zombie_undo(struct local *local, struct zombie *zombie) {
+    zombie_unlink(local->runtime, zombie);
+    pool_give(&local->blocks, 0, zombie);
 }
 
-struct kept *keep_find(struct watcher *first, weft_pid pid) {
-    struct kept *kept = (struct kept *)first;
-    return first && first->keeps && kept->pid == pid ? kept : NULL;
+struct zombie *zombie_find(struct monitor *first, weft_pid pid) {
+    struct zombie *zombie = (struct zombie *)first;
+    return first && first->is_zombie && zombie->pid == pid ? zombie : NULL;
 }
 
-void keep_drop(struct actor *actor, struct watcher **list, struct kept *kept) {
-    watch_unlink(list, &kept->watcher);
-    keep_undo(actor, kept);
+void zombie_drop(struct local *local, struct monitor **list, struct zombie *zombie) {
+    monitor_unlink(list, &zombie->monitor);
+    zombie_undo(local, zombie);
 }
 
-int keep_forget(struct actor *actor, weft_pid pid) {
-    struct runtime *runtime = actor->runtime;
+int zombie_forget(struct local *local, weft_pid pid) {
+    struct runtime *runtime = local->runtime;
     uint32_t slot = pid_slot(pid);
-    struct watcher **list = watch_list(runtime, slot, false);
+    struct monitor **list = monitor_list(runtime, slot, false);
     if (!list) return WEFT_ENOPROC;
-    struct lock *lock = watch_lock(runtime, slot);
+    struct lock *lock = monitor_lock(runtime, slot);
     lock_take(lock);
-    struct kept *kept = keep_find(*list, pid);
-    bool ended = kept && kept->watcher.told;
-    if (kept) keep_drop(actor, list, kept);
+    struct zombie *zombie = zombie_find(*list, pid);
+    bool ended = zombie && zombie->monitor.told;
+    if (zombie) zombie_drop(local, list, zombie);
     lock_drop(lock);
-    if (ended) shelf_retire(&actor->shelf, table_at(&runtime->table, slot));
-    return kept ? 0 : WEFT_ENOPROC;
+    if (ended) magazine_retire(&local->magazine, table_at(&runtime->table, slot));
+    return zombie ? 0 : WEFT_ENOPROC;
 }
 
 /* One by one, because of the lock order: a record that is gone when its slot's lock is taken is off the list by then. */
-void keep_forget_all(struct actor *actor, uint32_t owner) {
-    struct runtime *runtime = actor->runtime;
-    struct kept **list = watch_owned(runtime, owner);
-    struct lock *lock = keep_lock(runtime, owner);
+void zombie_forget_all(struct local *local, uint32_t owner) {
+    struct runtime *runtime = local->runtime;
+    struct zombie **list = monitor_owned(runtime, owner);
+    struct lock *lock = zombie_lock(runtime, owner);
     weft_pid pid;
     do {
         lock_take(lock);
         pid = *list ? (*list)->pid : WEFT_NOBODY;
         lock_drop(lock);
-        if (pid != WEFT_NOBODY) keep_forget(actor, pid);
+        if (pid != WEFT_NOBODY) zombie_forget(local, pid);
     } while (pid != WEFT_NOBODY);
 }

@@ -1,11 +1,11 @@
-/* Results that are kept: a process that was spawned to be joined (WEFT_JOINABLE) tells its reason whenever it is asked, once.
+/* Zombies: ended processes whose results are kept. A process that was spawned to be joined (WEFT_JOINABLE) tells its reason whenever it is asked, once.
  *
  *     spawned ──> lives ──ends, and somebody waits in weft_join──> told: nothing is kept
- *                   │ └────ends, and nobody waits────────────────> kept: the record, and the block with its PID, stay
+ *                   │ └────ends, and nobody waits────────────────> a zombie: the record, and the block with its PID, stay
  *                   │                                                │ weft_join: the reason
  *                   └─ weft_detach, or its owner ends: forgotten <───┘ weft_detach, or its owner ends
  *
- * A record is a watcher (monitor.h) that is there from the process's birth on and stays in its slot's list after the end. Since the
+ * A record is a monitor (monitor.h) that is there from the process's birth on and stays in its slot's list after the end. Since the
  * block is not given to a next tenant meanwhile there is one record a slot at most, and a join finds it at once.
  *
  *   P1  A record is the first in its slot's list and is guarded by that slot's lock. Whoever takes it out frees it, and retires the
@@ -18,28 +18,28 @@
 
 #include "life/monitor.h"
 
-struct kept {
-    struct watcher watcher; /* first; `told`: the process has ended */
+struct zombie {
+    struct monitor monitor; /* first; `told`: the process has ended */
     weft_pid pid;
-    struct kept *next, **link; /* in the owner's list */
+    struct zombie *next, **link; /* in the owner's list */
     uint32_t owner;            /* its slot; 0: nobody */
     int reason;
 };
-_Static_assert(sizeof(struct kept) <= POOL_LEAST, "the smallest block");
+_Static_assert(sizeof(struct zombie) <= POOL_LEAST, "the smallest block");
 
 /* For a process that is about to be spawned by `owner` (may be NULL), which runs; NULL: no memory. */
-struct kept *keep_new(struct actor *actor, struct proc *owner);
+struct zombie *zombie_new(struct local *local, struct proc *owner);
 /* It was not spawned after all. */
-void keep_undo(struct actor *actor, struct kept *kept);
+void zombie_undo(struct local *local, struct zombie *zombie);
 
 /* Under the slot's lock: the record of this PID, or NULL. */
-struct kept *keep_find(struct watcher *first, weft_pid pid);
+struct zombie *zombie_find(struct monitor *first, weft_pid pid);
 /* Under the slot's lock: takes the record out and frees it. */
-void keep_drop(struct actor *actor, struct watcher **list, struct kept *kept);
+void zombie_drop(struct local *local, struct monitor **list, struct zombie *zombie);
 
 /* The result is not wanted. 0, or WEFT_ENOPROC: there is no such record. */
-int keep_forget(struct actor *actor, weft_pid pid);
+int zombie_forget(struct local *local, weft_pid pid);
 /* The owner has ended: so are all of its. */
-void keep_forget_all(struct actor *actor, uint32_t owner);
+void zombie_forget_all(struct local *local, uint32_t owner);
 
 #endif

@@ -10,10 +10,10 @@
 /* ---- what goes to and fro --------------------------------------------------------------------------------------------- */
 
 /* With a head; NULL when there is no memory. */
-static struct message *call_message(struct actor *actor, uint8_t type, weft_pid from, uint64_t tag, uint64_t reference,
+static struct message *call_message(struct local *local, uint8_t type, weft_pid from, uint64_t tag, uint64_t reference,
                                     const void *data, size_t size) {
     if (size > UINT32_MAX - sizeof(struct message_head)) return NULL;
-    struct message *message = message_new(&actor->cache, sizeof(struct message_head) + size);
+    struct message *message = message_new(&local->cache, sizeof(struct message_head) + size);
     if (!message) return NULL;
     message->tag = tag;
     message->from = from;
@@ -24,9 +24,9 @@ static struct message *call_message(struct actor *actor, uint8_t type, weft_pid 
 }
 
 /* A message that was refused is freed; counted in either case. */
-static int call_sent(struct actor *actor, struct message *message, int error) {
-    count(error ? &actor->counters.refused : &actor->counters.sent);
-    if (error) message_free(&actor->cache, message);
+static int call_sent(struct local *local, struct message *message, int error) {
+    count(error ? &local->counters.refused : &local->counters.sent);
+    if (error) message_free(&local->cache, message);
     return error;
 }
 
@@ -45,13 +45,13 @@ weft_request weft_event_request(const weft_event *event) {
 }
 
 int weft_answer(weft_request request, const void *data, size_t size) {
-    struct reach reach;
+    struct rt_entry entry;
     if (request.reference == 0) return WEFT_EINVAL;
-    if (!reach_begin(&reach, request.from, "weft_answer")) return WEFT_EFOREIGN;
-    struct message *reply = call_message(reach.actor, MESSAGE_REPLY, weft_self(), request.tag, request.reference, data, size);
+    if (!rt_enter(&entry, request.from, "weft_answer")) return WEFT_EFOREIGN;
+    struct message *reply = call_message(entry.local, MESSAGE_REPLY, weft_self(), request.tag, request.reference, data, size);
     int error = WEFT_ENOMEM;
-    if (reply) error = call_sent(reach.actor, reply, send_message(reach.actor, reach.self, request.from, reply));
-    reach_end(&reach);
+    if (reply) error = call_sent(entry.local, reply, send_message(entry.local, entry.self, request.from, reply));
+    rt_leave(&entry);
     return error;
 }
 
@@ -60,25 +60,25 @@ int weft_reply(const weft_msg *message, const void *data, size_t size) { return 
 /* ---- asking ------------------------------------------------------------------------------------------------------------ */
 
 /* The one asked has ended. Under the lock that ask_end takes too, so the asker is there. */
-static void ask_tell(struct actor *actor, struct worker *self, struct watcher *watcher, int reason) {
-    struct ask *ask = (struct ask *)watcher;
-    (void)actor, (void)reason;
+static void ask_tell(struct local *local, struct worker *self, struct monitor *monitor, int reason) {
+    struct ask *ask = (struct ask *)monitor;
+    (void)local, (void)reason;
     atom_store_rel(&ask->gone, true); /* rel: pairs with the acq in ask_wait: an answer that came before is seen */
     proc_wake(ask->runtime, self && self->runtime == ask->runtime ? self : NULL, ask->proc);
 }
 
-/* Takes it out of the list; nobody knows it afterwards. `actor` may stand in for the process of a runtime that is being taken down. */
-static void ask_end(struct actor *actor, struct talk *talk, struct ask *ask) {
-    struct ask **link = &talk->asks;
-    struct reach reach;
+/* Takes it out of the list; nobody knows it afterwards. `local` may stand in for the process of a runtime that is being taken down. */
+static void ask_end(struct local *local, struct mailbox *mailbox, struct ask *ask) {
+    struct ask **link = &mailbox->asks;
+    struct rt_entry entry;
     while (*link != ask)
         link = &(*link)->next;
     *link = ask->next;
-    if (actor->runtime->instance == pid_instance(ask->to)) {
-        watch_remove(actor, ask->to, &ask->watcher);
-    } else if (reach_begin(&reach, ask->to, "weft_call")) { /* else its runtime has gone, and has told */
-        watch_remove(reach.actor, ask->to, &ask->watcher);
-        reach_end(&reach);
+    if (local->runtime->instance == pid_instance(ask->to)) {
+        monitor_remove(local, ask->to, &ask->monitor);
+    } else if (rt_enter(&entry, ask->to, "weft_call")) { /* else its runtime has gone, and has told */
+        monitor_remove(entry.local, ask->to, &ask->monitor);
+        rt_leave(&entry);
     }
 }
 
@@ -86,30 +86,30 @@ static void ask_end(struct actor *actor, struct talk *talk, struct ask *ask) {
 static int ask_begin(struct worker *worker, struct ask *ask, weft_pid to, uint64_t tag, const void *data, size_t size,
                      struct proc **target) {
     struct proc *proc = worker->current;
-    struct talk *talk = &fiber_of(proc)->talk;
-    struct reach reach;
+    struct mailbox *mailbox = &fiber_of(proc)->mailbox;
+    struct rt_entry entry;
     weft_pid self = worker_pid(worker);
     if (to == self) WEFT_MISUSE("weft_call", "a process asks itself and would wait for its own answer", "call a function");
-    if (!reach_begin(&reach, to, "weft_call")) return WEFT_EFOREIGN;
-    talk_begin(worker->runtime, proc, talk);
-    ask->watcher.tell = ask_tell;
+    if (!rt_enter(&entry, to, "weft_call")) return WEFT_EFOREIGN;
+    mailbox_begin(worker->runtime, proc, mailbox);
+    ask->monitor.tell = ask_tell;
     ask->runtime = worker->runtime;
     ask->proc = proc;
     ask->to = to;
-    ask->reference = ++talk->reference;
+    ask->reference = ++mailbox->reference;
     ask->reply = NULL;
     atom_store_rlx(&ask->gone, false); /* rlx: nobody else knows it yet */
-    int error = watch_add(reach.actor, to, &ask->watcher);
+    int error = monitor_add(entry.local, to, &ask->monitor);
     if (!error) {
-        ask->next = talk->asks;
-        talk->asks = ask;
-        struct message *request = call_message(reach.actor, WEFT_REQUEST, self, tag, ask->reference, data, size);
+        ask->next = mailbox->asks;
+        mailbox->asks = ask;
+        struct message *request = call_message(entry.local, WEFT_REQUEST, self, tag, ask->reference, data, size);
         if (!request) error = WEFT_ENOMEM;
-        else if (target && reach.self) error = call_sent(reach.actor, request, send_message_handoff(worker, to, request, target));
-        else error = call_sent(reach.actor, request, send_message(reach.actor, reach.self, to, request));
+        else if (target && entry.self) error = call_sent(entry.local, request, send_message_handoff(worker, to, request, target));
+        else error = call_sent(entry.local, request, send_message(entry.local, entry.self, to, request));
     }
-    reach_end(&reach);
-    if (error && talk->asks == ask) ask_end(&worker->actor, talk, ask);
+    rt_leave(&entry);
+    if (error && mailbox->asks == ask) ask_end(&worker->local, mailbox, ask);
     return error;
 }
 
@@ -117,14 +117,14 @@ static int ask_begin(struct worker *worker, struct ask *ask, weft_pid to, uint64
 
 /* Looks for it in the mailbox; other messages are put by. False: it is not there, and the mailbox is empty. */
 static bool ask_answered(struct worker *worker, struct proc *proc, struct ask *ask) {
-    struct talk *talk = &fiber_of(proc)->talk;
+    struct mailbox *mailbox = &fiber_of(proc)->mailbox;
     struct mpsc_node *node;
-    while (!ask->reply && (node = talk_next(&worker->actor, proc, talk)))
-        talk_save(talk, node);
+    while (!ask->reply && (node = mailbox_next(&worker->local, proc, mailbox)))
+        mailbox_save(mailbox, node);
     return ask->reply != NULL;
 }
 
-/* The asker's wait for an answer: known to its alarm alone, since an answer wakes the process by itself. */
+/* The asker's wait for an answer: known to its timer alone, since an answer wakes the process by itself. */
 struct ask_patience {
     uint64_t deadline;
     bool armed;
@@ -143,7 +143,7 @@ static int ask_over(struct proc *proc, bool gone, struct ask_patience *patience)
 static void ask_arm(struct worker *worker, struct ask_patience *patience) {
     if (patience->armed || patience->deadline == WEFT_FOREVER) return;
     wait_begin(&patience->wait);
-    alarm_arm(worker, &patience->wait.alarm, patience->deadline);
+    timer_event_arm(worker, &patience->wait.timer, patience->deadline);
     patience->armed = true;
 }
 
@@ -170,7 +170,7 @@ static int ask_wait(struct worker *worker, struct ask *ask, struct proc *target,
         worker = target ? fiber_leave_to(worker, status, target) : fiber_leave(worker, status);
         target = NULL;
     }
-    if (patience.armed) alarm_cancel(&patience.wait.alarm);
+    if (patience.armed) timer_event_cancel(&patience.wait.timer);
     return error;
 }
 
@@ -182,23 +182,23 @@ static int ask_got(struct ask *ask, weft_msg **reply) {
 int weft_call(weft_pid to, uint64_t tag, const void *data, size_t size, weft_msg **reply, uint64_t deadline) {
     fiber_spend(worker_here(), deadline); /* the one asked may be gone already */
     struct worker *worker = fiber_worker("weft_call");
-    struct talk *talk = &fiber_of(worker->current)->talk;
+    struct mailbox *mailbox = &fiber_of(worker->current)->mailbox;
     struct proc *target = NULL;
     struct ask ask;
     ask.kept = false;
     int error = ask_begin(worker, &ask, to, tag, data, size, &target);
     if (error) return error;
     error = ask_wait(worker, &ask, target, deadline, "weft_call");
-    ask_end(&worker_here()->actor, talk, &ask);
+    ask_end(&worker_here()->local, mailbox, &ask);
     return error ? error : ask_got(&ask, reply);
 }
 
 /* ---- in two parts --------------------------------------------------------------------------------------------------------- */
 
-static void ask_free(struct actor *actor, struct ask *ask) { pool_give(&actor->blocks, pool_class_of(sizeof *ask), ask); }
+static void ask_free(struct local *local, struct ask *ask) { pool_give(&local->blocks, pool_class_of(sizeof *ask), ask); }
 
-static struct ask *ask_find(struct talk *talk, uint64_t reference) {
-    struct ask *ask = talk->asks;
+static struct ask *ask_find(struct mailbox *mailbox, uint64_t reference) {
+    struct ask *ask = mailbox->asks;
     while (ask && ask->reference != reference)
         ask = ask->next;
     return ask;
@@ -206,11 +206,11 @@ static struct ask *ask_find(struct talk *talk, uint64_t reference) {
 
 int weft_ask(weft_pid to, uint64_t tag, const void *data, size_t size, uint64_t *reference) {
     struct worker *worker = fiber_worker("weft_ask");
-    struct ask *ask = pool_take(&worker->actor.blocks, pool_class_of(sizeof *ask));
+    struct ask *ask = pool_take(&worker->local.blocks, pool_class_of(sizeof *ask));
     if (!ask) return WEFT_ENOMEM;
     ask->kept = true;
     int error = ask_begin(worker, ask, to, tag, data, size, NULL);
-    if (error) ask_free(&worker->actor, ask);
+    if (error) ask_free(&worker->local, ask);
     else *reference = ask->reference;
     return error;
 }
@@ -218,37 +218,37 @@ int weft_ask(weft_pid to, uint64_t tag, const void *data, size_t size, uint64_t 
 /* The calling process's request, or NULL. */
 static struct ask *ask_own(struct worker *worker, uint64_t reference) {
     struct proc *proc = worker->current;
-    return proc->extras & PROC_TALKS ? ask_find(&fiber_of(proc)->talk, reference) : NULL;
+    return proc->extras & PROC_MAILBOX ? ask_find(&fiber_of(proc)->mailbox, reference) : NULL;
 }
 
 int weft_recv_reply(weft_msg **reply, uint64_t reference, uint64_t deadline) {
     fiber_spend(worker_here(), deadline);
     struct worker *worker = fiber_worker("weft_recv_reply");
-    struct talk *talk = &fiber_of(worker->current)->talk;
+    struct mailbox *mailbox = &fiber_of(worker->current)->mailbox;
     struct ask *ask = ask_own(worker, reference);
     if (!ask) return WEFT_ENOENT;
     int error = ask_wait(worker, ask, NULL, deadline, "weft_recv_reply");
     if (error == WEFT_ETIMEDOUT || error == WEFT_ECANCELED) return error;
     worker = worker_here();
-    ask_end(&worker->actor, talk, ask);
+    ask_end(&worker->local, mailbox, ask);
     if (!error) ask_got(ask, reply);
-    ask_free(&worker->actor, ask);
+    ask_free(&worker->local, ask);
     return error;
 }
 
-static void ask_forget(struct actor *actor, struct talk *talk, struct ask *ask) {
-    ask_end(actor, talk, ask);
-    if (ask->reply) message_free(&actor->cache, ask->reply);
-    if (ask->kept) ask_free(actor, ask);
+static void ask_forget(struct local *local, struct mailbox *mailbox, struct ask *ask) {
+    ask_end(local, mailbox, ask);
+    if (ask->reply) message_free(&local->cache, ask->reply);
+    if (ask->kept) ask_free(local, ask);
 }
 
 void weft_forget(uint64_t reference) {
     struct worker *worker = fiber_worker("weft_forget");
     struct ask *ask = ask_own(worker, reference);
-    if (ask) ask_forget(&worker->actor, &fiber_of(worker->current)->talk, ask);
+    if (ask) ask_forget(&worker->local, &fiber_of(worker->current)->mailbox, ask);
 }
 
-void ask_forget_all(struct actor *actor, struct talk *talk) {
-    while (talk->asks)
-        ask_forget(actor, talk, talk->asks);
+void ask_forget_all(struct local *local, struct mailbox *mailbox) {
+    while (mailbox->asks)
+        ask_forget(local, mailbox, mailbox->asks);
 }

@@ -30,20 +30,20 @@ static uint32_t lane_enter(struct runtime *runtime, struct worker *self, atom_u6
     }
 }
 
-static void lane_arm_in(struct runtime *runtime, struct worker *self, uint32_t chosen, struct alarm *alarm, uint64_t when) {
+static void lane_arm_in(struct runtime *runtime, struct worker *self, uint32_t chosen, struct timer_event *event, uint64_t when) {
     uint32_t index = chosen & ((1U << LANE_TENURE) - 1);
     struct worker *at = atom_load_rlx(&runtime->workers[index]); /* rlx: whoever chose it knew it, and comes before by the lane's acq, or by the lock of the timers */
-    if (!alarm_arm_unmoved(runtime, self, at, chosen >> LANE_TENURE, alarm, when)) /* N2 */
-        alarm_arm_at(runtime, self, worker_first(runtime), alarm, when);
+    if (!alarm_arm_unmoved(runtime, self, at, chosen >> LANE_TENURE, event, when)) /* N2 */
+        timer_event_arm_at(runtime, self, worker_first(runtime), event, when);
 }
 
-void lane_arm(struct runtime *runtime, struct worker *self, atom_u64 *lane, struct alarm *alarm, uint64_t when) {
-    lane_arm_in(runtime, self, lane_enter(runtime, self, lane), alarm, when);
+void lane_arm(struct runtime *runtime, struct worker *self, atom_u64 *lane, struct timer_event *event, uint64_t when) {
+    lane_arm_in(runtime, self, lane_enter(runtime, self, lane), event, when);
 }
 
-void lane_arm_again(struct runtime *runtime, struct worker *self, atom_u64 *lane, struct alarm *alarm, uint64_t when) {
+void lane_arm_again(struct runtime *runtime, struct worker *self, atom_u64 *lane, struct timer_event *event, uint64_t when) {
     /* rlx: whoever hands the timer out comes after its first arm by the lock of the timers, and so after the choice. */
-    lane_arm_in(runtime, self, (uint32_t)atom_load_rlx(lane), alarm, when);
+    lane_arm_in(runtime, self, (uint32_t)atom_load_rlx(lane), event, when);
 }
 
 void lane_destroy_all(struct runtime *runtime) {

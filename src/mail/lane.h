@@ -1,5 +1,5 @@
 /* Where the timers of a process's later messages lie: in one worker's wheel as long as some are pending, so that none overtakes another.
- * A wheel hands its timers out in order, and one thread at a time rings them (alarms_run).
+ * A wheel hands its timers out in order, and one thread at a time rings them (timer_events_run).
  *
  *   operation        who may call
  *   lane_of          any thread
@@ -25,9 +25,9 @@ _Static_assert(PLACES_MAX <= 1 << LANE_TENURE && TIMERS_MOVED >> (32 - LANE_TENU
 /* Of the process in a slot; stays where it is. NULL: there is no memory. */
 atom_u64 *lane_of(struct runtime *runtime, uint32_t slot);
 /* One more is pending, in the timers of `self`, or of the first worker if that is NULL, or where others are pending. */
-void lane_arm(struct runtime *runtime, struct worker *self, atom_u64 *lane, struct alarm *alarm, uint64_t when);
+void lane_arm(struct runtime *runtime, struct worker *self, atom_u64 *lane, struct timer_event *event, uint64_t when);
 /* One that is counted already. */
-void lane_arm_again(struct runtime *runtime, struct worker *self, atom_u64 *lane, struct alarm *alarm, uint64_t when);
+void lane_arm_again(struct runtime *runtime, struct worker *self, atom_u64 *lane, struct timer_event *event, uint64_t when);
 static inline void lane_leave(atom_u64 *lane) {
     atom_sub_rel(lane, LANE_ONE); /* rel: pairs with the acq in lane_enter: a thread that finds none pending comes after what was sent */
 }

@@ -1,6 +1,6 @@
 /* What a process that receives selectively, or asks others, keeps of its messages. All of it is the process's own, but for `gone`.
  *
- *     box  ──talk_next──>  asks: a reply goes to the request it answers, or nowhere if that was given up
+ *     box  ──mailbox_next──>  asks: a reply goes to the request it answers, or nowhere if that was given up
  *                     └──> whoever receives, or, not wanted now: the end of `saved`
  *
  *   K1  What is in `saved` is older than what is in the box, and both are in the order in which they came: receiving takes from the one
@@ -16,7 +16,7 @@
 #include "life/monitor.h"
 
 struct ask {
-    struct watcher watcher; /* of the one asked */
+    struct monitor monitor; /* of the one asked */
     struct ask *next;
     struct runtime *runtime; /* who asks */
     struct proc *proc;
@@ -28,19 +28,19 @@ struct ask {
 };
 
 /* Before any use in a process. */
-void talk_begin(struct runtime *runtime, struct proc *proc, struct talk *talk);
+void mailbox_begin(struct runtime *runtime, struct proc *proc, struct mailbox *mailbox);
 
 /* The next in the box that is for whoever receives; replies are seen to on the way. NULL: the box is empty. */
-struct mpsc_node *talk_next(struct actor *actor, struct proc *proc, struct talk *talk);
+struct mpsc_node *mailbox_next(struct local *local, struct proc *proc, struct mailbox *mailbox);
 /* The oldest of all, or NULL. */
-struct mpsc_node *talk_pop(struct actor *actor, struct proc *proc, struct talk *talk);
-void talk_save(struct talk *talk, struct mpsc_node *node);
+struct mpsc_node *mailbox_pop(struct local *local, struct proc *proc, struct mailbox *mailbox);
+void mailbox_save(struct mailbox *mailbox, struct mpsc_node *node);
 /* Takes out the message that *link points to. */
-struct mpsc_node *talk_take(struct talk *talk, struct mpsc_node **link);
+struct mpsc_node *mailbox_take(struct mailbox *mailbox, struct mpsc_node **link);
 /* ask.c: the asker gives up whatever it has asked. */
-void ask_forget_all(struct actor *actor, struct talk *talk);
+void ask_forget_all(struct local *local, struct mailbox *mailbox);
 
 /* The process ends: its messages back into the box, its requests given up. */
-void talk_end(struct actor *actor, struct proc *proc, struct talk *talk);
+void mailbox_end(struct local *local, struct proc *proc, struct mailbox *mailbox);
 
 #endif

@@ -14,20 +14,20 @@ static int move_by_router(weft_pid to, uint64_t tag, void *buffer, size_t size, 
 }
 
 int weft_send_move(weft_pid to, uint64_t tag, void *buffer, size_t size, void (*release)(void *buffer)) {
-    struct reach reach;
-    if (!reach_begin(&reach, to, "weft_send_move")) return move_by_router(to, tag, buffer, size, release);
-    struct actor *actor = reach.actor;
-    struct message *message = message_new_moved(&actor->cache, buffer, size, release);
+    struct rt_entry entry;
+    if (!rt_enter(&entry, to, "weft_send_move")) return move_by_router(to, tag, buffer, size, release);
+    struct local *local = entry.local;
+    struct message *message = message_new_moved(&local->cache, buffer, size, release);
     int error = WEFT_ENOMEM;
     if (message) {
         message->tag = tag;
         message->from = weft_self();
-        error = send_message(actor, reach.self, to, message);
-        count(error ? &actor->counters.refused : &actor->counters.sent);
+        error = send_message(local, entry.self, to, message);
+        count(error ? &local->counters.refused : &local->counters.sent);
         if (error) message_moved(message)->release = NULL; /* still the caller's */
-        if (error) message_free(&actor->cache, message);
+        if (error) message_free(&local->cache, message);
     }
-    reach_end(&reach);
+    rt_leave(&entry);
     return error;
 }
 

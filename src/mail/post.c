@@ -21,7 +21,7 @@ void post_close(struct runtime *runtime) { visitors_close(&post_doors[runtime->i
 
 /* The runtime, until visitors_leave; or NULL. In a child made by fork nobody delivers. */
 static struct runtime *post_enter(unsigned instance) {
-    if (atom_load_rlx(&child_is_forked)) return NULL; /* rlx: written by the child's only thread */
+    if (atom_load_rlx(&atfork_is_child)) return NULL; /* rlx: written by the child's only thread */
     return visitors_enter(&post_doors[instance].visitors) ? post_doors[instance].runtime : NULL;
 }
 
@@ -42,7 +42,7 @@ void post_expect(unsigned instance, uint32_t by) {
 
 static void post_hand_in(struct runtime *runtime, struct posted *posted) {
     posts_push(&runtime->posts, posted);
-    parker_unpark(&runtime->monitor.parker);
+    parker_unpark(&runtime->sysmon.parker);
 }
 
 bool post_put(unsigned instance, struct posted *posted) {

@@ -1,10 +1,10 @@
 /* What signal handlers have for a runtime. A handler may have interrupted anything, so it leaves what it has in the runtime's list
- * (queue/posts.h) and wakes the monitor, a thread that no handler can find in the middle of a weft call on its own behalf; that one sends.
+ * (queue/posts.h) and wakes sysmon, a thread that no handler can find in the middle of a weft call on its own behalf; that one sends.
  *
  *   operation       who may call
  *   post_put        any thread, any signal handler
- *   post_deliver    the monitor; and whoever stops the runtime, when the monitor has gone
- *   post_open       the thread that starts the monitor, when it runs
+ *   post_deliver    sysmon; and whoever stops the runtime, when sysmon has gone
+ *   post_open       the thread that starts sysmon, when it runs
  *   post_close      the thread that stops it, before it does */
 #ifndef WEFT_MAIL_POST_H
 #define WEFT_MAIL_POST_H

@@ -5,14 +5,14 @@
 
 #include <weft/message.h>
 
-/* Waits for a message with a deadline: the wait is known to its alarm alone, and a message wakes the process by itself. */
+/* Waits for a message with a deadline: the wait is known to its timer alone, and a message wakes the process by itself. */
 static __attribute__((noinline)) int recv_until(struct worker *worker, struct proc *proc, uint64_t deadline) {
     struct wait wait;
     wait_begin(&wait);
-    alarm_arm(worker, &wait.alarm, deadline);
+    timer_event_arm(worker, &wait.timer, deadline);
     while (mpsc_is_empty(&proc->box) && atom_load_acq(&wait.claimed) == WAIT_PENDING && !fiber_is_cancelled(proc)) /* acq: wait_over */
         worker = fiber_leave(worker, WEFT_IDLE);
-    alarm_cancel(&wait.alarm);
+    timer_event_cancel(&wait.timer);
     if (!mpsc_is_empty(&proc->box)) return 0;
     return fiber_is_cancelled(proc) ? WEFT_ECANCELED : WEFT_ETIMEDOUT;
 }
@@ -62,25 +62,25 @@ static bool match_wants(const struct match *match, struct mpsc_node *node) {
 }
 
 /* Looks through what was left for later, and not twice for the same tag (K2). */
-static struct mpsc_node *recv_saved(struct talk *talk, const struct match *match) {
-    bool again = !match->wants && talk->looked && talk->looked_tag == match->tag;
-    struct mpsc_node **link = again ? talk->looked : &talk->saved;
+static struct mpsc_node *recv_saved(struct mailbox *mailbox, const struct match *match) {
+    bool again = !match->wants && mailbox->looked && mailbox->looked_tag == match->tag;
+    struct mpsc_node **link = again ? mailbox->looked : &mailbox->saved;
     while (*link && !match_wants(match, *link))
         link = &(*link)->next;
     if (!match->wants) {
-        talk->looked = link;
-        talk->looked_tag = match->tag;
+        mailbox->looked = link;
+        mailbox->looked_tag = match->tag;
     }
-    return *link ? talk_take(talk, link) : NULL;
+    return *link ? mailbox_take(mailbox, link) : NULL;
 }
 
 /* Looks through the mailbox, and puts by what is not wanted. */
-static struct mpsc_node *recv_fresh(struct worker *worker, struct proc *proc, struct talk *talk, const struct match *match) {
+static struct mpsc_node *recv_fresh(struct worker *worker, struct proc *proc, struct mailbox *mailbox, const struct match *match) {
     struct mpsc_node *node;
-    while ((node = talk_next(&worker->actor, proc, talk)) && !match_wants(match, node)) {
-        bool all = talk->looked == talk->saved_end && talk->looked_tag == match->tag && !match->wants;
-        talk_save(talk, node);
-        if (all) talk->looked = talk->saved_end;
+    while ((node = mailbox_next(&worker->local, proc, mailbox)) && !match_wants(match, node)) {
+        bool all = mailbox->looked == mailbox->saved_end && mailbox->looked_tag == match->tag && !match->wants;
+        mailbox_save(mailbox, node);
+        if (all) mailbox->looked = mailbox->saved_end;
     }
     return node;
 }
@@ -89,11 +89,11 @@ static int recv_selected(weft_msg **message, struct match *match, uint64_t deadl
     fiber_spend(worker_here(), deadline);
     struct worker *worker = fiber_worker(call);
     struct proc *proc = worker->current;
-    struct talk *talk = &fiber_of(proc)->talk;
+    struct mailbox *mailbox = &fiber_of(proc)->mailbox;
     match->proc = proc;
-    talk_begin(worker->runtime, proc, talk);
-    struct mpsc_node *node = recv_saved(talk, match);
-    while (!node && !(node = recv_fresh(worker, proc, talk, match))) {
+    mailbox_begin(worker->runtime, proc, mailbox);
+    struct mpsc_node *node = recv_saved(mailbox, match);
+    while (!node && !(node = recv_fresh(worker, proc, mailbox, match))) {
         int error = recv_wait(worker, proc, deadline, call);
         if (error) return error;
         worker = worker_here();
@@ -111,11 +111,11 @@ int weft_recv_match(weft_msg **message, bool (*wants)(const weft_msg *message, v
 
 static __attribute__((noinline)) int recv_carefully(weft_msg **message, uint64_t deadline, struct worker *worker) {
     struct proc *proc = worker->current;
-    struct talk *talk = &fiber_of(proc)->talk;
+    struct mailbox *mailbox = &fiber_of(proc)->mailbox;
     struct mpsc_node *node;
     fiber_spend(worker, deadline);
     worker = worker_here();
-    while (!(node = talk_pop(&worker->actor, proc, talk))) {
+    while (!(node = mailbox_pop(&worker->local, proc, mailbox))) {
         int error = recv_wait(worker, proc, deadline, "weft_recv");
         if (error) return error;
         worker = worker_here();
@@ -126,12 +126,12 @@ static __attribute__((noinline)) int recv_carefully(weft_msg **message, uint64_t
 /* ---- by any other ------------------------------------------------------------------------------------------------------ */
 
 FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct worker *worker);
-FIBER_HOME(weft_recv_home, weft_recv_slow);
+FIBER_RET_JUMP(weft_recv_jump, weft_recv_slow);
 /* Most processes, most of the time, are parked here: the frame is small so that what they keep in the caches is. */
 FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct worker *worker) {
     struct proc *proc = worker->current;
     if (__builtin_expect(deadline != WEFT_FOREVER, 0)) {
-        actor_check(&worker->actor, "weft_recv");
+        local_check(&worker->local, "weft_recv");
         int error = recv_wait(worker, proc, deadline, "weft_recv");
         return __builtin_expect(error, 0) ? error : recv_got(message, mpsc_pop(&proc->box));
     }
@@ -141,7 +141,7 @@ FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct work
         fiber_may_wait(proc, "weft_recv");
         fiber_waits(proc, "weft_recv", NULL);
         if (fiber_is_cancelled(proc)) {
-            actor_leave(&worker->actor);
+            local_leave(&worker->local);
             return recv_at_once(worker, deadline, WEFT_ECANCELED);
         }
         worker = fiber_leave_chosen(worker, WEFT_IDLE);
@@ -151,9 +151,9 @@ FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct work
 
 __attribute__((flatten)) int weft_recv(weft_msg **message, uint64_t deadline) {
     struct worker *worker = fiber_worker_leaving("weft_recv");
-    if (__builtin_expect(worker->current->extras & PROC_TALKS, 0)) return recv_carefully(message, deadline, worker);
+    if (__builtin_expect(worker->current->extras & PROC_MAILBOX, 0)) return recv_carefully(message, deadline, worker);
     struct mpsc_node *node = mpsc_pop(&worker->current->box);
-    if (!node) return weft_recv_home(message, deadline, worker);
+    if (!node) return weft_recv_jump(message, deadline, worker);
     recv_got(message, node);
     /* One that never runs out of messages lets others have their turn all the same. By a call at the end, so that those that wait need no frame. */
     return __builtin_expect(budget_spend(worker), 0) ? recv_at_once(worker, deadline, 0) : 0;
@@ -170,8 +170,8 @@ static __attribute__((noinline, cold)) void recv_free_otherwise(struct worker *s
         message_free_anywhere(message);
         return;
     }
-    actor_check(&self->actor, "weft_msg_free");
-    message_free_other(&self->actor.cache, message);
+    local_check(&self->local, "weft_msg_free");
+    message_free_other(&self->local.cache, message);
 }
 
 /* Whatever runtime the worker is of, if there is one. */
@@ -182,9 +182,9 @@ void weft_msg_free(weft_msg *message) {
         recv_free_otherwise(self, (struct message *)message);
         return;
     }
-    actor_enter(&self->actor, "weft_msg_free");
-    pool_give(&self->actor.cache.pool, ((struct message *)message)->class, message);
-    actor_leave(&self->actor);
+    local_enter(&self->local, "weft_msg_free");
+    pool_give(&self->local.cache.pool, ((struct message *)message)->class, message);
+    local_leave(&self->local);
 }
 
 int weft_recv_into(void *data, size_t size, weft_envelope *envelope, uint64_t deadline) {

@@ -4,65 +4,65 @@
 #include "sched/atfork.h"
 #include "sched/door.h"
 
-int send_message(struct actor *actor, struct worker *self, weft_pid to, struct message *message) {
-    struct runtime *runtime = actor->runtime;
-    section_enter(&actor->section);
+int send_message(struct local *local, struct worker *self, weft_pid to, struct message *message) {
+    struct runtime *runtime = local->runtime;
+    section_enter(&local->section);
     struct proc *proc = proc_find(runtime, to);
     enum mpsc_pushed pushed = proc ? mpsc_push(&proc->box, &message->node) : MPSC_CLOSED;
     struct state_next next = {.verdict = STATE_NOTHING};
     if (pushed == MPSC_PUSHED_FIRST) next = state_wake(&proc->state);
-    section_leave(&actor->section);
+    section_leave(&local->section);
     if (next.verdict == STATE_ENQUEUE) ready_again(runtime, self, proc, next, READY_WOKEN);
     return __builtin_expect(pushed == MPSC_CLOSED, 0) ? WEFT_ENOPROC : 0;
 }
 
-int send_unheard(struct actor *actor, weft_pid to, struct message *message) {
-    section_enter(&actor->section);
-    struct proc *proc = proc_find(actor->runtime, to);
+int send_unheard(struct local *local, weft_pid to, struct message *message) {
+    section_enter(&local->section);
+    struct proc *proc = proc_find(local->runtime, to);
     enum mpsc_pushed pushed = proc ? mpsc_push_unheard(&proc->box, &message->node) : MPSC_CLOSED;
-    section_leave(&actor->section);
+    section_leave(&local->section);
     return pushed == MPSC_CLOSED ? WEFT_ENOPROC : 0;
 }
 
-struct proc *send_wake(struct actor *actor, struct worker *self, weft_pid to, bool to_run) {
-    struct runtime *runtime = actor->runtime;
+struct proc *send_wake(struct local *local, struct worker *self, weft_pid to, bool to_run) {
+    struct runtime *runtime = local->runtime;
     struct state_next next = {.verdict = STATE_DEAD};
-    section_enter(&actor->section);
+    section_enter(&local->section);
     struct proc *proc = proc_find(runtime, to);
     if (proc) next = to_run ? policy_wake_to_run(runtime, proc) : state_wake(&proc->state);
-    section_leave(&actor->section);
+    section_leave(&local->section);
     if (next.verdict == STATE_ENQUEUE) ready_again(runtime, self, proc, next, READY_WOKEN);
     return next.verdict == STATE_RUN ? proc : NULL;
 }
 
-static int send_copy(struct actor *actor, struct worker *self, weft_pid from, weft_pid to, uint64_t tag, const void *data,
+static int send_copy(struct local *local, struct worker *self, weft_pid from, weft_pid to, uint64_t tag, const void *data,
                      size_t size) {
-    struct message *message = message_copy(&actor->cache, from, tag, data, size);
+    struct message *message = message_copy(&local->cache, from, tag, data, size);
     if (!message) return WEFT_ENOMEM;
-    return send_count(actor, message, send_message(actor, self, to, message));
+    return send_count(local, message, send_message(local, self, to, message));
 }
 
 int send_message_handoff(struct worker *self, weft_pid to, struct message *message, struct proc **target) {
-    struct actor *actor = &self->actor;
+    struct local *local = &self->local;
     *target = NULL;
     struct state_next next = {.verdict = STATE_NOTHING};
-    section_enter(&actor->section);
-    struct proc *proc = proc_find(actor->runtime, to);
+    section_enter(&local->section);
+    struct proc *proc = proc_find(local->runtime, to);
     enum mpsc_pushed pushed = proc ? mpsc_push(&proc->box, &message->node) : MPSC_CLOSED;
     if (pushed != MPSC_CLOSED)
-        next = handoff_is_allowed(self) ? policy_wake_to_run(actor->runtime, proc) : state_wake(&proc->state);
-    section_leave(&actor->section);
-    if (next.verdict == STATE_ENQUEUE) ready_again(actor->runtime, self, proc, next, READY_WOKEN);
+        next = handoff_is_allowed(self) ? policy_wake_to_run(local->runtime, proc) : state_wake(&proc->state);
+    section_leave(&local->section);
+    if (next.verdict == STATE_ENQUEUE) ready_again(local->runtime, self, proc, next, READY_WOKEN);
     handoff_count(self, next.verdict == STATE_RUN);
     if (next.verdict == STATE_RUN) *target = proc;
     return pushed == MPSC_CLOSED ? WEFT_ENOPROC : 0;
 }
 
 int send_handoff(struct worker *self, weft_pid to, uint64_t tag, const void *data, size_t size, struct proc **target) {
-    struct message *message = message_copy(&self->actor.cache, worker_pid(self), tag, data, size);
+    struct message *message = message_copy(&self->local.cache, worker_pid(self), tag, data, size);
     *target = NULL;
     if (!message) return WEFT_ENOMEM;
-    return send_count(&self->actor, message, send_message_handoff(self, to, message, target));
+    return send_count(&self->local, message, send_message_handoff(self, to, message, target));
 }
 
 /* The router, and what it is called with: changed and read together. */
@@ -94,20 +94,20 @@ int send_by_router(weft_pid from, weft_pid to, uint64_t tag, const void *data, s
 /* To another runtime of this program, by one of its doors; or wherever the router leads. */
 static __attribute__((noinline, cold)) int send_far(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size) {
     unsigned door;
-    child_check("weft_send");
-    struct actor *actor = foreign_enter(pid_instance(to), &door);
-    if (actor) {
-        int error = send_copy(actor, NULL, from, to, tag, data, size);
-        foreign_leave(pid_instance(to), door);
+    atfork_check("weft_send");
+    struct local *local = door_enter(pid_instance(to), &door);
+    if (local) {
+        int error = send_copy(local, NULL, from, to, tag, data, size);
+        door_leave(pid_instance(to), door);
         return error;
     }
     return send_by_router(from, to, tag, data, size);
 }
 
 static inline int send_from_here(struct worker *self, weft_pid to, uint64_t tag, const void *data, size_t size) {
-    actor_enter(&self->actor, "weft_send");
-    int error = send_copy(&self->actor, self, worker_pid(self), to, tag, data, size);
-    actor_leave(&self->actor);
+    local_enter(&self->local, "weft_send");
+    int error = send_copy(&self->local, self, worker_pid(self), to, tag, data, size);
+    local_leave(&self->local);
     return error;
 }
 

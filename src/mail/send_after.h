@@ -5,6 +5,6 @@
 #include "sched/runtime.h"
 
 /* The runtime is taken down. */
-void after_destroy_all(struct runtime *runtime);
+void send_after_destroy_all(struct runtime *runtime);
 
 #endif

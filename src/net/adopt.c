@@ -47,11 +47,11 @@ weft_fd weft_fd_adopt(int number) {
 
 /* True: it shares the open file, and has the duty now. Its number is its own as long as its gate is open and locked: desc_end comes later. */
 static bool foreign_inherits(struct desc *desc, int heir, int number) {
-    lock_take(&desc->gate.lock);
-    bool follows = desc->gate.open && desc->polled && desc->flags & DESC_ADOPTED && !desc->restores;
+    lock_take(&desc->readiness.lock);
+    bool follows = desc->readiness.open && desc->polled && desc->flags & DESC_ADOPTED && !desc->restores;
     if (follows && sys->net->same_file(number, heir)) desc->restores = true;
     bool inherits = follows && desc->restores;
-    lock_drop(&desc->gate.lock);
+    lock_drop(&desc->readiness.lock);
     return inherits;
 }
 
@@ -96,7 +96,7 @@ int weft_fd_release(weft_fd fd) {
 int weft_fd_number(weft_fd fd) {
     struct desc *desc = desc_use(fd);
     if (!desc) return WEFT_EBADF;
-    gate_doubt(&desc->gate);
+    readiness_doubt(&desc->readiness);
     desc_done(desc, desc_number(fd));
     return desc_number(fd);
 }

@@ -22,7 +22,7 @@ static ssize_t await_try(struct desc *desc, int number, uint64_t seen, void *arg
 /* As op_wait and op_run, in both directions at once. */
 static int await_park(struct desc *desc, const uint64_t seen[2], uint64_t *deadline, struct op_pause *pause, const char *call) {
     uint64_t until = op_until(desc, pause, *deadline);
-    return op_waited(gate_wait_either(&desc->gate, seen, until, call), until, deadline);
+    return op_waited(readiness_wait_either(&desc->readiness, seen, until, call), until, deadline);
 }
 static ssize_t await_either(weft_fd fd, short events, uint64_t deadline, const char *call) {
     fiber_spend(my_worker, deadline);
@@ -31,10 +31,10 @@ static ssize_t await_either(weft_fd fd, short events, uint64_t deadline, const c
     struct op_pause pause = op_pause_unix;
     ssize_t ready;
     do {
-        uint64_t seen[2] = {gate_seen(&desc->gate, GATE_IN), gate_seen(&desc->gate, GATE_OUT)};
+        uint64_t seen[2] = {readiness_seen(&desc->readiness, READINESS_IN), readiness_seen(&desc->readiness, READINESS_OUT)};
         ready = await_try(desc, desc_number(fd), 0, &events);
         if (ready == -EAGAIN) ready = deadline == 0 ? wait_late() : await_park(desc, seen, &deadline, &pause, call);
-    } while (ready == GATE_AGAIN || ready == -EINTR);
+    } while (ready == READINESS_AGAIN || ready == -EINTR);
     desc_done(desc, desc_number(fd));
     return ready;
 }
@@ -42,7 +42,7 @@ static ssize_t await_either(weft_fd fd, short events, uint64_t deadline, const c
 static int await_ready(weft_fd fd, int what, uint64_t deadline, const char *call) {
     short events = (short)((what & WEFT_READABLE ? POLLIN : 0) | (what & WEFT_WRITABLE ? POLLOUT : 0));
     if (what == 0 || what & ~(WEFT_READABLE | WEFT_WRITABLE)) return WEFT_EINVAL;
-    enum gate_side side = what == WEFT_READABLE ? GATE_IN : GATE_OUT;
+    enum readiness_side side = what == WEFT_READABLE ? READINESS_IN : READINESS_OUT;
     ssize_t ready = what == (WEFT_READABLE | WEFT_WRITABLE) ? await_either(fd, events, deadline, call)
                                                             : op_run(fd, side, deadline, call, await_try, &events);
     if (ready < 0) return (int)ready;

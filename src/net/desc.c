@@ -44,7 +44,7 @@ static inline weft_fd desc_handle(uint64_t generation, int number) {
 
 struct desc *desc_use(weft_fd handle) {
     struct desc *desc = handle > 0 ? desc_at(desc_number(handle)) : NULL;
-    return desc && tenure_use(&desc->tenure, desc_generation(handle)) ? desc : NULL;
+    return desc && fdref_use(&desc->fdref, desc_generation(handle)) ? desc : NULL;
 }
 
 /* The number means something else than when weft got it: the poll has no such descriptor. Calls on it would reach a stranger, and so would its closing. */
@@ -55,24 +55,24 @@ static _Noreturn void desc_misused(const char *call) {
 /* The last user has gone: the place gets its next generation, and then the number goes back. */
 static void desc_end(struct desc *desc, int number) {
     bool keep = desc->keep;
-    lock_take(&desc->gate.lock);
+    lock_take(&desc->readiness.lock);
     bool adopted = desc->polled && desc->flags & DESC_ADOPTED, restores = desc->restores;
     struct runtime *runtime = desc->runtime; /* NULL: it has gone, and its poll with it */
     bool strange = false;
     if (runtime) { /* whoever has a copy of it would still be told */
-        strange = sys->net->poll_change(runtime->poll.set, EPOLL_CTL_DEL, number, 0, 0) == -ENOENT && desc->polled;
-        poll_left(runtime);
+        strange = sys->net->poll_change(runtime->netpoll.set, EPOLL_CTL_DEL, number, 0, 0) == -ENOENT && desc->polled;
+        netpoll_left(runtime);
         desc->runtime = NULL;
     }
-    lock_drop(&desc->gate.lock);
+    lock_drop(&desc->readiness.lock);
     if (strange) desc_misused("weft_fd_close");
     if (adopted) foreign_let_go(number, restores);
-    tenure_end(&desc->tenure); /* D4 */
+    fdref_end(&desc->fdref); /* D4 */
     if (!keep) sys->net->close(number); /* whatever it says, it is closed */
 }
 
 void desc_done(struct desc *desc, int number) {
-    if (tenure_done(&desc->tenure)) desc_end(desc, number);
+    if (fdref_done(&desc->fdref)) desc_end(desc, number);
 }
 
 /* ---- opening and closing ---------------------------------------------------------------------------------------------------- */
@@ -85,7 +85,7 @@ bool desc_may_open(void) {
 enum { DESC_EVENTS = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI };
 
 static int desc_poll(struct desc *desc, int operation, int number, weft_fd handle) {
-    return sys->net->poll_change(desc->runtime->poll.set, operation, number, DESC_EVENTS | EPOLLET, (uint64_t)handle);
+    return sys->net->poll_change(desc->runtime->netpoll.set, operation, number, DESC_EVENTS | EPOLLET, (uint64_t)handle);
 }
 
 /* The number is taken, but what has it now is not what is in the poll. */
@@ -93,9 +93,9 @@ static bool desc_is_strange(int number) {
     weft_fd handle = desc_of(number);
     struct desc *desc = handle > 0 ? desc_use(handle) : NULL;
     if (!desc) return false; /* its place is about to be free */
-    lock_take(&desc->gate.lock);
+    lock_take(&desc->readiness.lock);
     bool strange = desc->polled && desc->runtime && desc_poll(desc, EPOLL_CTL_MOD, number, handle) == -ENOENT;
-    lock_drop(&desc->gate.lock);
+    lock_drop(&desc->readiness.lock);
     desc_done(desc, number);
     return strange;
 }
@@ -107,33 +107,33 @@ weft_fd desc_open(int number, unsigned flags, const char *call) {
     struct desc *desc = desc_at(number);
     if (!desc && !(desc = desc_make(number))) return WEFT_ENOMEM;
     uint64_t generation;
-    if (!tenure_reserve(&desc->tenure, &generation)) {
+    if (!fdref_reserve(&desc->fdref, &generation)) {
         if (flags & (DESC_ADOPTED | DESC_BORROWED) && !desc_is_strange(number)) return WEFT_EEXIST;
         desc_misused(call);
     }
-    int error = poll_join(self->runtime, self);
+    int error = netpoll_join(self->runtime, self);
     if (error) {
-        tenure_forgo(&desc->tenure);
+        fdref_forgo(&desc->fdref);
         return error;
     }
     weft_fd handle = desc_handle(generation, number);
-    lock_take(&desc->gate.lock); /* whoever ends a runtime looks at all */
+    lock_take(&desc->readiness.lock); /* whoever ends a runtime looks at all */
     desc->runtime = self->runtime;
     desc->flags = flags;
     desc->polled = false;
     desc->restores = flags & DESC_BLOCKING;
     desc->borrowers = 1;
-    lock_drop(&desc->gate.lock);
-    gate_open(&desc->gate, generation);
-    tenure_begin(&desc->tenure);
+    lock_drop(&desc->readiness.lock);
+    readiness_open(&desc->readiness, generation);
+    fdref_begin(&desc->fdref);
     error = desc_poll(desc, EPOLL_CTL_ADD, number, handle);
     if (error) {
         desc_close(handle, true);
         return error;
     }
-    lock_take(&desc->gate.lock);
+    lock_take(&desc->readiness.lock);
     desc->polled = true;
-    lock_drop(&desc->gate.lock);
+    lock_drop(&desc->readiness.lock);
     return handle;
 }
 
@@ -148,30 +148,30 @@ weft_fd desc_open_or_close(int number, unsigned flags, const char *call) {
 static void desc_shut(struct desc *desc, int number, bool mine, bool keep) {
     if (mine) {
         desc->keep = keep;      /* for the last user, which comes after this one */
-        gate_shut(&desc->gate); /* D5 */
+        readiness_shut(&desc->readiness); /* D5 */
     }
     desc_done(desc, number);
 }
 
 /* `close` says whether the caller is the one that closes it, else the answer is `refused`. */
-static int desc_close_by(weft_fd handle, bool (*close)(struct tenure *), bool keep, int refused) {
+static int desc_close_by(weft_fd handle, bool (*close)(struct fdref *), bool keep, int refused) {
     struct desc *desc = desc_use(handle);
     if (!desc) return WEFT_EBADF;
-    bool mine = close(&desc->tenure);
+    bool mine = close(&desc->fdref);
     desc_shut(desc, desc_number(handle), mine, keep);
     return mine ? 0 : refused;
 }
 
-int desc_close(weft_fd handle, bool keep) { return desc_close_by(handle, tenure_close, keep, WEFT_EBADF); }
-int desc_close_alone(weft_fd handle) { return desc_close_by(handle, tenure_close_alone, true, WEFT_EBUSY); }
+int desc_close(weft_fd handle, bool keep) { return desc_close_by(handle, fdref_close, keep, WEFT_EBADF); }
+int desc_close_alone(weft_fd handle) { return desc_close_by(handle, fdref_close_alone, true, WEFT_EBUSY); }
 
 int desc_lend(weft_fd handle) {
     struct desc *desc = desc_use(handle);
     if (!desc) return WEFT_EBADF;
-    lock_take(&desc->gate.lock);
+    lock_take(&desc->readiness.lock);
     int lent = !(desc->flags & DESC_BORROWED) ? DESC_OWN : desc->borrowers > 0 ? DESC_LENT : WEFT_EBADF;
     if (lent == DESC_LENT) desc->borrowers++;
-    lock_drop(&desc->gate.lock);
+    lock_drop(&desc->readiness.lock);
     desc_done(desc, desc_number(handle));
     return lent;
 }
@@ -179,16 +179,16 @@ int desc_lend(weft_fd handle) {
 void desc_return(weft_fd handle) {
     struct desc *desc = desc_use(handle);
     if (!desc) return; /* its runtime has ended */
-    lock_take(&desc->gate.lock);
+    lock_take(&desc->readiness.lock);
     bool last = --desc->borrowers == 0;
-    lock_drop(&desc->gate.lock);
+    lock_drop(&desc->readiness.lock);
     desc_done(desc, desc_number(handle));
     if (last) desc_close(handle, true);
 }
 
 weft_fd desc_of(int number) {
     struct desc *desc = desc_at(number);
-    uint64_t generation = desc ? tenure_of(&desc->tenure) : 0;
+    uint64_t generation = desc ? fdref_of(&desc->fdref) : 0;
     return generation ? desc_handle(generation, number) : WEFT_EBADF;
 }
 
@@ -198,8 +198,8 @@ void net_deliver(const struct epoll_event *event) {
     weft_fd handle = (weft_fd)event->data.u64;
     struct desc *desc = desc_at(desc_number(handle));
     uint32_t said = event->events;
-    unsigned sides = (said & (EPOLLIN | EPOLLPRI) ? 1u << GATE_IN : 0) | (said & EPOLLOUT ? 1u << GATE_OUT : 0);
-    if (desc) gate_edge(&desc->gate, desc_generation(handle), sides, said & (EPOLLHUP | EPOLLERR | EPOLLRDHUP), said & EPOLLPRI);
+    unsigned sides = (said & (EPOLLIN | EPOLLPRI) ? 1u << READINESS_IN : 0) | (said & EPOLLOUT ? 1u << READINESS_OUT : 0);
+    if (desc) readiness_edge(&desc->readiness, desc_generation(handle), sides, said & (EPOLLHUP | EPOLLERR | EPOLLRDHUP), said & EPOLLPRI);
 }
 
 /* ---- the end of a runtime ----------------------------------------------------------------------------------------------------- */
@@ -209,20 +209,20 @@ enum { DESC_PATIENCE = 100000000 }; /* ns, for threads and other runtimes' proce
 /* Whether somebody still uses it, who was not ended by force, after a while: then the number is not given back before that one has gone. */
 static void desc_forsake(struct desc *desc, uint64_t generation, struct runtime *runtime, uint64_t until) {
     struct spin spin = spin_begin();
-    while (sys->now() < until && tenure_of(&desc->tenure) == generation)
+    while (sys->now() < until && fdref_of(&desc->fdref) == generation)
         spin_wait(&spin);
-    lock_take(&desc->gate.lock);
+    lock_take(&desc->readiness.lock);
     if (desc->runtime == runtime) desc->runtime = NULL;
-    lock_drop(&desc->gate.lock);
+    lock_drop(&desc->readiness.lock);
 }
 
 static void desc_close_of(struct desc *desc, int number, struct runtime *runtime, uint64_t until) {
     weft_fd handle = desc_of(number);
     if (handle < 0 || !desc_use(handle)) return;
-    lock_take(&desc->gate.lock);
+    lock_take(&desc->readiness.lock);
     bool mine = desc->runtime == runtime, foreign = desc->flags & (DESC_ADOPTED | DESC_BORROWED);
-    lock_drop(&desc->gate.lock);
-    unsigned dead = gate_forget(&desc->gate, runtime);
+    lock_drop(&desc->readiness.lock);
+    unsigned dead = readiness_forget(&desc->readiness, runtime);
     bool closed = mine && desc_close(handle, foreign) == 0;
     for (unsigned i = 0; i < dead; i++) /* each was a user, and will never say that it has done */
         desc_done(desc, number);

@@ -12,7 +12,7 @@
  *
  *   D4  The number goes back to the kernel when the last user has gone (fdref.h), by whoever that is: nobody makes a system call with a number
  *       that may mean something else by then. Before that the place has its next generation, since the number may come back at once.
- *   D5  Whoever closes wakes those who wait (gate_shut), so the last user is gone soon. */
+ *   D5  Whoever closes wakes those who wait (readiness_shut), so the last user is gone soon. */
 #ifndef WEFT_NET_DESC_H
 #define WEFT_NET_DESC_H
 
@@ -28,7 +28,7 @@ enum {
     DESC_CHUNK = 1024,
     DESC_CHUNKS = (1 << DESC_NUMBER_BITS) / DESC_CHUNK,
 };
-_Static_assert(TENURE_GENERATIONS < UINT64_C(1) << (63 - DESC_NUMBER_BITS), "a handle is positive");
+_Static_assert(FDREF_GENERATIONS < UINT64_C(1) << (63 - DESC_NUMBER_BITS), "a handle is positive");
 
 enum desc_flags {
     DESC_SOCKET = 1,
@@ -41,7 +41,7 @@ enum desc_flags {
 };
 
 struct desc {
-    _Alignas(64) struct tenure tenure;
+    _Alignas(64) struct fdref fdref;
     struct runtime *runtime; /* in whose poll it is; NULL: in none any more. Under the gate's lock when it closes */
     unsigned flags;
     bool keep; /* the number does not go back to the kernel; written by whoever closes it */
@@ -49,7 +49,7 @@ struct desc {
     bool polled;        /* it is in the poll */
     bool restores;      /* it makes its open file blocking again when it ends (adopt.c) */
     unsigned borrowers; /* of a borrowed one: how many wait for it. 0: it is being given back */
-    struct gate gate;
+    struct readiness readiness;
 };
 
 static inline int desc_number(weft_fd handle) { return (int)(handle & ((1 << DESC_NUMBER_BITS) - 1)); }

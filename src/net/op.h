@@ -34,32 +34,32 @@ static inline uint64_t op_until(const struct desc *desc, struct op_pause *pause,
 static inline int op_waited(int why, uint64_t until, uint64_t *deadline) {
     if (why != WEFT_ETIMEDOUT && why != WEFT_ECANCELED) return why;
     if (why == WEFT_ECANCELED || until == *deadline) *deadline = 0;
-    return GATE_AGAIN;
+    return READINESS_AGAIN;
 }
 
 /* ---- a call -------------------------------------------------------------------------------------------------------------------- */
 
-/* As gate_wait, after an attempt that said EAGAIN. */
-static inline int op_wait(struct desc *desc, enum gate_side side, uint64_t seen, uint64_t *deadline, struct op_pause *pause, const char *call) {
+/* As readiness_wait, after an attempt that said EAGAIN. */
+static inline int op_wait(struct desc *desc, enum readiness_side side, uint64_t seen, uint64_t *deadline, struct op_pause *pause, const char *call) {
     if (*deadline == 0) return wait_late();
-    uint64_t until = side == GATE_OUT ? op_until(desc, pause, *deadline) : *deadline;
-    return op_waited(gate_wait(&desc->gate, side, seen, until, call), until, deadline);
+    uint64_t until = side == READINESS_OUT ? op_until(desc, pause, *deadline) : *deadline;
+    return op_waited(readiness_wait(&desc->readiness, side, seen, until, call), until, deadline);
 }
 
 /* One try: the result, 0 or more, or a negative errno. `seen` is how many edges there were before (readiness.h). */
 typedef ssize_t op_try(struct desc *desc, int number, uint64_t seen, void *arg);
 
-static inline __attribute__((always_inline)) ssize_t op_run(weft_fd handle, enum gate_side side, uint64_t deadline, const char *call,
+static inline __attribute__((always_inline)) ssize_t op_run(weft_fd handle, enum readiness_side side, uint64_t deadline, const char *call,
                                                             op_try *attempt, void *arg) {
     fiber_spend(my_worker, deadline); /* one that never has to wait would never give way */
     struct desc *desc = desc_use(handle);
     if (__builtin_expect(!desc, 0)) return WEFT_EBADF;
-    int number = desc_number(handle), why = GATE_AGAIN;
+    int number = desc_number(handle), why = READINESS_AGAIN;
     struct op_pause pause = op_pause_unix;
     ssize_t result;
     for (;;) {
-        uint64_t seen = gate_seen(&desc->gate, side);
-        bool drained = side == GATE_IN && deadline != 0 && gate_is_drained(&desc->gate, seen); /* N6 */
+        uint64_t seen = readiness_seen(&desc->readiness, side);
+        bool drained = side == READINESS_IN && deadline != 0 && readiness_is_drained(&desc->readiness, seen); /* N6 */
         result = drained ? -EAGAIN : attempt(desc, number, seen, arg);
         if (__builtin_expect(result == -EINTR, 0)) continue;
         if (result != -EAGAIN) break;
@@ -69,7 +69,7 @@ static inline __attribute__((always_inline)) ssize_t op_run(weft_fd handle, enum
             break;
         }
     }
-    if (why == GATE_MORE) gate_pass(&desc->gate, side);
+    if (why == READINESS_MORE) readiness_pass(&desc->readiness, side);
     desc_done(desc, number);
     return result;
 }

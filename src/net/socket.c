@@ -105,7 +105,7 @@ weft_fd weft_net_accept(weft_fd listener, weft_addr *peer, uint64_t deadline) {
     if (!peer) peer = &unwanted;
     if (!desc_may_open()) return WEFT_ENOTINSIDE; /* before a connection is lost by it */
     for (struct op_pause pause = socket_pause;;) {
-        ssize_t number = op_run(listener, GATE_IN, deadline, "weft_net_accept", socket_try_accept, peer);
+        ssize_t number = op_run(listener, READINESS_IN, deadline, "weft_net_accept", socket_try_accept, peer);
         if (number >= 0) return socket_take_in((int)number, socket_flags(peer), deadline);
         if (socket_is_short(number)) {
             int error = socket_wait_a_little(&pause, deadline, (int)number);
@@ -156,7 +156,7 @@ weft_fd weft_net_connect_to(const weft_addr *address, uint64_t deadline) {
     }
     weft_fd handle = desc_open_or_close(number, socket_flags(address), "weft_net_connect");
     if (handle < 0 || !error) return handle;
-    error = (int)op_run(handle, GATE_OUT, deadline, "weft_net_connect", socket_try_connected, NULL);
+    error = (int)op_run(handle, READINESS_OUT, deadline, "weft_net_connect", socket_try_connected, NULL);
     if (!error) return handle;
     desc_close(handle, false);
     return error;
@@ -186,7 +186,7 @@ int weft_net_shutdown(weft_fd fd, enum weft_side side) {
     struct desc *desc = desc_use(fd);
     if (!desc) return WEFT_EBADF;
     int error = sys->net->shutdown(desc_number(fd), hows[side]);
-    if (!error) gate_retry(&desc->gate); /* a writer at a full UNIX socket is told nothing by the kernel */
+    if (!error) readiness_retry(&desc->readiness); /* a writer at a full UNIX socket is told nothing by the kernel */
     desc_done(desc, desc_number(fd));
     return error;
 }
@@ -220,7 +220,7 @@ static ssize_t socket_try_recv_from(struct desc *desc, int number, uint64_t seen
 
 ssize_t weft_net_recv_from(weft_fd fd, void *data, size_t size, weft_addr *from, uint64_t deadline) {
     struct socket_datagram datagram = {.data = data, .size = size, .from = from};
-    return op_run(fd, GATE_IN, deadline, "weft_net_recv_from", socket_try_recv_from, &datagram);
+    return op_run(fd, READINESS_IN, deadline, "weft_net_recv_from", socket_try_recv_from, &datagram);
 }
 
 static ssize_t socket_try_send_to(struct desc *desc, int number, uint64_t seen, void *arg) {
@@ -239,7 +239,7 @@ static ssize_t socket_try_send_to(struct desc *desc, int number, uint64_t seen, 
  * again, and nobody else. */
 static ssize_t socket_send_again(weft_fd fd, struct socket_datagram *datagram, uint64_t deadline) {
     for (struct op_pause pause = {.now = 20 * WEFT_MICROSECOND, .most = 5 * WEFT_MILLISECOND};;) {
-        ssize_t n = op_run(fd, GATE_OUT, 0, "weft_net_send_to", socket_try_send_to, datagram);
+        ssize_t n = op_run(fd, READINESS_OUT, 0, "weft_net_send_to", socket_try_send_to, datagram);
         if (n != WEFT_ETIMEDOUT) return socket_closed_or(&pause, n);
         n = socket_wait_a_little(&pause, deadline, WEFT_ETIMEDOUT);
         if (n) return n;
@@ -249,5 +249,5 @@ static ssize_t socket_send_again(weft_fd fd, struct socket_datagram *datagram, u
 ssize_t weft_net_send_to(weft_fd fd, const void *data, size_t size, const weft_addr *to, uint64_t deadline) {
     struct socket_datagram datagram = {.data = (void *)(uintptr_t)data, .size = size, .to = to};
     if (to && to->place.ss_family == AF_UNIX) return socket_send_again(fd, &datagram, deadline);
-    return op_run(fd, GATE_OUT, deadline, "weft_net_send_to", socket_try_send_to, &datagram);
+    return op_run(fd, READINESS_OUT, deadline, "weft_net_send_to", socket_try_send_to, &datagram);
 }

@@ -16,7 +16,7 @@ struct stream_read {
 static inline ssize_t stream_read_once(struct desc *desc, int number, uint64_t seen, unsigned char *data, size_t size) {
     if (!(desc->flags & DESC_SOCKET)) return sys->net->readv(number, &(struct iovec){data, size}, 1);
     ssize_t n = sys->net->recv(number, data, size, 0);
-    if (desc->flags & DESC_TCP && n > 0 && (size_t)n < size) gate_drain(&desc->gate, seen);
+    if (desc->flags & DESC_TCP && n > 0 && (size_t)n < size) readiness_drain(&desc->readiness, seen);
     return n;
 }
 
@@ -28,7 +28,7 @@ static ssize_t stream_try_read(struct desc *desc, int number, uint64_t seen, voi
 
 ssize_t weft_fd_read(weft_fd fd, void *data, size_t size, uint64_t deadline) {
     struct stream_read read = {data, size > SSIZE_MAX ? SSIZE_MAX : size, 0};
-    return op_run(fd, GATE_IN, deadline, "weft_fd_read", stream_try_read, &read);
+    return op_run(fd, READINESS_IN, deadline, "weft_fd_read", stream_try_read, &read);
 }
 
 static ssize_t stream_try_read_all(struct desc *desc, int number, uint64_t seen, void *arg) {
@@ -38,7 +38,7 @@ static ssize_t stream_try_read_all(struct desc *desc, int number, uint64_t seen,
         if (n < 0) return n;
         if (n == 0) break;
         read->done += (size_t)n;
-        if (read->done < read->size && gate_is_drained(&desc->gate, seen)) return -EAGAIN;
+        if (read->done < read->size && readiness_is_drained(&desc->readiness, seen)) return -EAGAIN;
     }
     return (ssize_t)read->done;
 }
@@ -46,7 +46,7 @@ static ssize_t stream_try_read_all(struct desc *desc, int number, uint64_t seen,
 ssize_t weft_fd_read_all(weft_fd fd, void *data, size_t size, uint64_t deadline) {
     if (size > SSIZE_MAX) return WEFT_EINVAL;
     struct stream_read read = {data, size, 0};
-    return op_run(fd, GATE_IN, deadline, "weft_fd_read_all", stream_try_read_all, &read);
+    return op_run(fd, READINESS_IN, deadline, "weft_fd_read_all", stream_try_read_all, &read);
 }
 
 struct stream_parts {
@@ -64,7 +64,7 @@ static ssize_t stream_try_readv(struct desc *desc, int number, uint64_t seen, vo
 ssize_t weft_fd_readv(weft_fd fd, const struct iovec *vector, int count, uint64_t deadline) {
     if (count < 0 || count > IOV_MAX) return WEFT_EINVAL;
     struct stream_parts parts = {vector, count, 0, 0};
-    return op_run(fd, GATE_IN, deadline, "weft_fd_readv", stream_try_readv, &parts);
+    return op_run(fd, READINESS_IN, deadline, "weft_fd_readv", stream_try_readv, &parts);
 }
 
 /* ---- writing ---------------------------------------------------------------------------------------------------------------- */
@@ -93,7 +93,7 @@ static ssize_t stream_try_write(struct desc *desc, int number, uint64_t seen, vo
 ssize_t weft_fd_write(weft_fd fd, const void *data, size_t size, uint64_t deadline) {
     if (size > SSIZE_MAX) return WEFT_EINVAL;
     struct stream_write write = {data, size, 0};
-    return op_run(fd, GATE_OUT, deadline, "weft_fd_write", stream_try_write, &write);
+    return op_run(fd, READINESS_OUT, deadline, "weft_fd_write", stream_try_write, &write);
 }
 
 static ssize_t stream_try_write_some(struct desc *desc, int number, uint64_t seen, void *arg) {
@@ -104,7 +104,7 @@ static ssize_t stream_try_write_some(struct desc *desc, int number, uint64_t see
 
 ssize_t weft_fd_write_some(weft_fd fd, const void *data, size_t size, uint64_t deadline) {
     struct stream_write write = {data, size > SSIZE_MAX ? SSIZE_MAX : size, 0};
-    return op_run(fd, GATE_OUT, deadline, "weft_fd_write_some", stream_try_write_some, &write);
+    return op_run(fd, READINESS_OUT, deadline, "weft_fd_write_some", stream_try_write_some, &write);
 }
 
 /* After a write that ended within a part: so many of the next ones, the first without what has gone. */
@@ -150,7 +150,7 @@ static ssize_t stream_try_writev(struct desc *desc, int number, uint64_t seen, v
 ssize_t weft_fd_writev(weft_fd fd, const struct iovec *vector, int count, uint64_t deadline) {
     if (count < 0) return WEFT_EINVAL;
     struct stream_parts parts = {vector, count, 0, 0};
-    return op_run(fd, GATE_OUT, deadline, "weft_fd_writev", stream_try_writev, &parts);
+    return op_run(fd, READINESS_OUT, deadline, "weft_fd_writev", stream_try_writev, &parts);
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------------------ */
@@ -177,5 +177,5 @@ ssize_t weft_fd_sendfile(weft_fd fd, int number, off_t *offset, size_t size, uin
     if (size > SSIZE_MAX) return WEFT_EINVAL;
     struct stream_file file = {number, offset, size, 0};
     net_ignore_broken_pipes(); /* this call cannot be told to */
-    return op_run(fd, GATE_OUT, deadline, "weft_fd_sendfile", stream_try_sendfile, &file);
+    return op_run(fd, READINESS_OUT, deadline, "weft_fd_sendfile", stream_try_sendfile, &file);
 }

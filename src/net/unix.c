@@ -64,7 +64,7 @@ ssize_t weft_net_send_fds(weft_fd fd, const void *data, size_t size, const int *
     struct unix_parcel parcel = {.data = (void *)(uintptr_t)data, .size = size, .count = count};
     if (size == 0 || count > WEFT_PASS_MOST) return WEFT_EINVAL;
     if (count > 0) memcpy(parcel.descriptors, descriptors, sizeof(int) * count);
-    return op_run(fd, GATE_OUT, deadline, "weft_net_send_fds", unix_try_send, &parcel);
+    return op_run(fd, READINESS_OUT, deadline, "weft_net_send_fds", unix_try_send, &parcel);
 }
 
 /* The sender's pidfd (SO_PASSPIDFD) is a descriptor too, of which weft_net_recv_fds does not tell. */
@@ -111,7 +111,7 @@ static ssize_t unix_try_recv(struct desc *desc, int number, uint64_t seen, void 
 ssize_t weft_net_recv_fds(weft_fd fd, void *data, size_t size, int *descriptors, size_t *count, uint64_t deadline) {
     struct unix_parcel parcel = {.data = data, .size = size, .room = *count};
     if (size == 0) return WEFT_EINVAL;
-    ssize_t n = op_run(fd, GATE_IN, deadline, "weft_net_recv_fds", unix_try_recv, &parcel);
+    ssize_t n = op_run(fd, READINESS_IN, deadline, "weft_net_recv_fds", unix_try_recv, &parcel);
     if (n < 0) return n;
     *count = parcel.count;
     if (parcel.count > 0) memcpy(descriptors, parcel.descriptors, sizeof(int) * parcel.count);

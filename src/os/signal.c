@@ -1,9 +1,9 @@
-/* Signals as messages. The handler counts, and leaves the entry of its signal for the monitor (mail/post.h), which sends the message.
+/* Signals as messages. The handler counts, and leaves the entry of its signal for sysmon (mail/post.h), which sends the message.
  *
  *   G1  An entry is changed under its lock, and while the handler may look at it only with no handler inside (`visitors`).
  *   G2  A signal is counted, or what was done about it before is done: the handler is turned away from the moment on at which that
  *       action is there again. What was counted is sent before weft_signal_unwatch returns.
- *   G3  `queued`: the entry is in a list of the monitor's, and whoever takes it out looks at the count after that. */
+ *   G3  `queued`: the entry is in a list of sysmon's, and whoever takes it out looks at the count after that. */
 #include "os/signal.h"
 
 #include "net/desc.h"
@@ -120,7 +120,7 @@ static void signal_leave_alone(struct signal_watch *watch) {
     if (atom_swap_rlx(&watch->count, 0) > 0) kill(getpid(), watch->number);
 }
 
-/* By the monitor. */
+/* By sysmon. */
 static bool signal_deliver(struct posted *posted) {
     struct signal_watch *watch = (struct signal_watch *)posted;
     (void)atom_swap_acqrel(&watch->queued, false); /* acqrel: pairs with the swap in signal_count (G3) */
@@ -157,7 +157,7 @@ static int signal_take(struct signal_watch *watch, int number, weft_pid to, uint
 
 int weft_signal_watch(int number, weft_pid to, uint64_t tag) {
     if (!signal_can_be_watched(number)) return WEFT_EINVAL;
-    child_check("weft_signal_watch");
+    atfork_check("weft_signal_watch");
     if (!post_is_open(pid_instance(to))) return WEFT_EFOREIGN;
     struct signal_watch *watch = &signal_watches[number];
     lock_take(&watch->lock);
@@ -179,7 +179,7 @@ static int signal_untake(struct signal_watch *watch) {
 
 int weft_signal_unwatch(int number) {
     if (number <= 0 || number > SIGNAL_MOST) return WEFT_ENOENT;
-    child_check("weft_signal_unwatch");
+    atfork_check("weft_signal_unwatch");
     struct signal_watch *watch = &signal_watches[number];
     lock_take(&watch->lock);
     int error = signal_untake(watch);

@@ -49,7 +49,7 @@ static uintptr_t preempt_sp(const ucontext_t *context) { return (uintptr_t)conte
 static bool preempt_in_registers(const ucontext_t *context) {
     for (unsigned i = 0; i < 31; i++) {
         uintptr_t word = context->uc_mcontext.regs[i] & UNWIND_ADDRESS;
-        if (preempt_is_weft(word) && word != (uintptr_t)callout_back) return true;
+        if (preempt_is_weft(word) && word != (uintptr_t)upcall_back) return true;
     }
     return false;
 }
@@ -68,7 +68,7 @@ static __attribute__((no_sanitize("address"), noinline)) bool preempt_on_stack(c
                                                                                const uintptr_t *end) {
     for (; at < end; at++) {
         uintptr_t word = *at & UNWIND_ADDRESS;
-        if (__builtin_expect(preempt_is_weft(word), 0) && word != (uintptr_t)callout_back) return true;
+        if (__builtin_expect(preempt_is_weft(word), 0) && word != (uintptr_t)upcall_back) return true;
     }
     return false;
 }
@@ -78,14 +78,14 @@ static __attribute__((noinline)) bool preempt_walk(const ucontext_t *context, ui
     struct unwind unwind = {.pc = preempt_pc(context), .low = preempt_sp(context), .high = floor};
     preempt_registers(context, &unwind);
     for (unsigned i = 0; i < PREEMPT_FRAMES; i++) {
-        if (unwind.pc == (uintptr_t)callout_back) return true;
+        if (unwind.pc == (uintptr_t)upcall_back) return true;
         if (preempt_is_weft(unwind.pc) || (home && unwind.pc - program_code.low >= program_code.size)) return false;
         if (!unwind_step(&unwind)) return false;
     }
     return false;
 }
 
-bool preempt_at_home(const struct thread *thread) {
+bool preempt_in_program(const struct thread *thread) {
     return preempt_walk(thread->context, (uintptr_t)thread->floor, true);
 }
 
@@ -97,7 +97,7 @@ static bool preempt_is_marked(struct worker *worker, struct proc *proc) {
 
 /* X1, X2, X3. */
 static enum preempt_verdict preempt_place(const struct fiber *fiber, const ucontext_t *context) {
-    struct stack *stack = second_stack(fiber);
+    struct stack *stack = altstack_stack(fiber);
     uintptr_t sp = preempt_sp(context), low = (uintptr_t)stack->low, top = (uintptr_t)stack_top(stack),
               floor = (uintptr_t)fiber->floor;
     if (sp < low || sp >= top) return PREEMPT_ELSEWHERE;
@@ -115,15 +115,15 @@ static enum preempt_verdict preempt_judge(struct worker *worker, const ucontext_
     struct fiber *fiber = proc && proc->stackful ? fiber_of(proc) : NULL;
     if (!proc || (proc->stackful && !fiber)) return PREEMPT_IN_WEFT; /* between two, or about to begin */
     if (!preempt_is_marked(worker, proc)) return PREEMPT_NOT_MARKED;
-    uint32_t guests = atom_load_rlx(&worker->guests) & ~GUESTS_CLOSED; /* rlx: they come and go on this very thread */
-    if (guests != 0 || my_thread->caller) return PREEMPT_WITH_GUESTS;
+    uint32_t pinned_count = atom_load_rlx(&worker->pinned_count) & ~PINNED_CLOSED; /* rlx: they come and go on this very thread */
+    if (pinned_count != 0 || my_thread->caller) return PREEMPT_WITH_PINNED;
     if (fiber->nopreempt) return PREEMPT_FORBIDDEN;
     enum preempt_verdict verdict = preempt_place(fiber, context);
     my_thread->context = context;
     my_thread->floor = fiber->floor;
     struct preempt *preempt = &worker->runtime->preempt;
     bool settling = atom_load_rlx(&preempt->settling) && !atom_load_rlx(&preempt->anywhere); /* rlx, both: looked at again under the lock; a request */
-    return verdict == PREEMPT_DONE && settling && !preempt_at_home(my_thread) ? PREEMPT_IN_WEFT : verdict;
+    return verdict == PREEMPT_DONE && settling && !preempt_in_program(my_thread) ? PREEMPT_IN_WEFT : verdict;
 }
 
 /* ---- stopping and going on ----------------------------------------------------------------------------------------------------- */
@@ -133,12 +133,12 @@ static enum preempt_verdict preempt_judge(struct worker *worker, const ucontext_
 static enum preempt_verdict preempt_give_up(struct worker *worker, struct thread *self, struct thread **heir) {
     struct proc *proc = worker->current;
     self->stopped = proc;
-    if (!preempt_list(self)) return PREEMPT_TOO_MANY;
+    if (!stopped_list(self)) return PREEMPT_TOO_MANY;
     *heir = thread_take(worker->runtime);
-    if (!*heir) *heir = preempt_next(worker); /* another: this one cannot be resumed yet */
+    if (!*heir) *heir = stopped_next(worker); /* another: this one cannot be resumed yet */
     worker->current = proc;
-    if (*heir || preempt_is_last(worker)) return PREEMPT_DONE;
-    preempt_unlist(self);
+    if (*heir || stopped_is_last(worker)) return PREEMPT_DONE;
+    stopped_unlist(self);
     return PREEMPT_NO_THREAD;
 }
 
@@ -151,32 +151,32 @@ static enum preempt_verdict preempt_stop(struct worker *worker, struct thread *s
     struct fiber_start *start = fiber_start_of(proc);
     struct fiber *fiber = start->fiber;
     void *arg = start->arg;
-    start->fiber = NULL; /* PROC_DISPLACED */
+    start->fiber = NULL; /* PROC_STOPPED */
     start->arg = self;
-    proc->stack_class |= PROC_DISPLACED;
+    proc->stack_class |= PROC_STOPPED;
     atom_add_rlx(&worker->runtime->preempt.times, 1); /* rlx: a count */
-    worker = preempt_sleep(worker, self, heir);
+    worker = stopped_sleep(worker, self, heir);
     start->fiber = fiber;
     start->arg = arg;
-    proc->stack_class &= (uint8_t)~PROC_DISPLACED;
+    proc->stack_class &= (uint8_t)~PROC_STOPPED;
     worker_driven_by(worker, &self->loop);
     my_worker = worker;
-    preempt_took(worker, self->number);
+    stopped_took(worker, self->number);
     worker->current = proc;
-    actor_leave(&worker->actor); /* of the loop that has handed it over */
+    local_leave(&worker->local); /* of the loop that has handed it over */
     return PREEMPT_DONE;
 }
 
 static enum preempt_verdict preempt_try(struct worker *worker, const ucontext_t *context) {
-    uint64_t steps = atom_load_rlx(&worker->actor.counters.steps); /* rlx, both: this thread's; a request */
+    uint64_t steps = atom_load_rlx(&worker->local.counters.steps); /* rlx, both: this thread's; a request */
     if (atom_load_rlx(&worker->asked) != steps) return PREEMPT_NOT_ASKED;
     enum preempt_verdict verdict = preempt_judge(worker, context);
     if (verdict == PREEMPT_DONE) {
         verdict = preempt_stop(worker, my_thread);
         if (verdict == PREEMPT_DONE) return verdict; /* with another worker */
     }
-    if (verdict == PREEMPT_NOT_MARKED || verdict == PREEMPT_WITH_GUESTS)
-        atom_store_rlx(&worker->refused, steps); /* rlx: for the monitor, who need not try again */
+    if (verdict == PREEMPT_NOT_MARKED || verdict == PREEMPT_WITH_PINNED)
+        atom_store_rlx(&worker->refused, steps); /* rlx: for sysmon, who need not try again */
     return verdict;
 }
 
@@ -185,7 +185,7 @@ struct thread *preempt_thread_of(struct proc *proc) {
 }
 
 int preempt_resume(struct worker *worker, struct proc *proc) {
-    return preempt_resume_with(worker, proc) ? STEP_GONE : 0;
+    return stopped_resume_with(worker, proc) ? STEP_GONE : 0;
 }
 
 /* ---- the signal ---------------------------------------------------------------------------------------------------------------- */
@@ -199,7 +199,7 @@ static struct {
 
 /* The lowest address of the stack that the signal came on, as far as that is known: of processes. Else where it is now. */
 static uintptr_t preempt_lowest(struct worker *worker, const ucontext_t *context) {
-    struct stack *stack = second_here(worker);
+    struct stack *stack = altstack_here(worker);
     uintptr_t sp = preempt_sp(context);
     return stack && sp >= (uintptr_t)stack->low && sp < (uintptr_t)stack_top(stack) ? (uintptr_t)stack->low : sp;
 }
@@ -291,7 +291,7 @@ static const char *preempt_find(void) {
     } else {
         dl_iterate_phdr(preempt_find_object, NULL);
     }
-    if (weft_code.size == 0 || !preempt_is_weft((uintptr_t)preempt_signal) || !preempt_is_weft((uintptr_t)callout_back))
+    if (weft_code.size == 0 || !preempt_is_weft((uintptr_t)preempt_signal) || !preempt_is_weft((uintptr_t)upcall_back))
         return "weft is linked into the program without telling where it is";
     dl_iterate_phdr(preempt_find_program, NULL);
     return NULL;
@@ -310,13 +310,13 @@ static int preempt_install(void) {
 }
 
 static const char *preempt_begin_locked(struct runtime *runtime) {
-    if (runtime->preempt.nurse.started) return NULL;
+    if (runtime->preempt.maker.started) return NULL;
     if (sys->alloc_apart() != 0) return "there is no memory";
     const char *why_not = urgent.runtimes == 0 ? preempt_find() : NULL;
     if (why_not) return why_not;
-    if (preempt_nurse_start(runtime) != 0) return "there is no thread";
+    if (thread_maker_start(runtime) != 0) return "there is no thread";
     if (urgent.runtimes == 0 && preempt_install() != 0) { /* last, so that it has not to be taken back: what was before is kept in one place */
-        preempt_nurse_stop(runtime);
+        thread_maker_stop(runtime);
         return "the signal cannot be had";
     }
     urgent.runtimes++;
@@ -337,8 +337,8 @@ int preempt_begin(struct runtime *runtime, bool all) {
 
 void preempt_finish(struct runtime *runtime) {
     struct sigaction now;
-    if (!runtime->preempt.nurse.started) return;
-    preempt_nurse_stop(runtime);
+    if (!runtime->preempt.maker.started) return;
+    thread_maker_stop(runtime);
     lock_take(&urgent.lock);
     if (--urgent.runtimes == 0 && sys->signal_action(SIGURG, NULL, &now) == 0 && (now.sa_flags & SA_SIGINFO) &&
         now.sa_sigaction == preempt_signal)

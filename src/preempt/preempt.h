@@ -6,12 +6,12 @@
  * a thread that is not running, as threads are all the time.
  *
  *   X1  Where weft is at work on this thread nothing is stopped, because it knows its worker by heart and holds locks. That is so if the
- *       program counter is in weft's code, or a return address on the stack is, below the mark of the last callout (upcall.h). A call
+ *       program counter is in weft's code, or a return address on the stack is, below the mark of the last upcall (upcall.h). A call
  *       always leaves its return address there (or in a register, on ARM: those are looked at too), whatever was called: memcpy, a
  *       system call, malloc, a signal handler of the program's that interrupted weft. No call of weft is marked, so none costs more.
  *   X2  What lies on the stack may also be left over from calls that have returned, and what is in a register may be there for weft's own
- *       frames above the callout. So if such a word is found, the frames are counted one by one, by the tables that debuggers use (unwind.h). If these say
- *       that weft is not there, and lead to the callout, it is not.
+ *       frames above the upcall. So if such a word is found, the frames are counted one by one, by the tables that debuggers use (unwind.h). If these say
+ *       that weft is not there, and lead to the upcall, it is not.
  *   X3  A process that runs on a stack of its own making, or on that of another signal handler, is not stopped: the stack pointer tells.
  *   X4  Nothing in the handler allocates, or takes a lock that a stopped thread may hold.
  *   X5  A call of the operating system that was interrupted by our signal and would tell so (poll, nanosleep: SA_RESTART does not help
@@ -36,7 +36,7 @@ void preempt_finish(struct runtime *runtime);
 /* Which thread keeps a process that is stopped. By whoever has claimed it. */
 struct thread *preempt_thread_of(struct proc *proc);
 /* Whether it was stopped in the program's own code, called by nothing but that. By anyone, while it is stopped. */
-bool preempt_at_home(const struct thread *thread);
+bool preempt_in_program(const struct thread *thread);
 
 /* What the handler found, for tests. */
 enum preempt_verdict {
@@ -46,7 +46,7 @@ enum preempt_verdict {
     PREEMPT_IN_WEFT,     /* X1 */
     PREEMPT_ELSEWHERE,   /* X3 */
     PREEMPT_FORBIDDEN,   /* weft_nopreempt_begin */
-    PREEMPT_WITH_GUESTS, /* pinned processes need this thread */
+    PREEMPT_WITH_PINNED, /* pinned processes need this thread */
     PREEMPT_NO_THREAD,   /* nobody to take the worker */
     PREEMPT_TOO_MANY,
     PREEMPT_VERDICTS,

@@ -15,7 +15,7 @@ enum { PROC_INLINE_STATE = 32 };
 
 /* What a stackful process has made use of, so that those who have not do not pay. */
 enum {
-    PROC_TALKS = 1,    /* its messages may lie elsewhere than in its mailbox, and some there are not for it: mail/mailbox.h */
+    PROC_MAILBOX = 1,    /* its messages may lie elsewhere than in its mailbox, and some there are not for it: mail/mailbox.h */
     PROC_FAREWELL = 2, /* something is to be done when it ends: fiber/cleanup.h */
     PROC_TASKS = 4,    /* it is in a fork/join region: forkjoin/tasks.c */
     PROC_PINNED = 8,   /* to its worker: fiber/pin.c */
@@ -25,7 +25,7 @@ enum {
 };
 /* Beside the class of its stack: it was interrupted and keeps its thread (preempt/preempt.c). It has no `fiber` meanwhile, so whoever would run it
  * takes the way of a newborn one, and its stack fits none. */
-enum { PROC_DISPLACED = 0x80 };
+enum { PROC_STOPPED = 0x80 };
 
 /* How a process runs. True: it has a stack of its own (fiber/). */
 enum proc_kind {
@@ -49,7 +49,7 @@ struct proc {
     /* Policy `line`: see queue/line.h. For a block that is free or being freed, node.next links it to others such. */
     union {
         struct line_node node;
-        struct mpsc_node guest; /* of a pinned process, which is never in a line: in its worker's inbox */
+        struct mpsc_node pinned_node; /* of a pinned process, which is never in a line: in its worker's inbox */
     };
 
     /* Whoever runs the process. */
@@ -57,7 +57,7 @@ struct proc {
     uint8_t waits; /* enum weft_status it waits with; WEFT_CONTINUE: it is due a step even without events */
     uint8_t stackful; /* enum proc_kind */
     uint8_t stack_class;
-    uint8_t extras; /* PROC_TALKS, PROC_FAREWELL; none when it is born */
+    uint8_t extras; /* PROC_MAILBOX, PROC_FAREWELL; none when it is born */
     unsigned since : 24; /* when it began to wait: the runtime's `coarse`, for dumps */
 
     _Alignas(8) unsigned char inline_state[PROC_INLINE_STATE];

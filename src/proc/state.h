@@ -49,10 +49,10 @@
  * steps to READY, an entry that lay in a queue all that time may claim the process in place of the current entry, which
  * then is the stale one: the order in the queue suffers, S1 and S2's "one claim" do not.
  *
- * S7  HOME, if not 0, is one more than the number of the only worker that may run the process (fiber/pin.c). A claim by an entry
+ * S7  PINNED_TO, if not 0, is one more than the number of the only worker that may run the process (fiber/pin.c). A claim by an entry
  *     fails then, and a hand-off is a wake: the process is claimed by that worker alone, out of its inbox (state_claim_any).
  *
- * The word: bits 0-2 state, 3 NOTIFIED, 4-15 HOME, 16 NEWBORN: READY for the first time, 17-47 kept as they are by every transition, 48-63 ticket: at the top, where it
+ * The word: bits 0-2 state, 3 NOTIFIED, 4-15 PINNED_TO, 16 NEWBORN: READY for the first time, 17-47 kept as they are by every transition, 48-63 ticket: at the top, where it
  * comes round by itself. */
 #ifndef WEFT_PROC_STATE_H
 #define WEFT_PROC_STATE_H
@@ -67,7 +67,7 @@ struct state {
     atom_u32 asked; /* STATE_CANCEL ... */
 };
 
-enum { STATE_CANCEL = 1, STATE_PREEMPT = 2, STATE_WATCHED = 4, STATE_OWNS = 8, STATE_INTERRUPTIBLE = 16 };
+enum { STATE_CANCEL = 1, STATE_PREEMPT = 2, STATE_MONITORED = 4, STATE_OWNS = 8, STATE_INTERRUPTIBLE = 16 };
 
 /* What the caller has to do now. */
 enum state_verdict {
@@ -79,14 +79,14 @@ enum state_verdict {
 
 struct state_next {
     uint16_t ticket; /* valid with STATE_ENQUEUE */
-    uint16_t home;   /* likewise: HOME of the word that was made READY; later the process may run again, and change it */
+    uint16_t pinned_to;   /* likewise: the worker's number in the word that was made READY; later the process may run again, and change it */
     uint8_t verdict; /* enum state_verdict */
 };
 
 #define STATE_MASK UINT64_C(7)
 #define STATE_NOTIFIED UINT64_C(8)
-#define STATE_HOME_SHIFT 4
-#define STATE_HOME (UINT64_C(0xfff) << STATE_HOME_SHIFT)
+#define STATE_PINNED_TO_SHIFT 4
+#define STATE_PINNED_TO (UINT64_C(0xfff) << STATE_PINNED_TO_SHIFT)
 #define STATE_NEWBORN (UINT64_C(1) << 16)
 #define STATE_TICKET_SHIFT 48
 
@@ -124,7 +124,7 @@ static inline void state_expect(const struct state *state, const char *operation
 #endif
 }
 static inline struct state_next state_enqueue(uint64_t word) {
-    return (struct state_next){state_ticket(word), (uint16_t)((word & STATE_HOME) >> STATE_HOME_SHIFT), STATE_ENQUEUE};
+    return (struct state_next){state_ticket(word), (uint16_t)((word & STATE_PINNED_TO) >> STATE_PINNED_TO_SHIFT), STATE_ENQUEUE};
 }
 
 /* ---- The slot's keeper --------------------------------------------------------------------------------------- */
@@ -226,13 +226,13 @@ static inline struct state_next state_park(struct state *state, enum state_name 
     return state_enqueue(word);
 }
 
-/* RUNNING -> COMPLETE. What remains to be done: STATE_WATCHED, somebody is to be told; STATE_OWNS, it has something to give up. */
+/* RUNNING -> COMPLETE. What remains to be done: STATE_MONITORED, somebody is to be told; STATE_OWNS, it has something to give up. */
 static inline uint32_t state_complete(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_yield */
     state_expect(state, "state_complete", word, STATE_RUNNING);
-    /* acq: pairs with the rel of state_wake (S5). sc, with the load after it: of this and state_watch one sees the other. */
+    /* acq: pairs with the rel of state_wake (S5). sc, with the load after it: of this and state_monitor one sees the other. */
     atom_swap_sc(&state->word, state_with(word, STATE_COMPLETE));
-    return atom_load_sc(&state->asked) & (STATE_WATCHED | STATE_OWNS);
+    return atom_load_sc(&state->asked) & (STATE_MONITORED | STATE_OWNS);
 }
 
 /* ---- A worker with a queue entry, or one that wants this very process ---------------------------------------- */
@@ -240,7 +240,7 @@ static inline uint32_t state_complete(struct state *state) {
 /* READY -> RUNNING if the entry's ticket is the current one. False: the entry is stale, forget it. */
 static inline bool state_claim(struct state *state, uint16_t ticket) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: the compare-and-swap decides; a stale entry ends here */
-    while ((word & (STATE_MASK | STATE_HOME)) == STATE_READY && state_ticket(word) == ticket) /* S7 */
+    while ((word & (STATE_MASK | STATE_PINNED_TO)) == STATE_READY && state_ticket(word) == ticket) /* S7 */
         /* acq: pairs with the rel that made it READY or parked it (S1) and with the wakers' (S3). */
         if (atom_cas_acq_rlx(&state->word, &word, state_with(word, STATE_RUNNING))) return true;
     return false;
@@ -295,7 +295,7 @@ static inline struct state_next state_wake_to_run(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_wake */
     for (;;) {
         enum state_name name = state_of(word);
-        if (__builtin_expect(name == STATE_COMPLETE || word & STATE_HOME, 0)) return state_wake(state);
+        if (__builtin_expect(name == STATE_COMPLETE || word & STATE_PINNED_TO, 0)) return state_wake(state);
         if (name == STATE_RUNNING) {
             /* rel: as in state_wake. */
             if (atom_cas_rel_rlx(&state->word, &word, word | STATE_NOTIFIED))
@@ -311,14 +311,14 @@ static inline struct state_next state_wake_to_run(struct state *state) {
 /* ---- Pinned processes ----------------------------------------------------------------------------------------- */
 
 /* rlx, all: whoever makes the process READY does so by changing this very word, and so knows. An or, and not a store: S3. */
-static inline void state_pin(struct state *state, unsigned home) {
-    WEFT_ASSERT(home > 0 && home <= STATE_HOME >> STATE_HOME_SHIFT, "a home with number %u", home);
-    atom_or_rlx(&state->word, (uint64_t)home << STATE_HOME_SHIFT);
+static inline void state_pin(struct state *state, unsigned pinned_to) {
+    WEFT_ASSERT(pinned_to > 0 && pinned_to <= STATE_PINNED_TO >> STATE_PINNED_TO_SHIFT, "a worker with number %u", pinned_to);
+    atom_or_rlx(&state->word, (uint64_t)pinned_to << STATE_PINNED_TO_SHIFT);
 }
-static inline void state_unpin(struct state *state) { atom_and_rlx(&state->word, ~STATE_HOME); }
+static inline void state_unpin(struct state *state) { atom_and_rlx(&state->word, ~STATE_PINNED_TO); }
 /* 0: it may run anywhere. For whoever runs it or has just made it READY. */
-static inline unsigned state_home(struct state *state) {
-    return (unsigned)((atom_load_rlx(&state->word) & STATE_HOME) >> STATE_HOME_SHIFT);
+static inline unsigned state_pinned_to(struct state *state) {
+    return (unsigned)((atom_load_rlx(&state->word) & STATE_PINNED_TO) >> STATE_PINNED_TO_SHIFT);
 }
 
 /* ---- Cancel and preempt: requests in a word of their own ------------------------------------------------------ */
@@ -334,14 +334,14 @@ static inline bool state_is_cancelled(struct state *state) {
 }
 
 /* Wants to be told when the process ends. False: it has ended, and who ended it may not have noticed. */
-static inline bool state_watch(struct state *state) {
-    atom_or_sc(&state->asked, STATE_WATCHED); /* sc, with the load: pairs with state_complete */
+static inline bool state_monitor(struct state *state) {
+    atom_or_sc(&state->asked, STATE_MONITORED); /* sc, with the load: pairs with state_complete */
     return state_of(atom_load_sc(&state->word)) != STATE_COMPLETE;
 }
 
 /* Likewise, for one that is not born yet: by its spawner, before anybody else could be told of it. rlx: published with the word. */
-static inline bool state_is_watched(struct state *state) { return atom_load_rlx(&state->asked) & STATE_WATCHED; } /* rlx: under the watchers' lock later */
-static inline void state_watch_newborn(struct state *state) { atom_or_rlx(&state->asked, STATE_WATCHED); }
+static inline bool state_is_monitored(struct state *state) { return atom_load_rlx(&state->asked) & STATE_MONITORED; } /* rlx: under the monitors' lock later */
+static inline void state_monitor_newborn(struct state *state) { atom_or_rlx(&state->asked, STATE_MONITORED); }
 
 /* By the process itself: when it ends, something is to be given up (life/zombie.h). rlx: its own. */
 static inline void state_owns(struct state *state) { atom_or_rlx(&state->asked, STATE_OWNS); }

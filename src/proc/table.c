@@ -41,7 +41,7 @@ int table_add_section(struct table *table, struct section *section) {
     bool room = count < TABLE_SECTIONS;
     if (room) {
         atom_store_rlx(&table->sections[count], section); /* rlx: published by the count */
-        /* rel: pairs with the acq in shelf_note. A section is added before it is first entered, and entering has fence B: who
+        /* rel: pairs with the acq in magazine_note. A section is added before it is first entered, and entering has fence B: who
          * has passed fence A and does not see the section here will be seen by its look-up. */
         atom_store_rel(&table->section_count, count + 1);
     }
@@ -60,10 +60,10 @@ static int table_grow(struct table *table) {
 }
 
 /* A batch of slots never used before. */
-static int table_cut(struct table *table, struct shelf *shelf) {
+static int table_cut(struct table *table, struct magazine *magazine) {
     int error = table_grow(table);
     if (error) return error;
-    uint32_t end = (table->fresh / TABLE_CHUNK + 1) * TABLE_CHUNK, most = table->fresh + SHELF_BATCH;
+    uint32_t end = (table->fresh / TABLE_CHUNK + 1) * TABLE_CHUNK, most = table->fresh + MAGAZINE_BATCH;
     if (most < end) end = most;
     if (end > table->limit + 1) end = table->limit + 1;
     /* Backwards, so that the lowest slot is taken first. */
@@ -75,8 +75,8 @@ static int table_cut(struct table *table, struct shelf *shelf) {
         mpsc_close(&proc->box);
         line_node_init(&proc->node);
         atom_store_rlx(&proc->generation, table->generation); /* rlx: nobody has a PID of it */
-        proc->node.next = shelf->free ? &shelf->free->node : NULL;
-        shelf->free = proc;
+        proc->node.next = magazine->free ? &magazine->free->node : NULL;
+        magazine->free = proc;
     }
     table->fresh = end;
     return 0;
@@ -111,91 +111,91 @@ static void batch_push(struct proc **batches, struct proc *batch) {
     *batches = batch;
 }
 
-void shelf_init(struct shelf *shelf, struct table *table) {
-    memset(shelf, 0, offsetof(struct shelf, noted));
-    shelf->table = table;
+void magazine_init(struct magazine *magazine, struct table *table) {
+    memset(magazine, 0, offsetof(struct magazine, noted));
+    magazine->table = table;
 }
 
 /* ---- retired blocks ---------------------------------------------------------------------------------------------- */
 
 /* Everybody who is inside a section now has to leave before the waiting batch is free. */
-static void shelf_note(struct shelf *shelf) {
-    struct table *table = shelf->table;
+static void magazine_note(struct magazine *magazine) {
+    struct table *table = magazine->table;
     sys_fence_heavy();                                          /* A */
-    shelf->noted_count = atom_load_acq(&table->section_count); /* acq: pairs with the rel in table_add_section */
-    for (uint32_t i = 0; i < shelf->noted_count; i++)
-        shelf->noted[i] = section_note(atom_load_rlx(&table->sections[i])); /* rlx: published by the count */
+    magazine->noted_count = atom_load_acq(&table->section_count); /* acq: pairs with the rel in table_add_section */
+    for (uint32_t i = 0; i < magazine->noted_count; i++)
+        magazine->noted[i] = section_note(atom_load_rlx(&table->sections[i])); /* rlx: published by the count */
 }
 
-static bool shelf_may_free(struct shelf *shelf) {
-    for (uint32_t i = 0; i < shelf->noted_count; i++)
-        if (!section_has_left(atom_load_rlx(&shelf->table->sections[i]), shelf->noted[i])) return false;
+static bool magazine_may_free(struct magazine *magazine) {
+    for (uint32_t i = 0; i < magazine->noted_count; i++)
+        if (!section_has_left(atom_load_rlx(&magazine->table->sections[i]), magazine->noted[i])) return false;
     return true;
 }
 
 /* Moves batches on as far as they can be moved without waiting. */
-static __attribute__((noinline)) void shelf_turn(struct shelf *shelf) {
-    if (shelf->waiting && shelf_may_free(shelf)) { /* recheck */
-        batch_push(&shelf->ready, shelf->waiting);
-        shelf->ready_count++;
-        shelf->waiting = NULL;
+static __attribute__((noinline)) void magazine_turn(struct magazine *magazine) {
+    if (magazine->waiting && magazine_may_free(magazine)) { /* recheck */
+        batch_push(&magazine->ready, magazine->waiting);
+        magazine->ready_count++;
+        magazine->waiting = NULL;
     }
-    if (!shelf->waiting && shelf->filling) {
-        shelf->waiting = shelf->filling;
-        shelf->filling = NULL;
-        shelf->filling_count = 0;
-        shelf_note(shelf);
+    if (!magazine->waiting && magazine->filling) {
+        magazine->waiting = magazine->filling;
+        magazine->filling = NULL;
+        magazine->filling_count = 0;
+        magazine_note(magazine);
     }
 }
 
 /* More free blocks than a thread that also spawns will need: a batch to the depot, for those who only spawn. */
-static void shelf_share(struct shelf *shelf, struct proc *batch) {
-    lock_take(&shelf->table->lock);
-    batch_push(&shelf->table->depot, batch);
-    lock_drop(&shelf->table->lock);
+static void magazine_share(struct magazine *magazine, struct proc *batch) {
+    lock_take(&magazine->table->lock);
+    batch_push(&magazine->table->depot, batch);
+    lock_drop(&magazine->table->lock);
 }
 
-void shelf_retire(struct shelf *shelf, struct proc *proc) {
-    push(&shelf->filling, proc);
-    if (++shelf->filling_count < SHELF_BATCH) return;
-    shelf_turn(shelf);
-    if (shelf->ready_count < SHELF_READY) return;
-    shelf->ready_count--;
-    shelf_share(shelf, batch_pop(&shelf->ready));
+void magazine_retire(struct magazine *magazine, struct proc *proc) {
+    push(&magazine->filling, proc);
+    if (++magazine->filling_count < MAGAZINE_BATCH) return;
+    magazine_turn(magazine);
+    if (magazine->ready_count < MAGAZINE_READY) return;
+    magazine->ready_count--;
+    magazine_share(magazine, batch_pop(&magazine->ready));
 }
 
 /* ---- free blocks ------------------------------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) int shelf_refill(struct shelf *shelf) {
-    struct table *table = shelf->table;
+static __attribute__((noinline)) int magazine_refill(struct magazine *magazine) {
+    struct table *table = magazine->table;
     int error = 0;
     lock_take(&table->lock);
     if (table->depot) {
-        shelf->free = batch_pop(&table->depot);
+        magazine->free = batch_pop(&table->depot);
     } else {
-        error = table_cut(table, shelf);
+        error = table_cut(table, magazine);
     }
     lock_drop(&table->lock);
     return error;
 }
 
 /* Fills the free list: one's own batches, the depot, new ones. False, with *error, if there is nothing. */
-static __attribute__((noinline)) bool shelf_restock(struct shelf *shelf, int *error) {
-    if (!shelf->ready) *error = shelf_refill(shelf);
-    if (shelf->free) return true;
+static __attribute__((noinline)) bool magazine_restock(struct magazine *magazine, int *error) {
+    if (!magazine->ready) *error = magazine_refill(magazine);
+    if (magazine->free) return true;
     /* The last resort: what was retired a moment ago. Twice, because a batch may only now begin to wait. */
-    if (!shelf->ready) shelf_turn(shelf);
-    if (!shelf->ready) shelf_turn(shelf);
-    if (!shelf->ready) return false;
-    shelf->ready_count--;
-    shelf->free = batch_pop(&shelf->ready);
+    if (!magazine->ready) magazine_turn(magazine);
+    if (!magazine->ready) magazine_turn(magazine);
+    if (!magazine->ready) return false;
+    magazine->ready_count--;
+    magazine->free = batch_pop(&magazine->ready);
     return true;
 }
 
-struct proc *shelf_take(struct shelf *shelf, int *error) {
+struct proc *magazine_take(struct magazine *magazine, int *error) {
     for (;;) {
-        if (__builtin_expect(!shelf->free, 0) && !shelf_restock(shelf, error)) return NULL;
-        struct proc *proc = pop(&shelf->free);
+        if (__builtin_expect(!magazine->free, 0) && !magazine_restock(magazine, error)) return NULL;
+        struct proc *proc = pop(&magazine->free);
         uint32_t generation = atom_load_rlx(&proc->generation); /* rlx: only the block's keeper writes it */
         if (generation >= UINT32_MAX - 2) continue;             /* B3: forgotten; the one after next would be 0 */
         state_forget(&proc->state);
@@ -205,18 +205,18 @@ struct proc *shelf_take(struct shelf *shelf, int *error) {
     }
 }
 
-void shelf_return(struct shelf *shelf, struct proc *proc) {
-    push(&shelf->free, proc);
+void magazine_return(struct magazine *magazine, struct proc *proc) {
+    push(&magazine->free, proc);
 }
 
-void shelf_flush(struct shelf *shelf) {
-    for (struct spin spin = spin_begin(); shelf->filling || shelf->waiting;) {
-        shelf_turn(shelf);
-        if (shelf->waiting) spin_wait(&spin); /* a section lasts nanoseconds, unless its thread was descheduled inside */
+void magazine_flush(struct magazine *magazine) {
+    for (struct spin spin = spin_begin(); magazine->filling || magazine->waiting;) {
+        magazine_turn(magazine);
+        if (magazine->waiting) spin_wait(&spin); /* a section lasts nanoseconds, unless its thread was descheduled inside */
     }
-    while (shelf->ready)
-        shelf_share(shelf, batch_pop(&shelf->ready));
-    shelf->ready_count = 0;
-    if (shelf->free) shelf_share(shelf, shelf->free);
-    shelf->free = NULL;
+    while (magazine->ready)
+        magazine_share(magazine, batch_pop(&magazine->ready));
+    magazine->ready_count = 0;
+    if (magazine->free) magazine_share(magazine, magazine->free);
+    magazine->free = NULL;
 }

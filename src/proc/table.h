@@ -2,14 +2,14 @@
  *
  *   table_init, table_destroy                one thread, while nobody uses it
  *   table_at                                 anyone
- *   shelf_take, shelf_retire, shelf_flush    the shelf's own thread
+ *   magazine_take, magazine_retire, magazine_flush    the magazine's own thread
  *
- * A shelf is one thread's stock of free blocks and of blocks whose processes have ended but which somebody may still be pushing to
+ * A magazine is one thread's stock of free blocks and of blocks whose processes have ended but which somebody may still be pushing to
  * (proc/section.h). Retired blocks wait in two batches: one that is being filled, and one that waits for the sections noted
  * when it was full.
  *
- *   B1  A block is in one place: in use, on one shelf, or in the depot.
- *   B2  From a shelf's free list a block goes to a new tenant only when every section that could hold a look-up of the former
+ *   B1  A block is in one place: in use, on one magazine, or in the depot.
+ *   B2  From a magazine's free list a block goes to a new tenant only when every section that could hold a look-up of the former
  *       one has been left.
  *   B3  A slot whose generation would come round is never used again.
  *   B4  Generations begin above all those of the tables that gave out PIDs of the same instance before (sched/door.c). */
@@ -21,9 +21,9 @@
 #include "queue/lock.h"
 
 #if WEFT_CHECK
-enum { TABLE_CHUNK = 4, TABLE_CHUNKS = 4, SHELF_BATCH = 1, SHELF_READY = 4, TABLE_SECTIONS = 6 };
+enum { TABLE_CHUNK = 4, TABLE_CHUNKS = 4, MAGAZINE_BATCH = 1, MAGAZINE_READY = 4, TABLE_SECTIONS = 6 };
 #else
-enum { TABLE_CHUNK = 4096, TABLE_CHUNKS = PID_SLOTS / TABLE_CHUNK, SHELF_BATCH = 512, SHELF_READY = 4, TABLE_SECTIONS = 1024 + 16 };
+enum { TABLE_CHUNK = 4096, TABLE_CHUNKS = PID_SLOTS / TABLE_CHUNK, MAGAZINE_BATCH = 512, MAGAZINE_READY = 4, TABLE_SECTIONS = 1024 + 16 };
 #endif
 
 struct table_chunk {
@@ -41,7 +41,7 @@ struct table {
     ATOM_PTR(struct table_chunk) chunks[TABLE_CHUNKS];
 };
 
-struct shelf {
+struct magazine {
     struct table *table;
     struct proc *free;              /* taken from; linked by node.next */
     struct proc *ready;             /* whole batches for it, the first of each linked by node.prev */
@@ -65,14 +65,14 @@ static inline struct proc *table_at(struct table *table, uint32_t slot) {
     return chunk ? &chunk->blocks[slot % TABLE_CHUNK] : NULL;
 }
 
-void shelf_init(struct shelf *shelf, struct table *table);
+void magazine_init(struct magazine *magazine, struct table *table);
 /* A block for a new process, its generation not 0 and new; NULL and *error: WEFT_ENOMEM or WEFT_ENOBUFS. */
-struct proc *shelf_take(struct shelf *shelf, int *error);
+struct proc *magazine_take(struct magazine *magazine, int *error);
 /* The process has ended: generation bumped, mailbox closed, COMPLETE. */
-void shelf_retire(struct shelf *shelf, struct proc *proc);
+void magazine_retire(struct magazine *magazine, struct proc *proc);
 /* Takes back a block that nobody was told of. */
-void shelf_return(struct shelf *shelf, struct proc *proc);
+void magazine_return(struct magazine *magazine, struct proc *proc);
 /* Hands everything to the depot; waits for sections as long as they last. */
-void shelf_flush(struct shelf *shelf);
+void magazine_flush(struct magazine *magazine);
 
 #endif

@@ -1,10 +1,10 @@
 /* Deadlock: everybody waits and nobody is left who could wake one. Looked for under weft_main only, where the whole program is known.
  *
- * The monitor looks, when all workers have been asleep for a while. Nothing is ever said to be a deadlock that is none:
+ * Sysmon looks, when all workers have been asleep for a while. Nothing is ever said to be a deadlock that is none:
  *
  *   Z1  All workers sleep, before and after all else is looked at, and have run nothing in between: so what was seen belongs together.
  *   Z2  No process runs or is ready. That covers calls in weft_blocking, and whoever is on the way back from one.
- *   Z3  No timer is armed. The monitor itself, which rings timers too, is here and not at it.
+ *   Z3  No timer is armed. Sysmon itself, which rings timers too, is here and not at it.
  *   Z4  Nothing outside is pending (external_wait.h), no signal is watched, and no signal handler has left a message (post.h).
  *   Z5  The program has no threads but the runtime's and the one that waits in weft_main: any other might send something.
  *   Z6  The first process is one of those that wait. When it has ended, the thread in weft_main is about to stop the runtime, which
@@ -30,7 +30,7 @@ static uint64_t deadlock_steps(struct runtime *runtime) {
     uint64_t sum = 0;
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++) {
-        struct counters *counters = &atom_load_rlx(&runtime->workers[i])->actor.counters;
+        struct counters *counters = &atom_load_rlx(&runtime->workers[i])->local.counters;
         sum += atom_load_rlx(&counters->steps) + atom_load_rlx(&counters->sleeps);
     }
     return sum;
@@ -40,12 +40,12 @@ static bool deadlock_outside(struct runtime *runtime) {
     uint64_t ended = 0, begun = 0; /* summed in this order, so that their difference is never too small */
     unsigned made = atom_load_acq(&runtime->made);
     for (unsigned pass = 0; pass < 2; pass++) {
-        for (unsigned i = 0; i < made + FOREIGN + 1; i++) {
-            struct actor *actor = i < made             ? &atom_load_rlx(&runtime->workers[i])->actor
-                                  : i < made + FOREIGN ? &runtime->foreign[i - made]
-                                                       : &runtime->monitor.actor;
-            if (pass == 0) ended += atom_load_rlx(&actor->counters.outside_ended);
-            else begun += atom_load_rlx(&actor->counters.outside_begun);
+        for (unsigned i = 0; i < made + DOORS + 1; i++) {
+            struct local *local = i < made             ? &atom_load_rlx(&runtime->workers[i])->local
+                                  : i < made + DOORS ? &runtime->doors[i - made]
+                                                       : &runtime->sysmon.local;
+            if (pass == 0) ended += atom_load_rlx(&local->counters.external_wait_ended);
+            else begun += atom_load_rlx(&local->counters.external_wait_begun);
         }
     }
     return begun != ended;
@@ -76,14 +76,14 @@ static void waiting_visit(struct runtime *runtime, struct proc *proc, weft_pid p
 static unsigned deadlock_is(struct runtime *runtime) {
     struct waiting count = {.first = atom_load_rlx(&runtime->deadlock.first)}; /* rlx: a number */
     uint64_t steps = deadlock_steps(runtime);
-    if (!monitor_all_asleep(runtime) || atom_load_rlx(&runtime->stopping)) return 0;
+    if (!sysmon_all_asleep(runtime) || atom_load_rlx(&runtime->stopping)) return 0;
     if (deadlock_timers(runtime) || deadlock_outside(runtime) || inject_size(&runtime->inject) > 0) return 0;
     if (atom_load_rlx(&runtime->expected) > 0 || !posts_is_empty(&runtime->posts)) return 0;
-    /* Besides those with a place to drive workers: the monitor, the one in weft_main, the nurse. */
-    unsigned threads = sys->thread_count(), own = atom_load_rlx(&runtime->threads.living) + 2 + runtime->preempt.nurse.started;
+    /* Besides those with a place to drive workers: sysmon, the one in weft_main, the thread maker. */
+    unsigned threads = sys->thread_count(), own = atom_load_rlx(&runtime->threads.living) + 2 + runtime->preempt.maker.started;
     if (threads == 0 || threads > own + runtime->deadlock.strangers) return 0;
     each_process(runtime, waiting_visit, &count);
-    if (count.others > 0 || !count.first_waits || !monitor_all_asleep(runtime) || deadlock_steps(runtime) != steps) return 0;
+    if (count.others > 0 || !count.first_waits || !sysmon_all_asleep(runtime) || deadlock_steps(runtime) != steps) return 0;
     return count.waiting;
 }
 
@@ -117,7 +117,7 @@ void deadlock_check(struct runtime *runtime, uint64_t now) {
     deadlock->steps = deadlock_steps(runtime);
     if (action == WEFT_DEADLOCK_ABORT) abort();
     if (action == WEFT_DEADLOCK_REPORT) return;
-    if (!atom_load_rlx(&deadlock->found)) deadlock->until = now + runtime->grace; /* rlx: the monitor's */
+    if (!atom_load_rlx(&deadlock->found)) deadlock->until = now + runtime->grace; /* rlx: sysmon's */
     atom_store_rlx(&deadlock->found, true); /* rlx: weft_main looks when a process has ended because of it */
     cancel_all(runtime, NULL);
 }

@@ -17,9 +17,9 @@ struct main_call {
 
 static void main_process(void *arg) {
     struct main_call *call = arg;
-    struct callout callout = {0};
-    call->result = (int)callout_here((uintptr_t)call->app, (uintptr_t)call->argc, (uintptr_t)call->argv, &callout);
-    callout_pass_on(&callout);
+    struct upcall upcall = {0};
+    call->result = (int)upcall_here((uintptr_t)call->app, (uintptr_t)call->argc, (uintptr_t)call->argv, &upcall);
+    upcall_pass_on(&upcall);
     call->returned = true;
 }
 
@@ -43,7 +43,7 @@ static int main_watch_deadlock(struct runtime *runtime) {
                 fprintf(stderr, "weft: WEFT_DEADLOCK is '%s'; it must be stop, abort, report or ignore\n", wanted);
                 return WEFT_EINVAL;
             }
-    unsigned own = atom_load_rlx(&runtime->threads.living) + 2 + runtime->preempt.nurse.started; /* as in deadlock_is */
+    unsigned own = atom_load_rlx(&runtime->threads.living) + 2 + runtime->preempt.maker.started; /* as in deadlock_is */
     if (ANNOTATE_THREAD) runtime->deadlock.strangers = sys->thread_count() - own;
     atom_store_rel(&runtime->deadlock.action, action); /* rel: pairs with the acq in deadlock_check; `strangers` */
     return 0;

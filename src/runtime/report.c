@@ -12,44 +12,44 @@
 /* ---- a process, looked at in passing ------------------------------------------------------------------------------- */
 
 void report_name(struct runtime *runtime, struct proc *proc, char *text, size_t size) {
-    struct look look;
-    fiber_look(proc, &look);
+    struct snapshot snapshot;
+    fiber_snapshot(proc, &snapshot);
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior); /* rlx: in passing */
-    if (!look.entry) {
+    if (!snapshot.entry) {
         snprintf(text, size, "%s", behavior && behavior->name ? behavior->name : "?");
         return;
     }
-    int length = look.name ? snprintf(text, size, "%s, ", look.name) : 0;
+    int length = snapshot.name ? snprintf(text, size, "%s, ", snapshot.name) : 0;
     if (length < 0 || (size_t)length >= size) return;
     /* Who is interrupted may hold the lock that names are looked up under: thread/stopped.h, A4. */
-    if (preempt_is_on(runtime)) snprintf(text + length, size - (size_t)length, "%p", look.entry);
-    else fiber_symbol(look.entry, text + length, size - (size_t)length);
+    if (preempt_is_on(runtime)) snprintf(text + length, size - (size_t)length, "%p", snapshot.entry);
+    else fiber_symbol(snapshot.entry, text + length, size - (size_t)length);
 }
 
 static __attribute__((no_sanitize("thread"))) uint32_t report_since(struct proc *proc) { return proc->since; }
 static __attribute__((no_sanitize("thread"))) bool report_is_stackful(struct proc *proc) { return proc->stackful; }
 
 void report_wait(struct runtime *runtime, struct proc *proc, char *text, size_t size) {
-    struct look look;
+    struct snapshot snapshot;
     uint64_t word = atom_load_acq(&proc->state.word); /* acq: what is read now is not older; it is asked again below */
     enum state_name state = state_of(word);
     /* rlx: whether there is a monitor. What it says stands still while it sleeps. */
-    uint32_t coarse = atom_load_rlx(&runtime->coarse) ? monitor_coarse(sys->now()) : 0;
+    uint32_t coarse = atom_load_rlx(&runtime->coarse) ? sysmon_coarse(sys->now()) : 0;
     uint32_t units = (coarse - report_since(proc)) & 0xffffff;
     char about[32] = "", since[32] = "";
-    fiber_look(proc, &look);
-    const char *what = look.entry ? look.call : state == STATE_BLOCKED ? "a command or a message" : "a message";
+    fiber_snapshot(proc, &snapshot);
+    const char *what = snapshot.entry ? snapshot.call : state == STATE_BLOCKED ? "a command or a message" : "a message";
     *text = '\0';
     if (coarse) snprintf(since, sizeof since, ", for %.1f s", (double)((uint64_t)units << COARSE_SHIFT) / 1e9);
-    if (look.entry && look.in_call) {
-        snprintf(text, size, ", in a blocking call (%s)%s", look.call ? look.call : "?", since);
+    if (snapshot.entry && snapshot.in_call) {
+        snprintf(text, size, ", in a blocking call (%s)%s", snapshot.call ? snapshot.call : "?", since);
         return;
     }
     if ((state != STATE_IDLE && state != STATE_BLOCKED) || !what || atom_load_rlx(&proc->state.word) != word) return; /* rlx: as above */
-    bool of_process = look.call && (strcmp(look.call, "weft_join") == 0 || strcmp(look.call, "weft_call") == 0);
-    if (look.entry && look.about)
-        snprintf(about, sizeof about, of_process ? " of %016lx" : " of %#lx", (unsigned long)(uintptr_t)look.about);
-    snprintf(text, size, look.entry ? ", in %s%s%s" : ", waits for %s%s%s", what, about, since);
+    bool of_process = snapshot.call && (strcmp(snapshot.call, "weft_join") == 0 || strcmp(snapshot.call, "weft_call") == 0);
+    if (snapshot.entry && snapshot.about)
+        snprintf(about, sizeof about, of_process ? " of %016lx" : " of %#lx", (unsigned long)(uintptr_t)snapshot.about);
+    snprintf(text, size, snapshot.entry ? ", in %s%s%s" : ", waits for %s%s%s", what, about, since);
 }
 
 /* ---- hogs ---------------------------------------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ static int hog_place(struct worker *worker, char *text, size_t size) {
     return error;
 }
 
-/* Since when the step lasts: the monitor's, looked at in passing. */
+/* Since when the step lasts: sysmon's, looked at in passing. */
 static __attribute__((no_sanitize("thread"))) uint64_t hog_since(struct worker *worker) {
     return *(volatile uint64_t *)&worker->seen.step_since;
 }
@@ -86,13 +86,13 @@ static __attribute__((no_sanitize("thread"))) uint64_t hog_since(struct worker *
 /* False: it is none any more. */
 static bool hog_show(struct worker *worker, uint64_t now) {
     char name[192], place[96];
-    uint64_t steps = atom_load_rlx(&worker->actor.counters.steps); /* rlx: it changes, or the step is the same */
+    uint64_t steps = atom_load_rlx(&worker->local.counters.steps); /* rlx: it changes, or the step is the same */
     struct proc *proc = hog_current(worker);
     if (!proc || atom_load_rlx(&worker->give_way) != steps) return false;
     weft_pid pid = pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: as above */
     report_name(worker->runtime, proc, name, sizeof name);
     const char *advice = hog_advice(worker->runtime, report_is_stackful(proc), hog_place(worker, place, sizeof place));
-    if (atom_load_rlx(&worker->actor.counters.steps) != steps) return false;
+    if (atom_load_rlx(&worker->local.counters.steps) != steps) return false;
     print_line(STDERR_FILENO, "  process %016lx (%s), on worker %u for %.3f s%s: %s\n", (unsigned long)pid, name, worker->index,
                 (double)(now - worker->seen.step_since) / 1e9, place, advice);
     return true;

@@ -9,7 +9,7 @@ void report_name(struct runtime *runtime, struct proc *proc, char *text, size_t 
 /* What it waits for and since when, as ", in weft_recv, for 3.2 s"; "" when it does not wait, or is gone. From any thread, at any time. */
 void report_wait(struct runtime *runtime, struct proc *proc, char *text, size_t size);
 
-/* Every worker is held by a process that does not give way: names them on standard error. By the monitor. */
+/* Every worker is held by a process that does not give way: names them on standard error. By sysmon. */
 void report_hogs(struct runtime *runtime, uint64_t now);
 
 /* Those who were asked to end so long ago, and have not: names them on standard error. */
@@ -17,9 +17,9 @@ void report_left(struct runtime *runtime, uint64_t asked);
 
 /* ---- deadlock.c ---------------------------------------------------------------------------------------------------- */
 
-/* By the monitor, when everybody has been asleep for a while. */
+/* By sysmon, when everybody has been asleep for a while. */
 void deadlock_check(struct runtime *runtime, uint64_t now);
-/* By the monitor: whether the time is up for those who were asked to end because of one. Then the program ends here. */
+/* By sysmon: whether the time is up for those who were asked to end because of one. Then the program ends here. */
 void deadlock_hurry(struct runtime *runtime, uint64_t now);
 
 #endif

@@ -60,20 +60,20 @@ static int config_policy(const char *name, enum policy_name *policy) {
     return config_refuse("the policy", name, "ring, deque or line");
 }
 
-static int config_deque_wake(const char *where, bool *local) {
+static int config_deque_wake(const char *where, bool *stay) {
     if (!where) where = sys->setting("WEFT_DEQUE_WAKE");
-    *local = where && strcmp(where, "local") == 0;
-    if (*local || !where || !*where || strcmp(where, "global") == 0) return 0;
+    *stay = where && strcmp(where, "local") == 0;
+    if (*stay || !where || !*where || strcmp(where, "global") == 0) return 0;
     return config_refuse("the place of woken processes", where, "global or local");
 }
 
 static int config_preempt(struct runtime *runtime, const weft_config *config) {
-    uint64_t all = config->preempt, slice = config->preempt_us, most = config->max_displaced;
+    uint64_t all = config->preempt, slice = config->preempt_us, most = config->max_stopped;
     int error = config_given("preempt_us", PREEMPT_SLICE_US, slice);
-    if (!error) error = config_given("max_displaced", PREEMPT_MOST, most);
+    if (!error) error = config_given("max_stopped", PREEMPT_MOST, most);
     if (!error) error = config_number("WEFT_PREEMPT", 0, 1, &all);
     if (!error) error = config_number("WEFT_PREEMPT_US", PREEMPT_SLICE_LEAST_US, PREEMPT_SLICE_US, &slice);
-    if (!error) error = config_number("WEFT_MAX_DISPLACED", 1, PREEMPT_MOST, &most);
+    if (!error) error = config_number("WEFT_MAX_STOPPED", 1, PREEMPT_MOST, &most);
     runtime->preempt.all = all;
     runtime->preempt.slice = (slice ? slice : PREEMPT_SLICE_US) * 1000;
     runtime->preempt.most = most ? (uint32_t)most : PREEMPT_MOST;
@@ -132,14 +132,14 @@ static int runtime_configure(struct runtime *runtime, const weft_config *config,
 int runtime_init(struct runtime *runtime, uint64_t processes) {
     lock_init(&runtime->lock);
     lock_init(&runtime->resizing);
-    lock_init(&runtime->afters.lock);
+    lock_init(&runtime->send_afters.lock);
     lock_init(&runtime->interrupts_lock);
     for (unsigned i = 0; i < CONTEXT_LOCKS; i++)
         lock_init(&runtime->context_locks[i]);
     pool_init(&runtime->pool);
     stacks_init(&runtime->stacks);
-    for (unsigned i = 0; i < WATCH_LOCKS; i++)
-        lock_init(&runtime->watch_locks[i]), lock_init(&runtime->keep_locks[i]);
+    for (unsigned i = 0; i < MONITOR_LOCKS; i++)
+        lock_init(&runtime->monitor_locks[i]), lock_init(&runtime->zombie_locks[i]);
     inject_init(&runtime->inject);
     table_init(&runtime->table, (uint32_t)processes);
     idle_init(&runtime->idle, 1);
@@ -148,24 +148,24 @@ int runtime_init(struct runtime *runtime, uint64_t processes) {
     if (!runtime->extra_most) runtime->extra_most = EXTRA_MAX;
     parker_init(&runtime->stopper);
     posts_init(&runtime->posts);
-    for (unsigned i = 0; i < FOREIGN; i++) {
-        actor_init(&runtime->foreign[i], runtime);
-        int error = table_add_section(&runtime->table, &runtime->foreign[i].section);
+    for (unsigned i = 0; i < DOORS; i++) {
+        local_init(&runtime->doors[i], runtime);
+        int error = table_add_section(&runtime->table, &runtime->doors[i].section);
         if (error) return error;
     }
-    return foreign_open(runtime);
+    return door_open(runtime);
 }
 
 int weft_start(weft_runtime **out, const weft_config *config) {
     static const weft_config defaults;
     unsigned workers;
-    child_check("weft_start");
-    child_watch();
+    atfork_check("weft_start");
+    atfork_register();
     sys->net->make_room(START_DESCRIPTORS);
     struct runtime *runtime = sys->alloc(sizeof *runtime);
     if (!runtime) return WEFT_ENOMEM;
     int error = runtime_configure(runtime, config ? config : &defaults, &workers);
-    if (!error) error = runtime_init(runtime, PID_SLOTS - 1); /* `most` is counted; blocks may lie on shelves besides */
+    if (!error) error = runtime_init(runtime, PID_SLOTS - 1); /* `most` is counted; blocks may lie on magazines besides */
     if (error) {
         sys->free(runtime, sizeof *runtime);
         return error;
@@ -181,9 +181,9 @@ int weft_start(weft_runtime **out, const weft_config *config) {
     }
     if (error) fprintf(stderr, "weft: only %u of %u workers could be started: %s\n", got, workers, weft_strerror(error));
     overflow_begin();
-    if (monitor_start(runtime) == 0) post_open(runtime);
+    if (sysmon_start(runtime) == 0) post_open(runtime);
     else
-        fprintf(stderr, "weft: no thread for the monitor: processes that block or do not give way hold the others up\n");
+        fprintf(stderr, "weft: no thread for the system monitor: processes that block or do not give way hold the others up\n");
     if (runtime->preempt.all) preempt_begin(runtime, true); /* if it cannot be done, that has been said, and they run as ever */
     *out = (weft_runtime *)runtime;
     return 0;

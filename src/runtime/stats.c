@@ -25,13 +25,13 @@ void weft_get_stats(weft_runtime *opaque, weft_stats *stats) {
     *stats = (weft_stats){.processes = 0};
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++) /* first, and acq: as in stop.c, so that there are never fewer processes than there are */
-        stats->ended += atom_load_acq(&atom_load_rlx(&runtime->workers[i])->actor.counters.ended);
+        stats->ended += atom_load_acq(&atom_load_rlx(&runtime->workers[i])->local.counters.ended);
     for (unsigned i = 0; i < made; i++)
-        add_counters(stats, &atom_load_rlx(&runtime->workers[i])->actor.counters); /* rlx: published by `made` */
-    for (unsigned i = 0; i < FOREIGN; i++)
-        add_counters(stats, &runtime->foreign[i].counters);
+        add_counters(stats, &atom_load_rlx(&runtime->workers[i])->local.counters); /* rlx: published by `made` */
+    for (unsigned i = 0; i < DOORS; i++)
+        add_counters(stats, &runtime->doors[i].counters);
     stats->preemptions = atom_load_rlx(&runtime->preempt.times); /* rlx, both: numbers */
-    stats->displaced = atom_load_rlx(&runtime->preempt.displaced);
+    stats->stopped = atom_load_rlx(&runtime->preempt.stopped);
     stats->processes = stats->spawned > stats->ended ? stats->spawned - stats->ended : 0;
 }
 
@@ -65,11 +65,11 @@ static void dump_worker(struct worker *worker, int descriptor) {
     struct ring *ring = &worker->ring;
     print_line(descriptor, "  worker %u: %s, queue %s (ring %u, newborn %zu, deque %lu), %lu steps, %lu steals, %lu sleeps\n",
             worker->index, atom_load_rlx(&worker->driven) ? "has a thread" : "no thread",
-            policy_is_empty(worker) ? "empty" : "not empty", ring_size(ring), inject_size(&worker->nursery),
+            policy_is_empty(worker) ? "empty" : "not empty", ring_size(ring), inject_size(&worker->newborn),
             worker->runtime->policy == POLICY_DEQUE ? (unsigned long)deque_size(&worker->deque) : 0,
-            (unsigned long)atom_load_rlx(&worker->actor.counters.steps),
-            (unsigned long)atom_load_rlx(&worker->actor.counters.steals),
-            (unsigned long)atom_load_rlx(&worker->actor.counters.sleeps));
+            (unsigned long)atom_load_rlx(&worker->local.counters.steps),
+            (unsigned long)atom_load_rlx(&worker->local.counters.steals),
+            (unsigned long)atom_load_rlx(&worker->local.counters.sleeps));
 }
 
 void weft_dump(weft_runtime *opaque, int descriptor) {

@@ -29,11 +29,11 @@ static uint64_t living(struct runtime *runtime) {
     uint64_t ended = 0, spawned = 0;
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++)
-        ended += atom_load_acq(&atom_load_rlx(&runtime->workers[i])->actor.counters.ended);
+        ended += atom_load_acq(&atom_load_rlx(&runtime->workers[i])->local.counters.ended);
     for (unsigned i = 0; i < made; i++)
-        spawned += atom_load_rlx(&atom_load_rlx(&runtime->workers[i])->actor.counters.spawned);
-    for (unsigned i = 0; i < FOREIGN; i++)
-        spawned += atom_load_rlx(&runtime->foreign[i].counters.spawned);
+        spawned += atom_load_rlx(&atom_load_rlx(&runtime->workers[i])->local.counters.spawned);
+    for (unsigned i = 0; i < DOORS; i++)
+        spawned += atom_load_rlx(&runtime->doors[i].counters.spawned);
     return spawned - ended + births;
 }
 
@@ -46,36 +46,36 @@ static void left_visit(struct runtime *runtime, struct proc *proc, weft_pid pid,
 
 /* Of those who are still on some thread's stack nothing is touched, but whoever waits for their end is told. */
 static void close_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
-    struct actor *actor = &runtime->foreign[0];
+    struct local *local = &runtime->doors[0];
     bool seized = state_seize(&proc->state), alone = *(bool *)user;
     (void)pid;
-    if (seized || alone) proc_end(actor, proc, WEFT_EKILLED);
-    else if (state_is_watched(&proc->state)) watch_tell(actor, NULL, proc->slot, WEFT_EKILLED);
+    if (seized || alone) proc_end(local, proc, WEFT_EKILLED);
+    else if (state_is_monitored(&proc->state)) monitor_tell(local, NULL, proc->slot, WEFT_EKILLED);
 }
 
 /* What is left of the messages' memory without this runtime are those that the program has kept. */
 static void messages_leave(struct runtime *runtime) {
-    for (unsigned i = 0; i < FOREIGN; i++)
-        cache_flush(&runtime->foreign[i].cache.pool);
-    cache_flush(&runtime->monitor.actor.cache.pool);
+    for (unsigned i = 0; i < DOORS; i++)
+        cache_flush(&runtime->doors[i].cache.pool);
+    cache_flush(&runtime->sysmon.local.cache.pool);
     pool_trim_all(&message_pool);
 }
 
 void runtime_destroy(struct runtime *runtime) {
-    foreign_close(runtime, true);
-    poll_destroy(runtime);
+    door_close(runtime, true);
+    netpoll_destroy(runtime);
     unsigned made = atom_load_rlx(&runtime->made); /* rlx, here and below: nobody else is left */
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]);
         policy_destroy(worker);
-        cache_flush(&worker->actor.cache.pool);
+        cache_flush(&worker->local.cache.pool);
         sys->free(worker, sizeof *worker);
     }
     command_destroy_all(runtime);
-    fork_destroy_all(runtime);
-    watch_destroy_all(runtime);
-    marks_destroy(runtime);
-    after_destroy_all(runtime);
+    forkjoin_destroy_all(runtime);
+    monitor_destroy_all(runtime);
+    stack_usage_destroy(runtime);
+    send_after_destroy_all(runtime);
     lane_destroy_all(runtime);
     messages_leave(runtime);
     table_destroy(&runtime->table);
@@ -105,7 +105,7 @@ void stop_wait(struct runtime *runtime, uint64_t deadline) {
     /* Pairs with the light one in spawn_with: it sees `stopping` and cancels the new process itself, or the process is seen by
      * cancel_all. And with the one in proc_end: it sees `stopping` and tells, or its count is seen by living. */
     sys_fence_heavy();
-    foreign_settle(runtime->instance); /* foreign threads that did not see it yet have done spawning and are counted */
+    door_settle(runtime->instance); /* foreign threads that did not see it yet have done spawning and are counted */
     cancel_all(runtime, NULL);
     stop_until(runtime, deadline);
 }
@@ -118,7 +118,7 @@ void stop_press(struct runtime *runtime) {
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
-        atom_store_rlx(&worker->give_way, atom_load_rlx(&worker->actor.counters.steps));
+        atom_store_rlx(&worker->give_way, atom_load_rlx(&worker->local.counters.steps));
         budget_end(worker);
     }
 }
@@ -144,7 +144,7 @@ static void stop_insist(struct runtime *runtime, uint64_t began, uint64_t deadli
 int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report) {
     struct runtime *runtime = (struct runtime *)opaque;
     weft_stop_report unwanted;
-    child_check("weft_stop");
+    atfork_check("weft_stop");
     if (!report) report = &unwanted;
     *report = (weft_stop_report){.left = 0};
     if (!runtime) return 0;
@@ -154,13 +154,13 @@ int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report)
     stop_wait(runtime, stop_earlier(deadline, began + runtime->grace));
     if (living(runtime) > 0) stop_insist(runtime, began, deadline);
     if (living(runtime) > 0) preempt_settle(runtime);
-    if (runtime->monitor.started) post_close(runtime);
-    monitor_stop(runtime);
+    if (runtime->sysmon.started) post_close(runtime);
+    sysmon_stop(runtime);
     if (living(runtime) == 0) atom_store_rlx(&runtime->forcing, false); /* rlx: this thread asks (worker_wait). No thread is in a process: all are waited for */
     workers_set(runtime, 0);
     preempt_finish(runtime);
     bool all = threads_end(runtime);
-    foreign_close(runtime, all);
+    door_close(runtime, all);
     net_destroy(runtime); /* while those who wait still have their stacks */
     signal_forsake(runtime);
     each_process(runtime, left_visit, report);

@@ -19,12 +19,12 @@ const struct parts parts = {
     .carry = fiber_carry,
     .guard_begin = guard_begin,
     .guard_end = guard_end,
-    .mailbox_end = talk_end,
+    .mailbox_end = mailbox_end,
 
-    .take_stopped = preempt_take,
-    .steal_task = fork_steal,
-    .take_task = fork_take,
-    .any_task = fork_anything,
+    .take_stopped = stopped_take,
+    .steal_task = forkjoin_steal,
+    .take_task = forkjoin_take,
+    .any_task = forkjoin_anything,
     .tasks_may_wait = tasks_may_wait,
     .deliver = net_deliver,
 
@@ -33,7 +33,7 @@ const struct parts parts = {
     .preempt_begin = preempt_begin,
     .preempt_resume = preempt_resume,
     .thread_of = preempt_thread_of,
-    .at_home = preempt_at_home,
+    .in_program = preempt_in_program,
 
     .name = report_name,
     .hogs = report_hogs,

@@ -10,17 +10,17 @@
 #include "base/atom.h"
 
 #if WEFT_CHECK
-static inline void child_check(const char *call) { (void)call; }
-static inline void child_watch(void) {}
+static inline void atfork_check(const char *call) { (void)call; }
+static inline void atfork_register(void) {}
 #else
-extern atom_bool child_is_forked;
-void child_refuse(const char *call) __attribute__((noreturn, cold));
+extern atom_bool atfork_is_child;
+void atfork_refuse(const char *call) __attribute__((noreturn, cold));
 /* Where a thread that is no worker's calls something. */
-static inline void child_check(const char *call) {
-    if (__builtin_expect(atom_load_rlx(&child_is_forked), 0)) child_refuse(call); /* rlx: written by the child's only thread */
+static inline void atfork_check(const char *call) {
+    if (__builtin_expect(atom_load_rlx(&atfork_is_child), 0)) atfork_refuse(call); /* rlx: written by the child's only thread */
 }
 /* Before the first runtime starts. */
-void child_watch(void);
+void atfork_register(void);
 #endif
 
 #endif

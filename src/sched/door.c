@@ -16,7 +16,7 @@ struct door {
 /* Instances are used again; PIDs and timers' serial numbers are not: those of a runtime begin above those of all that had its instance before. */
 enum { GENERATIONS_MOST = INT32_MAX }; /* an instance that has come so far is left alone: half of the generations are for one runtime */
 static struct instance {
-    struct door door[FOREIGN];
+    struct door door[DOORS];
     ATOM_PTR(struct runtime) runtime; /* changed with all doors locked */
     uint32_t generation; /* under instances_lock, both: where the next runtime begins */
     uint64_t serial;
@@ -31,9 +31,9 @@ static __attribute__((noinline, cold)) void foreign_again(struct door *door) {
     door->again++;
 }
 
-struct actor *foreign_enter(unsigned instance, unsigned *door) {
-    child_check("a weft call"); /* those that can are named by whoever calls here */
-    if (my_door == 0) my_door = atom_add_rlx(&next_door, 1) % FOREIGN + 1; /* rlx: any spread will do */
+struct local *door_enter(unsigned instance, unsigned *door) {
+    atfork_check("a weft call"); /* those that can are named by whoever calls here */
+    if (my_door == 0) my_door = atom_add_rlx(&next_door, 1) % DOORS + 1; /* rlx: any spread will do */
     *door = my_door - 1;
     if (!atom_load_rlx(&instances[instance].runtime)) return NULL; /* rlx: asked again behind the lock */
     struct door *at = &instances[instance].door[*door];
@@ -41,12 +41,12 @@ struct actor *foreign_enter(unsigned instance, unsigned *door) {
     else lock_take(&at->lock);
     atom_store_rlx(&at->holder, &my_door);
     struct runtime *runtime = atom_load_rlx(&instances[instance].runtime); /* rlx: written under this lock too */
-    if (runtime) return &runtime->foreign[*door];
-    foreign_leave(instance, *door);
+    if (runtime) return &runtime->doors[*door];
+    door_leave(instance, *door);
     return NULL;
 }
 
-void foreign_leave(unsigned instance, unsigned door) {
+void door_leave(unsigned instance, unsigned door) {
     struct door *at = &instances[instance].door[door];
     if (at->again > 0) {
         at->again--;
@@ -56,8 +56,8 @@ void foreign_leave(unsigned instance, unsigned door) {
     lock_drop(&at->lock);
 }
 
-void foreign_settle(unsigned instance) {
-    for (unsigned d = 0; d < FOREIGN; d++) {
+void door_settle(unsigned instance) {
+    for (unsigned d = 0; d < DOORS; d++) {
         lock_take(&instances[instance].door[d].lock);
         lock_drop(&instances[instance].door[d].lock);
     }
@@ -76,14 +76,14 @@ static uint64_t foreign_pid_of(const struct state *state) {
 
 /* Under instances_lock. */
 static void instance_set(struct instance *instance, struct runtime *runtime) {
-    for (unsigned d = 0; d < FOREIGN; d++)
+    for (unsigned d = 0; d < DOORS; d++)
         lock_take(&instance->door[d].lock);
-    atom_store_rlx(&instance->runtime, runtime); /* rlx: as in foreign_enter */
-    for (unsigned d = 0; d < FOREIGN; d++)
+    atom_store_rlx(&instance->runtime, runtime); /* rlx: as in door_enter */
+    for (unsigned d = 0; d < DOORS; d++)
         lock_drop(&instance->door[d].lock);
 }
 
-int foreign_open(struct runtime *runtime) {
+int door_open(struct runtime *runtime) {
     int error = WEFT_ENOBUFS;
     lock_take(&instances_lock);
     state_pid = foreign_pid_of;
@@ -94,7 +94,7 @@ int foreign_open(struct runtime *runtime) {
         if (atom_load_rlx(&instance->runtime) || instance->generation > GENERATIONS_MOST) continue; /* rlx: written under instances_lock */
         runtime->instance = last = at;
         runtime->table.generation = instance->generation;
-        runtime->afters.first = runtime->afters.serial = instance->serial;
+        runtime->send_afters.first = runtime->send_afters.serial = instance->serial;
         instance_set(instance, runtime);
         error = 0;
     }
@@ -102,19 +102,19 @@ int foreign_open(struct runtime *runtime) {
     return error;
 }
 
-void foreign_close(struct runtime *runtime, bool again) {
+void door_close(struct runtime *runtime, bool again) {
     struct instance *instance = &instances[runtime->instance];
     lock_take(&instances_lock);
     if (atom_load_rlx(&instance->runtime) == runtime) { /* rlx: written under instances_lock */
         instance_set(instance, NULL);
         uint32_t newest = table_newest(&runtime->table);
         instance->generation = again && newest < GENERATIONS_MOST ? (newest + 2) & ~UINT32_C(1) : UINT32_MAX;
-        instance->serial = runtime->afters.serial;
+        instance->serial = runtime->send_afters.serial;
     }
     lock_drop(&instances_lock);
 }
 
-bool foreign_any(void) {
+bool door_any(void) {
     for (unsigned i = 0; i < INSTANCES; i++)
         if (atom_load_rlx(&instances[i].runtime)) return true; /* rlx: in passing */
     return false;

@@ -4,18 +4,18 @@
  * As long as there is one, nobody is in a deadlock (deadlock.c). A process that waits for such a thing says so before it waits, and
  * whoever wakes it, or itself, when that is over:
  *
- *     outside_begin(&worker->actor);
+ *     external_wait_begin(&worker->local);
  *     int why = wait_for(&wait, deadline, "weft_accept");
- *     outside_end(&worker_here()->actor);            it may have moved
+ *     external_wait_end(&worker_here()->local);            it may have moved
  *
- * The counts are their actors' own and nothing is ordered by them, so this costs a nanosecond. What is not needed here: timers, calls in
+ * The counts are their locals' own and nothing is ordered by them, so this costs a nanosecond. What is not needed here: timers, calls in
  * weft_blocking, processes that run or are ready, and other threads of the program, all of which are seen without it. */
 #ifndef WEFT_SCHED_EXTERNAL_WAIT_H
 #define WEFT_SCHED_EXTERNAL_WAIT_H
 
 #include "sched/runtime.h"
 
-static inline void outside_begin(struct actor *actor) { count(&actor->counters.outside_begun); }
-static inline void outside_end(struct actor *actor) { count(&actor->counters.outside_ended); }
+static inline void external_wait_begin(struct local *local) { count(&local->counters.external_wait_begun); }
+static inline void external_wait_end(struct local *local) { count(&local->counters.external_wait_ended); }
 
 #endif

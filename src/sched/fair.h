@@ -12,7 +12,7 @@
  * 61 turns. A worker that leaves processes behind in its queue hurries the others.
  *
  *   K1  Between two looks round one process from the worker's own queue runs at least, if there is one: nothing but tick_take makes the tick up.
- *       (Else a process from elsewhere that takes all its steps, or so long that the monitor hurries the worker, would be followed by the next
+ *       (Else a process from elsewhere that takes all its steps, or so long that sysmon hurries the worker, would be followed by the next
  *       from elsewhere, and the worker's own would have no turn.)
  *
  * How the counters of a worker compose (`fair` in struct worker). From the innermost to the outermost:
@@ -26,16 +26,16 @@
  *                    (policy deque: from the newest end of the deque)  NEWEST_RUNS_MAX one from the oldest end; "local": GLOBAL_TICK
  *   tick             processes and steps, all of the above included    GLOBAL_TICK   the worker looks round: what is due of timers and
  *                                                                                    descriptors becomes ready, one process of the other queues runs
- *   guest_turns      the same while processes are pinned here: every second process is a pinned one (GUEST_TICK), every 60th a look round
+ *   pinned_turns      the same while processes are pinned here: every second process is a pinned one (PINNED_TICK), every 60th a look round
  *   rounds           looks round, of all kinds. Which of the other queues is asked first (rounds % FAIR_SOURCES), so that each has its turn in
- *                    FAIR_SOURCES looks; the eldest newborn every 32nd (newborn.h); the poll every 8th while others wait (POLL_SELDOM)
+ *                    FAIR_SOURCES looks; the eldest newborn every 32nd (newborn.h); the poll every 8th while others wait (NETPOLL_SELDOM)
  *   looks            looks round since the worker's own queue was last empty. After GLOBAL_PATIENCE of them the tick is shortened in proportion
  *                    to what waits elsewhere, to GLOBAL_OFTEN at least, and each look may be the eldest newborn's
  *
  * Where the worker's own queue is empty, every source is asked, in the order of find_elsewhere, and those that could feed it for ever in turns:
- * timers ring TIMERS_BATCH at a time, and then the global queue or the nursery is asked before what they have made ready.
+ * timers ring TIMERS_BATCH at a time, and then the global queue or the newborn queue is asked before what they have made ready.
  *
- * No decision depends on the clock. But the monitor, which has one, hurries a worker whose processes are slow (monitor_pace), and asks a process to
+ * No decision depends on the clock. But sysmon, which has one, hurries a worker whose processes are slow (sysmon_pace), and asks a process to
  * give way that has run for 10 ms (budget_end). */
 #ifndef WEFT_SCHED_FAIR_H
 #define WEFT_SCHED_FAIR_H
@@ -44,7 +44,7 @@
 
 /* ---- one word: processes until the worker looks round, calls until the process that runs gives way ---------------------------- */
 
-/* rlx, all: one thread counts. What the monitor writes (tick_hurry, budget_end) may be lost between a load and a store here; it comes again, if
+/* rlx, all: one thread counts. What sysmon writes (tick_hurry, budget_end) may be lost between a load and a store here; it comes again, if
  * need be. */
 #define TURN_CALL (UINT64_C(1) << 32)
 
@@ -87,7 +87,7 @@ static inline bool handoff_is_allowed(const struct worker *own) { return own->fa
 static inline void handoff_count(struct worker *own, bool handed) {
     own->fair.handoffs = handed ? own->fair.handoffs + 1 : 0;
     if (!handed) return;
-    count(&own->actor.counters.handoffs);
+    count(&own->local.counters.handoffs);
     tick_charge(own);
 }
 

@@ -86,7 +86,7 @@ static struct proc *find_steal_pass(struct worker *worker, bool last_pass, bool 
         struct worker *victim = atom_load_rlx(&runtime->workers[(start + i) % made]); /* rlx: published by `made` */
         if (victim == worker) continue;
         struct proc *proc = policy_steal(worker, victim, last_pass, busy);
-        if (!proc && last_pass && alarms_run(worker, victim)) proc = policy_pop(worker);
+        if (!proc && last_pass && timer_events_run(worker, victim)) proc = policy_pop(worker);
         if (proc) return proc;
     }
     return NULL;
@@ -99,22 +99,22 @@ static struct proc *find_steal(struct worker *worker) {
         if (proc) return proc;
     }
     /* rlx: a hint; the second look is behind a fence. */
-    return __builtin_expect(atom_load_rlx(&worker->runtime->forks) != 0, 0) ? parts.steal_task(worker) : NULL;
+    return __builtin_expect(atom_load_rlx(&worker->runtime->fork_regions) != 0, 0) ? parts.steal_task(worker) : NULL;
 }
 
 /* ---- the worker's own inbox: pinned processes, which nobody else may run ------------------------------------------ */
 
-static __attribute__((noinline)) struct proc *find_guest(struct worker *worker) {
-    struct mpsc_node *node = mpsc_pop(&worker->inbox);
+static __attribute__((noinline)) struct proc *find_pinned(struct worker *worker) {
+    struct mpsc_node *node = mpsc_pop(&worker->pinned_ready);
     if (!node) return NULL;
-    struct proc *proc = (struct proc *)((unsigned char *)node - offsetof(struct proc, guest));
+    struct proc *proc = (struct proc *)((unsigned char *)node - offsetof(struct proc, pinned_node));
     bool claimed = state_claim_any(&proc->state);
     WEFT_ENSURE(claimed, "a process in an inbox was not ready");
     return proc;
 }
 
-static inline bool find_has_guests(struct worker *worker) {
-    return __builtin_expect(atom_load_rlx(&worker->guests) != 0, 0); /* rlx: this thread's, while there are any */
+static inline bool find_has_pinned(struct worker *worker) {
+    return __builtin_expect(atom_load_rlx(&worker->pinned_count) != 0, 0); /* rlx: this thread's, while there are any */
 }
 
 /* ---- sleeping ----------------------------------------------------------------------------------------------------- */
@@ -122,11 +122,11 @@ static inline bool find_has_guests(struct worker *worker) {
 /* Is there anything anywhere that this worker could run? Looked at after the fence of idle_enter. */
 static bool find_anything(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
-    if (inject_size(&runtime->inject) > 0 || !mpsc_is_empty(&worker->inbox) || preempt_waits_for(worker)) return true;
+    if (inject_size(&runtime->inject) > 0 || !mpsc_is_empty(&worker->pinned_ready) || stopped_waits_for(worker)) return true;
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++)
         if (!policy_is_empty(atom_load_rlx(&runtime->workers[i]))) return true;
-    if (atom_load_rlx(&runtime->forks) != 0 && parts.any_task(worker)) return true; /* rlx: behind the fence */
+    if (atom_load_rlx(&runtime->fork_regions) != 0 && parts.any_task(worker)) return true; /* rlx: behind the fence */
     return atom_load_rlx(&worker->leave); /* rlx: behind the fence; pairs with the one in worker_dismiss */
 }
 
@@ -134,30 +134,30 @@ static bool find_anything(struct worker *worker) {
 static void find_get_up(struct worker *worker) {
     worker->searching = !idle_leave(&worker->runtime->idle, worker->index, false);
     if (worker->searching) parker_park(&worker->parker, SYS_FOREVER); /* somebody has chosen this worker, and is about to say so */
-    monitor_wake(worker->runtime);
+    sysmon_wake(worker->runtime);
 }
 
 /* In the poll, which it holds. */
 static __attribute__((noinline)) void find_sleep_in_poll(struct worker *worker, uint64_t deadline) {
-    struct poll_catch catch;
-    if (poll_sleep(worker, deadline, &catch) == 0) {
+    struct netpoll_batch batch;
+    if (netpoll_sleep(worker, deadline, &batch) == 0) {
         worker->searching = true;
-        monitor_wake(worker->runtime);
+        sysmon_wake(worker->runtime);
     } else {
         find_get_up(worker);
     }
-    if (catch.count >= POLL_MANY) worker->poll_misses = 0;
-    poll_deliver(worker->runtime, &catch);
+    if (batch.count >= NETPOLL_MANY) worker->netpoll_misses = 0;
+    netpoll_deliver(worker->runtime, &batch);
 }
 
 /* Asks the kernel without waiting. A worker with nothing to do sleeps in the poll next, and hears of it there; so the question is worth its
  * system call only where it often brings something and saves the way to sleep and back, which costs thrice as much (a fence of all
  * processors). */
 static struct proc *find_polled(struct worker *worker) {
-    if (worker->poll_misses >= POLL_MISSES) return NULL;
-    worker->poll_misses++;
-    if (!poll_now(worker->runtime, POLL_BATCH)) return NULL;
-    worker->poll_misses = 0;
+    if (worker->netpoll_misses >= NETPOLL_MISSES) return NULL;
+    worker->netpoll_misses++;
+    if (!netpoll_now(worker->runtime, NETPOLL_BATCH)) return NULL;
+    worker->netpoll_misses = 0;
     struct proc *proc = policy_pop(worker);
     return proc ? proc : find_global_batch(worker);
 }
@@ -169,10 +169,10 @@ static __attribute__((noinline)) bool find_sleep(struct worker *worker) {
     if (find_anything(worker)) { /* recheck */
         if (idle_leave(idle, worker->index, worker->searching)) return false;
     }
-    count(&worker->actor.counters.sleeps);
-    atom_store_rlx(&worker->finished, atom_load_rlx(&worker->actor.counters.steps)); /* rlx: for the monitor, in passing */
-    uint64_t deadline = alarms_bedtime(worker);
-    if (poll_is_used(worker->runtime) && poll_take(worker->runtime)) { /* recheck */
+    count(&worker->local.counters.sleeps);
+    atom_store_rlx(&worker->finished, atom_load_rlx(&worker->local.counters.steps)); /* rlx: for sysmon, in passing */
+    uint64_t deadline = timer_events_bedtime(worker);
+    if (netpoll_is_used(worker->runtime) && netpoll_take(worker->runtime)) { /* recheck */
         find_sleep_in_poll(worker, deadline);
         return true;
     }
@@ -181,7 +181,7 @@ static __attribute__((noinline)) bool find_sleep(struct worker *worker) {
         return true;
     }
     worker->searching = true;
-    monitor_wake(worker->runtime);
+    sysmon_wake(worker->runtime);
     return true;
 }
 
@@ -204,10 +204,10 @@ static __attribute__((noinline)) struct proc *find_held_up(struct worker *worker
 /* Those who wait in the global queue, and the newborn: in turns, if there are both. */
 static struct proc *find_stored(struct worker *worker) {
     struct proc *proc = NULL;
-    bool newborn = !nursery_is_empty(worker);
-    if (newborn && (worker->fair.nursery_first = !worker->fair.nursery_first)) proc = nursery_newest(worker);
+    bool newborn = !newborn_is_empty(worker);
+    if (newborn && (worker->fair.newborn_first = !worker->fair.newborn_first)) proc = newborn_newest(worker);
     if (!proc) proc = find_global_batch(worker);
-    return proc || !newborn ? proc : nursery_newest(worker);
+    return proc || !newborn ? proc : newborn_newest(worker);
 }
 
 /* Nothing in the worker's own queue. Timers come first, but what they make ready waits for one process from elsewhere: some are always due where
@@ -215,12 +215,12 @@ static struct proc *find_stored(struct worker *worker) {
 static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *worker) {
     struct proc *proc = NULL;
     worker->fair.looks = 0;
-    bool rung = alarms_run(worker, worker);
+    bool rung = timer_events_run(worker, worker);
     if (preempt_is_on(worker->runtime)) proc = find_held_up(worker);
     if (!proc) proc = find_stored(worker);
     if (!proc && rung) proc = policy_pop(worker);
-    if (!proc && find_has_guests(worker)) proc = find_guest(worker); /* after the others: they have their turns in find_round */
-    if (!proc && poll_is_used(worker->runtime)) proc = find_polled(worker);
+    if (!proc && find_has_pinned(worker)) proc = find_pinned(worker); /* after the others: they have their turns in find_round */
+    if (!proc && netpoll_is_used(worker->runtime)) proc = find_polled(worker);
     if (proc) return proc;
     if (!worker->searching) worker->searching = idle_search(&worker->runtime->idle);
     if (worker->searching) proc = find_steal(worker);
@@ -232,7 +232,7 @@ __attribute__((noinline)) void find_success(struct worker *worker) {
     worker->searching = false;
     int next = idle_found(&worker->runtime->idle);
     if (next == IDLE_NOBODY) return;
-    poll_unpark(atom_load_rlx(&worker->runtime->workers[next])); /* rlx: it sleeps, so it is known */
+    netpoll_unpark(atom_load_rlx(&worker->runtime->workers[next])); /* rlx: it sleeps, so it is known */
 }
 
 /* After how many processes a worker that always has its own comes to the global queue again; `looks` is how often it has come there
@@ -272,14 +272,14 @@ bool find_orphans_wait(struct runtime *runtime) {
 }
 
 static struct proc *find_stopped(struct worker *worker) { return worker->fair.rounds % 2 ? parts.take_stopped(worker) : NULL; }
-static struct proc *find_eldest(struct worker *worker) { return nursery_is_due(worker) ? nursery_eldest(worker) : NULL; }
+static struct proc *find_eldest(struct worker *worker) { return newborn_is_due(worker) ? newborn_eldest(worker) : NULL; }
 static struct proc *find_task(struct worker *worker) {
-    return __builtin_expect(atom_load_rlx(&worker->runtime->forks) != 0, 0) ? parts.take_task(worker) : NULL; /* rlx: a hint */
+    return __builtin_expect(atom_load_rlx(&worker->runtime->fork_regions) != 0, 0) ? parts.take_task(worker) : NULL; /* rlx: a hint */
 }
 
 /* Besides those who are queued: mostly there is none, and that is cheaper to know than to ask them all. rlx, all: hints. */
 static bool find_may_be_others(struct runtime *runtime) {
-    return atom_load_rlx(&runtime->wanted) != atom_load_rlx(&runtime->made) || atom_load_rlx(&runtime->forks) != 0 || preempt_waiting(runtime);
+    return atom_load_rlx(&runtime->wanted) != atom_load_rlx(&runtime->made) || atom_load_rlx(&runtime->fork_regions) != 0 || stopped_waiting(runtime);
 }
 
 /* One process that is not in the worker's own queue. Each time another source is asked first, so that none keeps out the next. */
@@ -294,36 +294,36 @@ static struct proc *find_other(struct worker *worker) {
 /* What a worker that is never idle would not come to: its timers, the kernel, and all queues but its own. */
 static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
-    size_t queued = inject_size(&runtime->inject) + inject_size(&worker->nursery);
+    size_t queued = inject_size(&runtime->inject) + inject_size(&worker->newborn);
     unsigned due = find_global_due(queued, atom_load_rlx(&runtime->wanted), ++worker->fair.looks); /* rlx: any recent value */
     tick_begin(worker, due);
     worker->fair.rounds++;
-    alarms_run(worker, worker);
+    timer_events_run(worker, worker);
     /* Of every two that run until the next look one may have come from the poll. If it were more the ring would overflow with them, and
      * who is moved to the global queue waits far longer than who comes next; in the kernel they wait in order. And as long as somebody is
      * there already it is his turn: a worker whose processes wait for descriptors runs dry soon and comes to him. */
-    bool turn = queued == 0 || worker->fair.rounds % POLL_SELDOM == 0;
-    if (poll_is_used(runtime) && turn && poll_now(runtime, due / 2 + 1)) worker->poll_misses = 0;
+    bool turn = queued == 0 || worker->fair.rounds % NETPOLL_SELDOM == 0;
+    if (netpoll_is_used(runtime) && turn && netpoll_now(runtime, due / 2 + 1)) worker->netpoll_misses = 0;
     return queued > 0 || find_may_be_others(runtime) ? find_other(worker) : NULL;
 }
 
-/* When the tick is up. A worker with guests gives every second turn to one of them, and looks round as often as any other. Nobody
+/* When the tick is up. A worker with pinned processes gives every second turn to one of them, and looks round as often as any other. Nobody
  * else pays for that: their number is asked for here and where there is nothing else to do. */
 static __attribute__((noinline)) struct proc *find_round(struct worker *worker) {
-    if (!find_has_guests(worker)) return find_now_and_then(worker);
+    if (!find_has_pinned(worker)) return find_now_and_then(worker);
     struct proc *proc = NULL;
-    if (++worker->fair.guest_turns >= GLOBAL_TICK / GUEST_TICK) {
-        worker->fair.guest_turns = 0;
+    if (++worker->fair.pinned_turns >= GLOBAL_TICK / PINNED_TICK) {
+        worker->fair.pinned_turns = 0;
         proc = find_now_and_then(worker);
     }
-    if (!proc) proc = find_guest(worker);
-    tick_begin(worker, GUEST_TICK);
+    if (!proc) proc = find_pinned(worker);
+    tick_begin(worker, PINNED_TICK);
     return proc;
 }
 
 struct proc *find_work(struct worker *worker) {
     struct spin spin = spin_begin();
-    actor_begin(&worker->actor);
+    local_begin(&worker->local);
     for (;;) {
         struct proc *proc = NULL;
         if (__builtin_expect(!tick_take(worker), 0)) {

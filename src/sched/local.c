@@ -26,14 +26,14 @@ struct worker *worker_first(struct runtime *runtime) {
     return atom_load_rlx(&runtime->workers[0]); /* rlx: published by `made` */
 }
 
-void actor_init(struct actor *actor, struct runtime *runtime) {
-    actor->runtime = runtime;
-    actor->closed = NO_STACK;
-    actor->closed_size = SIGNAL_STACK;
-    section_init(&actor->section);
-    cache_init(&actor->cache.pool, &message_pool);
-    actor->cache.rooms = &actor->blocks;
-    cache_init(&actor->blocks, &runtime->pool);
-    shelf_init(&actor->shelf, &runtime->table);
-    stack_cache_init(&actor->stacks, &runtime->stacks);
+void local_init(struct local *local, struct runtime *runtime) {
+    local->runtime = runtime;
+    local->closed = NO_STACK;
+    local->closed_size = SIGNAL_STACK;
+    section_init(&local->section);
+    cache_init(&local->cache.pool, &message_pool);
+    local->cache.rooms = &local->blocks;
+    cache_init(&local->blocks, &runtime->pool);
+    magazine_init(&local->magazine, &runtime->table);
+    stack_cache_init(&local->stacks, &runtime->stacks);
 }

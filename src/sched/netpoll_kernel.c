@@ -4,17 +4,17 @@
 
 static const uint64_t poll_bell_data = 0; /* no descriptor has it */
 
-int poll_wait(struct poll *poll, struct poll_catch *catch, uint64_t deadline) {
-    int n = sys->net->poll_wait(poll->set, catch->events, catch->most, deadline);
+int netpoll_wait(struct netpoll *netpoll, struct netpoll_batch *batch, uint64_t deadline) {
+    int n = sys->net->poll_wait(netpoll->set, batch->events, batch->most, deadline);
     for (int i = 0; i < n; i++)
-        if (catch->events[i].data.u64 == poll_bell_data) catch->events[i--] = catch->events[--n];
+        if (batch->events[i].data.u64 == poll_bell_data) batch->events[i--] = batch->events[--n];
     return n;
 }
 
-void poll_ring(struct runtime *runtime) { sys->net->bell_ring(runtime->poll.bell); }
+void netpoll_ring(struct runtime *runtime) { sys->net->bell_ring(runtime->netpoll.wakefd); }
 
 /* Under the runtime's lock. */
-int poll_make(struct poll *poll) {
+int netpoll_make(struct netpoll *netpoll) {
     int set = sys->net->poll_open(), bell = set < 0 ? set : sys->net->bell_open();
     /* Edge-triggered: each ring is an event, and nobody has to read the bell. */
     int error = bell < 0 ? bell : sys->net->poll_change(set, EPOLL_CTL_ADD, bell, EPOLLIN | EPOLLET, poll_bell_data);
@@ -23,14 +23,14 @@ int poll_make(struct poll *poll) {
         if (set >= 0) sys->net->close(set);
         return error;
     }
-    poll->set = set;
-    poll->bell = bell;
-    poll->made = true;
+    netpoll->set = set;
+    netpoll->wakefd = bell;
+    netpoll->made = true;
     return 0;
 }
 
-void poll_destroy(struct runtime *runtime) {
-    if (!runtime->poll.made) return;
-    sys->net->close(runtime->poll.bell);
-    sys->net->close(runtime->poll.set);
+void netpoll_destroy(struct runtime *runtime) {
+    if (!runtime->netpoll.made) return;
+    sys->net->close(runtime->netpoll.wakefd);
+    sys->net->close(runtime->netpoll.set);
 }

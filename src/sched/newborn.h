@@ -3,12 +3,12 @@
  * A tree of processes is walked in depth that way. In order of age, as everybody else is served, all of one level would be begun, each with its
  * stack, before any of the next has ended: a tree with a million leaves had thirteen thousand stacks at a time, and took twice as long.
  *
- *   nursery_put      the worker itself, when its ring is full
- *   nursery_newest   the worker itself, when its ring is empty
- *   nursery_eldest   the worker itself, now and then
- *   nursery_steal    another worker that has nothing to do: from the other end, where the largest trees begin
+ *   newborn_put      the worker itself, when its ring is full
+ *   newborn_newest   the worker itself, when its ring is empty
+ *   newborn_eldest   the worker itself, now and then
+ *   newborn_steal    another worker that has nothing to do: from the other end, where the largest trees begin
  *
- *   N1  Nobody is forgotten, though younger ones come all the time. Of the looks round that a worker takes while its nursery is not empty,
+ *   N1  Nobody is forgotten, though younger ones come all the time. Of the looks round that a worker takes while its newborn queue is not empty,
  *       every 32nd is for the eldest; and each of them, once the worker has taken so many without running dry that the newborn would
  *       have no turn otherwise (GLOBAL_PATIENCE).
  *   N2  Whoever takes several out and keeps some announces them: find_adopt. */
@@ -18,14 +18,14 @@
 #include "sched/runtime.h"
 
 /* Entries of newborn processes, oldest first. False: there is no memory. */
-bool nursery_put(struct worker *own, const uint64_t *entries, size_t count);
+bool newborn_put(struct worker *own, const uint64_t *entries, size_t count);
 /* A process, claimed; or NULL. */
-struct proc *nursery_newest(struct worker *own);
-struct proc *nursery_eldest(struct worker *own);
-struct proc *nursery_steal(struct worker *own, struct worker *victim);
+struct proc *newborn_newest(struct worker *own);
+struct proc *newborn_eldest(struct worker *own);
+struct proc *newborn_steal(struct worker *own, struct worker *victim);
 /* At a look round: whether it is the eldest's turn (N1). */
-bool nursery_is_due(struct worker *own);
+bool newborn_is_due(struct worker *own);
 
-static inline bool nursery_is_empty(struct worker *worker) { return inject_size(&worker->nursery) == 0; }
+static inline bool newborn_is_empty(struct worker *worker) { return inject_size(&worker->newborn) == 0; }
 
 #endif

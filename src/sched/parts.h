@@ -29,7 +29,7 @@ static inline struct proc *guard_process(const struct worker *self) {
 
 struct epoll_event;
 struct fiber;
-struct talk;
+struct mailbox;
 struct thread;
 
 struct parts {
@@ -39,10 +39,10 @@ struct parts {
     void (*carry)(struct thread *self, struct fiber *fiber);                                     /* thread -> fiber: fiber_carry */
     void (*guard_begin)(struct guard *, struct proc *, void (*undo)(void *arg), void *arg);      /* life -> fiber */
     void (*guard_end)(struct guard *, struct proc *);
-    void (*mailbox_end)(struct actor *actor, struct proc *proc, struct talk *talk);              /* fiber -> mail: talk_end */
+    void (*mailbox_end)(struct local *local, struct proc *proc, struct mailbox *mailbox);              /* fiber -> mail: mailbox_end */
 
     /* Finding work. */
-    struct proc *(*take_stopped)(struct worker *worker);                                         /* sched -> thread: preempt_take */
+    struct proc *(*take_stopped)(struct worker *worker);                                         /* sched -> thread: stopped_take */
     struct proc *(*steal_task)(struct worker *worker);                                           /* sched -> forkjoin */
     struct proc *(*take_task)(struct worker *worker);
     bool (*any_task)(struct worker *worker);
@@ -55,7 +55,7 @@ struct parts {
     int (*preempt_begin)(struct runtime *runtime, bool all);                                     /* fiber -> preempt */
     int (*preempt_resume)(struct worker *worker, struct proc *proc);
     struct thread *(*thread_of)(struct proc *proc);                                              /* thread -> preempt */
-    bool (*at_home)(const struct thread *thread);
+    bool (*in_program)(const struct thread *thread);
 
     /* Reports. */
     void (*name)(struct runtime *runtime, struct proc *proc, char *text, size_t size);           /* thread -> runtime: report_name */

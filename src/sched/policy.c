@@ -1,7 +1,7 @@
 /* Three disciplines behind one seam.
  *
  *   ring    a one-slot LIFO, then a FIFO of 256; when it is full the older half goes to the global queue, those who have never run to the
- *           worker's nursery; thieves take the older half
+ *           worker's newborn queue; thieves take the older half
  *   deque   LIFO for the owner, oldest first for thieves; wake-ups go to the global FIFO
  *   line    a linked FIFO with a lock that nobody waits for; thieves take the head
  *
@@ -15,7 +15,7 @@
 static void ring_inject(struct worker *own, const uint64_t *entries, unsigned n) {
     int error = inject_push_batch(&own->runtime->inject, entries, n);
     WEFT_ENSURE(error == 0, "no room in the global queue: %d", error);
-    count_many(&own->actor.counters.injected, n);
+    count_many(&own->local.counters.injected, n);
 }
 
 /* The older half and the new entry go elsewhere, except for what has gone stale meanwhile. */
@@ -31,7 +31,7 @@ static __attribute__((noinline, cold)) void ring_spill(struct worker *own, uint6
         else batch[old++] = batch[i];
     }
     ring_inject(own, batch, old);
-    if (!nursery_put(own, newborn, young)) ring_inject(own, newborn, young);
+    if (!newborn_put(own, newborn, young)) ring_inject(own, newborn, young);
 }
 
 static bool ring_add(struct worker *own, uint64_t entry) {
@@ -43,8 +43,8 @@ static bool ring_add(struct worker *own, uint64_t entry) {
  * waking up: this worker comes to it next, and the half of a ping-pong pair is best left where its partner runs. */
 static bool ring_policy_push(struct worker *own, uint64_t entry, enum ready_why why) {
     if (why == READY_YIELDED) return ring_add(own, entry);
-    uint64_t displaced = ring_put_next(&own->ring, entry);
-    return displaced != ENTRY_NONE && ring_add(own, displaced);
+    uint64_t stopped = ring_put_next(&own->ring, entry);
+    return stopped != ENTRY_NONE && ring_add(own, stopped);
 }
 
 static struct proc *ring_policy_pop(struct worker *own) {
@@ -68,16 +68,16 @@ static struct proc *ring_policy_pop(struct worker *own) {
 
 static struct proc *ring_policy_steal(struct worker *own, struct worker *victim, bool last_pass, bool *busy) {
     uint64_t first;
-    struct proc *newborn = nursery_is_empty(victim) ? NULL : nursery_steal(own, victim);
-    if (newborn) return newborn;
+    struct proc *early = newborn_is_empty(victim) ? NULL : newborn_steal(own, victim);
+    if (early) return early;
     int got = ring_steal(&own->ring, &victim->ring, &first);
     if (got < 0) *busy = true;
     if (got <= 0) {
         if (!last_pass || (first = ring_steal_next(&victim->ring)) == ENTRY_NONE) return NULL;
         got = 1;
     }
-    count(&own->actor.counters.steals);
-    count_many(&own->actor.counters.stolen, (uint64_t)got);
+    count(&own->local.counters.steals);
+    count_many(&own->local.counters.stolen, (uint64_t)got);
     struct proc *proc = find_claim(first);
     return proc ? proc : policy_pop(own); /* the oldest was stale; the others are here now */
 }
@@ -91,7 +91,7 @@ static __attribute__((noinline)) bool deque_policy_push(struct worker *own, uint
     if (here && deque_push(&own->deque, entry) == 0) return true;
     int error = inject_push(&own->runtime->inject, entry);
     WEFT_ENSURE(error == 0, "no room in the global queue: %d", error);
-    count(&own->actor.counters.injected);
+    count(&own->local.counters.injected);
     return true;
 }
 
@@ -115,8 +115,8 @@ static struct proc *deque_policy_steal(struct worker *own, struct worker *victim
     int got = deque_steal_half(&own->deque, &victim->deque, &first);
     if (got < 0) *busy = true;
     if (got <= 0) return NULL;
-    count(&own->actor.counters.steals);
-    count_many(&own->actor.counters.stolen, (uint64_t)got);
+    count(&own->local.counters.steals);
+    count_many(&own->local.counters.stolen, (uint64_t)got);
     struct proc *proc = find_claim(first);
     return proc ? proc : policy_pop(own);
 }
@@ -162,8 +162,8 @@ static struct proc *line_policy_steal(struct worker *own, struct worker *victim,
     struct line_dequeued got = line_try_dequeue(&victim->line);
     if (!got.success) *busy = true;
     if (!got.node) return NULL;
-    count(&own->actor.counters.steals);
-    count(&own->actor.counters.stolen);
+    count(&own->local.counters.steals);
+    count(&own->local.counters.stolen);
     return line_claim(got.node);
 }
 
@@ -171,7 +171,7 @@ static struct proc *line_policy_steal(struct worker *own, struct worker *victim,
  * by taking its node out of its line. */
 static struct state_next line_wake_to_run(struct proc *proc) {
     struct state_next next = state_wake(&proc->state);
-    if (next.verdict == STATE_ENQUEUE && next.home) return next; /* pinned: to its own worker */
+    if (next.verdict == STATE_ENQUEUE && next.pinned_to) return next; /* pinned: to its own worker */
     struct line *line = line_node_owner(&proc->node);
     bool mine = next.verdict == STATE_ENQUEUE || (next.verdict == STATE_NOTHING && line && line_try_dequeue_entry(line, &proc->node));
     if (!mine) return next;
@@ -187,13 +187,13 @@ struct state_next policy_wake_to_run(struct runtime *runtime, struct proc *proc)
 
 int policy_init(struct worker *worker) {
     ring_init(&worker->ring);
-    inject_init(&worker->nursery);
+    inject_init(&worker->newborn);
     line_init(&worker->line);
     return worker->runtime->policy == POLICY_DEQUE ? deque_init(&worker->deque) : 0;
 }
 
 void policy_destroy(struct worker *worker) {
-    inject_destroy(&worker->nursery);
+    inject_destroy(&worker->newborn);
     if (worker->runtime->policy == POLICY_DEQUE) deque_destroy(&worker->deque);
 }
 
@@ -218,7 +218,7 @@ struct proc *policy_steal(struct worker *own, struct worker *victim, bool last_p
 
 bool policy_is_empty(struct worker *worker) {
     switch (worker->policy) {
-    case POLICY_RING: return ring_is_empty(&worker->ring) && nursery_is_empty(worker);
+    case POLICY_RING: return ring_is_empty(&worker->ring) && newborn_is_empty(worker);
     case POLICY_DEQUE: return deque_is_empty(&worker->deque);
     case POLICY_LINE: return line_is_empty(&worker->line);
     }

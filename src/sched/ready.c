@@ -2,8 +2,8 @@
 #include "sched/netpoll.h"
 
 static __attribute__((noinline)) void ready_unpark(struct runtime *runtime, struct worker *self, int sleeper) {
-    poll_unpark(atom_load_rlx(&runtime->workers[sleeper])); /* rlx: a worker that sleeps was published long ago */
-    if (self) count(&self->actor.counters.wakeups);
+    netpoll_unpark(atom_load_rlx(&runtime->workers[sleeper])); /* rlx: a worker that sleeps was published long ago */
+    if (self) count(&self->local.counters.wakeups);
 }
 
 void ready_wake(struct runtime *runtime, struct worker *self) {
@@ -12,7 +12,7 @@ void ready_wake(struct runtime *runtime, struct worker *self) {
 }
 
 void ready_wake_one(struct runtime *runtime, struct worker *worker) {
-    if (idle_wake_one(&runtime->idle, worker->index)) poll_unpark(worker);
+    if (idle_wake_one(&runtime->idle, worker->index)) netpoll_unpark(worker);
 }
 
 static __attribute__((noinline)) void ready_inject(struct runtime *runtime, struct proc *proc, uint16_t ticket) {
@@ -21,12 +21,12 @@ static __attribute__((noinline)) void ready_inject(struct runtime *runtime, stru
     WEFT_ENSURE(error == 0, "no room in the global queue: %d", error);
 }
 
-__attribute__((noinline, cold)) void ready_home(struct runtime *runtime, struct worker *self, struct proc *proc, unsigned home) {
+__attribute__((noinline, cold)) void ready_pinned(struct runtime *runtime, struct worker *self, struct proc *proc, unsigned pinned_to) {
     (void)atom_load_acq(&proc->state.word); /* acq: pairs with the rel that parked the process, so that its worker is seen */
-    struct worker *worker = atom_load_rlx(&runtime->workers[home]); /* rlx: as above */
-    mpsc_push(&worker->inbox, &proc->guest);
+    struct worker *worker = atom_load_rlx(&runtime->workers[pinned_to]); /* rlx: as above */
+    mpsc_push(&worker->pinned_ready, &proc->pinned_node);
     if (worker == self) return; /* it is awake, and looks there before it sleeps */
-    if (idle_wake_one(&runtime->idle, home)) ready_unpark(runtime, self, (int)home);
+    if (idle_wake_one(&runtime->idle, pinned_to)) ready_unpark(runtime, self, (int)pinned_to);
 }
 
 void ready(struct runtime *runtime, struct worker *self, struct proc *proc, uint16_t ticket, enum ready_why why) {

@@ -6,25 +6,25 @@
 #include "sched/door.h"
 #include "sched/sched.h"
 
-struct reach {
-    struct actor *actor;
+struct rt_entry {
+    struct local *local;
     struct worker *self; /* NULL: by a door */
     unsigned instance, door;
 };
 
 /* False: there is no such runtime. Messages about misuse name `call`. */
-static inline bool reach_begin(struct reach *reach, weft_pid pid, const char *call) {
+static inline bool rt_enter(struct rt_entry *entry, weft_pid pid, const char *call) {
     struct worker *self = worker_here();
-    reach->instance = pid_instance(pid);
-    reach->self = self && self->runtime->instance == reach->instance ? self : NULL;
-    if (reach->self) actor_enter(&self->actor, call);
-    else child_check(call);
-    reach->actor = reach->self ? &self->actor : foreign_enter(reach->instance, &reach->door);
-    return reach->actor != NULL;
+    entry->instance = pid_instance(pid);
+    entry->self = self && self->runtime->instance == entry->instance ? self : NULL;
+    if (entry->self) local_enter(&self->local, call);
+    else atfork_check(call);
+    entry->local = entry->self ? &self->local : door_enter(entry->instance, &entry->door);
+    return entry->local != NULL;
 }
-static inline void reach_end(struct reach *reach) {
-    if (reach->self) actor_leave(reach->actor);
-    else foreign_leave(reach->instance, reach->door);
+static inline void rt_leave(struct rt_entry *entry) {
+    if (entry->self) local_leave(entry->local);
+    else door_leave(entry->instance, entry->door);
 }
 
 #endif

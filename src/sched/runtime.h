@@ -21,11 +21,11 @@
 #include <weft/command.h>
 
 #if WEFT_CHECK
-enum { FOREIGN = 2, EVENT_BATCH = 2, RESERVE_LEAST = 4, WORKERS_MAX = IDLE_MAX };
+enum { DOORS = 2, EVENT_BATCH = 2, RESERVE_LEAST = 4, WORKERS_MAX = IDLE_MAX };
 #else
 enum {
     WORKERS_MAX = 1024,   /* that may be wanted; beside these there is room for EXTRA_MAX and PREEMPT_MOST */
-    FOREIGN = 8,          /* doors for threads that are not workers */
+    DOORS = 8,          /* doors for threads that are not workers */
     EVENT_BATCH = 64,     /* most events a step is given at once */
     RESERVE_LEAST = 2048, /* processes for which the global queue has room from the first on */
 };
@@ -37,7 +37,7 @@ enum {
     GLOBAL_TICK = 61,     /* every so many processes, one from the global queue */
     GLOBAL_OFTEN = 16,     /* the same while very many wait there and a worker does not run dry */
     FAIR_SOURCES = 5,     /* queues besides its own that a worker which looks round asks in turn */
-    GUEST_TICK = 2,       /* a worker with pinned processes: every so many processes, one of them */
+    PINNED_TICK = 2,       /* a worker with pinned processes: every so many processes, one of them */
     GLOBAL_PATIENCE = 64, /* times at GLOBAL_TICK before that: meanwhile a full ring has been worked off */
     NEWEST_RUNS_MAX = GLOBAL_PATIENCE * GLOBAL_TICK, /* most newborn in a row from the newest end of a deque: with 61 a tree of processes was
                                                       * walked in breadth, and took a tenth longer; with 16 * 61, 4 in 100 */
@@ -47,7 +47,7 @@ enum {
                            * to one, 16 let it fall behind for good, at three times the time and five times the memory */
     INSTANCES = 256,
     CONTEXT_LOCKS = 16,
-    WATCH_LOCKS = 64,
+    MONITOR_LOCKS = 64,
     STACK_DEFAULT = 64 << 10,
     EXTRA_MAX = 64,      /* workers beside those wanted, for hogs: at most, and by default */
     THREADS_DEFAULT = 1024,
@@ -55,7 +55,7 @@ enum {
     COARSE_SHIFT = 26, /* 67 ms: a process's 24 bits of it last 13 days */
 };
 
-#define GUESTS_CLOSED 0x80000000u
+#define PINNED_CLOSED 0x80000000u
 #define ALL_STACKS UINTPTR_MAX
 #define NO_STACK (UINTPTR_MAX / 2) /* no stack is there */
 
@@ -64,41 +64,41 @@ enum policy_name { POLICY_RING, POLICY_DEQUE, POLICY_LINE };
 /* Written by one thread, read by whoever asks for statistics. */
 struct counters {
     atom_u64 spawned, ended, steps, sent, refused, steals, stolen, injected, handoffs, sleeps, wakeups, late;
-    atom_u64 outside_begun, outside_ended; /* external_wait.h */
+    atom_u64 external_wait_begun, external_wait_ended; /* external_wait.h */
 };
 
 /* Somebody who spawns, sends and frees: a worker, or a foreign thread holding a door. */
-struct actor {
+struct local {
     struct runtime *runtime;
     struct section section;
     /* Stacks on which a process must not wait: so many bytes from there on. That is the thread's stack for signal handlers, and all stacks while
-     * its thread is at work on what follows, or on its worker's queues (actor_enter). */
+     * its thread is at work on what follows, or on its worker's queues (local_enter). */
     uintptr_t closed, closed_size;
     struct message_cache cache;
     struct pool_cache blocks; /* of the runtime's own pool: states of processes, and what is noted about them */
-    struct shelf shelf;
+    struct magazine magazine;
     struct stack_cache stacks;
     struct counters counters;
 };
 
-/* Between these no function of the program's is called, and nothing waits. So if a thread comes to actor_enter and is inside already, a signal handler has
+/* Between these no function of the program's is called, and nothing waits. So if a thread comes to local_enter and is inside already, a signal handler has
  * interrupted it there (base/handler.h). The handler runs on this very thread: the compiler alone has to be told where its looks and writes are.
  *
  * Inside are: a call that sends, spawns or frees; a process that leaves its worker, until the next has arrived; a worker that looks for work. */
-static inline void actor_check(const struct actor *actor, const char *call) {
-    if (__builtin_expect(actor->closed_size == ALL_STACKS, 0)) handler_refuse(call);
+static inline void local_check(const struct local *local, const char *call) {
+    if (__builtin_expect(local->closed_size == ALL_STACKS, 0)) handler_refuse(call);
 }
-static inline void actor_begin(struct actor *actor) {
-    actor->closed_size = ALL_STACKS;
+static inline void local_begin(struct local *local) {
+    local->closed_size = ALL_STACKS;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
-static inline void actor_enter(struct actor *actor, const char *call) {
-    actor_check(actor, call);
-    actor_begin(actor);
+static inline void local_enter(struct local *local, const char *call) {
+    local_check(local, call);
+    local_begin(local);
 }
-static inline void actor_leave(struct actor *actor) {
+static inline void local_leave(struct local *local) {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    actor->closed_size = SIGNAL_STACK;
+    local->closed_size = SIGNAL_STACK;
 }
 
 /* What a step writes; empty between steps. */
@@ -127,19 +127,19 @@ struct loop {
     struct exceptions_state *exceptions[EXCEPTIONS_MOST];
 };
 
-/* How often what has had its turn; fair.h tells how they compose. The worker's thread's, but for `turn`, which the monitor writes too. */
+/* How often what has had its turn; fair.h tells how they compose. The worker's thread's, but for `turn`, which sysmon writes too. */
 struct fair {
     /* Low half, the tick: processes until the worker looks round, that one included. High half, `calls`: those that the process which runs may still
      * make before it gives way; 0: it should. */
     atom_u64 turn;
     uint32_t slot_runs, handoffs;
-    uint32_t rounds, looks, guest_turns;
-    uint32_t nursery_looks; /* newborn.h */
-    bool nursery_first;     /* find_stored */
+    uint32_t rounds, looks, pinned_turns;
+    uint32_t newborn_looks; /* newborn.h */
+    bool newborn_first;     /* find_stored */
 };
 
 struct worker {
-    _Alignas(64) struct actor actor;
+    _Alignas(64) struct local local;
     struct runtime *runtime;
     unsigned index;
     enum policy_name policy; /* the runtime's */
@@ -159,7 +159,7 @@ struct worker {
     uint32_t measured;
     struct fair fair;
     bool searching;
-    uint8_t poll_misses; /* so many times in a row asking the kernel brought nothing: find.c */
+    uint8_t netpoll_misses; /* so many times in a row asking the kernel brought nothing: find.c */
     struct rng rng;
     struct weft_out out;
     weft_event events[EVENT_BATCH];
@@ -172,14 +172,14 @@ struct worker {
 
     /* The run queue: the policy's. Others steal. */
     struct ring ring;
-    struct inject nursery; /* beside the ring: newborn.h */
+    struct inject newborn; /* beside the ring: newborn.h */
     struct deque deque;
     struct line line;
 
     /* Others. */
     _Alignas(64) struct parker parker;
-    struct mpsc inbox; /* pinned processes that are ready; this worker's thread alone takes them out */
-    atom_u32 guests;   /* how many processes are pinned here (its own thread), or GUESTS_CLOSED (whoever changes the number of workers) */
+    struct mpsc pinned_ready; /* pinned processes that are ready; this worker's thread alone takes them out */
+    atom_u32 pinned_count;   /* how many processes are pinned here (its own thread), or PINNED_CLOSED (whoever changes the number of workers) */
     atom_bool leave; /* this worker is not wanted any more */
     atom_bool relief; /* it is here for processes that were stopped, and for no others (stopped.h, A6); written under the runtime's `moving` */
     atom_bool driven;   /* some thread has it; written under the runtime's `moving`; rlx: others look at it in passing */
@@ -193,10 +193,10 @@ struct worker {
     atom_u32 driver;
     atom_u64 asked, refused;
     atom_u64 again; /* the step of this number is that of one who was stopped before */
-    struct proc *displaced; /* stopped here and not queued yet: whoever drives the worker next does that */
+    struct proc *stopped; /* stopped here and not queued yet: whoever drives the worker next does that */
     struct parker departure; /* its thread has left: for whoever waits for that */
 
-    /* The monitor. */
+    /* Sysmon. */
     struct {
         uint64_t steps, step_since, call_since, paced, paced_steps;
         uint32_t call;
@@ -223,7 +223,7 @@ struct threads {
 };
 
 /* stopped.c */
-struct nurse {
+struct thread_maker {
     sys_thread thread;
     bool started;
     struct parker parker;
@@ -236,23 +236,23 @@ struct preempt {
     uint64_t slice;
     struct lock lock;
     struct thread *first, *last; /* stopped; the longest first */
-    atom_u32 displaced;          /* how many; written under the lock */
+    atom_u32 stopped;          /* how many; written under the lock */
     atom_u32 waiting;            /* how many of them could be resumed now; likewise */
     atom_u32 relief;             /* how many relief workers have a thread; likewise */
     atom_u64 taken;              /* how often one that could be resumed was taken; likewise */
-    struct {                     /* the monitor's: since when nobody has been taken, and for how many times as long as that may last */
+    struct {                     /* sysmon's: since when nobody has been taken, and for how many times as long as that may last */
         uint64_t taken, since;
         unsigned times;
     } overdue;
     atom_u64 times;              /* so often in all */
     atom_bool settling;          /* the runtime stops: who is interrupted from now on stays so, and should be where it can be left */
     atom_bool anywhere;          /* that has taken too long */
-    struct nurse nurse;
+    struct thread_maker maker;
 };
 
 /* sysmon.c */
-struct monitor {
-    struct actor actor;
+struct sysmon {
+    struct local local;
     sys_thread thread;
     bool started;
     struct parker parker;
@@ -271,7 +271,7 @@ struct deadlock {
     atom_u32 action; /* enum weft_deadlock; DEADLOCK_UNWATCHED */
     atom_u64 first;  /* the PID of the first process; 0 until weft_main has spawned it */
     atom_bool found; /* and the processes have been asked to end */
-    /* The monitor's. */
+    /* Sysmon's. */
     uint64_t until;         /* then the program ends */
     uint64_t steps;         /* how many there had been when it was last reported */
     unsigned strangers;     /* set once: threads that cannot wake anybody, the race detector's own */
@@ -279,13 +279,13 @@ struct deadlock {
 #define DEADLOCK_UNWATCHED 0u
 
 /* Who asks the kernel which descriptors are ready: netpoll.h. */
-struct poll {
+struct netpoll {
     atom_u32 used;   /* descriptors that are known to it; 0: nobody polls */
     atom_u32 held;   /* 1: somebody does */
     atom_u64 rounds; /* so many times somebody has begun to; written by the holder */
-    int set, bell;   /* the kernel's; written before `used` is first above 0 */
+    int set, wakefd;   /* the kernel's; written before `used` is first above 0 */
     bool made;       /* under the runtime's lock */
-    struct {         /* the monitor's */
+    struct {         /* sysmon's */
         uint64_t rounds, since;
     } seen;
 };
@@ -298,10 +298,10 @@ struct command {
 };
 
 /* Messages to be sent later: send_after.c. */
-struct afters {
+struct send_afters {
     struct lock lock;
-    struct after *free;
-    struct after_chunk *chunks;
+    struct send_after *free;
+    struct send_after_chunk *chunks;
     uint64_t first, serial; /* what is not above `first` was a former runtime's of the same instance; the last one given out */
 };
 
@@ -320,7 +320,7 @@ struct runtime {
     uint64_t grace; /* ns; weft_stop */
     bool blocking_fails; /* weft_blocking, when there are as many threads as there may be */
 
-    atom_u32 coarse; /* the monitor's clock, in units of 2^COARSE_SHIFT ns; 0: it has none. Seldom written */
+    atom_u32 coarse; /* sysmon's clock, in units of 2^COARSE_SHIFT ns; 0: it has none. Seldom written */
 
     atom_u64 living; /* counted only if there is a `most` */
     struct table table;
@@ -340,32 +340,32 @@ struct runtime {
     ATOM_PTR(struct worker) workers[PLACES_MAX];
 
     struct lock context_locks[CONTEXT_LOCKS];
-    struct lock watch_locks[WATCH_LOCKS], keep_locks[WATCH_LOCKS];
+    struct lock monitor_locks[MONITOR_LOCKS], zombie_locks[MONITOR_LOCKS];
     struct lock interrupts_lock;
     struct interrupt *interrupts; /* interrupt.c */
-    ATOM_PTR(struct watch_chunk) watched[TABLE_CHUNKS]; /* monitor.c */
+    ATOM_PTR(struct monitor_chunk) monitored[TABLE_CHUNKS]; /* monitor.c */
     ATOM_PTR(struct command) commands; /* newest first */
-    struct afters afters;
+    struct send_afters send_afters;
     ATOM_PTR(struct lane_chunk) lanes[TABLE_CHUNKS]; /* lane.c */
 
-    atom_u32 forks; /* fork/join regions that thieves should look at */
+    atom_u32 fork_regions; /* fork/join regions that thieves should look at */
     ATOM_PTR(struct regions) regions;
 
-    ATOM_PTR(struct marks) marks; /* fiber/stack_usage.c */
+    ATOM_PTR(struct stack_usage) stack_usage; /* fiber/stack_usage.c */
 
     atom_bool stopping; /* no new processes */
     atom_bool forcing;  /* those who were asked to end, and have not, are ended at their next call that may wait: fiber_heed */
     atom_u32 births;    /* by threads that are out of their doors, in init (spawn.c); raised and lowered behind a door */
     struct parker stopper;
     struct threads threads;
-    struct monitor monitor;
+    struct sysmon sysmon;
     struct preempt preempt;
     struct deadlock deadlock;
     struct posts posts; /* what signal handlers have left: post.h */
     atom_u32 expected;  /* signals that are watched: each may wake a process */
-    _Alignas(64) struct poll poll;
+    _Alignas(64) struct netpoll netpoll;
 
-    _Alignas(64) struct actor foreign[FOREIGN]; /* each behind its door: door.c */
+    _Alignas(64) struct local doors[DOORS]; /* each behind its door: door.c */
 };
 
 /* The worker whose thread this is, or NULL. */
@@ -384,7 +384,7 @@ struct worker **worker_place(void);
 /* A thread drives the worker from now on; by that thread. */
 static inline void worker_driven_by(struct worker *own, struct loop *loop) {
     own->loop = loop;
-    own->actor.closed = loop->signals;
+    own->local.closed = loop->signals;
     own->error_number = loop->error_number;
 }
 
@@ -397,7 +397,7 @@ static inline weft_pid worker_pid(const struct worker *own) {
 
 /* Whether what runs on the worker has been at it for too long. rlx: a request. */
 static inline bool worker_shall_give_way(struct worker *own) {
-    return atom_load_rlx(&own->give_way) == atom_load_rlx(&own->actor.counters.steps);
+    return atom_load_rlx(&own->give_way) == atom_load_rlx(&own->local.counters.steps);
 }
 
 static inline void count(atom_u64 *counter) {

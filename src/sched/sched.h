@@ -12,9 +12,9 @@ enum ready_why { READY_WOKEN, READY_SPAWNED, READY_YIELDED };
 void ready(struct runtime *runtime, struct worker *self, struct proc *proc, uint16_t ticket, enum ready_why why);
 /* The same for a process that may be pinned: then to its own worker's inbox. (Asked of the word that was made READY: an entry in a queue may
  * be one too many, in an inbox it may not.) */
-void ready_home(struct runtime *runtime, struct worker *self, struct proc *proc, unsigned home);
+void ready_pinned(struct runtime *runtime, struct worker *self, struct proc *proc, unsigned pinned_to);
 static inline void ready_again(struct runtime *runtime, struct worker *self, struct proc *proc, struct state_next next, enum ready_why why) {
-    if (__builtin_expect(next.home != 0, 0)) ready_home(runtime, self, proc, next.home - 1u);
+    if (__builtin_expect(next.pinned_to != 0, 0)) ready_pinned(runtime, self, proc, next.pinned_to - 1u);
     else ready(runtime, self, proc, next.ticket, why);
 }
 /* A process has something to look at. The caller knows that the block is one, if not whose. */
@@ -86,25 +86,25 @@ struct thread;
 /* The thread itself, if it drives workers: thread/thread.h. */
 extern _Thread_local struct thread *my_thread __attribute__((tls_model("initial-exec")));
 #endif
-void actor_init(struct actor *actor, struct runtime *runtime);
+void local_init(struct local *local, struct runtime *runtime);
 
 /* ---- sysmon_sleep.c ----------------------------------------------------------------------------------------------- */
 
-void monitor_unpark(struct runtime *runtime);
+void sysmon_unpark(struct runtime *runtime);
 /* Whether every worker that has a thread sleeps; a look in passing. */
-bool monitor_all_asleep(struct runtime *runtime);
-/* By the monitor: until a worker wakes up. */
-void monitor_sleep(struct runtime *runtime);
-void monitor_tell_time(struct runtime *runtime, uint64_t now);
+bool sysmon_all_asleep(struct runtime *runtime);
+/* By sysmon: until a worker wakes up. */
+void sysmon_sleep(struct runtime *runtime);
+void sysmon_tell_time(struct runtime *runtime, uint64_t now);
 /* A moment in the units of the runtime's `coarse`; never 0, which says that there is no monitor. */
-static inline uint32_t monitor_coarse(uint64_t now) {
+static inline uint32_t sysmon_coarse(uint64_t now) {
     uint32_t coarse = (uint32_t)(now >> COARSE_SHIFT);
     return coarse ? coarse : 1;
 }
 /* By a worker that has just been woken. */
-static inline void monitor_wake(struct runtime *runtime) {
-    atom_fence_light(); /* pairs with the heavy one in monitor_sleep */
-    if (__builtin_expect(atom_load_rlx(&runtime->monitor.asleep), 0)) monitor_unpark(runtime); /* rlx: the fence */
+static inline void sysmon_wake(struct runtime *runtime) {
+    atom_fence_light(); /* pairs with the heavy one in sysmon_sleep */
+    if (__builtin_expect(atom_load_rlx(&runtime->sysmon.asleep), 0)) sysmon_unpark(runtime); /* rlx: the fence */
 }
 
 /* ---- processes that were stopped: thread/stopped.h ------------------------------------------------------------------ */
@@ -121,12 +121,12 @@ static inline bool preempt_is_on(struct runtime *runtime) {
 }
 
 /* Whether somebody is stopped who could be resumed; a hint. */
-static inline bool preempt_waiting(struct runtime *runtime) {
+static inline bool stopped_waiting(struct runtime *runtime) {
     return chk_preempts() && atom_load_rlx(&runtime->preempt.waiting) > 0; /* rlx: a number */
 }
 /* Whether there is such a one for this worker (A7). By whoever has it. */
-static inline bool preempt_waits_for(struct worker *worker) {
-    return preempt_waiting(worker->runtime) && (atom_load_rlx(&worker->guests) & ~GUESTS_CLOSED) == 0; /* rlx: this thread's, while there are any */
+static inline bool stopped_waits_for(struct worker *worker) {
+    return stopped_waiting(worker->runtime) && (atom_load_rlx(&worker->pinned_count) & ~PINNED_CLOSED) == 0; /* rlx: this thread's, while there are any */
 }
 
 #endif

@@ -1,7 +1,7 @@
-/* How the monitor goes to sleep when nothing happens, and who wakes it. */
+/* How sysmon goes to sleep when nothing happens, and who wakes it. */
 #include "sched/sched.h"
 
-bool monitor_all_asleep(struct runtime *runtime) {
+bool sysmon_all_asleep(struct runtime *runtime) {
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
@@ -11,25 +11,25 @@ bool monitor_all_asleep(struct runtime *runtime) {
 }
 
 /* Nothing has happened for long. Sleeps until a worker wakes up. */
-void monitor_sleep(struct runtime *runtime) {
-    struct monitor *monitor = &runtime->monitor;
-    atom_store_rlx(&monitor->asleep, true); /* rlx: the fence */
-    sys_fence_heavy(); /* pairs with the light one in monitor_wake: it sees `asleep`, or is seen awake */
-    if (!monitor_all_asleep(runtime) || atom_load_rlx(&monitor->over)) {
-        atom_store_rlx(&monitor->asleep, false);
+void sysmon_sleep(struct runtime *runtime) {
+    struct sysmon *sysmon = &runtime->sysmon;
+    atom_store_rlx(&sysmon->asleep, true); /* rlx: the fence */
+    sys_fence_heavy(); /* pairs with the light one in sysmon_wake: it sees `asleep`, or is seen awake */
+    if (!sysmon_all_asleep(runtime) || atom_load_rlx(&sysmon->over)) {
+        atom_store_rlx(&sysmon->asleep, false);
         return;
     }
-    parker_park(&monitor->parker, SYS_FOREVER);
-    atom_store_rlx(&monitor->asleep, false); /* rlx: if it was a signal handler that woke it */
+    parker_park(&sysmon->parker, SYS_FOREVER);
+    atom_store_rlx(&sysmon->asleep, false); /* rlx: if it was a signal handler that woke it */
 }
 
 /* Workers note by this when somebody began to wait. Written when it changes only, so that their reading costs nothing. */
-void monitor_tell_time(struct runtime *runtime, uint64_t now) {
-    uint32_t coarse = monitor_coarse(now);
+void sysmon_tell_time(struct runtime *runtime, uint64_t now) {
+    uint32_t coarse = sysmon_coarse(now);
     if (atom_load_rlx(&runtime->coarse) != coarse) atom_store_rlx(&runtime->coarse, coarse); /* rlx, both: a moment, more or less */
 }
 
-void monitor_unpark(struct runtime *runtime) {
-    monitor_tell_time(runtime, sys->now()); /* it has stood still while the monitor slept */
-    if (atom_swap_rlx(&runtime->monitor.asleep, false)) parker_unpark(&runtime->monitor.parker); /* rlx: the parker orders */
+void sysmon_unpark(struct runtime *runtime) {
+    sysmon_tell_time(runtime, sys->now()); /* it has stood still while sysmon slept */
+    if (atom_swap_rlx(&runtime->sysmon.asleep, false)) parker_unpark(&runtime->sysmon.parker); /* rlx: the parker orders */
 }

@@ -1,7 +1,7 @@
 #include "sched/timer_event.h"
 
 /* Nanoseconds; powers of two times the least. */
-enum { ALARM_REST_LEAST = 16000, ALARM_REST_FEW = 64000, ALARM_REST_MOST = 1024000, ALARM_MANY = 8 };
+enum { TIMER_EVENT_REST_LEAST = 16000, TIMER_EVENT_REST_FEW = 64000, TIMER_EVENT_REST_MOST = 1024000, TIMER_EVENT_MANY = 8 };
 
 void worker_pass_timers(struct runtime *runtime, struct worker *gone) {
     struct worker *heir = atom_load_rlx(&runtime->workers[0]); /* rlx: under the lock */
@@ -24,63 +24,63 @@ static void alarm_armed(struct runtime *runtime, struct worker *self, struct wor
     worker_keep_timers(runtime, at);
 }
 
-void alarm_arm_at(struct runtime *runtime, struct worker *self, struct worker *at, struct alarm *alarm, uint64_t when) {
-    alarm_armed(runtime, self, at, timers_arm(&at->timers, &alarm->timer, when));
+void timer_event_arm_at(struct runtime *runtime, struct worker *self, struct worker *at, struct timer_event *event, uint64_t when) {
+    alarm_armed(runtime, self, at, timers_arm(&at->timers, &event->timer, when));
 }
 
-bool alarm_arm_unmoved(struct runtime *runtime, struct worker *self, struct worker *at, uint32_t moved, struct alarm *alarm, uint64_t when) {
+bool alarm_arm_unmoved(struct runtime *runtime, struct worker *self, struct worker *at, uint32_t moved, struct timer_event *event, uint64_t when) {
     bool earlier;
-    if (!timers_arm_unmoved(&at->timers, moved, &alarm->timer, when, &earlier)) return false;
+    if (!timers_arm_unmoved(&at->timers, moved, &event->timer, when, &earlier)) return false;
     alarm_armed(runtime, self, at, earlier);
     return true;
 }
 
-void alarm_arm_any(struct runtime *runtime, struct worker *self, struct alarm *alarm, uint64_t when) {
-    if (self) alarm_arm(self, alarm, when);
-    else alarm_arm_at(runtime, NULL, worker_first(runtime), alarm, when);
+void timer_event_arm_any(struct runtime *runtime, struct worker *self, struct timer_event *event, uint64_t when) {
+    if (self) timer_event_arm(self, event, when);
+    else timer_event_arm_at(runtime, NULL, worker_first(runtime), event, when);
 }
 
 /* Another rings this worker's timers: it looks again a little later, and not at once. */
-static void alarms_leave_to_another(struct worker *self, uint64_t now) {
+static void timer_events_leave_to_another(struct worker *self, uint64_t now) {
     self->rung_at = now;
-    if (self->rest < ALARM_REST_LEAST) self->rest = ALARM_REST_LEAST;
+    if (self->rest < TIMER_EVENT_REST_LEAST) self->rest = TIMER_EVENT_REST_LEAST;
 }
 
-uint32_t alarms_ring(struct actor *actor, struct worker *self, struct worker *of, uint64_t now) {
+uint32_t timer_events_ring(struct local *local, struct worker *self, struct worker *of, uint64_t now) {
     uint32_t rung = 0;
     if (!lock_try(&of->ringing)) {
-        if (self == of) alarms_leave_to_another(self, now);
+        if (self == of) timer_events_leave_to_another(self, now);
         return 0;
     }
     for (struct timer *due = timers_run(&of->timers, now), *after; due; due = after, rung++) {
         after = due->next; /* before it rings: then it is its owner's */
-        struct alarm *alarm = (struct alarm *)((unsigned char *)due - offsetof(struct alarm, timer));
+        struct timer_event *event = (struct timer_event *)((unsigned char *)due - offsetof(struct timer_event, timer));
         /* Of the next, only the timer has been touched lately. */
         if (after) __builtin_prefetch((unsigned char *)after + sizeof *after);
-        bool disposes = alarm->disposes;
-        alarm->ring(actor, self, alarm);
+        bool disposes = event->disposes;
+        event->ring(local, self, event);
         if (!disposes) timer_done(due);
     }
     lock_drop(&of->ringing);
     return rung;
 }
 
-bool alarms_run(struct worker *self, struct worker *of) {
+bool timer_events_run(struct worker *self, struct worker *of) {
     uint64_t next = timers_next(&of->timers);
     if (next == SYS_FOREVER) return false;
     uint64_t now = sys->now();
     if (now < next) return false;
-    uint32_t rung = alarms_ring(&self->actor, self, of, now);
+    uint32_t rung = timer_events_ring(&self->local, self, of, now);
     self->rung += rung;
     self->rung_at = now;
     return rung > 0;
 }
 
-uint64_t alarms_bedtime(struct worker *own) {
+uint64_t timer_events_bedtime(struct worker *own) {
     uint64_t next = timers_next(&own->timers);
-    if (own->rung == 1) own->rest = own->rest > ALARM_REST_LEAST ? own->rest / 2 : 0;
-    uint32_t most = own->rung >= ALARM_MANY ? ALARM_REST_MOST : own->rung > 1 ? ALARM_REST_FEW : 0;
-    if (own->rest < most) own->rest = own->rest ? own->rest * 2 : ALARM_REST_LEAST;
+    if (own->rung == 1) own->rest = own->rest > TIMER_EVENT_REST_LEAST ? own->rest / 2 : 0;
+    uint32_t most = own->rung >= TIMER_EVENT_MANY ? TIMER_EVENT_REST_MOST : own->rung > 1 ? TIMER_EVENT_REST_FEW : 0;
+    if (own->rest < most) own->rest = own->rest ? own->rest * 2 : TIMER_EVENT_REST_LEAST;
     own->rung = 0;
     uint64_t rested = own->rung_at + own->rest;
     return next < rested ? rested : next;

@@ -5,38 +5,38 @@
 #include "sched/rt_enter.h"
 
 struct join {
-    struct watcher watcher;
+    struct monitor monitor;
     struct wait wait;
     int reason;
 };
 
-static void join_tell(struct actor *actor, struct worker *self, struct watcher *watcher, int reason) {
-    struct join *join = (struct join *)watcher;
+static void join_tell(struct local *local, struct worker *self, struct monitor *monitor, int reason) {
+    struct join *join = (struct join *)monitor;
     struct wake wake;
-    (void)actor, (void)self;
+    (void)local, (void)self;
     join->reason = reason;
     if (wait_claim(&join->wait, 1, &wake)) wait_wake(&wake);
 }
 
 static int join_add(weft_pid pid, struct join *join) {
-    struct reach reach;
-    if (!reach_begin(&reach, pid, "weft_join")) return WEFT_ENOPROC;
-    int error = watch_join(reach.actor, pid, &join->watcher, &join->reason);
-    reach_end(&reach);
+    struct rt_entry entry;
+    if (!rt_enter(&entry, pid, "weft_join")) return WEFT_ENOPROC;
+    int error = monitor_join(entry.local, pid, &join->monitor, &join->reason);
+    rt_leave(&entry);
     return error;
 }
 
 /* False: it was told, so the process has ended. */
 static bool join_take_back(weft_pid pid, struct join *join) {
-    struct reach reach;
-    if (!reach_begin(&reach, pid, "weft_join")) return false; /* its runtime has gone, and has told */
-    bool mine = watch_remove(reach.actor, pid, &join->watcher);
-    reach_end(&reach);
+    struct rt_entry entry;
+    if (!rt_enter(&entry, pid, "weft_join")) return false; /* its runtime has gone, and has told */
+    bool mine = monitor_remove(entry.local, pid, &join->monitor);
+    rt_leave(&entry);
     return mine;
 }
 
 int weft_join(weft_pid pid, int *reason, uint64_t deadline) {
-    struct join join = {.watcher = {.tell = join_tell}};
+    struct join join = {.monitor = {.tell = join_tell}};
     fiber_spend(worker_here(), deadline);
     wait_begin(&join.wait);
     if (join.wait.proc && weft_self() == pid)
@@ -44,16 +44,16 @@ int weft_join(weft_pid pid, int *reason, uint64_t deadline) {
     int error = join_add(pid, &join);
     if (error < 0) return error;
     join.wait.about = (const void *)(uintptr_t)pid;
-    int why = error == WATCH_ENDED ? 0 : wait_for(&join.wait, deadline, "weft_join");
+    int why = error == MONITOR_ENDED ? 0 : wait_for(&join.wait, deadline, "weft_join");
     if (why < 0 && join_take_back(pid, &join)) return why;
     if (reason) *reason = join.reason;
     return 0;
 }
 
 int weft_detach(weft_pid pid) {
-    struct reach reach;
-    if (!reach_begin(&reach, pid, "weft_detach")) return WEFT_ENOPROC;
-    int error = keep_forget(reach.actor, pid);
-    reach_end(&reach);
+    struct rt_entry entry;
+    if (!rt_enter(&entry, pid, "weft_detach")) return WEFT_ENOPROC;
+    int error = zombie_forget(entry.local, pid);
+    rt_leave(&entry);
     return error;
 }

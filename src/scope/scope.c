@@ -1,6 +1,6 @@
-/* Scopes. A child is watched from its birth on; its watcher belongs to the scope, which lies in a frame of its owner's.
+/* Scopes. A child is watched from its birth on; its monitor belongs to the scope, which lies in a frame of its owner's.
  *
- *   O1  The scope's lock guards all of it. Lock order: a watcher's slot, then the scope, then what is needed to wake a process.
+ *   O1  The scope's lock guards all of it. Lock order: a monitor's slot, then the scope, then what is needed to wake a process.
  *   O2  A child is counted in `living` from before it is spawned until its end has been told; the owner does not return before that.
  *   O3  A child in the list has not been told, so its block is still its own. One that ends before it is in the list (its spawner
  *       has not got that far) is marked `ended` and left to the spawner.
@@ -12,7 +12,7 @@
 
 struct scope {
     struct cleanup cleanup;
-    struct alarm alarm; /* the deadline's */
+    struct timer_event timer; /* the deadline's */
     uint64_t deadline;
     struct lock lock;
     int failure;
@@ -27,7 +27,7 @@ struct scope {
 _Static_assert(sizeof(struct scope) <= sizeof(weft_scope), "the public one has room");
 
 struct scope_child {
-    struct watcher watcher; /* first: its address is the child's */
+    struct monitor monitor; /* first: its address is the child's */
     struct scope *scope;
     struct scope_child *next, *prev;
     uint64_t entry; /* its first queue entry; 0: not in the list; 1: ended before it was */
@@ -67,8 +67,8 @@ static void scope_fail(struct scope *scope, struct worker *self, int reason) {
 
 /* ---- the end of children --------------------------------------------------------------------------------------------------- */
 
-static void scope_tell(struct actor *actor, struct worker *self, struct watcher *watcher, int reason) {
-    struct scope_child *child = (struct scope_child *)watcher;
+static void scope_tell(struct local *local, struct worker *self, struct monitor *monitor, int reason) {
+    struct scope_child *child = (struct scope_child *)monitor;
     struct scope *scope = child->scope;
     struct wake wake;
     lock_take(&scope->lock);
@@ -80,13 +80,13 @@ static void scope_tell(struct actor *actor, struct worker *self, struct watcher 
     bool wakes = scope->wait && (scope->living == 0 || scope->own == child) && wait_claim(scope->wait, 1, &wake);
     if (wakes) scope->wait = NULL;
     lock_drop(&scope->lock); /* unless somebody was woken, the scope may be gone */
-    if (listed) pool_give(&actor->blocks, 0, child);
+    if (listed) pool_give(&local->blocks, 0, child);
     if (wakes) wait_wake(&wake);
 }
 
-static void scope_late(struct actor *actor, struct worker *self, struct alarm *alarm) {
-    struct scope *scope = (struct scope *)((unsigned char *)alarm - offsetof(struct scope, alarm));
-    (void)actor;
+static void scope_late(struct local *local, struct worker *self, struct timer_event *event) {
+    struct scope *scope = (struct scope *)((unsigned char *)event - offsetof(struct scope, timer));
+    (void)local;
     lock_take(&scope->lock);
     scope_fail(scope, self, WEFT_ETIMEDOUT);
     lock_drop(&scope->lock);
@@ -103,7 +103,7 @@ void weft_scope_cancel(weft_scope *opaque) {
 
 /* ---- children ---------------------------------------------------------------------------------------------------------------- */
 
-/* A deadline that has passed holds also where its alarm has not rung yet. */
+/* A deadline that has passed holds also where its timer has not rung yet. */
 static bool scope_is_late(const struct scope *scope) {
     return scope->deadline != WEFT_FOREVER && scope->deadline <= sys->now();
 }
@@ -134,7 +134,7 @@ static void scope_list(struct worker *worker, struct scope *scope, struct scope_
         if (scope->failure) scope_cancel_child(scope, worker, child);
     }
     lock_drop(&scope->lock);
-    if (ended) pool_give(&worker->actor.blocks, 0, child);
+    if (ended) pool_give(&worker->local.blocks, 0, child);
 }
 
 int weft_scope_spawn_with(weft_scope *opaque, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options) {
@@ -148,17 +148,17 @@ int weft_scope_spawn_with(weft_scope *opaque, weft_pid *pid, weft_entry entry, v
     if (options && options->flags & WEFT_JOINABLE)
         WEFT_MISUSE("weft_scope_spawn", "a scope's child cannot be spawned WEFT_JOINABLE", "leave it out: the scope waits for it");
     if (!scope_admit(scope, worker)) return WEFT_ECANCELED;
-    struct scope_child *child = pool_take(&worker->actor.blocks, 0);
+    struct scope_child *child = pool_take(&worker->local.blocks, 0);
     int error = WEFT_ENOMEM;
     if (child) {
-        *child = (struct scope_child){.watcher = {.tell = scope_tell}, .scope = scope, .entry = CHILD_UNLISTED};
-        error = fiber_spawn_watched(worker, pid, entry, arg, options, &child->watcher, &ticket);
+        *child = (struct scope_child){.monitor = {.tell = scope_tell}, .scope = scope, .entry = CHILD_UNLISTED};
+        error = fiber_spawn_monitored(worker, pid, entry, arg, options, &child->monitor, &ticket);
     }
     if (!error) {
         scope_list(worker, scope, child, entry_make(table_at(&scope->runtime->table, pid_slot(*pid)), ticket));
         return 0;
     }
-    if (child) pool_give(&worker->actor.blocks, 0, child);
+    if (child) pool_give(&worker->local.blocks, 0, child);
     scope_dismiss(scope);
     return error;
 }
@@ -222,7 +222,7 @@ static void scope_wait(struct scope *scope) {
             fiber->shields++; /* they are waited for all the same */
         }
     fiber->shields = shields;
-    alarm_cancel(&scope->alarm);
+    timer_event_cancel(&scope->timer);
 }
 
 /* The owner ends within the scope, or leaves it by an exception. */
@@ -243,10 +243,10 @@ void weft_scope_begin(weft_scope *opaque, uint64_t deadline) {
         .deadline = deadline,
     };
     lock_init(&scope->lock);
-    alarm_init(&scope->alarm, scope_late);
+    timer_event_init(&scope->timer, scope_late);
     cleanup_push(worker->current, &scope->cleanup);
     if (scope_is_late(scope)) scope->failure = WEFT_ETIMEDOUT;
-    else if (deadline != WEFT_FOREVER) alarm_arm(worker, &scope->alarm, deadline);
+    else if (deadline != WEFT_FOREVER) timer_event_arm(worker, &scope->timer, deadline);
 }
 
 int weft_scope_end(weft_scope *opaque) {

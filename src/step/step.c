@@ -52,7 +52,7 @@ static inline size_t step_events(struct worker *worker, struct proc *proc, struc
 static inline void step_free(struct worker *worker, struct mpsc_node *node) {
     while (node) {
         struct mpsc_node *next = node->next;
-        message_free(&worker->actor.cache, message_of(node));
+        message_free(&worker->local.cache, message_of(node));
         node = next;
     }
 }
@@ -62,19 +62,19 @@ static inline void step_free(struct worker *worker, struct mpsc_node *node) {
 void weft_out_status(weft_out *out, enum weft_status status) { out->status = status; }
 
 static int handoff_copy(weft_out *out, weft_pid to, uint64_t tag, const void *data, size_t size) {
-    struct actor *actor = &out->worker->actor;
-    struct message *message = message_copy(&actor->cache, worker_pid(out->worker), tag, data, size);
+    struct local *local = &out->worker->local;
+    struct message *message = message_copy(&local->cache, worker_pid(out->worker), tag, data, size);
     if (!message) return WEFT_ENOMEM;
-    int error = send_count(actor, message, send_unheard(actor, to, message));
+    int error = send_count(local, message, send_unheard(local, to, message));
     if (!error) out->handoff_to = to;
     return error;
 }
 
 int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data, size_t size) {
     if (out->handoff_to || pid_instance(to) != out->worker->runtime->instance) return weft_send(to, tag, data, size);
-    actor_enter(&out->worker->actor, "weft_out_handoff");
+    local_enter(&out->worker->local, "weft_out_handoff");
     int error = handoff_copy(out, to, tag, data, size);
-    actor_leave(&out->worker->actor);
+    local_leave(&out->worker->local);
     return error;
 }
 
@@ -98,7 +98,7 @@ static bool step_goes_on(struct worker *worker, struct proc *proc, enum weft_sta
 
 /* Hands over after the step: the receiver, claimed, if it could be had. The sender is queued behind the others. */
 static struct proc *step_handoff(struct worker *worker, weft_pid to) {
-    struct proc *target = send_wake(&worker->actor, worker, to, handoff_is_allowed(worker));
+    struct proc *target = send_wake(&worker->local, worker, to, handoff_is_allowed(worker));
     handoff_count(worker, target != NULL);
     return target;
 }
@@ -122,14 +122,14 @@ static __attribute__((noinline, cold)) struct proc *step_output(struct worker *w
 /* A stackful process takes its messages itself. When its step returns, others may have run after it, each having seen to the one
  * before; one that was claimed meanwhile and could not be switched to is returned. */
 static inline struct proc *step_stackful(struct worker *worker, struct proc *proc) {
-    actor_begin(&worker->actor); /* until it has arrived on its stack, which it may not have yet */
+    local_begin(&worker->local); /* until it has arrived on its stack, which it may not have yet */
     worker->current = proc;
     worker->claimed = NULL;
-    count(&worker->actor.counters.steps);
+    count(&worker->local.counters.steps);
     int error = atom_load_rlx(&proc->behavior)->step(proc->self, NULL, 0, &worker->out);
     if (__builtin_expect(error == STEP_GONE, 0)) return PROC_GONE;
     worker->current = NULL;
-    if (__builtin_expect(error < 0, 0)) proc_end(&worker->actor, proc, error); /* it has no stack */
+    if (__builtin_expect(error < 0, 0)) proc_end(&worker->local, proc, error); /* it has no stack */
     return worker->claimed;
 }
 
@@ -147,15 +147,15 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc, b
     out->proc = proc;
     out->status = WEFT_IDLE;
     worker->current = proc;
-    count(&worker->actor.counters.steps); /* before: by this the monitor knows that the worker is at it */
-    actor_leave(&worker->actor);
+    count(&worker->local.counters.steps); /* before: by this sysmon knows that the worker is at it */
+    local_leave(&worker->local);
     int error = atom_load_rlx(&proc->behavior)->step(proc->self, worker->events, count_events, out);
     worker->current = NULL;
     step_free(worker, messages);
     struct proc *target = NULL;
     if (__builtin_expect(out->yields || out->handoff_to, 0)) target = step_output(worker, proc);
     if (__builtin_expect(error < 0 || out->status == WEFT_DONE, 0))
-        proc_end(&worker->actor, proc, error < 0 ? error : 0);
+        proc_end(&worker->local, proc, error < 0 ? error : 0);
     else if (step_goes_on(worker, proc, out->status, may && !target))
         return proc;
     return target;

@@ -42,13 +42,13 @@ static inline int chan_wait(struct chan *chan, struct waiters *list, void *eleme
 }
 
 FIBER_SLOW int chan_send_slow(struct chan *chan, const void *element, uint64_t deadline);
-FIBER_HOME(chan_send_home, chan_send_slow);
+FIBER_RET_JUMP(chan_send_jump, chan_send_slow);
 FIBER_SLOW int chan_send_slow(struct chan *chan, const void *element, uint64_t deadline) {
     return chan_wait(chan, &chan->senders, (void *)(uintptr_t)element, deadline, "weft_chan_send");
 }
 
 FIBER_SLOW int chan_recv_slow(struct chan *chan, void *element, uint64_t deadline);
-FIBER_HOME(chan_recv_home, chan_recv_slow);
+FIBER_RET_JUMP(chan_recv_jump, chan_recv_slow);
 FIBER_SLOW int chan_recv_slow(struct chan *chan, void *element, uint64_t deadline) {
     return chan_wait(chan, &chan->receivers, element, deadline, "weft_chan_recv");
 }
@@ -59,7 +59,7 @@ int weft_chan_send(weft_chan *opaque, const void *element, uint64_t deadline) {
     fiber_spend(worker_here(), deadline); /* one that never has to wait lets others have their turn all the same */
     lock_take(&chan->lock);
     int error = chan_send_now(chan, element, &other);
-    if (error == WEFT_EAGAIN && deadline != 0) return chan_send_home(chan, element, deadline);
+    if (error == WEFT_EAGAIN && deadline != 0) return chan_send_jump(chan, element, deadline);
     lock_drop(&chan->lock);
     if (other) waiter_wake(other);
     return error == WEFT_EAGAIN ? wait_late() : error;
@@ -71,7 +71,7 @@ int weft_chan_recv(weft_chan *opaque, void *element, uint64_t deadline) {
     fiber_spend(worker_here(), deadline);
     lock_take(&chan->lock);
     int error = chan_recv_now(chan, element, &other);
-    if (error == WEFT_EAGAIN && deadline != 0) return chan_recv_home(chan, element, deadline);
+    if (error == WEFT_EAGAIN && deadline != 0) return chan_recv_jump(chan, element, deadline);
     lock_drop(&chan->lock);
     if (other) waiter_wake(other);
     return error == WEFT_EAGAIN ? wait_late() : error;

@@ -56,14 +56,14 @@ static void mutex_unqueue(struct mutex *mutex) {
 }
 
 FIBER_SLOW int mutex_lock_slow(struct mutex *mutex, uint64_t deadline, const char *call);
-FIBER_HOME(mutex_lock_home, mutex_lock_slow);
+FIBER_RET_JUMP(mutex_lock_jump, mutex_lock_slow);
 /* With the lock held and QUEUE set. */
 FIBER_SLOW int mutex_lock_slow(struct mutex *mutex, uint64_t deadline, const char *call) {
     struct turn turn;
     turn_begin(&turn, mutex, 1)->item = (void *)(uintptr_t)mutex_me();
     int why = waiters_wait(&mutex->waiting, &turn.waiter, &mutex->lock, deadline, call);
     if (__builtin_expect(why > 0, 1)) {
-        gate_entered(worker_here(), mutex);
+        held_lock_entered(worker_here(), mutex);
         return 0;
     }
     mutex_unqueue(mutex);
@@ -81,10 +81,10 @@ static int mutex_lock_other(struct mutex *mutex, uint64_t deadline, const char *
     if (mutex_take(mutex, deadline != 0)) {
         mutex_owned(mutex, mutex_me());
         lock_drop(&mutex->lock);
-        gate_entered(worker_here(), mutex);
+        held_lock_entered(worker_here(), mutex);
         return 0;
     }
-    if (deadline != 0) return mutex_lock_home(mutex, deadline, call);
+    if (deadline != 0) return mutex_lock_jump(mutex, deadline, call);
     lock_drop(&mutex->lock);
     return wait_late();
 }
@@ -93,7 +93,7 @@ int weft_mutex_lock(weft_mutex *opaque, uint64_t deadline) {
     struct mutex *mutex = mutex_of(opaque);
     fiber_spend(my_worker, deadline);
     if (__builtin_expect(!mutex_try(mutex), 0)) return mutex_lock_other(mutex, deadline, "weft_mutex_lock");
-    gate_entered(my_worker, mutex);
+    held_lock_entered(my_worker, mutex);
     return 0;
 }
 
@@ -102,7 +102,7 @@ void mutex_lock_anyway(struct mutex *mutex, const char *call) {
     struct fiber *fiber = self && self->current && self->current->stackful ? fiber_of(self->current) : NULL;
     if (fiber) fiber->shields++;
     int error = 0;
-    if (mutex_try(mutex)) gate_entered(self, mutex);
+    if (mutex_try(mutex)) held_lock_entered(self, mutex);
     else error = mutex_lock_other(mutex, WEFT_FOREVER, call);
     if (fiber) fiber->shields--;
     WEFT_ENSURE(error == 0, "a wait without a deadline, shielded, was ended: %d", error);
@@ -138,11 +138,11 @@ static inline void mutex_release(struct mutex *mutex, const char *call) {
 }
 
 void mutex_unlock(struct mutex *mutex, const char *call) {
-    gate_left(worker_here());
+    held_lock_left(worker_here());
     mutex_release(mutex, call);
 }
 
 void weft_mutex_unlock(weft_mutex *mutex) {
-    gate_left(my_worker);
+    held_lock_left(my_worker);
     mutex_release(mutex_of(mutex), "weft_mutex_unlock");
 }

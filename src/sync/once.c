@@ -50,7 +50,7 @@ static void once_pass_on(struct once *once) {
 }
 
 static void once_over(struct once *once, int error) {
-    gate_left(worker_here());
+    held_lock_left(worker_here());
     uint32_t found = ONCE_RUNNING;
     /* rel: pairs with the acq in weft_once_do and once_enter, of those who find it done and of the next runner. */
     if (atom_cas_rel_rlx(&once->word, &found, error ? ONCE_FRESH : ONCE_DONE)) return;
@@ -67,13 +67,13 @@ static int once_run(struct once *once, int (*function)(void *), void *arg) {
     struct guard guard;
     struct worker *worker = worker_here();
     struct proc *proc = guard_process(worker);
-    gate_entered(worker, once);
+    held_lock_entered(worker, once);
     guard_begin(&guard, proc, once_abandoned, once);
-    struct callout callout = {0};
-    int error = (int)callout_here((uintptr_t)function, (uintptr_t)arg, 0, &callout);
+    struct upcall upcall = {0};
+    int error = (int)upcall_here((uintptr_t)function, (uintptr_t)arg, 0, &upcall);
     guard_end(&guard, proc);
-    once_over(once, callout.thrown ? WEFT_ECANCELED : error); /* left by an exception: as if it had failed */
-    callout_pass_on(&callout);
+    once_over(once, upcall.thrown ? WEFT_ECANCELED : error); /* left by an exception: as if it had failed */
+    upcall_pass_on(&upcall);
     return error;
 }
 

@@ -64,7 +64,7 @@ static void rwlock_grant(struct rwlock *rwlock, uint32_t word, struct wakes *wak
 }
 
 FIBER_SLOW int rwlock_slow(struct rwlock *rwlock, uint32_t amount, uint64_t deadline);
-FIBER_HOME(rwlock_home, rwlock_slow);
+FIBER_RET_JUMP(rwlock_jump, rwlock_slow);
 /* With the lock held and QUEUE set. */
 FIBER_SLOW int rwlock_slow(struct rwlock *rwlock, uint32_t amount, uint64_t deadline) {
     struct turn turn;
@@ -73,7 +73,7 @@ FIBER_SLOW int rwlock_slow(struct rwlock *rwlock, uint32_t amount, uint64_t dead
     int why = waiters_wait(&rwlock->waiting, &turn.waiter, &rwlock->lock, deadline,
                            amount == RW_WRITER ? "weft_rwlock_write" : "weft_rwlock_read");
     if (__builtin_expect(why > 0, 1)) {
-        gate_entered(worker_here(), rwlock);
+        held_lock_entered(worker_here(), rwlock);
         return 0;
     }
     /* Readers behind a writer that has given up may come in now. rlx: with QUEUE only the lock's holder writes it; without it there
@@ -91,10 +91,10 @@ static int rwlock_lock(struct rwlock *rwlock, uint32_t amount, uint64_t deadline
     if (__builtin_expect(!in, 0)) {
         lock_take(&rwlock->lock);
         in = rwlock_take(rwlock, amount, deadline != 0);
-        if (!in && deadline != 0) return rwlock_home(rwlock, amount, deadline);
+        if (!in && deadline != 0) return rwlock_jump(rwlock, amount, deadline);
         lock_drop(&rwlock->lock);
     }
-    if (in) gate_entered(my_worker, rwlock);
+    if (in) held_lock_entered(my_worker, rwlock);
     return in ? 0 : wait_late();
 }
 
@@ -112,7 +112,7 @@ static __attribute__((noinline)) bool rwlock_end_slow(struct rwlock *rwlock, uin
 }
 
 static inline void rwlock_end(struct rwlock *rwlock, uint32_t amount, const char *call) {
-    gate_left(my_worker);
+    held_lock_left(my_worker);
     for (struct spin spin = spin_begin();; spin_retry(&spin)) {
         uint32_t found = atom_load_rlx(&rwlock->word); /* rlx: the exchange decides */
         if (__builtin_expect(amount == RW_WRITER ? !(found & RW_WRITER) : found < RW_READER, 0))

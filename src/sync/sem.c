@@ -72,7 +72,7 @@ static bool sem_take(struct sem *sem, uint64_t permits, bool queue) {
 }
 
 FIBER_SLOW int sem_acquire_slow(struct sem *sem, uint64_t permits, uint64_t deadline);
-FIBER_HOME(sem_acquire_home, sem_acquire_slow);
+FIBER_RET_JUMP(sem_acquire_jump, sem_acquire_slow);
 /* With the lock held and QUEUE set. */
 FIBER_SLOW int sem_acquire_slow(struct sem *sem, uint64_t permits, uint64_t deadline) {
     struct turn turn;
@@ -97,7 +97,7 @@ int weft_sem_acquire(weft_sem *opaque, uint32_t permits, uint64_t deadline) {
     if (__builtin_expect(sem_try(sem, permits), 1)) return 0;
     lock_take(&sem->lock);
     bool taken = sem_take(sem, permits, deadline != 0);
-    if (!taken && deadline != 0) return sem_acquire_home(sem, permits, deadline);
+    if (!taken && deadline != 0) return sem_acquire_jump(sem, permits, deadline);
     lock_drop(&sem->lock);
     return taken ? 0 : wait_late();
 }

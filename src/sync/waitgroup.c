@@ -68,7 +68,7 @@ static bool group_is_done(struct group *group) {
 }
 
 FIBER_SLOW int group_wait_slow(struct group *group, uint64_t deadline);
-FIBER_HOME(group_wait_home, group_wait_slow);
+FIBER_RET_JUMP(group_wait_jump, group_wait_slow);
 /* With the lock held and QUEUE set. */
 FIBER_SLOW int group_wait_slow(struct group *group, uint64_t deadline) {
     struct turn turn;
@@ -86,7 +86,7 @@ int weft_waitgroup_wait(weft_waitgroup *opaque, uint64_t deadline) {
     if (deadline == 0 && atom_load_rlx(&group->word) >> 1 != 0) return wait_late(); /* rlx: 0 is looked at again */
     lock_take(&group->lock);
     bool done = group_is_done(group);
-    if (!done && deadline != 0) return group_wait_home(group, deadline);
+    if (!done && deadline != 0) return group_wait_jump(group, deadline);
     lock_drop(&group->lock); /* G3 */
     return done ? 0 : wait_late();
 }

@@ -4,7 +4,7 @@
 
 /* Odd while the thread is in a call. */
 
-uint32_t call_enter(struct worker *own) {
+uint32_t oscall_enter(struct worker *own) {
     uint32_t number = atom_load_rlx(&own->call) + 1; /* rlx: only its own thread makes it odd */
     /* What lies here was not worth waking anybody for, as long as this worker was about to come to it. */
     if (!policy_is_empty(own)) ready_wake(own->runtime, own);
@@ -13,37 +13,37 @@ uint32_t call_enter(struct worker *own) {
     struct runtime *runtime = own->runtime;
     bool timers = timers_next(&own->timers) != SYS_FOREVER;
 #endif
-    atom_store_rel(&own->call, number); /* rel: pairs with the acq in call_seen; all that was done with the worker */
+    atom_store_rel(&own->call, number); /* rel: pairs with the acq in oscall_seen; all that was done with the worker */
 #if !WEFT_CHECK
-    /* Nobody else is there who would look after its timers, or those of all: the monitor, then. rlx: if it has just begun to doze, it wakes up
+    /* Nobody else is there who would look after its timers, or those of all: sysmon, then. rlx: if it has just begun to doze, it wakes up
      * soon enough. */
-    if (__builtin_expect(atom_load_rlx(&runtime->monitor.drowsy), 0) && (timers || idle_sleepers(&runtime->idle) == 0))
-        monitor_hurry(runtime);
+    if (__builtin_expect(atom_load_rlx(&runtime->sysmon.drowsy), 0) && (timers || idle_sleepers(&runtime->idle) == 0))
+        sysmon_hurry(runtime);
 #endif
     return number;
 }
 
-bool call_leave(struct worker *worker, uint32_t number) {
+bool oscall_leave(struct worker *worker, uint32_t number) {
     struct runtime *runtime = worker->runtime;
     uint32_t expected = number;
     if (atom_cas_rlx_rlx(&worker->call, &expected, number + 1)) { /* rlx: nobody else had it */
         my_worker = worker;
         return true;
     }
-    call_back(runtime);
+    oscall_back(runtime);
     return false;
 }
 
-void call_back(struct runtime *runtime) { atom_sub_rlx(&runtime->threads.away, 1); } /* rlx: a count */
+void oscall_back(struct runtime *runtime) { atom_sub_rlx(&runtime->threads.away, 1); } /* rlx: a count */
 
-uint32_t call_seen(struct worker *worker) {
-    uint32_t number = atom_load_acq(&worker->call); /* acq: pairs with the rel in call_enter, for call_stays and call_retake, where the swap decides */
+uint32_t oscall_seen(struct worker *worker) {
+    uint32_t number = atom_load_acq(&worker->call); /* acq: pairs with the rel in oscall_enter, for oscall_stays and oscall_retake, where the swap decides */
     return number % 2 ? number : 0;
 }
 
-bool call_stays(struct worker *worker) { return atom_load_rlx(&worker->guests) & ~GUESTS_CLOSED; } /* rlx: E4 */
+bool oscall_stays(struct worker *worker) { return atom_load_rlx(&worker->pinned_count) & ~PINNED_CLOSED; } /* rlx: E4 */
 
-bool call_retake(struct worker *worker, uint32_t number) {
+bool oscall_retake(struct worker *worker, uint32_t number) {
     struct threads *threads = &worker->runtime->threads;
     uint32_t expected = number;
     atom_add_rlx(&threads->away, 1); /* before: the thread may come back at once */
@@ -52,15 +52,15 @@ bool call_retake(struct worker *worker, uint32_t number) {
     return false;
 }
 
-bool call_hand_over(struct worker *worker, uint32_t number) {
-    if (!call_retake(worker, number)) return false;
+bool oscall_hand_over(struct worker *worker, uint32_t number) {
+    if (!oscall_retake(worker, number)) return false;
     if (thread_give(worker->runtime, worker) == 0) return true;
-    atom_store_rel(&worker->undriven, true); /* rel: pairs with the acq in call_drive_again */
+    atom_store_rel(&worker->undriven, true); /* rel: pairs with the acq in oscall_drive_again */
     return false;
 }
 
-bool call_drive_again(struct worker *worker) {
-    if (!atom_load_acq(&worker->undriven)) return false; /* acq: pairs with the rel in call_hand_over */
+bool oscall_drive_again(struct worker *worker) {
+    if (!atom_load_acq(&worker->undriven)) return false; /* acq: pairs with the rel in oscall_hand_over */
     atom_store_rlx(&worker->undriven, false); /* rlx: the worker is the caller's, until it is given away */
     if (thread_give(worker->runtime, worker) == 0) return true;
     atom_store_rlx(&worker->undriven, true);

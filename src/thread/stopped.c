@@ -7,16 +7,16 @@
 
 /* rlx: under the lock, or a number of the moment. */
 static bool preempt_is_full(struct preempt *preempt) {
-    return atom_load_rlx(&preempt->displaced) + atom_load_rlx(&preempt->relief) >= preempt->most;
+    return atom_load_rlx(&preempt->stopped) + atom_load_rlx(&preempt->relief) >= preempt->most;
 }
 
-bool preempt_list(struct thread *thread) {
+bool stopped_list(struct thread *thread) {
     struct preempt *preempt = &thread->runtime->preempt;
     lock_take(&preempt->lock);
     /* rlx, here and below: under the lock; others want a number. Settling: then nobody is resumed any more, but for that. */
     bool may = !preempt_is_full(preempt) || atom_load_rlx(&preempt->settling);
     if (may) {
-        atom_store_rlx(&preempt->displaced, atom_load_rlx(&preempt->displaced) + 1);
+        atom_store_rlx(&preempt->stopped, atom_load_rlx(&preempt->stopped) + 1);
         thread->waits = false;
         thread->sooner = preempt->last;
         thread->later = NULL;
@@ -38,19 +38,19 @@ static void preempt_waits_no_more(struct thread *thread) {
     count(&preempt->taken);
 }
 
-void preempt_relieve(struct runtime *runtime, int more) {
+void stopped_relieve(struct runtime *runtime, int more) {
     struct preempt *preempt = &runtime->preempt;
     lock_take(&preempt->lock);
     atom_store_rlx(&preempt->relief, atom_load_rlx(&preempt->relief) + (unsigned)more); /* rlx: under the lock; others want a number */
     lock_drop(&preempt->lock);
 }
 
-void preempt_unlist(struct thread *thread) {
+void stopped_unlist(struct thread *thread) {
     struct preempt *preempt = &thread->runtime->preempt;
     lock_take(&preempt->lock);
     *(thread->sooner ? &thread->sooner->later : &preempt->first) = thread->later;
     *(thread->later ? &thread->later->sooner : &preempt->last) = thread->sooner;
-    atom_store_rlx(&preempt->displaced, atom_load_rlx(&preempt->displaced) - 1);
+    atom_store_rlx(&preempt->stopped, atom_load_rlx(&preempt->stopped) - 1);
     preempt_waits_no_more(thread);
     lock_drop(&preempt->lock);
     atom_sub_rlx(&thread->runtime->threads.away, 1);
@@ -70,18 +70,18 @@ static void preempt_can_be_resumed(struct runtime *runtime, struct proc *proc) {
     ready_wake(runtime, NULL);
 }
 
-void preempt_took(struct worker *worker, uint32_t number) {
-    struct proc *proc = worker->displaced;
+void stopped_took(struct worker *worker, uint32_t number) {
+    struct proc *proc = worker->stopped;
     atom_store_rlx(&worker->driver, number); /* rlx: a number */
     if (!proc) return;
-    worker->displaced = NULL;
+    worker->stopped = NULL;
     preempt_can_be_resumed(worker->runtime, proc);
 }
 
-struct proc *preempt_take(struct worker *worker) {
+struct proc *stopped_take(struct worker *worker) {
     struct preempt *preempt = &worker->runtime->preempt;
     struct proc *proc = NULL;
-    if (!preempt_waits_for(worker)) return NULL;
+    if (!stopped_waits_for(worker)) return NULL;
     lock_take(&preempt->lock);
     for (struct thread *thread = preempt->first; thread && !proc; thread = thread->later) {
         if (!thread->waits || !state_claim_any(&thread->stopped->state)) continue; /* the latter: it was handed over to */
@@ -92,42 +92,42 @@ struct proc *preempt_take(struct worker *worker) {
     return proc;
 }
 
-struct thread *preempt_next(struct worker *worker) {
-    struct proc *proc = preempt_take(worker);
+struct thread *stopped_next(struct worker *worker) {
+    struct proc *proc = stopped_take(worker);
     if (!proc) return NULL;
     struct thread *thread = parts.thread_of(proc);
-    preempt_unlist(thread);
+    stopped_unlist(thread);
     worker->current = proc;
-    count(&worker->actor.counters.steps);
-    preempt_goes_on(worker);
+    count(&worker->local.counters.steps);
+    stopped_goes_on(worker);
     return thread;
 }
 
-struct worker *preempt_sleep(struct worker *worker, struct thread *self, struct thread *heir) {
-    worker->displaced = self->stopped;
+struct worker *stopped_sleep(struct worker *worker, struct thread *self, struct thread *heir) {
+    worker->stopped = self->stopped;
     my_worker = NULL;
     /* D1: nothing of the worker's is touched from here on. */
     if (heir) thread_wake(heir, worker);
-    else atom_store_rlx(&worker->undriven, true); /* rlx: for worker_wait; the monitor, who might drive it again, has been stopped */
+    else atom_store_rlx(&worker->undriven, true); /* rlx: for worker_wait; sysmon, who might drive it again, has been stopped */
     parker_park(&self->parker, SYS_FOREVER);
     return self->given;
 }
 
-void preempt_hand_back(struct worker *worker, struct thread *thread) {
-    preempt_unlist(thread);
-    preempt_goes_on(worker);
+void stopped_hand_back(struct worker *worker, struct thread *thread) {
+    stopped_unlist(thread);
+    stopped_goes_on(worker);
     my_worker = NULL;
     thread_wake(thread, worker);
 }
 
-bool preempt_resume_with(struct worker *worker, struct proc *proc) {
-    bool may = !call_stays(worker);
-    if (may) preempt_hand_back(worker, parts.thread_of(proc));
+bool stopped_resume_with(struct worker *worker, struct proc *proc) {
+    bool may = !oscall_stays(worker);
+    if (may) stopped_hand_back(worker, parts.thread_of(proc));
     else preempt_can_be_resumed(worker->runtime, proc);
     return may;
 }
 
-/* ---- the monitor's side ------------------------------------------------------------------------------------------- */
+/* ---- sysmon's side ------------------------------------------------------------------------------------------- */
 
 #if !WEFT_CHECK
 #include <signal.h>
@@ -162,10 +162,10 @@ static bool preempt_is_due(struct worker *worker, uint64_t now) {
     uint64_t age = now - worker->seen.step_since;
     if (age < preempt->slice / PREEMPT_AGAIN_PART) return false;
     /* rlx, both: as they are just now. Nobody else can have a relief worker but one who was stopped. */
-    if (atom_load_rlx(&worker->relief) && !atom_load_rlx(&worker->leave)) return age >= preempt->slice && preempt_waiting(worker->runtime);
+    if (atom_load_rlx(&worker->relief) && !atom_load_rlx(&worker->leave)) return age >= preempt->slice && stopped_waiting(worker->runtime);
     bool again = atom_load_rlx(&worker->again) == worker->seen.steps; /* rlx: a number */
     if (preempt_needed(worker, now)) return again || age >= preempt->slice;
-    return age >= preempt->slice && preempt_waiting(worker->runtime);
+    return age >= preempt->slice && stopped_waiting(worker->runtime);
 }
 
 static void preempt_signal_thread(struct worker *worker, uint64_t steps) {
@@ -216,14 +216,14 @@ enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
     if (atom_load_rlx(&worker->driver) == 0) return PREEMPT_ASKED; /* rlx: a number. On the way from one to the next */
     enum preempt_view view = preempt_at_work(worker, now);
     /* rlx, here and below: numbers, which the handler looks at again. */
-    if (view == PREEMPT_STUCK) return atom_load_rlx(&preempt->displaced) > 0 ? PREEMPT_STUCK : PREEMPT_NONE;
+    if (view == PREEMPT_STUCK) return atom_load_rlx(&preempt->stopped) > 0 ? PREEMPT_STUCK : PREEMPT_NONE;
     if (atom_load_rlx(&worker->refused) == worker->seen.steps) return PREEMPT_NONE;
     if (!preempt_is_due(worker, now)) return PREEMPT_ASKED; /* when somebody comes */
     if (preempt_is_full(preempt)) return PREEMPT_NONE;
     if (atom_load_rlx(&runtime->threads.at_rest) == 0) {
-        preempt_nurse_call(runtime);
-        if (atom_load_rlx(&preempt->displaced) == 0)
-            return atom_load_rlx(&preempt->nurse.refused) ? PREEMPT_NONE : PREEMPT_ASKED;
+        thread_maker_call(runtime);
+        if (atom_load_rlx(&preempt->stopped) == 0)
+            return atom_load_rlx(&preempt->maker.refused) ? PREEMPT_NONE : PREEMPT_ASKED;
     }
     /* It has had little time of the processor: because it sleeps, or because others have it. */
     if (view == PREEMPT_NONE && sys->thread_asleep(atom_load_rlx(&worker->driver))) return PREEMPT_ASKED;
@@ -234,7 +234,7 @@ enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
 static uint64_t preempt_bound(struct runtime *runtime) {
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++)
-        if (call_stays(atom_load_rlx(&runtime->workers[i]))) return PREEMPT_OVERDUE_PINNED; /* rlx: published by `made` */
+        if (oscall_stays(atom_load_rlx(&runtime->workers[i]))) return PREEMPT_OVERDUE_PINNED; /* rlx: published by `made` */
     return PREEMPT_OVERDUE;
 }
 
@@ -242,7 +242,7 @@ static uint64_t preempt_bound(struct runtime *runtime) {
 unsigned preempt_overdue(struct runtime *runtime, uint64_t now) {
     struct preempt *preempt = &runtime->preempt;
     uint64_t taken = atom_load_rlx(&preempt->taken);
-    if (!preempt_waiting(runtime) || taken != preempt->overdue.taken) {
+    if (!stopped_waiting(runtime) || taken != preempt->overdue.taken) {
         preempt->overdue.taken = taken;
         preempt->overdue.since = now;
         preempt->overdue.times = 0;
@@ -265,22 +265,22 @@ uint64_t preempt_period(struct runtime *runtime, uint64_t period) {
 void preempt_evict(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
     if (!preempt_is_on(runtime)) return;
-    if (atom_load_rlx(&runtime->threads.at_rest) == 0) preempt_nurse_call(runtime); /* rlx, both: numbers */
-    preempt_signal_thread(worker, atom_load_rlx(&worker->actor.counters.steps));
+    if (atom_load_rlx(&runtime->threads.at_rest) == 0) thread_maker_call(runtime); /* rlx, both: numbers */
+    preempt_signal_thread(worker, atom_load_rlx(&worker->local.counters.steps));
 }
 
 /* rlx, both: requests; the first is never taken back, the second not by a runtime that stops. */
-bool preempt_is_last(struct worker *worker) {
+bool stopped_is_last(struct worker *worker) {
     return atom_load_rlx(&worker->runtime->preempt.settling) && atom_load_rlx(&worker->leave);
 }
 
-struct thread *preempt_heir(struct worker *worker) {
+struct thread *stopped_heir(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
     if (!preempt_is_on(runtime)) return NULL;
     /* rlx, both: numbers. */
     bool extra = worker->index >= atom_load_rlx(&runtime->wanted),
          alone = atom_load_rlx(&runtime->threads.at_rest) == 0;
-    return extra || alone ? preempt_next(worker) : NULL;
+    return extra || alone ? stopped_next(worker) : NULL;
 }
 
 /* ---- stopping ----------------------------------------------------------------------------------------------------- */
@@ -293,7 +293,7 @@ static bool preempt_settled(struct runtime *runtime) {
     atom_store_rlx(&preempt->settling, true);
     for (struct thread *thread = preempt->first; thread; thread = thread->later) {
         if (!thread->waits) continue; /* for good, or it is being resumed: then its worker is awake */
-        if (parts.at_home(thread)) preempt_waits_no_more(thread);
+        if (parts.in_program(thread)) preempt_waits_no_more(thread);
         else all = false;
     }
     lock_drop(&preempt->lock);
@@ -301,7 +301,7 @@ static bool preempt_settled(struct runtime *runtime) {
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
         if (!atom_load_rlx(&worker->driven) || atom_load_rlx(&worker->undriven)) continue; /* rlx, both: in passing */
-        if (idle_is_asleep(&runtime->idle, i) || call_seen(worker)) continue;
+        if (idle_is_asleep(&runtime->idle, i) || oscall_seen(worker)) continue;
         preempt_evict(worker);
         all = false;
     }
@@ -318,41 +318,41 @@ void preempt_settle(struct runtime *runtime) {
     atom_store_rlx(&runtime->preempt.anywhere, true); /* rlx: a request, as `settling` */
 }
 
-/* ---- the nurse ---------------------------------------------------------------------------------------------------- */
+/* ---- the thread maker ---------------------------------------------------------------------------------------------------- */
 
-static void *nurse_main(void *argument) {
+static void *thread_maker_main(void *argument) {
     struct runtime *runtime = argument;
-    struct nurse *nurse = &runtime->preempt.nurse;
-    while (!atom_load_acq(&nurse->over)) {                  /* acq: pairs with the rel in preempt_nurse_stop */
+    struct thread_maker *maker = &runtime->preempt.maker;
+    while (!atom_load_acq(&maker->over)) {                  /* acq: pairs with the rel in thread_maker_stop */
         unsigned workers = atom_load_rlx(&runtime->wanted); /* rlx, here and below: numbers */
         unsigned wanted = 1 + (workers < PREEMPT_REST_MOST ? workers : PREEMPT_REST_MOST);
         bool refused = false;
-        while (!refused && !atom_load_rlx(&nurse->over) &&
+        while (!refused && !atom_load_rlx(&maker->over) &&
                atom_load_rlx(&runtime->threads.at_rest) + atom_load_rlx(&runtime->threads.coming) < wanted)
             refused = thread_prepare(runtime) != 0;
-        atom_store_rlx(&nurse->refused, refused);
-        parker_park(&nurse->parker, SYS_FOREVER);
+        atom_store_rlx(&maker->refused, refused);
+        parker_park(&maker->parker, SYS_FOREVER);
     }
     return NULL;
 }
 
-int preempt_nurse_start(struct runtime *runtime) {
-    struct nurse *nurse = &runtime->preempt.nurse;
-    parker_init(&nurse->parker);
-    atom_store_rlx(&nurse->over, false); /* rlx: the thread comes after it */
-    int error = sys->thread_start(&nurse->thread, nurse_main, runtime);
-    nurse->started = error == 0;
+int thread_maker_start(struct runtime *runtime) {
+    struct thread_maker *maker = &runtime->preempt.maker;
+    parker_init(&maker->parker);
+    atom_store_rlx(&maker->over, false); /* rlx: the thread comes after it */
+    int error = sys->thread_start(&maker->thread, thread_maker_main, runtime);
+    maker->started = error == 0;
     return error;
 }
 
-void preempt_nurse_stop(struct runtime *runtime) {
-    struct nurse *nurse = &runtime->preempt.nurse;
-    if (!nurse->started) return;
-    atom_store_rel(&nurse->over, true); /* rel: pairs with the acq in nurse_main */
-    parker_unpark(&nurse->parker);
-    sys->thread_join(nurse->thread);
-    nurse->started = false;
+void thread_maker_stop(struct runtime *runtime) {
+    struct thread_maker *maker = &runtime->preempt.maker;
+    if (!maker->started) return;
+    atom_store_rel(&maker->over, true); /* rel: pairs with the acq in thread_maker_main */
+    parker_unpark(&maker->parker);
+    sys->thread_join(maker->thread);
+    maker->started = false;
 }
 
-void preempt_nurse_call(struct runtime *runtime) { parker_unpark(&runtime->preempt.nurse.parker); }
+void thread_maker_call(struct runtime *runtime) { parker_unpark(&runtime->preempt.maker.parker); }
 #endif

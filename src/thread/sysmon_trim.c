@@ -5,7 +5,7 @@ enum { TRIM_PAUSE = 1000000 }; /* ns, between two slices */
 void trim_survey(struct runtime *runtime, bool all) {
     pool_survey(&message_pool, all);
     pool_survey(&runtime->pool, all);
-    runtime->monitor.trims = true;
+    runtime->sysmon.trims = true;
 }
 
 static bool trim_some(struct runtime *runtime) {
@@ -14,15 +14,15 @@ static bool trim_some(struct runtime *runtime) {
 }
 
 void trim_slice(struct runtime *runtime, uint64_t now) {
-    struct monitor *monitor = &runtime->monitor;
-    if (monitor->trims && now - monitor->trimmed >= TRIM_PAUSE) {
-        monitor->trims = trim_some(runtime);
-        monitor->trimmed = now;
+    struct sysmon *sysmon = &runtime->sysmon;
+    if (sysmon->trims && now - sysmon->trimmed >= TRIM_PAUSE) {
+        sysmon->trims = trim_some(runtime);
+        sysmon->trimmed = now;
     }
-    if (monitor->trims && now + TRIM_PAUSE < monitor->come_back) monitor->come_back = now + TRIM_PAUSE;
+    if (sysmon->trims && now + TRIM_PAUSE < sysmon->come_back) sysmon->come_back = now + TRIM_PAUSE;
 }
 
 void trim_asleep(struct runtime *runtime) {
     trim_survey(runtime, true);
-    while (monitor_all_asleep(runtime) && !atom_load_rlx(&runtime->monitor.over) && trim_some(runtime)) {} /* rlx: asked again */
+    while (sysmon_all_asleep(runtime) && !atom_load_rlx(&runtime->sysmon.over) && trim_some(runtime)) {} /* rlx: asked again */
 }

@@ -1,7 +1,7 @@
-/* Giving the memory of messages and small blocks back, by the monitor.
+/* Giving the memory of messages and small blocks back, by sysmon.
  *
  * What a burst has left is found once a second: lists that nobody needed since the last time. They are then given back in slices of at most 0.1 ms
- * for each size, one slice a millisecond, so that the monitor's other duties wait no longer; or all at once, when all workers sleep. */
+ * for each size, one slice a millisecond, so that sysmon's other duties wait no longer; or all at once, when all workers sleep. */
 #ifndef WEFT_THREAD_SYSMON_TRIM_H
 #define WEFT_THREAD_SYSMON_TRIM_H
 

@@ -84,7 +84,7 @@ static void thread_queue_orphan(struct thread *self) {
 static void thread_drive(struct thread *self, struct worker *worker) {
     worker_driven_by(worker, &self->loop);
     worker->current = NULL; /* who ran on it last is elsewhere, in a call or stopped */
-    preempt_took(worker, self->number);
+    stopped_took(worker, self->number);
     struct proc *first = NULL;
     while (worker) {
         my_worker = worker;
@@ -246,14 +246,14 @@ void thread_carry(struct thread *thread, struct fiber *fiber) {
 
 int thread_give(struct runtime *runtime, struct worker *worker) {
     atom_store_rlx(&worker->driver, 0); /* rlx: as in thread_wake */
-    struct thread *thread = preempt_heir(worker);
+    struct thread *thread = stopped_heir(worker);
     if (!thread) thread = thread_take(runtime);
     if (thread) {
         thread_wake(thread, worker);
         return 0;
     }
     if (!preempt_is_on(runtime) || !(my_thread || thread_is_careful)) return thread_start(runtime, worker, NULL);
-    preempt_nurse_call(runtime);
+    thread_maker_call(runtime);
     return WEFT_EAGAIN;
 }
 

@@ -42,12 +42,12 @@ struct thread {
 #if WEFT_CHECK
 #define thread_is_careful false
 #else
-/* This thread must not wait for locks of the C library while somebody may be stopped who has them (stopped.h, A4): the monitor. */
+/* This thread must not wait for locks of the C library while somebody may be stopped who has them (stopped.h, A4): sysmon. */
 extern _Thread_local bool thread_is_careful __attribute__((tls_model("initial-exec")));
 #endif
 
 void threads_init(struct threads *threads, unsigned most);
-/* One more thread at rest. Not from a worker's thread or the monitor while processes may be interrupted: it may wait for locks of the C
+/* One more thread at rest. Not from a worker's thread or sysmon while processes may be interrupted: it may wait for locks of the C
  * library (stopped.h, A4). 0, or as thread_give. */
 int thread_prepare(struct runtime *runtime);
 /* A thread at rest; NULL: there is none. It is to be given a worker at once, by thread_wake. */
@@ -59,7 +59,7 @@ static inline void thread_wake(struct thread *thread, struct worker *worker) {
     parker_unpark(&thread->parker);
 }
 /* A thread to make a call with: one at rest, or a new one. NULL: there is none to be had. It may wait for locks of the C library, so the caller has
- * none of weft's; and keeps its worker, so that the monitor finds it asleep and resumes who has them (stopped.h, A5). */
+ * none of weft's; and keeps its worker, so that sysmon finds it asleep and resumes who has them (stopped.h, A5). */
 struct thread *thread_reserve(struct runtime *runtime);
 /* The process whose stack it is has left it, to make a call with the thread, which is away from now on. */
 void thread_carry(struct thread *thread, struct fiber *fiber);

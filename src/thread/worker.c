@@ -21,7 +21,7 @@
 /* Under `moving`: a relief worker leaves, or is any worker from now on. */
 static void worker_no_relief(struct worker *worker) {
     atom_store_rlx(&worker->relief, false); /* rlx: under the lock */
-    preempt_relieve(worker->runtime, -1);
+    stopped_relieve(worker->runtime, -1);
 }
 
 /* What lies in the queue of a worker that has left goes to the others. They are told now that nothing more can be put there: a worker that
@@ -58,7 +58,7 @@ static bool worker_leave(struct worker *worker) {
     if (leaves) {
         if (worker->searching) find_success(worker);
         worker_leave_timers(worker);
-        stack_cache_flush(&worker->actor.stacks);
+        stack_cache_flush(&worker->local.stacks);
         if (worker->abandoned) atom_sub_rlx(&runtime->threads.away, 1); /* rlx: a count */
         worker->abandoned = false;
         if (relief) worker_no_relief(worker);
@@ -69,7 +69,7 @@ static bool worker_leave(struct worker *worker) {
     lock_drop(&runtime->moving);
     lock_drop(&worker->ringing);
     if (leaves && !policy_is_empty(worker)) worker_bequeath(worker);
-    if (leaves) poll_unattended(runtime);
+    if (leaves) netpoll_unattended(runtime);
     return leaves;
 }
 
@@ -90,9 +90,9 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     worker->index = index;
     worker->policy = runtime->policy;
     worker->out = (struct weft_out){.worker = worker, .yields_end = &worker->out.yields};
-    actor_init(&worker->actor, runtime);
+    local_init(&worker->local, runtime);
     parker_init(&worker->parker);
-    mpsc_init(&worker->inbox);
+    mpsc_init(&worker->pinned_ready);
     parker_init(&worker->departure);
     tick_begin(worker, GLOBAL_TICK);
     atom_store_rlx(&worker->give_way, UINT64_MAX); /* rlx: nobody else knows it; no step has this number */
@@ -102,7 +102,7 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     timers_init(&worker->timers, sys->now());
     lock_init(&worker->ringing);
     rng_seed(&worker->rng, runtime->seed, index);
-    if (policy_init(worker) != 0 || table_add_section(&runtime->table, &worker->actor.section) != 0) {
+    if (policy_init(worker) != 0 || table_add_section(&runtime->table, &worker->local.section) != 0) {
         policy_destroy(worker);
         sys->free(worker, sizeof *worker);
         return NULL;
@@ -131,7 +131,7 @@ static int worker_begin(struct runtime *runtime, unsigned index) {
     lock_drop(&runtime->moving);
     /* Only now, so that nobody is pinned to a thread that leaves. Not 0: a pin that was refused may still have to take itself back. rlx: a
      * thread whose pin has seen this comes to `moving` later than this one. */
-    atom_and_rlx(&worker->guests, ~GUESTS_CLOSED);
+    atom_and_rlx(&worker->pinned_count, ~PINNED_CLOSED);
     int error = there ? 0 : thread_give(runtime, worker);
     if (error) worker_not_begun(worker);
     return error;
@@ -139,20 +139,20 @@ static int worker_begin(struct runtime *runtime, unsigned index) {
 
 /* rlx, all: a number, and a word that says who was first; what the worker does then goes by `leave` and the queues. */
 bool worker_pin(struct worker *own) {
-    if (atom_add_rlx(&own->guests, 1) & GUESTS_CLOSED) {
-        atom_sub_rlx(&own->guests, 1);
+    if (atom_add_rlx(&own->pinned_count, 1) & PINNED_CLOSED) {
+        atom_sub_rlx(&own->pinned_count, 1);
         return false;
     }
-    if (!tick_is_up(own)) tick_begin(own, GUEST_TICK);
+    if (!tick_is_up(own)) tick_begin(own, PINNED_TICK);
     return true;
 }
-void worker_unpin(struct worker *own) { atom_sub_rlx(&own->guests, 1); }
+void worker_unpin(struct worker *own) { atom_sub_rlx(&own->pinned_count, 1); }
 
-/* No more guests from now on. False: there are some, and they cannot go elsewhere. */
-static bool worker_close(struct worker *worker, bool with_guests) {
+/* No more pinned processes from now on. False: there are some, and they cannot go elsewhere. */
+static bool worker_close(struct worker *worker, bool with_pinned) {
     uint32_t none = 0;
-    if (with_guests) atom_or_rlx(&worker->guests, GUESTS_CLOSED);
-    return with_guests || atom_cas_rlx_rlx(&worker->guests, &none, GUESTS_CLOSED);
+    if (with_pinned) atom_or_rlx(&worker->pinned_count, PINNED_CLOSED);
+    return with_pinned || atom_cas_rlx_rlx(&worker->pinned_count, &none, PINNED_CLOSED);
 }
 
 void worker_dismiss(struct runtime *runtime, struct worker *worker) {
@@ -171,9 +171,9 @@ struct stuck {
 static bool worker_is_stuck(struct worker *worker, struct stuck *stuck) { return (void)worker, (void)stuck, false; }
 #else
 /* Whether its thread has been in one step for so long that it is not waited for: asleep, or computing; or it has been without a CPU for very long. Asked
- * when the runtime stops, some processes would not end, and the monitor is gone. */
+ * when the runtime stops, some processes would not end, and sysmon is gone. */
 static bool worker_is_stuck(struct worker *worker, struct stuck *stuck) {
-    uint64_t steps = atom_load_rlx(&worker->actor.counters.steps), now = sys->now(), cpu = 0; /* rlx, all: numbers; a request */
+    uint64_t steps = atom_load_rlx(&worker->local.counters.steps), now = sys->now(), cpu = 0; /* rlx, all: numbers; a request */
     uint32_t driver = atom_load_rlx(&worker->driver);
     if (!atom_load_rlx(&worker->runtime->forcing) || idle_is_asleep(&worker->runtime->idle, worker->index)) return false;
     bool timed = sys->thread_time(driver, &cpu) == 0;
@@ -202,9 +202,9 @@ static void worker_abandon(struct worker *worker) {
 static void worker_wait(struct worker *worker) {
     struct stuck stuck = {0, 0, 0};
     while (atom_load_rlx(&worker->driven)) {
-        uint32_t number = call_seen(worker);
-        /* rlx: the worker is not touched before its last thread has been joined. Nobody will drive it: the monitor has been stopped. */
-        if (atom_load_rlx(&worker->undriven) || (number && call_retake(worker, number))) {
+        uint32_t number = oscall_seen(worker);
+        /* rlx: the worker is not touched before its last thread has been joined. Nobody will drive it: sysmon has been stopped. */
+        if (atom_load_rlx(&worker->undriven) || (number && oscall_retake(worker, number))) {
             lock_take(&worker->runtime->moving);
             atom_store_rlx(&worker->driven, false);
             lock_drop(&worker->runtime->moving);
@@ -267,13 +267,13 @@ void workers_compensate(struct runtime *runtime, unsigned hogs) {
 /* Under `resizing`, a worker that has no thread: goes to the process that was stopped first. False: none can be had just now. */
 static bool worker_relieves(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
-    preempt_relieve(runtime, 1); /* first: those who are stopped and those who are relieved are never too many, not for a moment */
-    struct thread *thread = preempt_next(worker);
+    stopped_relieve(runtime, 1); /* first: those who are stopped and those who are relieved are never too many, not for a moment */
+    struct thread *thread = stopped_next(worker);
     if (!thread) {
-        preempt_relieve(runtime, -1);
+        stopped_relieve(runtime, -1);
         return false;
     }
-    atom_or_rlx(&worker->guests, GUESTS_CLOSED); /* rlx, all: nobody else has it, and its thread comes later */
+    atom_or_rlx(&worker->pinned_count, PINNED_CLOSED); /* rlx, all: nobody else has it, and its thread comes later */
     atom_store_rlx(&worker->leave, false);
     tick_begin(worker, 1); /* and stays so: it looks at what it is with every process */
     atom_store_rlx(&worker->relief, true);
@@ -285,7 +285,7 @@ static bool worker_relieves(struct worker *worker) {
 static bool worker_relief(struct worker *worker, bool shall) {
     lock_take(&worker->runtime->moving);
     bool relief = atom_load_rlx(&worker->relief); /* rlx, here and below: under the lock */
-    bool begins = shall && !atom_load_rlx(&worker->driven) && preempt_waiting(worker->runtime);
+    bool begins = shall && !atom_load_rlx(&worker->driven) && stopped_waiting(worker->runtime);
     if (relief) atom_store_rlx(&worker->leave, !shall);
     if (begins) atom_store_rlx(&worker->driven, true);
     lock_drop(&worker->runtime->moving);
@@ -303,7 +303,7 @@ void workers_relieve(struct runtime *runtime, unsigned hogs) {
     unsigned wanted = atom_load_rlx(&runtime->wanted), most = wanted > 0 ? PLACES_MAX : 0; /* 0: the runtime stops */
     for (unsigned i = wanted + runtime->extra_most; i < most && i <= atom_load_rlx(&runtime->made); i++) {
         bool known = i < atom_load_rlx(&runtime->made), shall = count > 0;
-        struct worker *worker = known || (shall && preempt_waiting(runtime)) ? worker_at(runtime, i) : NULL;
+        struct worker *worker = known || (shall && stopped_waiting(runtime)) ? worker_at(runtime, i) : NULL;
         if (worker && worker_relief(worker, shall)) count -= shall;
     }
     lock_drop(&runtime->resizing);
@@ -312,7 +312,7 @@ void workers_relieve(struct runtime *runtime, unsigned hogs) {
 unsigned weft_workers(weft_runtime *runtime) { return atom_load_rlx(&((struct runtime *)runtime)->wanted); } /* rlx: a number */
 
 int weft_set_workers(weft_runtime *opaque, unsigned workers) {
-    child_check("weft_set_workers");
+    atfork_check("weft_set_workers");
     if (workers == 0 || workers > WORKERS_MAX) return WEFT_EINVAL;
     if (my_worker && my_worker->runtime == (struct runtime *)opaque)
         WEFT_MISUSE("weft_set_workers", "called from a process of that runtime, whose worker would wait for itself",

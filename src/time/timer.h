@@ -1,7 +1,7 @@
 /* One timer: it lies inside whatever waits for it, often on the stack of a parked process, and is never allocated.
  *
  * Its `place` says where it is, and is the whole handshake between the one that waits (the user), whoever cancels it, and
- * whoever hands it out (the runner: the owner's thread, a thief, the monitor):
+ * whoever hands it out (the runner: the owner's thread, a thief, sysmon):
  *
  *     FREE ──arm──> in some `struct timers` ──timers_run──> TAKEN ──timer_done──> DONE
  *       ^                │         ^                          │                    │

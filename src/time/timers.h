@@ -5,7 +5,7 @@
  *   timers_arm, _unmoved   any thread that has the timer (see timer.h); usually the worker's own, for its own `timers`
  *   timers_moved           any thread, no lock
  *   timers_cancel, _wait   any thread that the arming happens before, one at a time for a timer
- *   timers_run             any thread: the owner, a thief, the monitor
+ *   timers_run             any thread: the owner, a thief, sysmon
  *   timer_done             who got the timer from timers_run, once
  *   timers_next            any thread, no lock
  *   timers_move            any thread, but one move at a time: it holds two locks

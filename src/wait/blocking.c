@@ -16,7 +16,7 @@ static bool blocking_will_last(struct worker *worker) {
            (!policy_is_empty(worker) || inject_size(&worker->runtime->inject) > 0);
 }
 
-/* It is over. rlx: guesses, which the monitor may be changing. */
+/* It is over. rlx: guesses, which sysmon may be changing. */
 static void blocking_learn(struct fiber *fiber, struct worker *worker, bool lost) {
     if (lost ? fiber->call_began && sys->now() - fiber->call_began < BLOCKING_SHORT : atom_load_rlx(&worker->lasting) > 0)
         atom_store_rlx(&worker->lasting, 0);
@@ -54,15 +54,15 @@ void blocking_enter(const char *call, bool is_long) {
     fiber_worker(call);
     fiber_waits(worker->current, call, NULL);
     worker->current->since = atom_load_rlx(&worker->runtime->coarse); /* rlx: a moment, more or less */
-    bool stays = call_stays(worker);
+    bool stays = oscall_stays(worker);
     if (__builtin_expect(stays, 0) && blocking_outside(worker)) return;
     struct fiber *fiber = blocking_begin(thread, fiber_of(worker->current), worker);
     fiber->call_began = !is_long && !stays && blocking_will_last(worker) ? sys->now() : 0;
     is_long |= fiber->call_began != 0;
-    fiber->call_number = call_enter(worker);
-    /* If there is no thread for the worker, the monitor tries again later. So where there is no monitor (rlx: set before the first process)
+    fiber->call_number = oscall_enter(worker);
+    /* If there is no thread for the worker, sysmon tries again later. So where there is no monitor (rlx: set before the first process)
      * the worker stays. */
-    if (is_long && !stays && atom_load_rlx(&thread->runtime->coarse) != 0) call_hand_over(worker, fiber->call_number);
+    if (is_long && !stays && atom_load_rlx(&thread->runtime->coarse) != 0) oscall_hand_over(worker, fiber->call_number);
 }
 
 void weft_blocking_enter(void) { blocking_enter("weft_blocking_enter", false); }
@@ -79,8 +79,8 @@ void weft_blocking_leave(void) {
         fiber->calls--;
         return;
     }
-    bool lost = !fiber->call_worker || !call_leave(fiber->call_worker, fiber->call_number);
-    if (__builtin_expect(!fiber->call_worker, 0)) call_back(thread->runtime);
+    bool lost = !fiber->call_worker || !oscall_leave(fiber->call_worker, fiber->call_number);
+    if (__builtin_expect(!fiber->call_worker, 0)) oscall_back(thread->runtime);
     if (__builtin_expect(lost, 0)) thread_came_back(thread); /* still in the call, for whoever looks */
     if (fiber->call_worker) blocking_learn(fiber, fiber->call_worker, lost);
     fiber->calls = 0;
@@ -100,12 +100,12 @@ bool blocking_is_full(struct worker *worker) {
 
 static int blocking_call(const char *call, void (*fn)(void *arg), void *arg, bool is_long) {
     if (blocking_is_full(my_worker)) return WEFT_EAGAIN;
-    struct callout callout = {0};
+    struct upcall upcall = {0};
     void *nowhere; /* nothing is interrupted in here */
     blocking_enter(call, is_long);
-    callout_call((uintptr_t)fn, &nowhere, (uintptr_t)arg, 0, &callout);
+    upcall_call((uintptr_t)fn, &nowhere, (uintptr_t)arg, 0, &upcall);
     weft_blocking_leave();
-    callout_pass_on(&callout);
+    upcall_pass_on(&upcall);
     struct worker *worker = worker_here(); /* another, perhaps; none in a thread of the program's own, or in a call around this one */
     return worker && worker->current && fiber_is_cancelled(worker->current) ? WEFT_ECANCELED : 0;
 }

@@ -11,9 +11,9 @@ uint64_t weft_in(uint64_t nanoseconds) {
 /* Who sleeps for ever wants to: until a signal ends the program, or somebody cancels the process. That is no deadlock. */
 static __attribute__((noinline)) int sleep_for_ever(struct wait *wait) {
     struct worker *worker = worker_here();
-    if (worker) outside_begin(&worker->actor);
+    if (worker) external_wait_begin(&worker->local);
     int why = wait_for(wait, WEFT_FOREVER, "weft_sleep");
-    if (worker) outside_end(&worker_here()->actor); /* it may have moved */
+    if (worker) external_wait_end(&worker_here()->local); /* it may have moved */
     return why;
 }
 

@@ -4,11 +4,11 @@
 #include <errno.h>
 
 /* A deadline has come. The timer that carries it is the waiter's again once alarm_run has let go of it. */
-static void wait_alarm(struct actor *actor, struct worker *self, struct alarm *alarm) {
-    struct wait *wait = (struct wait *)((unsigned char *)alarm - offsetof(struct wait, alarm));
+static void wait_alarm(struct local *local, struct worker *self, struct timer_event *event) {
+    struct wait *wait = (struct wait *)((unsigned char *)event - offsetof(struct wait, timer));
     uint32_t pending = WAIT_PENDING;
     /* rlx: as in wait_claim. */
-    if (atom_cas_rlx_rlx(&wait->claimed, &pending, WAIT_LATE)) wait_awake(actor->runtime, self, wait->proc);
+    if (atom_cas_rlx_rlx(&wait->claimed, &pending, WAIT_LATE)) wait_awake(local->runtime, self, wait->proc);
 }
 
 void wait_begin(struct wait *wait) {
@@ -18,7 +18,7 @@ void wait_begin(struct wait *wait) {
     wait->proc = self ? self->current : NULL;
     wait->about = NULL;
     if (!wait->proc) parker_init(&wait->parker);
-    alarm_init(&wait->alarm, wait_alarm);
+    timer_event_init(&wait->timer, wait_alarm);
 }
 
 bool wait_claim(struct wait *wait, uint32_t why, struct wake *wake) {
@@ -84,7 +84,7 @@ static int wait_thread(struct wait *wait, uint64_t deadline) {
 
 int wait_for(struct wait *wait, uint64_t deadline, const char *call) {
     if (!wait->proc && !worker_here()) {
-        child_check(call);
+        atfork_check(call);
         return wait_thread(wait, deadline);
     }
     struct worker *worker = fiber_worker(call);
@@ -96,7 +96,7 @@ int wait_for(struct wait *wait, uint64_t deadline, const char *call) {
         if (deadline <= sys->now())
             claimed = wait_give_up(wait, WAIT_LATE);
         else
-            armed = true, alarm_arm(worker, &wait->alarm, deadline);
+            armed = true, timer_event_arm(worker, &wait->timer, deadline);
     }
     while (claimed == WAIT_PENDING) {
         if (fiber_is_cancelled(proc)) {
@@ -107,6 +107,6 @@ int wait_for(struct wait *wait, uint64_t deadline, const char *call) {
         worker = fiber_leave(worker, WEFT_BLOCKED);
         claimed = wait_over(wait);
     }
-    if (armed) alarm_cancel(&wait->alarm);
+    if (armed) timer_event_cancel(&wait->timer);
     return wait_answer(claimed);
 }

@@ -38,7 +38,7 @@ struct wait {
     struct proc *proc;    /* NULL: a thread that is not a worker */
     const void *about;    /* what it waits for, to be shown in dumps; NULL: nothing to be shown. For whoever calls wait_for to say */
     struct parker parker; /* such a thread's */
-    struct alarm alarm;
+    struct timer_event timer;
 };
 
 /* From a claim to the wake-up. */

@@ -13,12 +13,12 @@ static __attribute__((noinline, unused)) void migrate_force(void) {
     struct runtime *runtime = worker->runtime;
     if (rt.workers < 2) return;
     struct worker *next = atom_load_rlx(&runtime->workers[(worker->index + 1) % rt.workers]);
-    atom_add_rlx(&next->guests, 1);
+    atom_add_rlx(&next->pinned_count, 1);
     state_pin(&proc->state, next->index + 1);
     worker = fiber_leave(worker, WEFT_CONTINUE);
     EXPECT(worker == next && worker == worker_here());
     state_unpin(&proc->state);
-    atom_sub_rlx(&next->guests, 1);
+    atom_sub_rlx(&next->pinned_count, 1);
 }
 
 /* All kinds of calls that may move the process. Always inline: the caller is to be compiled with the calls in it. */

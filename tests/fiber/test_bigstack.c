@@ -33,7 +33,7 @@ static void caller(void *arg) {
         mine[i] = i * 7;
     struct big big = {.bytes = 200000, .nested = 2};
     EXPECT_EQ(weft_call_big(big_work, &big, 256 << 10), 0);
-    EXPECT(fiber_of(victim_self())->second == NULL);
+    EXPECT(fiber_of(victim_self())->altstack == NULL);
     uint64_t once = 0;
     for (size_t i = 0; i < big.bytes; i++)
         once += (unsigned char)i;

@@ -103,7 +103,7 @@ TEST(hold_and_leave_aborts_by_name) {
         EXPECT_DIED(&child, SIGABRT);
         EXPECT_SAID(&child, "misuse of weft_debug_mutex_lock: process ");
         EXPECT_SAID(&child, "(sinner) waits, yields or ends and holds 1 mutexes");
-        EXPECT_SAID(&child, "locked at test_hold+0x");
+        EXPECT_SAID(&child, "locked at test_mutex_check+0x");
     }
 }
 

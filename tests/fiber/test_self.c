@@ -6,10 +6,10 @@
 
 #include <weft/channel.h>
 
-/* As the monitor does with one that has run for some 10 ms. */
+/* As sysmon does with one that has run for some 10 ms. */
 static void be_told(void) {
     struct worker *worker = worker_here();
-    atom_store_rlx(&worker->give_way, atom_load_rlx(&worker->actor.counters.steps));
+    atom_store_rlx(&worker->give_way, atom_load_rlx(&worker->local.counters.steps));
     budget_end(worker);
 }
 
@@ -57,7 +57,7 @@ static const struct {
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
 /* With one worker: what it steps next, if only this process again, is seen in the number of its steps. */
-static uint64_t steps(void) { return atom_load_rlx(&worker_here()->actor.counters.steps); }
+static uint64_t steps(void) { return atom_load_rlx(&worker_here()->local.counters.steps); }
 static void gives_way(void *unused) {
     (void)unused;
     EXPECT_EQ(weft_chan_new(&chan, sizeof element, 8), 0);

@@ -56,7 +56,7 @@ static void tells_deep_from_shallow(void) {
     EXPECT(mark.high_water >= 512 && mark.high_water <= (SANITIZED ? 30000 : 8192));
     EXPECT(!mark_of(shallow, 128 << 10, &mark));
 }
-TEST(marks_tell_deep_from_shallow) { rt_each(tells_deep_from_shallow); }
+TEST(stack_usage_tell_deep_from_shallow) { rt_each(tells_deep_from_shallow); }
 
 /* Only as many as there is room for are written, and all are counted. */
 static void few(void) {
@@ -71,11 +71,11 @@ static void few(void) {
     EXPECT_EQ(weft_stack_marks(rt.runtime, marks, 1), all);
     EXPECT(marks[0].entry == shallow && marks[1].stack_size == 1);
 }
-TEST(marks_are_counted_and_written) { rt_each(few); }
+TEST(stack_usage_are_counted_and_written) { rt_each(few); }
 
 /* More kinds than are kept: nothing breaks. */
 static void from_table(void *arg) { atom_add_rel((atom_u64 *)arg, 1); }
-TEST(marks_table_can_be_full) {
+TEST(stack_usage_table_can_be_full) {
     struct proc *proc = calloc(1, sizeof *proc); /* not a real one: only what marks look at */
     rt_start("ring", 1);
     struct runtime *runtime = (struct runtime *)rt.runtime;
@@ -83,11 +83,11 @@ TEST(marks_table_can_be_full) {
     stack_cache_init(&cache, &runtime->stacks);
     struct stack *stack = stack_take(&cache, 0);
     EXPECT(proc && stack);
-    for (uintptr_t i = 1; i <= MARKS_MOST + 50; i++) {
+    for (uintptr_t i = 1; i <= STACK_USAGE_MOST + 50; i++) {
         fiber_start_of(proc)->entry = (weft_entry)i;
-        marks_end(runtime, proc, stack, i % 2);
+        stack_usage_end(runtime, proc, stack, i % 2);
     }
-    EXPECT_EQ(weft_stack_marks(rt.runtime, NULL, 0), MARKS_MOST);
+    EXPECT_EQ(weft_stack_marks(rt.runtime, NULL, 0), STACK_USAGE_MOST);
     stack_give(&cache, stack);
     stack_cache_flush(&cache);
     atom_store_rlx(&ended, 0);
@@ -98,7 +98,7 @@ TEST(marks_table_can_be_full) {
 }
 
 /* No memory for the table: no marks, and nobody minds. */
-TEST(marks_without_memory) {
+TEST(stack_usage_without_memory) {
     if (ANNOTATE_THREAD) return; /* the script is changed while it is read */
     rt_start("ring", 1);
     atom_store_rlx(&ended, 0);
@@ -121,7 +121,7 @@ static void asks(void *arg) {
     atom_store_rlx(&used_after, weft_stack_used());
     atom_add_rel(&ended, 1);
 }
-TEST(marks_of_oneself) {
+TEST(stack_usage_of_oneself) {
     rt_start("ring", 1);
     atom_store_rlx(&ended, 0);
     victim_spawn(asks, NULL, 128 << 10, NULL);

@@ -211,7 +211,7 @@ static void leaves_traces(void *arg) {
     EXPECT(!weft_cancelled());
     EXPECT_EQ(fiber_of(victim_self())->shields, 0);
     EXPECT_EQ(fiber_of(victim_self())->pins, 0);
-    EXPECT_EQ(state_home(&victim_self()->state), 0);
+    EXPECT_EQ(state_pinned_to(&victim_self()->state), 0);
     errno = 33;
     weft_shield_begin();
     weft_pin_begin();
@@ -232,7 +232,7 @@ static void traces(void) {
     rt_wait(&done, 1);
     rt_wait_for_nobody();
     for (unsigned i = 0; i < rt.workers; i++)
-        EXPECT_EQ(atom_load_acq(&atom_load_rlx(&((struct runtime *)rt.runtime)->workers[i])->guests), 0);
+        EXPECT_EQ(atom_load_acq(&atom_load_rlx(&((struct runtime *)rt.runtime)->workers[i])->pinned_count), 0);
 }
 TEST(switch_leaves_no_traces) { rt_each(traces); }
 

@@ -20,7 +20,7 @@ static weft_rwlock rwlock;
 static weft_once once;
 static weft_waitgroup group;
 static uint64_t guarded[2], written[2]; /* by the mutex; by the read-write lock */
-static atom_u64 servers[SERVERS], actors[ACTORS], operations, cancelled, holders;
+static atom_u64 servers[SERVERS], locals[ACTORS], operations, cancelled, holders;
 static atom_bool over;
 static uint64_t rounds, seed;
 
@@ -261,14 +261,14 @@ static void server(void *arg) {
     if (!atom_load_acq(&over)) weft_spawn(server, arg);
 }
 /* Until it is cancelled; another takes its place. */
-static void actor(void *arg) {
+static void local(void *arg) {
     uintptr_t index = (uintptr_t)arg;
     struct dice dice = {.depth = DEPTH};
     rng_seed(&dice.rng, seed + atom_load_rlx(&operations), index);
-    atom_store_rel(&actors[index], weft_self());
+    atom_store_rel(&locals[index], weft_self());
     while (!weft_cancelled() && !atom_load_acq(&over))
         operate(&dice);
-    if (!atom_load_acq(&over)) weft_spawn(actor, arg);
+    if (!atom_load_acq(&over)) weft_spawn(local, arg);
 }
 
 static void together(void) {
@@ -286,10 +286,10 @@ static void together(void) {
     for (uintptr_t i = 0; i < SERVERS; i++)
         atom_store_rel(&servers[i], run_spawn(server, (void *)i));
     for (uintptr_t i = 0; i < ACTORS; i++)
-        atom_store_rel(&actors[i], run_spawn(actor, (void *)i));
+        atom_store_rel(&locals[i], run_spawn(local, (void *)i));
     while (atom_load_rlx(&operations) < rounds) {
         usleep(200);
-        atom_u64 *whom = rng_below(&rng, 8) ? &actors[rng_below(&rng, ACTORS)] : &servers[rng_below(&rng, SERVERS)];
+        atom_u64 *whom = rng_below(&rng, 8) ? &locals[rng_below(&rng, ACTORS)] : &servers[rng_below(&rng, SERVERS)];
         if (weft_cancel(atom_load_acq(whom)) == 0) atom_add_rlx(&cancelled, 1);
         if (rng_below(&rng, 8) == 0) weft_chan_send(chans[rng_below(&rng, CHANS)], &(uint64_t){1}, weft_in(10 * WEFT_MICROSECOND));
         if (rng_below(&rng, 8) == 0) weft_chan_recv(chans[rng_below(&rng, CHANS)], NULL, weft_in(10 * WEFT_MICROSECOND));

@@ -441,7 +441,7 @@ TEST(turns_of_one_that_yields_and_one_whose_worker_has_left) {
 
 /* ---- a crowd ------------------------------------------------------------------------------------------------------------------- */
 
-/* More than fit into a ring: those that sleep a moment at a time, or yield, are in the global queue and with the timers; the newborn in the nursery. */
+/* More than fit into a ring: those that sleep a moment at a time, or yield, are in the global queue and with the timers; the newborn in the newborn queue. */
 enum { CROWD = RING_SIZE + RING_HALF, NEWBORN = 100 };
 static unsigned begun;
 static void begins(void *unused) {
@@ -480,11 +480,11 @@ TEST(turns_of_timers_are_bounded) {
     }
     worker->rung = 0;
     sys_scripted_jump(10000);
-    EXPECT(alarms_run(worker, worker));
+    EXPECT(timer_events_run(worker, worker));
     EXPECT_EQ(worker->rung, TIMERS_BATCH);
-    EXPECT(alarms_run(worker, worker));
+    EXPECT(timer_events_run(worker, worker));
     EXPECT_EQ(worker->rung, 2 * TIMERS_BATCH);
-    EXPECT(!alarms_run(worker, worker));
+    EXPECT(!timer_events_run(worker, worker));
     stage_run(0);
     EXPECT(play.ran);
     sys_scripted_unfreeze();
@@ -524,7 +524,7 @@ TEST(turns_of_tasks_though_no_worker_is_idle) {
 
 /* ---- slow processes --------------------------------------------------------------------------------------------------------------- */
 
-/* The monitor hurries a worker whose processes are slow: it looks round more often, and the others in its queue have their turns all the same. */
+/* Sysmon hurries a worker whose processes are slow: it looks round more often, and the others in its queue have their turns all the same. */
 static const void *turn_of;
 static unsigned in_a_row, most_in_a_row;
 static bool one_has_ended;

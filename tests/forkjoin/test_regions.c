@@ -24,7 +24,7 @@ static void many_body(void) {
     struct regions *regions = atom_load_acq(&runtime()->regions);
     EXPECT(regions && atom_load_rlx(&regions->made) <= 4 * rt.workers + 2);
     rt_wait_for_nobody();
-    EXPECT_EQ(atom_load_rlx(&runtime()->forks), 0);
+    EXPECT_EQ(atom_load_rlx(&runtime()->fork_regions), 0);
 }
 TEST(regions_are_recycled) { rt_each(many_body); }
 
@@ -33,7 +33,7 @@ static void empty_process(void *unused) { (void)unused; }
 static void none_body(void) {
     in_process(empty_process);
     EXPECT(!atom_load_rlx(&runtime()->regions));
-    EXPECT_EQ(atom_load_rlx(&runtime()->forks), 0);
+    EXPECT_EQ(atom_load_rlx(&runtime()->fork_regions), 0);
 }
 TEST(regions_none) { rt_each(none_body); }
 

@@ -5,14 +5,14 @@
 #include "runtime_helpers.h"
 
 struct listener {
-    struct watcher watcher; /* first */
+    struct monitor monitor; /* first */
     atom_u64 told;
     int reason;
 };
 
-static void hear(struct actor *actor, struct worker *self, struct watcher *watcher, int reason) {
-    struct listener *listener = (struct listener *)watcher;
-    EXPECT(actor && (!self || &self->actor == actor));
+static void hear(struct local *local, struct worker *self, struct monitor *monitor, int reason) {
+    struct listener *listener = (struct listener *)monitor;
+    EXPECT(local && (!self || &self->local == local));
     listener->reason = reason;
     atom_add_rel(&listener->told, 1);
 }
@@ -20,20 +20,20 @@ static void hear(struct actor *actor, struct worker *self, struct watcher *watch
 /* From the test's own thread, as a door would. */
 static int add(weft_pid pid, struct listener *listener) {
     unsigned door;
-    listener->watcher.tell = hear;
+    listener->monitor.tell = hear;
     atom_store_rlx(&listener->told, 0);
-    struct actor *actor = foreign_enter(pid_instance(pid), &door);
-    EXPECT(actor);
-    int error = watch_add(actor, pid, &listener->watcher);
-    foreign_leave(pid_instance(pid), door);
+    struct local *local = door_enter(pid_instance(pid), &door);
+    EXPECT(local);
+    int error = monitor_add(local, pid, &listener->monitor);
+    door_leave(pid_instance(pid), door);
     return error;
 }
 static bool take_back(weft_pid pid, struct listener *listener) {
     unsigned door;
-    struct actor *actor = foreign_enter(pid_instance(pid), &door);
-    EXPECT(actor);
-    bool mine = watch_remove(actor, pid, &listener->watcher);
-    foreign_leave(pid_instance(pid), door);
+    struct local *local = door_enter(pid_instance(pid), &door);
+    EXPECT(local);
+    bool mine = monitor_remove(local, pid, &listener->monitor);
+    door_leave(pid_instance(pid), door);
     return mine;
 }
 
@@ -75,14 +75,14 @@ static void once_body(void) {
         rt_spawn(&mortal);
     EXPECT_EQ(add(pids[1], &late), WEFT_ENOPROC);
 }
-TEST(watch_tells_once) { rt_each(once_body); }
+TEST(monitor_tells_once) { rt_each(once_body); }
 
 /* Adding, taking back and ending at the same time. */
 struct duel {
     weft_pid *pids;
     uint64_t rounds, added, taken_back, told;
 };
-static void *watcher_thread(void *arg) {
+static void *monitor_thread(void *arg) {
     struct duel *duel = arg;
     for (uint64_t i = 0; i < duel->rounds; i++) {
         struct listener listener;
@@ -107,7 +107,7 @@ static void duel_body(void) {
         pids[i] = rt_spawn(&mortal);
     for (unsigned t = 0; t < THREADS; t++) {
         duels[t] = (struct duel){.pids = pids, .rounds = n};
-        EXPECT_EQ(pthread_create(&threads[t], NULL, watcher_thread, &duels[t]), 0);
+        EXPECT_EQ(pthread_create(&threads[t], NULL, monitor_thread, &duels[t]), 0);
     }
     for (unsigned i = 0; i < n; i++)
         EXPECT_EQ(weft_send(pids[i], 1, NULL, 0), 0);
@@ -117,10 +117,10 @@ static void duel_body(void) {
     }
     rt_wait_for_nobody();
 }
-TEST(watch_while_processes_end) { rt_each(duel_body); }
+TEST(monitor_while_processes_end) { rt_each(duel_body); }
 
 /* Refused for want of memory; the process is none the worse. */
-TEST(watch_without_memory) {
+TEST(monitor_without_memory) {
     rt_start("ring", 2);
     struct listener listener;
     weft_pid pid = rt_spawn(&mortal);
@@ -141,7 +141,7 @@ static int stubborn_step(void *self, const weft_event *events, size_t count, wef
     return 0;
 }
 static const weft_behavior stubborn = {.name = "stubborn", .step = stubborn_step};
-TEST(watch_of_one_that_is_left_behind) {
+TEST(monitor_of_one_that_is_left_behind) {
     rt_start("ring", 2);
     struct listener listener;
     weft_pid pid = rt_spawn(&stubborn);

@@ -27,7 +27,7 @@ static void tenants(enum policy_name policy, unsigned count) {
     memset(former, 0, sizeof former);
     heard = 0;
     for (unsigned i = 0; i < count; i++) {
-        stage_play(0); /* whose shelf has the only block */
+        stage_play(0); /* whose magazine has the only block */
         current = stage_spawn(0, listens, WEFT_NOBODY);
         trace.count = 0;
         EXPECT_EQ(pid_slot(current), 1);

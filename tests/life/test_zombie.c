@@ -18,8 +18,8 @@ static void until_ended_inside(weft_pid pid) {
     while (weft_alive(pid))
         weft_sleep(20 * WEFT_MICROSECOND);
 }
-/* Blocks that were ever made: what is not given back makes them more. So many may lie on a worker's shelf. */
-enum { SHELF = SHELF_BATCH * (SHELF_READY + 4) };
+/* Blocks that were ever made: what is not given back makes them more. So many may lie on a worker's magazine. */
+enum { SHELF = MAGAZINE_BATCH * (MAGAZINE_READY + 4) };
 static uint32_t blocks(void) { return ((struct runtime *)rt.runtime)->table.fresh; }
 
 /* ---- later than the end ----------------------------------------------------------------------------------------------------- */

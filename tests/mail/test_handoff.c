@@ -15,7 +15,7 @@ static void expect_trace(unsigned line, const uint32_t *who, unsigned count) {
 #define EXPECT_TRACE(...)                                                                                                       \
     expect_trace(__LINE__, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
-static uint64_t handoffs(unsigned index) { return atom_load_rlx(&stage_worker(index)->actor.counters.handoffs); }
+static uint64_t handoffs(unsigned index) { return atom_load_rlx(&stage_worker(index)->local.counters.handoffs); }
 
 /* Hands over in its first step after it was given a message, and goes on for one more step. */
 static enum weft_status hands_over(struct part *part, const weft_event *events, size_t count, weft_out *out) {
@@ -317,7 +317,7 @@ static enum weft_status kills_and_hands(struct part *part, const weft_event *eve
     EXPECT_EQ(weft_out_handoff(out, part->other, 1, "ball", 5), 0);
     struct proc *victim = stage_proc(part->other); /* as if another worker ran it just now */
     EXPECT_EQ(policy_wake_to_run(stage.runtime, victim).verdict, STATE_RUN);
-    proc_end(&stage_worker(1)->actor, victim, 0);
+    proc_end(&stage_worker(1)->local, victim, 0);
     return WEFT_IDLE;
 }
 TEST(handoff_to_one_who_ends_meanwhile) {
@@ -339,16 +339,16 @@ TEST(handoff_wakes_one_who_has_seen_it) {
     stage_for_each_policy(policy) {
         for (unsigned to_run = 0; to_run < 2; to_run++) {
             stage_begin(policy, 1);
-            struct actor *actor = &stage_worker(0)->actor;
+            struct local *local = &stage_worker(0)->local;
             weft_pid target = stage_spawn_idle(0, 2, NULL, WEFT_NOBODY);
             stage_play(0);
             EXPECT_EQ(weft_send(target, 1, NULL, 0), 0);
-            struct message *second = message_new(&actor->cache, 0);
+            struct message *second = message_new(&local->cache, 0);
             second->type = WEFT_MESSAGE;
-            EXPECT_EQ(send_unheard(actor, target, second), 0);
+            EXPECT_EQ(send_unheard(local, target, second), 0);
             EXPECT(stage_step(0));
             EXPECT_TRACE(2); /* both at once */
-            struct proc *claimed = send_wake(actor, stage_worker(0), target, to_run);
+            struct proc *claimed = send_wake(local, stage_worker(0), target, to_run);
             EXPECT(claimed == (to_run ? stage_proc(target) : NULL));
             if (claimed) step_run(stage_worker(0), claimed);
             stage_run(0);

@@ -94,7 +94,7 @@ static void everywhere(void) {
 }
 TEST(post_from_any_thread) { rt_each(everywhere); }
 
-/* The monitor sleeps when nothing happens. */
+/* Sysmon sleeps when nothing happens. */
 TEST(post_wakes_an_idle_runtime) {
     rt_start("ring", 2);
     reset(hears);

@@ -122,7 +122,7 @@ TEST(recv_tag_waits_while_others_come) { rt_each(waits_body); }
 
 /* What was put by when a tag was looked for is not looked at again for that tag: here it is given that very tag behind the receiver's back. */
 static void retag_saved(uint64_t tag) {
-    for (struct mpsc_node *node = fiber_of(worker_here()->current)->talk.saved; node; node = node->next)
+    for (struct mpsc_node *node = fiber_of(worker_here()->current)->mailbox.saved; node; node = node->next)
         message_of(node)->tag = tag;
 }
 static void looks_once(void *unused) {

@@ -26,7 +26,7 @@ static void idle_runtime(void) {
     net_run_until(idle_begin, 1);
     uint64_t before;
     unsigned round = 0;
-    do { /* until the monitor sleeps too, a second after the last */
+    do { /* until sysmon sleeps too, a second after the last */
         EXPECT(round++ < 20);
         before = calls();
         rt_pause(1500 * RT_MS);
@@ -160,7 +160,7 @@ TEST(ready_processes_are_spread) { rt_each(spread); }
 
 /* ---- busy workers ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Every worker is busy with processes that never wait: what is ready is found all the same, by those who come by and by the monitor. */
+/* Every worker is busy with processes that never wait: what is ready is found all the same, by those who come by and by sysmon. */
 static atom_bool busy_over;
 static atom_u64 busy_rounds;
 static void busy(void *politely) {

@@ -202,7 +202,7 @@ static __attribute__((noinline)) void signals_here(pid_t program, pid_t thread) 
 static void deep_down(void *arg) {
     pid_t program = getpid(), thread = (pid_t)syscall(SYS_gettid);
     char here;
-    size_t spare = (size_t)((uintptr_t)&here - (uintptr_t)second_stack(fiber_of(worker_here()->current))->low) - 600;
+    size_t spare = (size_t)((uintptr_t)&here - (uintptr_t)altstack_stack(fiber_of(worker_here()->current))->low) - 600;
     volatile char *filler = __builtin_alloca(spare);
     (void)arg;
     filler[0] = 1;

@@ -34,10 +34,10 @@ static inline uint64_t pre_verdict(enum preempt_verdict verdict) { return atom_l
 
 static inline void pre_note(const char *what) {
     printf(
-        "note: %s: %lu interrupted, %lu in weft, %lu elsewhere, %lu forbidden, %lu with guests, %lu without a thread, %lu too many, "
+        "note: %s: %lu interrupted, %lu in weft, %lu elsewhere, %lu forbidden, %lu with pinned_count, %lu without a thread, %lu too many, "
         "%lu not asked, %lu not marked; %lu stacks walked\n",
         what, pre_verdict(PREEMPT_DONE), pre_verdict(PREEMPT_IN_WEFT), pre_verdict(PREEMPT_ELSEWHERE),
-        pre_verdict(PREEMPT_FORBIDDEN), pre_verdict(PREEMPT_WITH_GUESTS), pre_verdict(PREEMPT_NO_THREAD),
+        pre_verdict(PREEMPT_FORBIDDEN), pre_verdict(PREEMPT_WITH_PINNED), pre_verdict(PREEMPT_NO_THREAD),
         pre_verdict(PREEMPT_TOO_MANY), pre_verdict(PREEMPT_NOT_ASKED), pre_verdict(PREEMPT_NOT_MARKED),
         atom_load_rlx(&preempt_walked));
 }

@@ -184,7 +184,7 @@ static void talks(void *arg) {
     atom_add_rel(&done, 1);
 }
 
-/* On a busy machine the monitor comes late. So in every other turn somebody asks who does not sleep in between, and asks everybody: those too who
+/* On a busy machine sysmon comes late. So in every other turn somebody asks who does not sleep in between, and asks everybody: those too who
  * sleep in calls. */
 static void hammer_hit(struct runtime *runtime, uint64_t until) {
     unsigned made = atom_load_acq(&runtime->made);
@@ -200,21 +200,21 @@ static void hammer_for(const char *policy, unsigned workers, uint64_t nanosecond
     for (uintptr_t i = 0; i < 2 * WORKS; i++)
         victim_spawn(hammered, (void *)i, HAMMER_STACK, "hammered");
     victim_spawn(talks, &echo, HAMMER_STACK, "talker");
-    uint64_t start = weft_now(), now, by_monitor = 0, before = 0;
+    uint64_t start = weft_now(), now, by_sysmon = 0, before = 0;
     unsigned extra = 0;
     while ((now = weft_now()) < start + nanoseconds) {
         bool in_turn = (now - start) / HAMMER_TURN % 2;
         if (in_turn) hammer_hit(runtime, now + HAMMER_SLICE_US * RT_MS / 1000);
         else rt_pause(HAMMER_TURN / 4);
         uint64_t preemptions = rt_stats().preemptions;
-        if (!in_turn) by_monitor += preemptions - before;
+        if (!in_turn) by_sysmon += preemptions - before;
         before = preemptions;
         if (atom_load_rlx(&runtime->extra) > extra) extra = atom_load_rlx(&runtime->extra);
     }
     atom_store_rlx(&over, true);
     rt_wait(&done, 2 * WORKS + 2);
-    printf("note: %s, %u workers: %lu preemptions, %lu of them by the monitor, %lu pieces of work, at most %u workers beside\n", policy, workers,
-           rt_stats().preemptions, by_monitor, atom_load_rlx(&work), extra);
+    printf("note: %s, %u workers: %lu preemptions, %lu of them by sysmon, %lu pieces of work, at most %u workers beside\n", policy, workers,
+           rt_stats().preemptions, by_sysmon, atom_load_rlx(&work), extra);
     EXPECT(rt_stats().preemptions > 0);
     rt_stop();
     atom_store_rlx(&over, false);

@@ -53,7 +53,7 @@ TEST_WITHIN(locks_with_few_extra_workers, 120) {
 /* One may be stopped at a time, and time slices are short. */
 TEST_WITHIN(locks_with_one_displaced, 120) {
     PREEMPT_TEST_APPLIES();
-    weft_config config = {.policy = "ring", .workers = 2, .max_extra = 1, .max_displaced = 1, .preempt_us = 1000};
+    weft_config config = {.policy = "ring", .workers = 2, .max_extra = 1, .max_stopped = 1, .preempt_us = 1000};
     case_crowd(&config, locks_and_computes, 5 * RT_MS, 40);
 }
 /* Threads are short as well. */
@@ -107,7 +107,7 @@ static void locks_two(void *arg) {
 }
 TEST_WITHIN(locks_in_a_chain, 120) {
     PREEMPT_TEST_APPLIES();
-    rt_start_with(&(weft_config){.policy = "ring", .workers = 2, .max_extra = 2, .max_displaced = 4, .preempt = true, .preempt_us = 1000});
+    rt_start_with(&(weft_config){.policy = "ring", .workers = 2, .max_extra = 2, .max_stopped = 4, .preempt = true, .preempt_us = 1000});
     forget();
     for (unsigned i = 0; i < 40; i++)
         victim_spawn(locks_two, (void *)(uintptr_t)(8 * RT_MS), 0, "locker");

@@ -207,7 +207,7 @@ TEST_WITHIN(preempt_calls_are_begun_again, 60) {
     forget();
     victim_spawn(interrupted_calls, NULL, 0, "caller");
     uint64_t before = atom_load_rlx(&restarted_calls);
-    while (!atom_load_acq(&over)) { /* the monitor would not: it sleeps */
+    while (!atom_load_acq(&over)) { /* sysmon would not: it sleeps */
         if (atom_load_rlx(&numbers[0]) && sys->thread_signal(atom_load_rlx(&numbers[0]), SIGURG) == 0) atom_add_rlx(&sent, 1);
         usleep(6700); /* a call that is begun again has its time from the beginning */
     }
@@ -217,7 +217,7 @@ TEST_WITHIN(preempt_calls_are_begun_again, 60) {
     rt_stop();
 }
 
-/* The monitor does not signal a thread that sleeps in a call. */
+/* Sysmon does not signal a thread that sleeps in a call. */
 static void sleeps_in_calls(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < 10; i++)

@@ -17,7 +17,7 @@ static void case_loops(const char *policy, unsigned workers) {
     rt_wait(&done, hogs + 1);
     printf("note: %s, %u workers, %u loops: %lu preemptions\n", policy, workers, hogs, rt_stats().preemptions);
     EXPECT(rt_stats().preemptions >= 2);
-    EXPECT_EQ(rt_stats().displaced, 0);
+    EXPECT_EQ(rt_stats().stopped, 0);
     rt_stop();
 }
 TEST_WITHIN(preempt_endless_loops, 60) {
@@ -233,13 +233,13 @@ static void case_cap(const char *policy, unsigned workers) {
                                  .workers = workers > 2 ? 2 : workers,
                                  .preempt = true,
                                  .preempt_us = 1000,
-                                 .max_displaced = 2});
+                                 .max_stopped = 2});
     forget();
     for (uintptr_t i = 0; i < HOGS; i++)
         victim_spawn(loops, (void *)i, 0, "hog");
     victim_spawn(ticks, (void *)30, 0, "ticker");
     while (atom_load_acq(&done) < HOGS + 1) {
-        EXPECT(rt_stats().displaced <= 2);
+        EXPECT(rt_stats().stopped <= 2);
         usleep(50);
     }
     rt_stop();
@@ -254,12 +254,12 @@ TEST_WITHIN(preempt_at_most_so_many, 60) {
 TEST(preempt_settings) {
     weft_runtime *runtime;
     EXPECT_EQ(weft_start(&runtime, &(weft_config){.preempt_us = 10001}), WEFT_EINVAL);
-    EXPECT_EQ(weft_start(&runtime, &(weft_config){.max_displaced = 65}), WEFT_EINVAL);
+    EXPECT_EQ(weft_start(&runtime, &(weft_config){.max_stopped = 65}), WEFT_EINVAL);
     setenv("WEFT_PREEMPT_US", "10", 1);
     EXPECT_EQ(weft_start(&runtime, NULL), WEFT_EINVAL);
     setenv("WEFT_PREEMPT_US", "500", 1);
     setenv("WEFT_PREEMPT", "1", 1);
-    setenv("WEFT_MAX_DISPLACED", "3", 1);
+    setenv("WEFT_MAX_STOPPED", "3", 1);
     EXPECT_EQ(weft_start(&runtime, NULL), 0);
     EXPECT_EQ(((struct runtime *)runtime)->preempt.slice, 500000);
     EXPECT_EQ(((struct runtime *)runtime)->preempt.most, 3);

@@ -43,7 +43,7 @@ static void hold(const char *policy, unsigned workers, uint64_t preemptions) {
     atom_store_rlx(&done, 0);
     for (uintptr_t i = 1; i <= PROCESSES; i++)
         victim_spawn(holder, (void *)i, 0, "holder");
-    /* More often than the monitor would. */
+    /* More often than sysmon would. */
     for (uint64_t end = weft_in(SECONDS_EACH * RT_SECOND); rt_stats().preemptions < preemptions && weft_now() < end;) {
         for (unsigned i = 0; i < workers; i++)
             preempt_evict(atom_load_rlx(&runtime->workers[i]));

@@ -1,5 +1,5 @@
 /* An interruption is tried at every instruction. A child runs a small program of weft's; its parent lets its threads go on instruction by
- * instruction (ptrace), and at every place where none was before, has the handler called as if the monitor had asked for it. The program must
+ * instruction (ptrace), and at every place where none was before, has the handler called as if sysmon had asked for it. The program must
  * come to the same results. */
 #include "preempt_helpers.h"
 
@@ -191,7 +191,7 @@ static struct path {
 } paths[] = {
     {.name = "fiber_step", .at = (uintptr_t)fiber_step},
     {.name = "fiber_main", .at = (uintptr_t)fiber_main},
-    {.name = "callout_call", .at = (uintptr_t)callout_call},
+    {.name = "upcall_call", .at = (uintptr_t)upcall_call},
     {.name = "weft_yield", .at = (uintptr_t)weft_yield},
     {.name = "weft_recv", .at = (uintptr_t)weft_recv},
     {.name = "weft_handoff", .at = (uintptr_t)weft_handoff},
@@ -238,12 +238,12 @@ static struct worker *driven_by(pid_t tid) {
     return NULL;
 }
 
-/* As if the monitor had asked: the request, and the signal. Who drives no worker, or not yet, or not any more, has been asked when it did. */
+/* As if sysmon had asked: the request, and the signal. Who drives no worker, or not yet, or not any more, has been asked when it did. */
 static void inject(struct tracee *tracee, struct worker *worker) {
     siginfo_t info = {.si_signo = SIGURG, .si_code = SI_QUEUE};
     info.si_pid = child;
     info.si_value.sival_ptr = &sys; /* at the same address there */
-    ptrace(PTRACE_POKEDATA, tracee->tid, &worker->asked, (void *)peek(&worker->actor.counters.steps));
+    ptrace(PTRACE_POKEDATA, tracee->tid, &worker->asked, (void *)peek(&worker->local.counters.steps));
     if (ptrace(PTRACE_SETSIGINFO, tracee->tid, NULL, &info) != 0) {
         resume(tracee, true, 0);
         return;

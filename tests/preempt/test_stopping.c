@@ -130,7 +130,7 @@ static void stops_with(const weft_config *config, unsigned count) {
     rt_watch_end();
 }
 static void stops_over_the_cap(void) {
-    stops_with(&(weft_config){.policy = "ring", .workers = 2, .preempt = true, .preempt_us = 1000, .max_displaced = 1}, 4);
+    stops_with(&(weft_config){.policy = "ring", .workers = 2, .preempt = true, .preempt_us = 1000, .max_stopped = 1}, 4);
 }
 TEST_WITHIN(preempt_stop_with_more_loops_than_may_be_stopped, 60) {
     PREEMPT_TEST_APPLIES();
@@ -211,7 +211,7 @@ TEST_WITHIN(preempt_without_threads, 60) {
     rt_stop();
 }
 
-/* No thread for the nurse either: that is said once, and it is tried again with the next one. Signals of others still come to nothing. */
+/* No thread for the thread maker either: that is said once, and it is tried again with the next one. Signals of others still come to nothing. */
 TEST_WITHIN(preempt_begins_when_there_are_threads_again, 60) {
     PREEMPT_TEST_APPLIES();
     struct sigaction now;

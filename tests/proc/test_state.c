@@ -116,9 +116,9 @@ TEST(state_yield_takes_the_notice_along) {
 TEST(state_pinned_is_not_claimed_by_an_entry_nor_handed_over) {
     struct state s = in(STATE_RUNNING);
     state_pin(&s, 1024);
-    EXPECT_EQ(state_home(&s), 1024);
+    EXPECT_EQ(state_pinned_to(&s), 1024);
     uint16_t ticket = state_yield(&s);
-    EXPECT_EQ(state_home(&s), 1024); /* no transition changes it */
+    EXPECT_EQ(state_pinned_to(&s), 1024); /* no transition changes it */
     EXPECT(!state_claim(&s, ticket));
     EXPECT_EQ(state_wake_to_run(&s).verdict, STATE_NOTHING);
     EXPECT_EQ(name_of(&s), STATE_READY);
@@ -132,7 +132,7 @@ TEST(state_pinned_is_not_claimed_by_an_entry_nor_handed_over) {
     EXPECT(!state_claim(&s, next.ticket) && state_claim_any(&s));
     state_wake(&s);
     state_unpin(&s); /* and keeps the notice */
-    EXPECT_EQ(state_home(&s), 0);
+    EXPECT_EQ(state_pinned_to(&s), 0);
     next = state_park(&s, STATE_IDLE);
     EXPECT_EQ(next.verdict, STATE_ENQUEUE);
     EXPECT(state_claim(&s, next.ticket));

@@ -8,22 +8,22 @@
 #include <string.h>
 
 static struct table table;
-static struct shelf shelf, other;
+static struct magazine magazine, other;
 
 static void begin(uint32_t limit) {
     sys_scripted_install();
     table_init(&table, limit);
-    shelf_init(&shelf, &table);
-    shelf_init(&other, &table);
+    magazine_init(&magazine, &table);
+    magazine_init(&other, &table);
 }
 static void end(void) {
     table_destroy(&table);
     EXPECT_EQ(sys_scripted_live(), 0);
 }
 
-static struct proc *take(struct shelf *from) {
+static struct proc *take(struct magazine *from) {
     int error = 12345;
-    struct proc *proc = shelf_take(from, &error);
+    struct proc *proc = magazine_take(from, &error);
     if (!proc) test_fail(__FILE__, __LINE__, "no block: %d", error);
     EXPECT_EQ(atom_load_rlx(&proc->generation) % 2, 1);
     EXPECT(mpsc_is_closed(&proc->box)); /* until its spawner opens it */
@@ -33,19 +33,19 @@ static struct proc *take(struct shelf *from) {
     state_revive(&proc->state);
     return proc;
 }
-static int refused(struct shelf *from) {
+static int refused(struct magazine *from) {
     int error = 0;
-    EXPECT(!shelf_take(from, &error));
+    EXPECT(!magazine_take(from, &error));
     return error;
 }
 /* What the end of a process does. */
-static void retire(struct shelf *to, struct proc *proc) {
+static void retire(struct magazine *to, struct proc *proc) {
     state_cancel(&proc->state);
     EXPECT(state_claim_any(&proc->state));
     atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1);
     EXPECT(!mpsc_close(&proc->box));
     state_complete(&proc->state);
-    shelf_retire(to, proc);
+    magazine_retire(to, proc);
 }
 
 /* ---- slots ---------------------------------------------------------------------------------------------------------------- */
@@ -53,7 +53,7 @@ static void retire(struct shelf *to, struct proc *proc) {
 TEST(table_slots_are_dense) {
     begin(PID_SLOTS - 1);
     for (uint32_t slot = 1; slot <= 3 * TABLE_CHUNK; slot++) {
-        struct proc *proc = take(&shelf);
+        struct proc *proc = take(&magazine);
         EXPECT_EQ(proc->slot, slot); /* 0 is nobody's */
         EXPECT_EQ(atom_load_rlx(&proc->generation), 1);
     }
@@ -63,12 +63,12 @@ TEST(table_slots_are_dense) {
     end();
 }
 
-/* Two shelves never have the same block. */
+/* Two magazines never have the same block. */
 TEST(table_a_block_is_in_one_place) {
     static bool used[5000];
     begin(PID_SLOTS - 1);
     for (unsigned i = 0; i < 4000; i++) {
-        struct proc *proc = take(i % 3 ? &shelf : &other);
+        struct proc *proc = take(i % 3 ? &magazine : &other);
         EXPECT(proc->slot < 5000 && !used[proc->slot]);
         used[proc->slot] = true;
     }
@@ -81,13 +81,13 @@ TEST(table_generations_go_up) {
     for (unsigned round = 0; round < 20; round++) {
         static struct proc *procs[1000];
         for (unsigned i = 0; i < 1000; i++) {
-            procs[i] = take(&shelf);
+            procs[i] = take(&magazine);
             uint32_t generation = atom_load_rlx(&procs[i]->generation);
             EXPECT(generation > last[procs[i]->slot]);
             last[procs[i]->slot] = generation;
         }
         for (unsigned i = 0; i < 1000; i++)
-            retire(&shelf, procs[i]);
+            retire(&magazine, procs[i]);
     }
     end();
 }
@@ -100,13 +100,13 @@ TEST(table_has_a_limit) {
         struct proc *last = NULL;
         begin(limits[i]);
         for (uint32_t n = 0; n < limits[i]; n++)
-            last = take(&shelf);
+            last = take(&magazine);
         EXPECT_EQ(last->slot, limits[i]);
-        EXPECT_EQ(refused(&shelf), WEFT_ENOBUFS);
+        EXPECT_EQ(refused(&magazine), WEFT_ENOBUFS);
         EXPECT_EQ(refused(&other), WEFT_ENOBUFS);
-        retire(&shelf, last);
-        EXPECT(take(&shelf) == last); /* even the one that has just been given back, when nobody can look at it */
-        EXPECT_EQ(refused(&shelf), WEFT_ENOBUFS);
+        retire(&magazine, last);
+        EXPECT(take(&magazine) == last); /* even the one that has just been given back, when nobody can look at it */
+        EXPECT_EQ(refused(&magazine), WEFT_ENOBUFS);
         end();
     }
 }
@@ -114,10 +114,10 @@ TEST(table_has_a_limit) {
 TEST(table_takes_back_what_nobody_was_told_of) {
     int error;
     begin(1);
-    struct proc *proc = shelf_take(&shelf, &error);
+    struct proc *proc = magazine_take(&magazine, &error);
     uint32_t generation = atom_load_rlx(&proc->generation);
-    shelf_return(&shelf, proc);
-    EXPECT(shelf_take(&shelf, &error) == proc);
+    magazine_return(&magazine, proc);
+    EXPECT(magazine_take(&magazine, &error) == proc);
     EXPECT(atom_load_rlx(&proc->generation) > generation && atom_load_rlx(&proc->generation) % 2 == 1);
     end();
 }
@@ -125,11 +125,11 @@ TEST(table_takes_back_what_nobody_was_told_of) {
 TEST(table_without_memory) {
     begin(PID_SLOTS - 1);
     sys_script.alloc_fail_at = 1;
-    EXPECT_EQ(refused(&shelf), WEFT_ENOMEM);
+    EXPECT_EQ(refused(&magazine), WEFT_ENOMEM);
     for (unsigned i = 1; i < TABLE_CHUNK; i++)
-        take(&shelf);
+        take(&magazine);
     sys_script.alloc_fail_from = 3;
-    EXPECT_EQ(refused(&shelf), WEFT_ENOMEM);
+    EXPECT_EQ(refused(&magazine), WEFT_ENOMEM);
     EXPECT_EQ(refused(&other), WEFT_ENOMEM);
     sys_script.alloc_fail_from = 0;
     EXPECT_EQ(take(&other)->slot, TABLE_CHUNK);
@@ -142,14 +142,14 @@ static void poke(struct proc *proc, uint32_t generation) { atom_store_rlx(&proc-
 
 TEST(table_forgets_a_slot_before_its_generation_comes_round) {
     begin(1);
-    struct proc *proc = take(&shelf);
+    struct proc *proc = take(&magazine);
     poke(proc, UINT32_MAX - 8); /* odd, as of a living tenant */
     uint32_t last = UINT32_MAX - 8;
     unsigned tenants = 0;
     for (int error = 0;; tenants++) {
-        retire(&shelf, proc);
+        retire(&magazine, proc);
         EXPECT(atom_load_rlx(&proc->generation) > last); /* not round */
-        if (!(proc = shelf_take(&shelf, &error))) {
+        if (!(proc = magazine_take(&magazine, &error))) {
             EXPECT_EQ(error, WEFT_ENOBUFS);
             break;
         }
@@ -159,7 +159,7 @@ TEST(table_forgets_a_slot_before_its_generation_comes_round) {
         state_revive(&proc->state);
     }
     EXPECT(tenants >= 2); /* it was used almost to the end */
-    EXPECT_EQ(refused(&shelf), WEFT_ENOBUFS); /* for good */
+    EXPECT_EQ(refused(&magazine), WEFT_ENOBUFS); /* for good */
     end();
 }
 
@@ -167,22 +167,22 @@ TEST(table_forgets_a_slot_before_its_generation_comes_round) {
 TEST(table_forgets_a_slot_whose_last_tenants_were_never_born) {
     for (uint32_t start = UINT32_MAX - 9; start >= UINT32_MAX - 40 && start < UINT32_MAX; start -= 2) {
         begin(2); /* the second slot shows that the first one only is forgotten */
-        struct proc *proc = take(&shelf), *second = take(&shelf);
+        struct proc *proc = take(&magazine), *second = take(&magazine);
         poke(proc, start | 1);
-        retire(&shelf, proc);
+        retire(&magazine, proc);
         uint32_t last = start;
         for (;;) {
             int error;
-            struct proc *again = shelf_take(&shelf, &error);
+            struct proc *again = magazine_take(&magazine, &error);
             if (!again) break;
             EXPECT(again == proc);
             uint32_t generation = atom_load_rlx(&again->generation);
             EXPECT(generation > last && generation != UINT32_MAX); /* ending it must not come round either */
             last = generation;
-            shelf_return(&shelf, again);
+            magazine_return(&magazine, again);
         }
-        retire(&shelf, second);
-        EXPECT(take(&shelf) == second);
+        retire(&magazine, second);
+        EXPECT(take(&magazine) == second);
         end();
     }
 }
@@ -196,25 +196,25 @@ TEST(table_reuse_waits_for_a_section) {
     section_init(&idle);
     EXPECT_EQ(table_add_section(&table, &reader), 0);
     EXPECT_EQ(table_add_section(&table, &idle), 0);
-    struct proc *procs[3] = {take(&shelf), take(&shelf), take(&shelf)};
+    struct proc *procs[3] = {take(&magazine), take(&magazine), take(&magazine)};
     section_enter(&reader);
-    retire(&shelf, procs[0]); /* the reader may have looked it up just before */
-    EXPECT_EQ(refused(&shelf), WEFT_ENOBUFS);
-    EXPECT_EQ(refused(&shelf), WEFT_ENOBUFS); /* however often one asks */
+    retire(&magazine, procs[0]); /* the reader may have looked it up just before */
+    EXPECT_EQ(refused(&magazine), WEFT_ENOBUFS);
+    EXPECT_EQ(refused(&magazine), WEFT_ENOBUFS); /* however often one asks */
     section_leave(&reader);
-    EXPECT(take(&shelf) == procs[0]);
+    EXPECT(take(&magazine) == procs[0]);
     /* Who enters anew has left before. */
     section_enter(&reader);
-    retire(&shelf, procs[1]);
-    EXPECT_EQ(refused(&shelf), WEFT_ENOBUFS);
+    retire(&magazine, procs[1]);
+    EXPECT_EQ(refused(&magazine), WEFT_ENOBUFS);
     section_leave(&reader);
     section_enter(&reader);
-    EXPECT(take(&shelf) == procs[1]);
+    EXPECT(take(&magazine) == procs[1]);
     /* And who enters after the end sees the end: nobody waits for that one. */
     section_leave(&reader);
-    retire(&shelf, procs[2]);
+    retire(&magazine, procs[2]);
     EXPECT_EQ(atom_load_rlx(&procs[2]->generation) % 2, 0);
-    EXPECT(take(&shelf) == procs[2]);
+    EXPECT(take(&magazine) == procs[2]);
     end();
 }
 
@@ -227,10 +227,10 @@ TEST(table_sections_are_limited) {
     }
     EXPECT_EQ(table_add_section(&table, &sections[TABLE_SECTIONS]), WEFT_ENOBUFS);
     section_enter(&sections[TABLE_SECTIONS - 1]); /* the last one counts, too */
-    retire(&shelf, take(&shelf));
-    EXPECT_EQ(refused(&shelf), WEFT_ENOBUFS);
+    retire(&magazine, take(&magazine));
+    EXPECT_EQ(refused(&magazine), WEFT_ENOBUFS);
     section_leave(&sections[TABLE_SECTIONS - 1]);
-    EXPECT(take(&shelf));
+    EXPECT(take(&magazine));
     end();
 }
 
@@ -242,9 +242,9 @@ TEST(table_blocks_go_round_between_shelves) {
     begin(PID_SLOTS - 1);
     for (unsigned i = 0; i < 300000; i++) {
         if (living[i % LIVING]) retire(&other, living[i % LIVING]);
-        living[i % LIVING] = take(&shelf);
+        living[i % LIVING] = take(&magazine);
     }
-    EXPECT(table.fresh <= LIVING + 10 * SHELF_BATCH); /* bounded, however long it goes on */
+    EXPECT(table.fresh <= LIVING + 10 * MAGAZINE_BATCH); /* bounded, however long it goes on */
     end();
 }
 
@@ -254,19 +254,19 @@ TEST(table_flush_hands_over_everything) {
     static bool used[ALL + 1];
     begin(ALL);
     for (unsigned i = 0; i < ALL; i++)
-        procs[i] = take(&shelf);
+        procs[i] = take(&magazine);
     for (unsigned i = 0; i < ALL - 1; i++)
-        retire(&shelf, procs[i]);
-    shelf_return(&shelf, procs[ALL - 1]);
-    shelf_flush(&shelf);
+        retire(&magazine, procs[i]);
+    magazine_return(&magazine, procs[ALL - 1]);
+    magazine_flush(&magazine);
     for (unsigned i = 0; i < ALL; i++) {
         int error;
-        struct proc *proc = shelf_take(&other, &error);
+        struct proc *proc = magazine_take(&other, &error);
         EXPECT(proc && !used[proc->slot]);
         used[proc->slot] = true;
     }
     EXPECT_EQ(refused(&other), WEFT_ENOBUFS);
-    EXPECT_EQ(refused(&shelf), WEFT_ENOBUFS);
+    EXPECT_EQ(refused(&magazine), WEFT_ENOBUFS);
     end();
 }
 
@@ -312,7 +312,7 @@ static uint64_t evict(struct proc *proc) {
         read++;
     }
     state_complete(&proc->state);
-    shelf_retire(&shelf, proc);
+    magazine_retire(&magazine, proc);
     return read;
 }
 
@@ -332,7 +332,7 @@ TEST(table_stress_letters_reach_the_tenant_they_are_for) {
         int error;
         struct proc **place = &living[i % LIVING];
         if (*place) read += evict(*place);
-        if (!(*place = shelf_take(&shelf, &error))) {
+        if (!(*place = magazine_take(&magazine, &error))) {
             sched_yield(); /* a writer is inside */
             continue;
         }

@@ -190,7 +190,7 @@ TEST(deadlock_does_not_wait_for_ever) {
 
 /* ---- none ------------------------------------------------------------------------------------------------------------------- */
 
-enum { A_WHILE_MS = 200 }; /* long enough for the monitor to look */
+enum { A_WHILE_MS = 200 }; /* long enough for sysmon to look */
 
 static void pause_a_while(void) { rt_pause(A_WHILE_MS * RT_MS); }
 

@@ -46,7 +46,7 @@ TEST(identity_a_pid_of_a_former_runtime_means_nobody) {
 
 /* Where the only process of a runtime came and went several times, those of the next begin above all of them. */
 TEST(identity_generations_go_on) {
-    enum { EACH = 1500 }; /* more than a shelf's batches, so that slots are used again */
+    enum { EACH = 1500 }; /* more than a magazine's batches, so that slots are used again */
     uint32_t newest[INSTANCES] = {0};
     for (unsigned i = 0; i < INSTANCES + 5; i++) {
         start();

@@ -61,12 +61,12 @@ static void dumped(void) {
 }
 TEST(stats_dump_names_workers_and_processes) { rt_each(dumped); }
 
-/* For how long a process has waited is told by the clock, though the monitor, whose clock it noted when it began, sleeps meanwhile. */
+/* For how long a process has waited is told by the clock, though sysmon, whose clock it noted when it began, sleeps meanwhile. */
 TEST(stats_dump_tells_for_how_long_while_the_monitor_sleeps) {
     rt_start("ring", 1);
     struct runtime *runtime = (struct runtime *)rt.runtime;
     rt_spawn(&listener);
-    while (!atom_load_rlx(&runtime->monitor.asleep)) /* in vain, the watchdog ends it */
+    while (!atom_load_rlx(&runtime->sysmon.asleep)) /* in vain, the watchdog ends it */
         usleep(10000);
     sys_scripted_jump((int64_t)(1000 * RT_SECOND));
     EXPECT(strstr(rt_dump_text(), "waits for a message, for 100"));

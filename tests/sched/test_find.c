@@ -182,7 +182,7 @@ TEST(find_own_queue_then_global_then_others) {
         EXPECT_EQ(trace.who[1], 20);
         for (unsigned i = 2; i < 6; i++)
             EXPECT(trace.who[i] >= 30);
-        EXPECT_EQ(atom_load_rlx(&stage_worker(0)->actor.counters.sleeps), 1);
+        EXPECT_EQ(atom_load_rlx(&stage_worker(0)->local.counters.sleeps), 1);
         EXPECT(!stage_step(1));
         stage_end();
     }
@@ -207,8 +207,8 @@ static unsigned steal_from(enum policy_name policy, uint32_t count, bool last_pa
     EXPECT_EQ(proc != NULL, got > 0);
     if (proc) EXPECT_EQ(((struct part *)proc->self)->number, 0); /* the oldest first */
     EXPECT_EQ(own_size(thief), got > 0 ? got - 1 : 0);
-    EXPECT_EQ(atom_load_rlx(&thief->actor.counters.steals), got > 0);
-    EXPECT_EQ(atom_load_rlx(&thief->actor.counters.stolen), got);
+    EXPECT_EQ(atom_load_rlx(&thief->local.counters.steals), got > 0);
+    EXPECT_EQ(atom_load_rlx(&thief->local.counters.stolen), got);
     stage_end();
     return got;
 }
@@ -372,7 +372,7 @@ TEST(find_new_work_wakes_one_sleeper) {
         stage_spawn(4, NULL, WEFT_NOBODY);
         EXPECT_EQ(idle_sleepers(idle), 2);
         EXPECT_EQ(idle_searchers(idle), 1);
-        EXPECT_EQ(atom_load_rlx(&stage_worker(0)->actor.counters.wakeups), 1);
+        EXPECT_EQ(atom_load_rlx(&stage_worker(0)->local.counters.wakeups), 1);
         /* The one that was woken finds something, is the last searcher, and so another is sent. */
         struct worker *woken = stage_worker(1);
         woken->searching = true;

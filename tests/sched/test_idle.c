@@ -64,7 +64,7 @@ static struct own_threads start(const char *policy, unsigned workers) {
     rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
     for (unsigned i = 0; i < after.count; i++)
         if (!holds(&before, after.id[i])) own.id[own.count++] = after.id[i];
-    EXPECT_EQ(own.count, workers + 1); /* and the monitor */
+    EXPECT_EQ(own.count, workers + 1); /* and sysmon */
     return own;
 }
 
@@ -99,11 +99,11 @@ static void quiet_for(const char *policy, unsigned workers, uint64_t nanoseconds
     struct own_threads own = start(policy, workers);
     burst();
     uint64_t before = switches(&own);
-    /* A moment to settle: the monitor looks every 10 ms for most of a second, and on a busy machine less often. In vain, the watchdog ends it. */
+    /* A moment to settle: sysmon looks every 10 ms for most of a second, and on a busy machine less often. In vain, the watchdog ends it. */
     for (unsigned quiet = 0; quiet < 15;) {
         rt_pause(20 * RT_MS);
         uint64_t now = switches(&own);
-        bool asleep = atom_load_rlx(&((struct runtime *)rt.runtime)->monitor.asleep);
+        bool asleep = atom_load_rlx(&((struct runtime *)rt.runtime)->sysmon.asleep);
         quiet = now == before && asleep ? quiet + 1 : 0;
         before = now;
     }

@@ -34,7 +34,7 @@ static enum weft_status grows(struct part *part, const weft_event *events, size_
 }
 
 /* In breadth, a whole level would be begun: ten thousand. */
-TEST(nursery_walks_a_tree_in_depth) {
+TEST(newborn_walks_a_tree_in_depth) {
     stage_begin(POLICY_RING, 1);
     stage_play(0);
     tree.begun = tree.most = tree.ended = 0;
@@ -66,7 +66,7 @@ static enum weft_status breeds(struct part *part, const weft_event *events, size
 }
 
 /* The first are buried below the newer ones, who never end. Every look round is one of GLOBAL_TICK steps, and one of 32 looks is for the eldest. */
-TEST(nursery_the_eldest_have_their_turn) {
+TEST(newborn_the_eldest_have_their_turn) {
     enum { ELDEST = 20 };
     stage_begin(POLICY_RING, 1);
     stage_play(0);
@@ -74,7 +74,7 @@ TEST(nursery_the_eldest_have_their_turn) {
     memset(wait_.begun, 0xff, sizeof wait_.begun);
     for (uint32_t i = 0; i < 2 * RING_SIZE; i++)
         stage_spawn(i, breeds, WEFT_NOBODY);
-    EXPECT(inject_size(&stage_worker(0)->nursery) > ELDEST);
+    EXPECT(inject_size(&stage_worker(0)->newborn) > ELDEST);
     stage_spawn(UINT32_MAX, breeds, WEFT_NOBODY);
     for (; wait_.steps < (ELDEST + 1) * 32 * (GLOBAL_TICK + 1); wait_.steps++)
         EXPECT(stage_step(0));
@@ -88,7 +88,7 @@ static enum weft_status goes_on(struct part *part, const weft_event *events, siz
     (void)part, (void)events, (void)count, (void)out;
     return WEFT_CONTINUE;
 }
-TEST(nursery_beside_those_who_always_go_on) {
+TEST(newborn_beside_those_who_always_go_on) {
     enum { NEWBORN = 2 * RING_SIZE };
     stage_begin(POLICY_RING, 1);
     stage_play(0);

@@ -128,7 +128,7 @@ TEST(policy_ring_overflow_goes_to_the_global_queue) {
     for (uint32_t i = RING_HALF; i < RING_SIZE; i++)
         EXPECT_EQ(popped(), i);
     EXPECT_EQ(popped(), UINT32_MAX);
-    EXPECT_EQ(atom_load_rlx(&own->actor.counters.injected), RING_HALF + 1);
+    EXPECT_EQ(atom_load_rlx(&own->local.counters.injected), RING_HALF + 1);
     stage_end();
 }
 
@@ -157,7 +157,7 @@ static void overflows_with_newborn(void) {
     for (uint32_t i = 0; i <= RING_SIZE; i++)
         push(i % 4 ? loose(i) : grown(i), READY_YIELDED);
     EXPECT_EQ(inject_size(&stage.runtime->inject), RING_HALF / 4 + 1); /* with the new one, whose number is RING_SIZE */
-    EXPECT_EQ(inject_size(&own->nursery), RING_HALF / 4 * 3);
+    EXPECT_EQ(inject_size(&own->newborn), RING_HALF / 4 * 3);
     for (uint32_t i = 0; i <= RING_HALF; i += 4)
         EXPECT_EQ(injected(), i < RING_HALF ? i : RING_SIZE);
     for (uint32_t i = RING_HALF; i < RING_SIZE; i++)
@@ -185,7 +185,7 @@ TEST(policy_ring_newborn_are_stolen_eldest_first) {
     EXPECT(!busy);
     EXPECT_EQ(ring_size(&thief->ring), 15);
     EXPECT_EQ(number_of(policy_pop(thief)), 2);
-    EXPECT_EQ(number_of(nursery_eldest(own)), 22); /* the seventeenth */
+    EXPECT_EQ(number_of(newborn_eldest(own)), 22); /* the seventeenth */
     stage_end();
 }
 TEST(policy_ring_newborn_without_memory_go_to_the_global_queue) {
@@ -196,7 +196,7 @@ TEST(policy_ring_newborn_without_memory_go_to_the_global_queue) {
     sys_script.alloc_fail_from = 1;
     push(last, READY_YIELDED);
     sys_script.alloc_fail_from = 0;
-    EXPECT_EQ(inject_size(&own->nursery), 0);
+    EXPECT_EQ(inject_size(&own->newborn), 0);
     EXPECT_EQ(inject_size(&stage.runtime->inject), RING_HALF + 1);
     stage_end();
 }
@@ -223,7 +223,7 @@ TEST(policy_deque_newborn_last_in_first_out_woken_to_the_global_queue) {
     EXPECT_EQ(popped(), UINT32_MAX);
     EXPECT_EQ(injected(), 2000);
     EXPECT_EQ(injected(), 2001);
-    EXPECT_EQ(atom_load_rlx(&own->actor.counters.injected), 2);
+    EXPECT_EQ(atom_load_rlx(&own->local.counters.injected), 2);
     stage_end();
 }
 

@@ -60,15 +60,15 @@ static void crowds(void *unused) {
     for (unsigned round = 0; round < 20 / RT_SLOW + 1; round++) {
         enum { N = 40 };
         struct crowd crowd[N];
-        weft_pid watchers[N], pid = weft_spawn(ends_soon, NULL);
+        weft_pid monitors[N], pid = weft_spawn(ends_soon, NULL);
         for (unsigned i = 0; i < N; i++) {
             crowd[i] = (struct crowd){pid, i % 2 ? 0 : (200 + i * 5) * WEFT_MICROSECOND};
-            watchers[i] = weft_spawn(one_of_many, &crowd[i]);
+            monitors[i] = weft_spawn(one_of_many, &crowd[i]);
         }
         for (unsigned i = 0; i < N; i += 7)
-            weft_cancel(watchers[i]);
+            weft_cancel(monitors[i]);
         for (unsigned i = 0; i < N; i++)
-            run_join(watchers[i]);
+            run_join(monitors[i]);
         run_join(pid);
     }
 }

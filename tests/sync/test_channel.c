@@ -328,8 +328,8 @@ TEST(channel_serves_in_order) { rt_each(serves_in_order); }
 static int ends_late(void *self, const weft_event *events, size_t count, weft_out *out) {
     struct worker *worker = worker_here();
     (void)self, (void)events, (void)count;
-    /* As the monitor does with one that has been at it for long. */
-    atom_store_rlx(&worker->give_way, atom_load_rlx(&worker->actor.counters.steps));
+    /* As sysmon does with one that has been at it for long. */
+    atom_store_rlx(&worker->give_way, atom_load_rlx(&worker->local.counters.steps));
     budget_end(worker);
     EXPECT_EQ(weft_chan_send(place, &(uint64_t){1}, 0), 0);
     weft_out_status(out, WEFT_DONE);

@@ -146,7 +146,7 @@ static void patient(void) {
 }
 TEST(hogs_threads_are_patient) { rt_each(patient); }
 
-/* In a call it is patient no longer: not even if it had to make the thread that takes over, and the monitor came just then. */
+/* In a call it is patient no longer: not even if it had to make the thread that takes over, and sysmon came just then. */
 enum { SLICE_LONG = 1000000 };
 static void until_usual(void *arg) {
     (void)arg;
@@ -269,7 +269,7 @@ static void too_many(const char *policy) {
     weft_pid waiting = spawn_here(hogs, NULL, "the one who waits");
     while (said_so_far("(a hog, ") < 3) /* in vain, the watchdog ends it */
         usleep(10000);
-    usleep(200000); /* once: there were many rounds of the monitor since */
+    usleep(200000); /* once: there were many rounds of sysmon since */
     EXPECT_EQ(atom_load_acq(&begun), 3);
     EXPECT_EQ(atom_load_rlx(&runtime()->extra), 2);
     EXPECT_EQ(said_so_far("(a hog, "), 3);

@@ -183,7 +183,7 @@ static void pinned(void) {
 }
 TEST(blocking_pinned_keeps_its_thread) { rt_each(pinned); }
 
-/* One call after the other, each of which may be shorter than the monitor's round: the step as a whole is long. */
+/* One call after the other, each of which may be shorter than sysmon's round: the step as a whole is long. */
 static atom_bool enough;
 static atom_u64 calls_made;
 static void calls_in_a_row(void *arg) {
@@ -255,7 +255,7 @@ static bool all_others_call(void) {
     bool all = idle_sleepers(&runtime->idle) == 0 && idle_searchers(&runtime->idle) == 0;
     for (unsigned i = 0; i < 2; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]);
-        all = all && (worker == worker_here() || call_seen(worker) != 0);
+        all = all && (worker == worker_here() || oscall_seen(worker) != 0);
     }
     return all && atom_load_rlx(&runtime->extra) == 0;
 }
@@ -406,7 +406,7 @@ TEST(blocking_threads_end_when_they_rest) {
     atom_store_rlx(&is_long, true);
     many();
     EXPECT(threads_living() > 2);
-    unsigned most = 2 + 3 + ANNOTATE_THREAD * 2; /* the monitor, the watchdog, this one */
+    unsigned most = 2 + 3 + ANNOTATE_THREAD * 2; /* sysmon, the watchdog, this one */
     while (threads_living() > 2 || sys->thread_count() > most) /* the last lines of a thread take a moment; in vain, the watchdog ends it */
         rt_pause(100 * RT_MS);
     EXPECT_EQ(threads_living(), 2);
@@ -468,7 +468,7 @@ TEST(blocking_config_is_looked_at) {
     EXPECT_EQ(weft_start(&runtime, NULL), WEFT_EINVAL);
 }
 
-/* The system refuses threads: as at the limit. Both workers and the monitor have one. */
+/* The system refuses threads: as at the limit. Both workers and sysmon have one. */
 static void without_threads(const char *policy, unsigned more) {
     printf("policy %s, %u more\n", policy, more);
     sys_scripted_install();
@@ -491,24 +491,24 @@ TEST(blocking_with_threads_refused) {
             without_threads(policies[p], more);
 }
 
-/* Not even the monitor has one: who blocks holds the others up, and that is all. */
-static void without_a_monitor(const char *policy) {
+/* Not even sysmon has one: who blocks holds the others up, and that is all. */
+static void without_sysmon(const char *policy) {
     sys_scripted_install();
     sys_script.threads_limited = true;
     sys_script.threads_allowed = 2;
     rt_stderr_begin();
     EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.policy = policy, .workers = 2, .seed = 1}), 0);
-    EXPECT(strstr(rt_stderr_end(), "no thread for the monitor"));
+    EXPECT(strstr(rt_stderr_end(), "no thread for the system monitor"));
     rt.workers = 2;
     rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
     atom_store_rlx(&is_long, true);
     many();
     rt_stop();
 }
-TEST(blocking_without_a_monitor) {
-    without_a_monitor("ring");
-    without_a_monitor("deque");
-    without_a_monitor("line");
+TEST(blocking_without_sysmon) {
+    without_sysmon("ring");
+    without_sysmon("deque");
+    without_sysmon("line");
 }
 
 /* The Nth allocation fails, for every N until there are no more: whatever is refused is said, nothing hangs, nothing is lost. */
@@ -655,11 +655,11 @@ TEST(hogs_that_poll_give_way) { rt_each(beside_polls); }
 
 /* So does one that makes calls which might wait, and never have to. It ends when it has seen that it was a step of its own again. */
 static bool is_same_step(struct worker *where, uint64_t step) {
-    return worker_here() == where && atom_load_rlx(&where->actor.counters.steps) == step;
+    return worker_here() == where && atom_load_rlx(&where->local.counters.steps) == step;
 }
 static void always_has_a_message(void *arg) {
     struct worker *where = worker_here();
-    uint64_t step = atom_load_rlx(&where->actor.counters.steps);
+    uint64_t step = atom_load_rlx(&where->local.counters.steps);
     weft_msg *message;
     (void)arg;
     while (is_same_step(where, step)) {
@@ -671,7 +671,7 @@ static void always_has_a_message(void *arg) {
 }
 static void always_has_room(void *arg) {
     struct worker *where = worker_here();
-    uint64_t step = atom_load_rlx(&where->actor.counters.steps);
+    uint64_t step = atom_load_rlx(&where->local.counters.steps);
     weft_chan *chan;
     int element = 0;
     (void)arg;

@@ -43,7 +43,7 @@ static void learns(const char *policy) {
         if (lasting > most) most = lasting;
         usleep(100);
     }
-    printf("note: %s: %u calls in a row lasted until the monitor came\n", policy, most);
+    printf("note: %s: %u calls in a row lasted until sysmon came\n", policy, most);
     EXPECT(most > 0);
     victim_spawn(hurries, NULL, 0, "one in a hurry");
     rt_wait(&done, NAPPERS + 1);
@@ -89,7 +89,7 @@ static void learned(void) {
     atom_store_rlx(&(here ? here : only_worker())->lasting, 1000000);
 }
 
-/* The worker has gone before the call begins, without the monitor: said by the number of the call that it is in. It may be in the next one already. */
+/* The worker has gone before the call begins, without sysmon: said by the number of the call that it is in. It may be in the next one already. */
 enum { CALLERS = 8 };
 static atom_u64 begun, given;
 struct own_call {
@@ -98,7 +98,7 @@ struct own_call {
 };
 static void looks(void *arg) {
     struct own_call *own = arg;
-    atom_add_rel(&given, call_seen(own->worker) != own->call);
+    atom_add_rel(&given, oscall_seen(own->worker) != own->call);
 }
 static void calls(void *arg) {
     atom_add_rel(&begun, 1);
@@ -176,7 +176,7 @@ TEST(lasting_calls_and_few_threads) {
     for (unsigned p = 0; p < 3; p++) {
         for (unsigned most = 1; most < 4; most++) {
             with_few_threads(&(weft_config){.policy = policies[p], .workers = 1, .max_threads = most, .seed = 1}, 0);
-            with_few_threads(&(weft_config){.policy = policies[p], .workers = 1, .seed = 1}, 1 + most); /* the monitor's, too */
+            with_few_threads(&(weft_config){.policy = policies[p], .workers = 1, .seed = 1}, 1 + most); /* sysmon's, too */
         }
         with_few_threads(&(weft_config){.policy = policies[p], .workers = 1, .max_threads = 3, .at_max_threads = "error", .seed = 1}, 0);
     }

@@ -29,9 +29,9 @@ static void drive(void) { kept++; }
 
 /* A call; false: the worker is lost. */
 static bool make_call(struct worker *worker, bool is_long) {
-    uint32_t number = call_enter(worker);
-    if (is_long) call_hand_over(worker, number);
-    bool mine = call_leave(worker, number);
+    uint32_t number = oscall_enter(worker);
+    if (is_long) oscall_hand_over(worker, number);
+    bool mine = oscall_leave(worker, number);
     if (mine) drive();
     else atom_add_rlx(&lost, 1);
     return mine;
@@ -53,15 +53,15 @@ static void calls_long(void) {
 }
 
 static void retakes(void) {
-    uint32_t number = call_seen(small_worker(0));
-    if (number == 0 || !call_retake(small_worker(0), number)) return;
+    uint32_t number = oscall_seen(small_worker(0));
+    if (number == 0 || !oscall_retake(small_worker(0), number)) return;
     atom_add_rlx(&taken, 1);
     drive();
 }
-/* The monitor, and the thread that it gives the worker to. */
+/* Sysmon, and the thread that it gives the worker to. */
 static void hands_over(void) {
-    uint32_t number = call_seen(small_worker(0));
-    if (number) call_hand_over(small_worker(0), number);
+    uint32_t number = oscall_seen(small_worker(0));
+    if (number) oscall_hand_over(small_worker(0), number);
 }
 static void drives_next(void) {
     struct worker *worker = small_wait_to_begin(0);
@@ -73,7 +73,7 @@ static void tries_again(void) {
     struct spin spin = spin_begin();
     while (!atom_load_rlx(&small_worker(0)->undriven))
         spin_wait(&spin);
-    bool driven = call_drive_again(small_worker(0));
+    bool driven = oscall_drive_again(small_worker(0));
     chk_assert(driven, "there is a thread by now");
 }
 
@@ -91,7 +91,7 @@ static void driven_again(void) {
     small_end();
 }
 
-SCENARIO(call_retake, .about = "a thread comes back from a call || its worker is taken", .setup = set_up_threads,
+SCENARIO(oscall_retake, .about = "a thread comes back from a call || its worker is taken", .setup = set_up_threads,
          .threads = {calls_once, retakes}, .finish = one_has_it)
 SCENARIO(call_retake_slow, .about = "a thread makes one call after the other || one that saw the first takes the worker",
          .setup = set_up_threads, .threads = {calls_twice, retakes}, .finish = one_has_it)
@@ -102,13 +102,13 @@ static void set_up_long(void) {
     set_up_threads();
     small_has_ended(small_worker(0));
 }
-SCENARIO(call_long, .about = "a thread gives its worker away before the call || the monitor tries the same || the next thread",
+SCENARIO(call_long, .about = "a thread gives its worker away before the call || sysmon tries the same || the next thread",
          .setup = set_up_long, .threads = {calls_long, hands_over, drives_next}, .finish = driven_again)
 static void set_up_refused(void) {
     set_up_no_thread();
     small_has_ended(small_worker(0));
 }
-SCENARIO(call_refused, .about = "no thread is to be had for a worker that was given away || the monitor tries again || the next thread",
+SCENARIO(call_refused, .about = "no thread is to be had for a worker that was given away || sysmon tries again || the next thread",
          .setup = set_up_refused, .threads = {calls_long, tries_again, drives_next}, .finish = driven_again)
 
 /* ---- pinned processes (E4) ---------------------------------------------------------------------------------------- */
@@ -123,16 +123,16 @@ static void calls_and_is_pinned(void) {
     worker_unpin(worker);
 }
 static void retake(uint32_t number) {
-    if (!call_retake(small_worker(0), number)) return;
+    if (!oscall_retake(small_worker(0), number)) return;
     atom_add_rlx(&taken, 1);
     drive();
 }
 static void retakes_unless_it_stays(void) {
-    uint32_t number = call_seen(small_worker(0));
-    if (number && !call_stays(small_worker(0))) retake(number);
+    uint32_t number = oscall_seen(small_worker(0));
+    if (number && !oscall_stays(small_worker(0))) retake(number);
 }
 static void nobody_was_left(void) {
-    chk_assert(atom_load_rlx(&small_worker(0)->guests) == 0, "nobody is pinned any more");
+    chk_assert(atom_load_rlx(&small_worker(0)->pinned_count) == 0, "nobody is pinned any more");
     one_has_it();
 }
 SCENARIO(call_pinned, .about = "a call, and one for which the worker stays || its worker is taken, if it does not stay", .setup = set_up_threads,
@@ -145,7 +145,7 @@ SCENARIO(call_pinned_two, .about = "the same || taken by another one", .setup = 
 /* E1: without its number, whether it is in a call is all that is known of it, and of two that come one takes what is not there. */
 static void retakes_unnumbered(void) {
     struct worker *worker = small_worker(0);
-    if (!call_seen(worker)) return;
+    if (!oscall_seen(worker)) return;
     atom_store_rlx(&worker->call, atom_load_rlx(&worker->call) + 1);
     atom_add_rlx(&small->threads.away, 1);
     atom_add_rlx(&taken, 1);
@@ -157,9 +157,9 @@ SCENARIO(call_retake_unnumbered, .about = "broken: the worker of a thread that s
 /* E2: the last look at the queue after the call has begun. */
 static void touches_late(void) {
     struct worker *worker = small_play(0);
-    uint32_t number = call_enter(worker);
+    uint32_t number = oscall_enter(worker);
     drive();
-    if (!call_leave(worker, number)) atom_add_rlx(&lost, 1);
+    if (!oscall_leave(worker, number)) atom_add_rlx(&lost, 1);
 }
 SCENARIO(call_touches_late, .about = "broken: a thread uses its worker during a call", .setup = set_up_threads,
          .threads = {touches_late, retakes}, .finish = one_has_it, .flawed_in = CHK_ALL, .flaw = CHK_RACE)
@@ -167,7 +167,7 @@ SCENARIO(call_touches_late, .about = "broken: a thread uses its worker during a 
 /* E3: counted afterwards, `away` is below zero for those who look in between. */
 static void retakes_counted_late(void) {
     struct worker *worker = small_worker(0);
-    uint32_t number = call_seen(worker), expected = number;
+    uint32_t number = oscall_seen(worker), expected = number;
     if (number == 0 || !atom_cas_acq_rlx(&worker->call, &expected, number + 1)) return;
     atom_add_rlx(&taken, 1);
     atom_add_rlx(&small->threads.away, 1);
@@ -182,8 +182,8 @@ SCENARIO(call_away_late, .about = "broken: it is counted as away once its worker
 
 /* E4: whether it stays is asked of a call that has not begun. */
 static void asks_too_early(void) {
-    bool stays = call_stays(small_worker(0));
-    uint32_t number = call_seen(small_worker(0));
+    bool stays = oscall_stays(small_worker(0));
+    uint32_t number = oscall_seen(small_worker(0));
     if (number && !stays) retake(number);
 }
 SCENARIO(call_pinned_early, .about = "broken: whether the worker stays is asked before the call is seen", .setup = set_up_threads,
@@ -192,7 +192,7 @@ SCENARIO(call_pinned_early, .about = "broken: whether the worker stays is asked 
 /* E4: the call is seen without what was done before it. */
 static void sees_too_little(void) {
     uint32_t number = atom_load_rlx(&small_worker(0)->call);
-    if (number % 2 && !call_stays(small_worker(0))) retake(number);
+    if (number % 2 && !oscall_stays(small_worker(0))) retake(number);
 }
 SCENARIO(call_pinned_relaxed, .about = "broken: the call is seen by a relaxed load", .setup = set_up_threads,
          .threads = {calls_and_is_pinned, sees_too_little}, .finish = nobody_was_left, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)

@@ -1,7 +1,7 @@
 /* A process whose result is kept ends while it is joined, detached, and while its owner ends: real watch, keep, spawn, end of a process.
  *
  * Whoever joins gets the reason, at least one of them unless somebody detached it; the record is freed once, and the block comes to one
- * shelf, once. What a record is made of is plain memory: taking it out without the lock, or reading it afterwards, is a race. */
+ * magazine, once. What a record is made of is plain memory: taking it out without the lock, or reading it afterwards, is a race. */
 #include "mortal.h"
 
 #include "life/zombie.h"
@@ -24,7 +24,7 @@ static struct proc *owner_proc, *child_proc;
 static void set_up(void) {
     small_begin(POLICY_RING, 3, 4);
     for (unsigned i = 0; i < JOINERS; i++)
-        joiners[i] = (struct joiner){.ear.watcher.tell = hear, .result = NOT_ASKED};
+        joiners[i] = (struct joiner){.ear.monitor.tell = hear, .result = NOT_ASKED};
     detached = NOT_ASKED;
     owner = small_spawn(&mortal);
     owner_proc = policy_pop(small_worker(0));
@@ -35,8 +35,8 @@ static void set_up(void) {
     child_proc = policy_pop(worker);
     chk_assert(child_proc == small_proc(child), "it can be claimed");
     worker->current = NULL;
-    chk_name(&small->watch_locks[pid_slot(child) % WATCH_LOCKS], "watch.lock");
-    chk_name(&small->keep_locks[pid_slot(owner) % WATCH_LOCKS], "keep.lock");
+    chk_name(&small->monitor_locks[pid_slot(child) % MONITOR_LOCKS], "watch.lock");
+    chk_name(&small->zombie_locks[pid_slot(owner) % MONITOR_LOCKS], "keep.lock");
 }
 static void set_up_ended(void) {
     set_up();
@@ -50,12 +50,12 @@ static void owner_ends(void) { step_run(small_play(2), owner_proc); }
 static void join(unsigned worker, unsigned i) {
     struct joiner *joiner = &joiners[i];
     int reason = 0;
-    joiner->result = watch_join(&small_play(worker)->actor, child, &joiner->ear.watcher, &reason);
-    if (joiner->result == WATCH_ENDED) chk_assert(reason == REASON, "the reason, later");
+    joiner->result = monitor_join(&small_play(worker)->local, child, &joiner->ear.monitor, &reason);
+    if (joiner->result == MONITOR_ENDED) chk_assert(reason == REASON, "the reason, later");
 }
 static void joins_0(void) { join(1, 0); }
 static void joins_1(void) { join(2, 1); }
-static void detaches(void) { detached = keep_forget(&small_play(2)->actor, child); }
+static void detaches(void) { detached = zombie_forget(&small_play(2)->local, child); }
 
 /* ---- finish ------------------------------------------------------------------------------------------------------------------- */
 
@@ -68,9 +68,9 @@ static unsigned in_list(struct proc *list, struct proc *wanted) {
 static unsigned on_shelves(struct proc *wanted) {
     unsigned found = in_list(small->table.depot, wanted);
     for (unsigned w = 0; w < 3; w++) {
-        struct shelf *shelf = &small_worker(w)->actor.shelf;
-        found += in_list(shelf->free, wanted) + in_list(shelf->ready, wanted);
-        found += in_list(shelf->filling, wanted) + in_list(shelf->waiting, wanted);
+        struct magazine *magazine = &small_worker(w)->local.magazine;
+        found += in_list(magazine->free, wanted) + in_list(magazine->ready, wanted);
+        found += in_list(magazine->filling, wanted) + in_list(magazine->waiting, wanted);
     }
     return found;
 }
@@ -90,19 +90,19 @@ static unsigned successes(void) {
 static void joined(void) {
     chk_assert(successes() >= 1, "somebody gets the result");
     chk_assert(on_shelves(child_proc) == 1, "the block is given back once");
-    chk_assert(*watch_owned(small, pid_slot(owner)) == NULL, "the owner has no record left");
+    chk_assert(*monitor_owned(small, pid_slot(owner)) == NULL, "the owner has no record left");
     small_end();
 }
 static void joined_or_detached(void) {
     chk_assert(successes() >= 1 || detached == 0, "somebody gets the result, or it was given up");
     chk_assert(on_shelves(child_proc) == 1, "the block is given back once");
-    chk_assert(*watch_owned(small, pid_slot(owner)) == NULL, "the owner has no record left");
+    chk_assert(*monitor_owned(small, pid_slot(owner)) == NULL, "the owner has no record left");
     small_end();
 }
 static void given_up(void) {
     successes();
     chk_assert(on_shelves(child_proc) == 1 && on_shelves(owner_proc) == 1, "both blocks are given back once");
-    chk_assert(*watch_owned(small, pid_slot(owner)) == NULL, "no record is left");
+    chk_assert(*monitor_owned(small, pid_slot(owner)) == NULL, "no record is left");
     small_end();
 }
 
@@ -120,11 +120,11 @@ SCENARIO(keep_owner_after, .about = "a process has ended: is joined || its owner
          .threads = {joins_0, owner_ends}, .finish = given_up)
 
 /* Another record of the same owner. */
-static struct kept *another;
-static void owner_begins_another(void) { another = keep_new(&small_play(2)->actor, owner_proc); }
+static struct zombie *another;
+static void owner_begins_another(void) { another = zombie_new(&small_play(2)->local, owner_proc); }
 static void joined_and_another(void) {
-    chk_assert(*watch_owned(small, pid_slot(owner)) == another && !another->next, "the owner has the new record alone");
-    keep_undo(&small_play(2)->actor, another);
+    chk_assert(*monitor_owned(small, pid_slot(owner)) == another && !another->next, "the owner has the new record alone");
+    zombie_undo(&small_play(2)->local, another);
     joined();
 }
 SCENARIO(keep_another, .about = "a process has ended: is joined || its owner is about to spawn another", .setup = set_up_ended,
@@ -136,21 +136,21 @@ SCENARIO(keep_another, .about = "a process has ended: is joined || its owner is 
 static void joins_by_the_word(void) {
     struct worker *worker = small_play(1);
     struct joiner *joiner = &joiners[0];
-    struct watcher **list = watch_list(small, pid_slot(child), true);
-    struct lock *lock = watch_lock(small, pid_slot(child));
+    struct monitor **list = monitor_list(small, pid_slot(child), true);
+    struct lock *lock = monitor_lock(small, pid_slot(child));
     (void)worker;
     lock_take(lock);
     if (state_of(atom_load_acq(&child_proc->state.word)) != STATE_COMPLETE) {
         joiner->result = 0;
-        joiner->ear.watcher.joins = true;
-        joiner->ear.watcher.prev = *list;
-        joiner->ear.watcher.next = NULL;
-        (*list)->next = &joiner->ear.watcher;
+        joiner->ear.monitor.joins = true;
+        joiner->ear.monitor.prev = *list;
+        joiner->ear.monitor.next = NULL;
+        (*list)->next = &joiner->ear.monitor;
     } else {
-        struct kept *kept = keep_find(*list, child);
-        chk_assert(kept && kept->watcher.told, "who has ended has left its reason");
-        joiner->result = WATCH_ENDED;
-        keep_drop(&worker->actor, list, kept);
+        struct zombie *kept = zombie_find(*list, child);
+        chk_assert(kept && kept->monitor.told, "who has ended has left its reason");
+        joiner->result = MONITOR_ENDED;
+        zombie_drop(&worker->local, list, kept);
     }
     lock_drop(lock);
 }
@@ -161,8 +161,8 @@ SCENARIO(keep_twin_by_the_word, .about = "broken: COMPLETE is taken for the reas
 /* The owner goes through its list without asking whether a record is still there. */
 static void owner_ends_unlocked(void) {
     struct worker *worker = small_play(2);
-    struct kept *kept = *watch_owned(small, pid_slot(owner));
-    if (kept) keep_undo(&worker->actor, kept);
+    struct zombie *kept = *monitor_owned(small, pid_slot(owner));
+    if (kept) zombie_undo(&worker->local, kept);
 }
 SCENARIO(keep_twin_owner_unlocked, .about = "broken: an owner takes its records without the slot's lock", .setup = set_up_ended,
          .threads = {joins_0, owner_ends_unlocked}, .finish = ends_well, .flawed_in = CHK_ALL, .flaw = CHK_RACE)

@@ -7,7 +7,7 @@
 #include "sched/newborn.h"
 #include "step/step.h"
 
-/* `count` that have never run, in the first worker's nursery. */
+/* `count` that have never run, in the first worker's newborn queue. */
 static void set_up(unsigned workers, unsigned count) {
     small_begin(POLICY_RING, workers, 4);
     small_play(0);
@@ -15,9 +15,9 @@ static void set_up(unsigned workers, unsigned count) {
         chk_assert(weft_spawn_step(&pid[i], &counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i}) == 0, "spawned");
         small_name(pid[i]);
         uint64_t entry = ring_take_next(&small_worker(0)->ring);
-        chk_assert(state_is_newborn(&small_proc(pid[i])->state) && nursery_put(small_worker(0), &entry, 1), "it has never run");
+        chk_assert(state_is_newborn(&small_proc(pid[i])->state) && newborn_put(small_worker(0), &entry, 1), "it has never run");
     }
-    chk_name(&small_worker(0)->nursery.size, "nursery");
+    chk_name(&small_worker(0)->newborn.size, "nursery");
 }
 static void two(void) { set_up(2, 2); }
 static void works_once(void) {
@@ -30,16 +30,16 @@ static void two_ran(void) {
     chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "nobody is counted who is not there");
     small_end();
 }
-SCENARIO(nursery_two, .about = "a worker takes two of its newborn || another steals, or goes to sleep", .setup = two,
+SCENARIO(newborn_two, .about = "a worker takes two of its newborn || another steals, or goes to sleep", .setup = two,
          .threads = {works_once, works_once}, .finish = two_ran)
 
 /* The owner's look round is for the eldest. */
 static void two_due(void) {
     two();
     tick_begin(small_worker(0), 1);
-    small_worker(0)->fair.nursery_looks = 1; /* with the next it is the eldest's turn */
+    small_worker(0)->fair.newborn_looks = 1; /* with the next it is the eldest's turn */
 }
-SCENARIO(nursery_eldest, .about = "a worker takes the eldest || another steals, or goes to sleep", .setup = two_due,
+SCENARIO(newborn_eldest, .about = "a worker takes the eldest || another steals, or goes to sleep", .setup = two_due,
          .threads = {works_once, works_once}, .finish = two_ran)
 
 /* A ring that is full: what does not fit is told to a sleeper as well. */
@@ -53,19 +53,19 @@ static void spawns_until_it_overflows(void) {
         chk_assert(weft_spawn_step(&pid[i], &counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i}) == 0, "spawned");
     uint64_t entry = ring_pop(&worker->ring); /* as if the ring had been full */
     if (entry != ENTRY_NONE) {
-        chk_assert(nursery_put(worker, &entry, 1), "there is memory");
+        chk_assert(newborn_put(worker, &entry, 1), "there is memory");
         ready_wake(small, worker);
     }
     step_run(worker, find_work(worker));
 }
-SCENARIO(nursery_put, .about = "a worker puts one of two newborn into its nursery and runs the other || another goes to sleep", .setup = full,
+SCENARIO(newborn_put, .about = "a worker puts one of two newborn into its newborn queue and runs the other || another goes to sleep", .setup = full,
          .threads = {spawns_until_it_overflows, works_once}, .finish = two_ran)
 
 /* Both are taken, one is kept, and nobody is told. */
 static void takes_both_silently(void) {
     struct worker *worker = small_play(0);
     uint64_t batch[2];
-    size_t n = inject_take_newest(&worker->nursery, batch, 2);
+    size_t n = inject_take_newest(&worker->newborn, batch, 2);
     if (n == 0) {
         step_run(worker, find_work(worker));
         return;
@@ -74,5 +74,5 @@ static void takes_both_silently(void) {
     if (n == 2) ring_push(&worker->ring, batch[1]);
     step_run(worker, proc ? proc : find_work(worker));
 }
-SCENARIO(nursery_twin_silent, .about = "broken: a worker takes both and keeps one without a word || another goes to sleep", .setup = two,
+SCENARIO(newborn_twin_silent, .about = "broken: a worker takes both and keeps one without a word || another goes to sleep", .setup = two,
          .threads = {takes_both_silently, works_once}, .finish = two_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)

@@ -1,13 +1,13 @@
 /* Readiness: a process that found nothing waits, and is told of what comes; against a close, a deadline, a cancellation, another reader.
  *
- * The kernel's part is a cell that says how much there is to read. Whoever polls first lets something arrive and then tells the gate, which
+ * The kernel's part is a cell that says how much there is to read. Whoever polls first lets something arrive and then tells the readiness, which
  * is the order the kernel keeps. */
 #include "net/readiness.h"
 #include "small_fiber.h"
 
 enum { GENERATION = 1, NEXT = 2, END = 256 };
 
-static struct gate gate;
+static struct readiness readiness;
 static atom_u32 there; /* to be read; and END: the other side has ended, which a read says once there is nothing more */
 static atom_u32 room;  /* to write to */
 SHARED int answer[2];   /* of each reader: what it read, or an error */
@@ -15,17 +15,17 @@ SHARED unsigned reads[2];
 
 static void set_up(void) {
     small_fibers(3);
-    lock_init(&gate.lock);
-    gate.cells[GATE_IN].waiters = gate.cells[GATE_OUT].waiters = (struct waiters){NULL, NULL};
-    atom_store_rlx(&gate.cells[GATE_IN].edges, 0);
-    atom_store_rlx(&gate.cells[GATE_OUT].edges, 0);
-    gate_open(&gate, GENERATION);
+    lock_init(&readiness.lock);
+    readiness.cells[READINESS_IN].waiters = readiness.cells[READINESS_OUT].waiters = (struct waiters){NULL, NULL};
+    atom_store_rlx(&readiness.cells[READINESS_IN].edges, 0);
+    atom_store_rlx(&readiness.cells[READINESS_OUT].edges, 0);
+    readiness_open(&readiness, GENERATION);
     atom_store_rlx(&there, 0);
     atom_store_rlx(&room, 0);
-    chk_name(&gate.lock.word, "gate.lock");
-    chk_name(&gate.cells[GATE_IN].edges, "edges");
-    chk_name(&gate.drained, "drained");
-    chk_name(&gate.ended, "ended");
+    chk_name(&readiness.lock.word, "readiness.lock");
+    chk_name(&readiness.cells[READINESS_IN].edges, "edges");
+    chk_name(&readiness.drained, "drained");
+    chk_name(&readiness.ended, "ended");
     chk_name(&there, "there");
     chk_name(&room, "room");
 }
@@ -42,22 +42,22 @@ static int take(unsigned most) {
     return some & END ? 0 : -1;
 }
 static void arrive(unsigned n) { atom_add_acqrel(&there, n); }
-static void tell(void) { gate_edge(&gate, GENERATION, 1 << GATE_IN, false, false); }
+static void tell(void) { readiness_edge(&readiness, GENERATION, 1 << READINESS_IN, false, false); }
 
 /* ---- readers -------------------------------------------------------------------------------------------------------------- */
 
 /* As net/op.h does it. */
 static int read_until(unsigned most, uint64_t deadline) {
     for (bool more = false;;) {
-        uint64_t seen = gate_seen(&gate, GATE_IN);
+        uint64_t seen = readiness_seen(&readiness, READINESS_IN);
         int got = take(most);
         if (got >= 0) {
-            if (more) gate_pass(&gate, GATE_IN);
+            if (more) readiness_pass(&readiness, READINESS_IN);
             return got;
         }
-        int why = gate_wait(&gate, GATE_IN, seen, deadline, "read_until");
+        int why = readiness_wait(&readiness, READINESS_IN, seen, deadline, "read_until");
         if (why < 0) return why;
-        more = why == GATE_MORE;
+        more = why == READINESS_MORE;
     }
 }
 static void read_one(unsigned process, uint64_t deadline) {
@@ -84,7 +84,7 @@ static void polls_one(void) {
     arrive(1);
     tell();
 }
-static void monitor_polls_one(void) {
+static void sysmon_polls_one(void) {
     small_thread();
     arrive(1);
     tell();
@@ -103,7 +103,7 @@ static void polls_two_at_once(void) {
 }
 static void closes(void) {
     small_thread();
-    gate_shut(&gate);
+    readiness_shut(&readiness);
 }
 static void cancels(void) {
     small_thread();
@@ -112,7 +112,7 @@ static void cancels(void) {
 static void clock_comes_by(void) { small_clock(0); }
 
 static void nobody_waits(void) {
-    chk_assert(!gate.cells[GATE_IN].waiters.first && !gate.cells[GATE_OUT].waiters.first, "nobody is left in a list");
+    chk_assert(!readiness.cells[READINESS_IN].waiters.first && !readiness.cells[READINESS_OUT].waiters.first, "nobody is left in a list");
 }
 static void got_it(void) {
     nobody_waits();
@@ -129,15 +129,15 @@ static void both_got_one(void) {
 
 SCENARIO(poller_gate, .about = "a process finds nothing and waits || something comes", .setup = set_up, .threads = {reader_0, polls_one},
          .finish = got_it)
-SCENARIO(poller_gate_monitor, .about = "the same, told by a thread that is not a worker", .setup = set_up,
-         .threads = {reader_0, monitor_polls_one}, .finish = got_it)
+SCENARIO(poller_gate_sysmon, .about = "the same, told by a thread that is not a worker", .setup = set_up,
+         .threads = {reader_0, sysmon_polls_one}, .finish = got_it)
 SCENARIO(poller_gate_thread, .about = "a thread that is not a worker waits || something comes", .setup = set_up,
          .threads = {thread_reads, polls_one}, .finish = got_it)
 /* What the kernel does not tell: all who wait try again. */
 static void retries(void) {
     small_process(2);
     arrive(1);
-    gate_retry(&gate);
+    readiness_retry(&readiness);
 }
 SCENARIO(poller_gate_retry, .about = "a process reads || something comes of which the kernel says nothing: all try again", .setup = set_up,
          .threads = {reader_0, retries}, .finish = got_it)
@@ -160,14 +160,14 @@ SCENARIO(poller_gate_two, .about = "two processes read one each || two come at o
 
 static void closes_and_opens(void) {
     small_thread();
-    gate_shut(&gate);
-    gate_open(&gate, NEXT);
+    readiness_shut(&readiness);
+    readiness_open(&readiness, NEXT);
 }
 static void tells_of_the_end(void) {
     small_process(2);
-    gate_edge(&gate, GENERATION, 0, true, false);
+    readiness_edge(&readiness, GENERATION, 0, true, false);
 }
-static void next_is_untouched(void) { chk_assert(!atom_load_rlx(&gate.ended), "what the kernel said of the former is not the next one's"); }
+static void next_is_untouched(void) { chk_assert(!atom_load_rlx(&readiness.ended), "what the kernel said of the former is not the next one's"); }
 SCENARIO(poller_gate_reuse, .about = "closed and opened again || an event of the former", .setup = set_up,
          .threads = {closes_and_opens, tells_of_the_end}, .finish = next_is_untouched)
 
@@ -176,17 +176,17 @@ SCENARIO(poller_gate_reuse, .about = "closed and opened again || an event of the
 /* Asks for two at a time, and does not ask again while it knows better; but when its time is over it asks, as net/op.h does. */
 static int read_knowing(uint64_t deadline) {
     for (bool more = false;;) {
-        uint64_t seen = gate_seen(&gate, GATE_IN);
-        int got = deadline != 0 && gate_is_drained(&gate, seen) ? -1 : take(2);
+        uint64_t seen = readiness_seen(&readiness, READINESS_IN);
+        int got = deadline != 0 && readiness_is_drained(&readiness, seen) ? -1 : take(2);
         if (got >= 0) {
-            if (got == 1) gate_drain(&gate, seen);
-            if (more) gate_pass(&gate, GATE_IN);
+            if (got == 1) readiness_drain(&readiness, seen);
+            if (more) readiness_pass(&readiness, READINESS_IN);
             return got;
         }
-        int why = deadline == 0 ? WEFT_ETIMEDOUT : gate_wait(&gate, GATE_IN, seen, deadline, "read_knowing");
+        int why = deadline == 0 ? WEFT_ETIMEDOUT : readiness_wait(&readiness, READINESS_IN, seen, deadline, "read_knowing");
         if (why == WEFT_ETIMEDOUT && deadline != 0) deadline = 0;
         else if (why < 0) return why;
-        more = why == GATE_MORE;
+        more = why == READINESS_MORE;
     }
 }
 static void reads_to_the_end(void) {
@@ -199,7 +199,7 @@ static void polls_and_ends(void) {
     arrive(1);
     tell();
     arrive(1 + END); /* the end with the last of it */
-    gate_edge(&gate, GENERATION, 1 << GATE_IN, true, false);
+    readiness_edge(&readiness, GENERATION, 1 << READINESS_IN, true, false);
 }
 static void read_all(void) {
     nobody_waits();
@@ -209,7 +209,7 @@ SCENARIO(poller_gate_drained, .about = "a process reads to the end and skips nee
          .setup = set_up, .threads = {reads_to_the_end, polls_and_ends}, .finish = read_all)
 
 /* What came before the deadline is read, though no worker has polled it. */
-static void set_up_drained(void) { set_up(), gate_drain(&gate, 0); }
+static void set_up_drained(void) { set_up(), readiness_drain(&readiness, 0); }
 static void reads_soon_knowing(void) {
     small_process(0);
     answer[0] = read_knowing(SMALL_SOON);
@@ -232,23 +232,23 @@ static int look(void) { return (atom_load_acq(&there) ? READABLE : 0) | (atom_lo
 static void wait_for_either(uint64_t deadline) {
     small_process(0);
     do {
-        uint64_t seen[2] = {gate_seen(&gate, GATE_IN), gate_seen(&gate, GATE_OUT)};
+        uint64_t seen[2] = {readiness_seen(&readiness, READINESS_IN), readiness_seen(&readiness, READINESS_OUT)};
         answer[0] = look();
-        if (!answer[0]) answer[0] = gate_wait_either(&gate, seen, deadline, "wait_for_either");
-    } while (answer[0] == GATE_AGAIN);
+        if (!answer[0]) answer[0] = readiness_wait_either(&readiness, seen, deadline, "wait_for_either");
+    } while (answer[0] == READINESS_AGAIN);
 }
 static void either(void) { wait_for_either(WEFT_FOREVER); }
 static void either_soon(void) { wait_for_either(SMALL_SOON); }
 static void room_comes(void) {
     small_process(1);
     atom_store_rel(&room, 1);
-    gate_edge(&gate, GENERATION, 1 << GATE_OUT, false, false);
+    readiness_edge(&readiness, GENERATION, 1 << READINESS_OUT, false, false);
 }
 static void both_come_at_once(void) {
     small_process(1);
     atom_store_rel(&room, 1);
     arrive(1);
-    gate_edge(&gate, GENERATION, GATE_BOTH, false, false);
+    readiness_edge(&readiness, GENERATION, READINESS_BOTH, false, false);
 }
 static void is_told(void) {
     nobody_waits();
@@ -286,13 +286,13 @@ static void wait_blindly(bool looks_at_edges, uint64_t seen) {
     struct waiter waiter;
     wait_begin(&wait);
     waiter_init(&waiter, &wait, 1);
-    lock_take(&gate.lock);
-    if (looks_at_edges && atom_load_rlx(&gate.cells[GATE_IN].edges) != seen) {
-        lock_drop(&gate.lock);
+    lock_take(&readiness.lock);
+    if (looks_at_edges && atom_load_rlx(&readiness.cells[READINESS_IN].edges) != seen) {
+        lock_drop(&readiness.lock);
         return;
     }
-    if (waiters_wait(&gate.cells[GATE_IN].waiters, &waiter, &gate.lock, WEFT_FOREVER, "twin") < 0) lock_drop(&gate.lock);
-    if (!gate.open) answer[0] = WEFT_ECLOSED;
+    if (waiters_wait(&readiness.cells[READINESS_IN].waiters, &waiter, &readiness.lock, WEFT_FOREVER, "twin") < 0) lock_drop(&readiness.lock);
+    if (!readiness.open) answer[0] = WEFT_ECLOSED;
 }
 static void twin_blind(void) {
     small_process(0);
@@ -306,7 +306,7 @@ SCENARIO(poller_twin_blind, .about = "waits without looking whether an edge came
 static void twin_late(void) {
     small_process(0);
     while ((answer[0] = take(1)) < 0)
-        wait_blindly(true, gate_seen(&gate, GATE_IN));
+        wait_blindly(true, readiness_seen(&readiness, READINESS_IN));
 }
 SCENARIO(poller_twin_late, .about = "counts the edges after the system call instead of before", .setup = set_up,
          .threads = {twin_late, polls_one}, .finish = got_it, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
@@ -314,7 +314,7 @@ SCENARIO(poller_twin_late, .about = "counts the edges after the system call inst
 /* Does not look whether it was closed. */
 static void twin_careless(void) {
     small_process(0);
-    uint64_t seen = gate_seen(&gate, GATE_IN);
+    uint64_t seen = readiness_seen(&readiness, READINESS_IN);
     if ((answer[0] = take(1)) < 0) wait_blindly(true, seen);
 }
 SCENARIO(poller_twin_closed, .about = "waits without looking whether it was closed", .setup = set_up, .threads = {twin_careless, closes},
@@ -325,9 +325,9 @@ static void twin_selfish(void) {
     unsigned process = chk_self();
     small_process(process);
     for (;;) {
-        uint64_t seen = gate_seen(&gate, GATE_IN);
+        uint64_t seen = readiness_seen(&readiness, READINESS_IN);
         if ((answer[process] = take(1)) >= 0) return;
-        if (gate_wait(&gate, GATE_IN, seen, WEFT_FOREVER, "twin") < 0) return;
+        if (readiness_wait(&readiness, READINESS_IN, seen, WEFT_FOREVER, "twin") < 0) return;
     }
 }
 SCENARIO(poller_twin_selfish, .about = "one edge for two, and the one who is woken tells nobody", .setup = set_up,
@@ -338,25 +338,25 @@ static void twin_wait_either(bool leaves, const uint64_t seen[2]) {
     static struct wait wait; /* not on the stack: it stays in a list */
     static struct waiter waiters[2];
     wait_begin(&wait);
-    lock_take(&gate.lock);
-    bool edge = atom_load_rlx(&gate.cells[GATE_IN].edges) != seen[GATE_IN] || atom_load_rlx(&gate.cells[GATE_OUT].edges) != seen[GATE_OUT];
-    for (unsigned side = GATE_IN; side <= GATE_OUT && !edge; side++) {
+    lock_take(&readiness.lock);
+    bool edge = atom_load_rlx(&readiness.cells[READINESS_IN].edges) != seen[READINESS_IN] || atom_load_rlx(&readiness.cells[READINESS_OUT].edges) != seen[READINESS_OUT];
+    for (unsigned side = READINESS_IN; side <= READINESS_OUT && !edge; side++) {
         waiter_init(&waiters[side], &wait, 1);
-        waiters_add(&gate.cells[side].waiters, &waiters[side]);
+        waiters_add(&readiness.cells[side].waiters, &waiters[side]);
     }
-    lock_drop(&gate.lock);
+    lock_drop(&readiness.lock);
     if (edge) return;
     wait_for(&wait, WEFT_FOREVER, "twin");
     if (!leaves) return;
-    lock_take(&gate.lock);
-    for (unsigned side = GATE_IN; side <= GATE_OUT; side++)
+    lock_take(&readiness.lock);
+    for (unsigned side = READINESS_IN; side <= READINESS_OUT; side++)
         if (waiters[side].in) waiters_remove(&waiters[side]);
-    lock_drop(&gate.lock);
+    lock_drop(&readiness.lock);
 }
 static void twin_either(bool leaves) {
     small_process(0);
     for (;;) {
-        uint64_t seen[2] = {gate_seen(&gate, GATE_IN), gate_seen(&gate, GATE_OUT)};
+        uint64_t seen[2] = {readiness_seen(&readiness, READINESS_IN), readiness_seen(&readiness, READINESS_OUT)};
         if ((answer[0] = look()) != 0) return;
         twin_wait_either(leaves, seen);
     }
@@ -373,11 +373,11 @@ SCENARIO(poller_twin_either_selfish, .about = "waits for either direction, and t
 static void twin_believes(void) {
     small_process(0);
     for (int got; reads[1]++ < 8;) {
-        uint64_t seen = gate_seen(&gate, GATE_IN);
-        got = atom_load_rlx(&gate.drained) == seen + 1 ? -1 : take(2);
+        uint64_t seen = readiness_seen(&readiness, READINESS_IN);
+        got = atom_load_rlx(&readiness.drained) == seen + 1 ? -1 : take(2);
         if (got == 0) return;
-        if (got == 1) gate_drain(&gate, seen);
-        if (got < 0 && gate_wait(&gate, GATE_IN, seen, WEFT_FOREVER, "twin") < 0) return;
+        if (got == 1) readiness_drain(&readiness, seen);
+        if (got < 0 && readiness_wait(&readiness, READINESS_IN, seen, WEFT_FOREVER, "twin") < 0) return;
     }
 }
 SCENARIO(poller_twin_drained, .about = "takes a short read for the last one although the end came with it", .setup = set_up,
@@ -387,10 +387,10 @@ SCENARIO(poller_twin_drained, .about = "takes a short read for the last one alth
 static void twin_gives_up(void) {
     small_process(0);
     do {
-        uint64_t seen = gate_seen(&gate, GATE_IN);
-        answer[0] = gate_is_drained(&gate, seen) ? -1 : take(1);
-        if (answer[0] < 0) answer[0] = gate_wait(&gate, GATE_IN, seen, SMALL_SOON, "twin");
-    } while (answer[0] == GATE_AGAIN);
+        uint64_t seen = readiness_seen(&readiness, READINESS_IN);
+        answer[0] = readiness_is_drained(&readiness, seen) ? -1 : take(1);
+        if (answer[0] < 0) answer[0] = readiness_wait(&readiness, READINESS_IN, seen, SMALL_SOON, "twin");
+    } while (answer[0] == READINESS_AGAIN);
 }
 SCENARIO(poller_twin_drained_deadline, .about = "gives up at its deadline without asking for what no worker has polled", .setup = set_up_drained,
          .threads = {twin_gives_up, arrives_and_is_told_late}, .finish = got_it, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
@@ -398,9 +398,9 @@ SCENARIO(poller_twin_drained_deadline, .about = "gives up at its deadline withou
 /* Takes an event for the present tenant's. */
 static void tells_anybody(void) {
     small_process(2);
-    lock_take(&gate.lock);
-    if (gate.open) atom_store_rlx(&gate.ended, true);
-    lock_drop(&gate.lock);
+    lock_take(&readiness.lock);
+    if (readiness.open) atom_store_rlx(&readiness.ended, true);
+    lock_drop(&readiness.lock);
 }
 SCENARIO(poller_twin_reuse, .about = "an event without a generation", .setup = set_up, .threads = {closes_and_opens, tells_anybody},
          .finish = next_is_untouched, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
