@@ -147,7 +147,7 @@ void blocking_enter(const char *call, bool is_long);
 /* pin.c: the process is not pinned any more. */
 void pin_drop(struct worker *worker, struct proc *proc);
 /* mutex_check.c: aborts, by name, if the process that leaves holds a mutex and that is looked at. */
-void mutex_check_check(struct worker *worker, struct fiber *fiber, struct proc *proc) __attribute__((noinline, cold));
+void mutex_check(struct worker *worker, struct fiber *fiber, struct proc *proc) __attribute__((noinline, cold));
 /* bigstack.c: gives back the stacks that the process has besides its own. */
 void altstack_free_all(struct local *local, struct fiber *fiber);
 

@@ -1,7 +1,7 @@
 /* Mutexes of the C library, counted. A process that holds one and leaves its thread all the same is stopped by name.
  *
  * Leaving does not look at the count, which would cost everybody. Instead whoever locks makes sure that the next leave goes by the
- * worker's loop, where it is looked at (mutex_check_check): the tick is up, and hand-offs are used up. */
+ * worker's loop, where it is looked at (mutex_check): the tick is up, and hand-offs are used up. */
 #include "fiber/fiber.h"
 #include "fiber/snapshot.h"
 
@@ -50,7 +50,7 @@ int weft_debug_mutex_unlock(pthread_mutex_t *mutex) {
     return 0;
 }
 
-void mutex_check_check(struct worker *worker, struct fiber *fiber, struct proc *proc) {
+void mutex_check(struct worker *worker, struct fiber *fiber, struct proc *proc) {
     if (fiber->holds == 0 || !worker->runtime->check_mutexes) return;
     char who[64], text[320];
     struct fiber_start *start = fiber_start_of(proc);

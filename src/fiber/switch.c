@@ -38,7 +38,7 @@ static inline struct worker *fiber_switch(struct worker *worker, struct fiber *f
         to = &fiber->ctx;
     } else {
         worker->claimed = next;
-        if (!ends && __builtin_expect(worker->left->extras & PROC_HOLDS, 0)) mutex_check_check(worker, from, worker->left);
+        if (!ends && __builtin_expect(worker->left->extras & PROC_HOLDS, 0)) mutex_check(worker, from, worker->left);
         annotate_before_switch(&from->annotate, &worker->loop->annotate, ends);
         to = &worker->loop->ctx;
     }
@@ -172,7 +172,7 @@ static __attribute__((noreturn)) void fiber_go(struct worker *worker, struct fib
 }
 
 static __attribute__((noinline, cold)) void fiber_farewell(struct worker *worker, struct fiber *fiber, struct proc *proc) {
-    if (proc->extras & PROC_HOLDS) mutex_check_check(worker, fiber, proc);
+    if (proc->extras & PROC_HOLDS) mutex_check(worker, fiber, proc);
     if (proc->extras & PROC_MAILBOX) parts.mailbox_end(&worker->local, proc, &fiber->mailbox);
     if (proc->extras & PROC_MEASURED) stack_usage_end(worker->runtime, proc, fiber->stack, false);
     if (proc->extras & PROC_PINNED) pin_drop(worker, proc);

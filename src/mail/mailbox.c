@@ -11,7 +11,7 @@ void mailbox_begin(struct runtime *runtime, struct proc *proc, struct mailbox *m
 }
 
 /* A reply goes to the request that waits for it (K4). */
-static void talk_reply(struct local *local, struct mailbox *mailbox, struct message *reply) {
+static void mailbox_reply(struct local *local, struct mailbox *mailbox, struct message *reply) {
     struct ask *ask = mailbox->asks;
     while (ask && ask->reference != message_head(reply)->reference)
         ask = ask->next;
@@ -22,7 +22,7 @@ static void talk_reply(struct local *local, struct mailbox *mailbox, struct mess
 struct mpsc_node *mailbox_next(struct local *local, struct proc *proc, struct mailbox *mailbox) {
     struct mpsc_node *node;
     while ((node = mpsc_pop(&proc->box)) && message_of(node)->type == MESSAGE_REPLY)
-        talk_reply(local, mailbox, message_of(node));
+        mailbox_reply(local, mailbox, message_of(node));
     return node;
 }
 

@@ -61,13 +61,13 @@ unsigned readiness_forget(struct readiness *readiness, const struct runtime *run
 }
 
 /* Under the lock. rel: pairs with the acq in readiness_seen. rlx: written under the lock. */
-static void gate_count(struct cell *cell) { atom_store_rel(&cell->edges, atom_load_rlx(&cell->edges) + 1); }
+static void readiness_count(struct cell *cell) { atom_store_rel(&cell->edges, atom_load_rlx(&cell->edges) + 1); }
 
 void readiness_retry(struct readiness *readiness) {
     struct wakes wakes = {NULL, NULL};
     lock_take(&readiness->lock);
     for (unsigned side = READINESS_IN; side <= READINESS_OUT; side++)
-        gate_count(&readiness->cells[side]);
+        readiness_count(&readiness->cells[side]);
     readiness_claim_all(readiness, READINESS_EDGE, &wakes);
     lock_drop(&readiness->lock);
     wakes_run(&wakes);
@@ -82,7 +82,7 @@ bool readiness_edge(struct readiness *readiness, uint64_t generation, unsigned s
         for (unsigned side = READINESS_IN; side <= READINESS_OUT; side++) {
             struct cell *cell = &readiness->cells[side];
             if (!(sides & 1u << side)) continue;
-            gate_count(cell);
+            readiness_count(cell);
             if (!ended) readiness_claim_one(cell, &wakes); /* N2 */
         }
         if (ended) readiness_claim_all(readiness, READINESS_EDGE, &wakes); /* N3 */
@@ -101,7 +101,7 @@ void readiness_pass(struct readiness *readiness, enum readiness_side side) {
 }
 
 /* Before and after: the kernel may wake it, if nobody else does. */
-static void gate_outside(bool begins) {
+static void readiness_external(bool begins) {
     struct worker *worker = worker_here();
     if (worker && begins) external_wait_begin(&worker->local);
     if (worker && !begins) external_wait_end(&worker->local);
@@ -121,9 +121,9 @@ int readiness_wait(struct readiness *readiness, enum readiness_side side, uint64
         lock_drop(&readiness->lock);
         return why == READINESS_CLOSED ? WEFT_ECLOSED : READINESS_AGAIN;
     }
-    gate_outside(true);
+    readiness_external(true);
     why = waiters_wait(&cell->waiters, &waiter, &readiness->lock, deadline, call);
-    gate_outside(false);
+    readiness_external(false);
     if (why == READINESS_EDGE) return READINESS_AGAIN;
     if (why == READINESS_EDGE_MORE) return READINESS_MORE;
     if (why == READINESS_CLOSED) return WEFT_ECLOSED;
@@ -159,9 +159,9 @@ int readiness_wait_either(struct readiness *readiness, const uint64_t seen[2], u
         waiters_add(&readiness->cells[side].waiters, &waiters[side]);
     }
     lock_drop(&readiness->lock);
-    gate_outside(true);
+    readiness_external(true);
     int why = wait_for(&wait, deadline, call);
-    gate_outside(false);
+    readiness_external(false);
     lock_take(&readiness->lock);
     readiness_leave_both(readiness, waiters, why == READINESS_EDGE_MORE, &wakes);
     lock_drop(&readiness->lock);

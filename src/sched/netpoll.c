@@ -27,7 +27,7 @@ void netpoll_left(struct runtime *runtime) { atom_sub_rlx(&runtime->netpoll.used
 
 /* ---- holding it ----------------------------------------------------------------------------------------------------------- */
 
-static inline void poll_begin(struct netpoll *netpoll) {
+static inline void netpoll_begin(struct netpoll *netpoll) {
     atom_store_rlx(&netpoll->rounds, atom_load_rlx(&netpoll->rounds) + 1); /* rlx: the holder's; sysmon looks at it in passing */
 }
 static inline void netpoll_drop(struct netpoll *netpoll) { atom_store_rlx(&netpoll->held, 0); } /* rlx: as in netpoll_take */
@@ -42,7 +42,7 @@ __attribute__((noinline)) bool netpoll_now(struct runtime *runtime, unsigned mos
     struct netpoll_batch batch;
     batch.most = most < NETPOLL_BATCH ? (int)most : NETPOLL_BATCH;
     if (!netpoll_take(runtime)) return false;
-    poll_begin(&runtime->netpoll);
+    netpoll_begin(&runtime->netpoll);
     batch.count = netpoll_wait(&runtime->netpoll, &batch, 0);
     netpoll_drop(&runtime->netpoll);
     if (batch.count <= 0) return false;
@@ -55,7 +55,7 @@ int netpoll_sleep(struct worker *own, uint64_t deadline, struct netpoll_batch *b
     bool token = true;
     batch->most = NETPOLL_BATCH;
     batch->count = 0;
-    poll_begin(netpoll);
+    netpoll_begin(netpoll);
     if (parker_away(&own->parker)) {
         int n = netpoll_wait(netpoll, batch, deadline ? deadline : 1); /* 0 would mean not to wait */
         batch->count = n > 0 ? n : 0;                            /* a signal, or nothing: looks round and comes again */

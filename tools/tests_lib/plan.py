@@ -70,6 +70,8 @@ def rules():
     yield Job("rules", "include direction, self-test", ["tools/check-includes", "--self-test"])
     yield Job("rules", "call direction", ["tools/check-calls"], counted=False)
     yield Job("rules", "call direction, self-test", ["tools/check-calls", "--self-test"])
+    yield Job("rules", "what the documents name", ["tools/check-docs"])
+    yield Job("rules", "what the documents name, self-test", ["tools/check-docs", "--self-test"])
     yield Job("rules", "test runner, self-test", ["tests/self/run"])
     yield Job("rules", "lanes of the tests, self-test", ["tests/self/lanes"])
     yield Job("rules", "headers compile alone", ["tools/check-headers"], deep=True)
