@@ -28,7 +28,7 @@ struct options {
     unsigned workers;
     const char *policy;
     const char *kind; /* NULL: stackful, or what there is */
-    const char *by; /* NULL: each benchmark's own */
+    const char *by;   /* NULL: each benchmark's own */
     bool json;
     char **names;
     int count;
@@ -96,10 +96,8 @@ static bool run_once(const struct bench *bench, const struct bench_args *args, s
     run->rss_kb = usage.ru_maxrss;
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
         fprintf(stderr, "weft bench: %s still ran after %d s and was ended\n", bench->name, BENCH_SECONDS);
-    else if (WIFSIGNALED(status))
-        fprintf(stderr, "weft bench: %s was killed by signal %d\n", bench->name, WTERMSIG(status));
-    else if (!run->done)
-        fprintf(stderr, "weft bench: %s ended with status %d\n", bench->name, WEXITSTATUS(status));
+    else if (WIFSIGNALED(status)) fprintf(stderr, "weft bench: %s was killed by signal %d\n", bench->name, WTERMSIG(status));
+    else if (!run->done) fprintf(stderr, "weft bench: %s ended with status %d\n", bench->name, WEXITSTATUS(status));
     return run->done;
 }
 
@@ -119,8 +117,8 @@ static void fill_in(struct bench_result *result, uint64_t n) {
 static void print_line(const struct bench *bench, const struct run *runs, unsigned count) {
     const struct run *median = &runs[(count - 1) / 2];
     const struct bench_result *r = &median->result;
-    printf("weft %s kind=%s policy=%s workers=%u n=%llu s=%.4f ns_op=%.1f rss_kb=%ld", bench->name, r->kind, r->policy,
-           r->workers, (unsigned long long)r->n, r->seconds, r->ns_op, median->rss_kb);
+    printf("weft %s kind=%s policy=%s workers=%u n=%llu s=%.4f ns_op=%.1f rss_kb=%ld", bench->name, r->kind, r->policy, r->workers,
+           (unsigned long long)r->n, r->seconds, r->ns_op, median->rss_kb);
     if (count > 1) printf(" min=%.4f max=%.4f", runs[0].result.seconds, runs[count - 1].result.seconds);
     for (unsigned i = 0; i < r->extras; i++)
         printf(" %s=%.6g", r->extra[i].key, r->extra[i].value);
@@ -134,8 +132,8 @@ static void print_json(const struct bench *bench, const struct run *runs, unsign
     const struct bench_result *r = &median->result;
     printf("%s  {\"name\": \"%s\", \"kind\": \"%s\", \"policy\": \"%s\", \"workers\": %u, \"n\": %llu, \"s\": %.9g, "
            "\"ns_op\": %.6g, \"rss_kb\": %ld, \"runs\": %u, \"min\": %.9g, \"max\": %.9g",
-           first ? "" : ",\n", bench->name, r->kind, r->policy, r->workers, (unsigned long long)r->n, r->seconds, r->ns_op,
-           median->rss_kb, count, runs[0].result.seconds, runs[count - 1].result.seconds);
+           first ? "" : ",\n", bench->name, r->kind, r->policy, r->workers, (unsigned long long)r->n, r->seconds, r->ns_op, median->rss_kb,
+           count, runs[0].result.seconds, runs[count - 1].result.seconds);
     for (unsigned i = 0; i < r->extras; i++)
         printf(", \"%s\": %.9g", r->extra[i].key, r->extra[i].value);
     if (bench->by) printf(", \"by\": \"%s\"", bench->by);
@@ -161,10 +159,8 @@ static bool run_bench(const struct bench *bench, const struct options *options, 
         if (!options->runs_given && bench_since(start) > BENCH_SLOW) break;
     }
     qsort(runs, count, sizeof *runs, by_seconds);
-    if (options->json)
-        print_json(bench, runs, count, *printed == 0);
-    else
-        print_line(bench, runs, count);
+    if (options->json) print_json(bench, runs, count, *printed == 0);
+    else print_line(bench, runs, count);
     ++*printed;
     return true;
 }
@@ -186,18 +182,20 @@ static int run_all(const struct options *options) {
 }
 
 static int usage(FILE *to) {
-    fprintf(to, "usage: weft bench [NAME...] [--kind step|stackful] [--by message|join] [--policy ring|deque|line] [--workers N] [--n N] [--runs K] "
-                "[--json] [--list]\n\n"
-                "Runs the named benchmarks, or all of them, and prints one line each: the median of K runs (3).\n"
-                "NAME is a benchmark or a group: `queue` means every queue.*\n"
-                "  --kind K     of process: stackful (default) or step\n"
-                "  --by B       how skynet and forkjoin bring results together: message (processes) or join (tasks)\n"
-                "  --policy P   of the scheduler: ring, deque or line (WEFT_POLICY, or ring)\n"
-                "  --workers N  1 to 1024 (WEFT_WORKERS, or the CPUs there are)\n"
-                "  --runs K     runs of each, 1 to 1000; without it slow ones stop after 2 s\n"
-                "  --n N        operations a run, instead of each benchmark's own number\n"
-                "  --json       an array of objects instead of lines\n"
-                "  --list       say what there is\n");
+    fprintf(
+        to,
+        "usage: weft bench [NAME...] [--kind step|stackful] [--by message|join] [--policy ring|deque|line] [--workers N] [--n N] [--runs K] "
+        "[--json] [--list]\n\n"
+        "Runs the named benchmarks, or all of them, and prints one line each: the median of K runs (3).\n"
+        "NAME is a benchmark or a group: `queue` means every queue.*\n"
+        "  --kind K     of process: stackful (default) or step\n"
+        "  --by B       how skynet and forkjoin bring results together: message (processes) or join (tasks)\n"
+        "  --policy P   of the scheduler: ring, deque or line (WEFT_POLICY, or ring)\n"
+        "  --workers N  1 to 1024 (WEFT_WORKERS, or the CPUs there are)\n"
+        "  --runs K     runs of each, 1 to 1000; without it slow ones stop after 2 s\n"
+        "  --n N        operations a run, instead of each benchmark's own number\n"
+        "  --json       an array of objects instead of lines\n"
+        "  --list       say what there is\n");
     return to == stderr ? 2 : 0;
 }
 

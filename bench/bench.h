@@ -49,18 +49,18 @@ struct bench_result {
 struct bench {
     const char *name;
     const char *about;
-    const char *kind; /* of the processes that it measures, as --kind says it; NULL: it measures a part */
-    const char *by;   /* as --by says it; NULL: there is only one way */
+    const char *kind;    /* of the processes that it measures, as --kind says it; NULL: it measures a part */
+    const char *by;      /* as --by says it; NULL: there is only one way */
     bool not_by_default; /* only when --by asks for it */
-    uint64_t n;       /* the default */
+    uint64_t n;          /* the default */
     void (*run)(const struct bench_args *args, struct bench_result *result);
     struct bench *next;
 };
 
 void bench_register(struct bench *bench);
 
-#define BENCH(id, ...)                                                                                                 \
-    static struct bench bench_##id = {__VA_ARGS__};                                                                    \
+#define BENCH(id, ...)                                                                                                                     \
+    static struct bench bench_##id = {__VA_ARGS__};                                                                                        \
     __attribute__((constructor)) static void bench_register_##id(void) { bench_register(&bench_##id); }
 
 /* `weft bench ARGS`, without those two words. */

@@ -23,9 +23,7 @@
 
 enum { PAGE = 4096, STACK = 64 * 1024 };
 
-static void skip(struct bench_result *result, const char *why) {
-    snprintf(result->skipped, sizeof result->skipped, "%s", why);
-}
+static void skip(struct bench_result *result, const char *why) { snprintf(result->skipped, sizeof result->skipped, "%s", why); }
 
 static void skip_errno(struct bench_result *result, const char *what) {
     snprintf(result->skipped, sizeof result->skipped, "%s: %s", what, strerror(errno));
@@ -115,8 +113,7 @@ static void run_futex_wake(const struct bench_args *args, struct bench_result *r
         futex_wake_one(&word);
     result->seconds = bench_since(start);
 }
-BENCH(futex_wake, .name = "floor.futex_wake", .about = "futex wake, nobody waiting", .n = 1000000,
-      .run = run_futex_wake)
+BENCH(futex_wake, .name = "floor.futex_wake", .about = "futex wake, nobody waiting", .n = 1000000, .run = run_futex_wake)
 
 static void futex_body(unsigned self, void *arg) {
     struct trip *trip = arg;
@@ -134,8 +131,7 @@ static void run_futex_trip(const struct bench_args *args, struct bench_result *r
     trip.n = args->n;
     result->seconds = bench_parallel(result, 2, futex_body, &trip);
 }
-BENCH(futex_trip, .name = "floor.futex_trip", .about = "wake a sleeping thread and be woken by it", .n = 5000,
-      .run = run_futex_trip)
+BENCH(futex_trip, .name = "floor.futex_trip", .about = "wake a sleeping thread and be woken by it", .n = 5000, .run = run_futex_trip)
 
 static void run_epoll(const struct bench_args *args, struct bench_result *result) {
     struct epoll_event event;
@@ -184,8 +180,7 @@ static void run_stack(const struct bench_args *args, struct bench_result *result
     }
     result->seconds = bench_since(start);
 }
-BENCH(stack, .name = "floor.stack", .about = "a 64 KiB stack mapped, guarded, touched, unmapped", .n = 10000,
-      .run = run_stack)
+BENCH(stack, .name = "floor.stack", .about = "a 64 KiB stack mapped, guarded, touched, unmapped", .n = 10000, .run = run_stack)
 
 static void run_guard(const struct bench_args *args, struct bench_result *result) {
     size_t size = args->n * 2 * PAGE; /* every other page, as stacks would have them */

@@ -91,16 +91,12 @@ static void fib_run(const struct bench_args *args, struct bench_result *result, 
     result->ns_op = result->seconds * 1e9 / (double)fib_tasks(argument);
     result->n = args->n;
 }
-static void run_forkjoin(const struct bench_args *args, struct bench_result *result) {
-    fib_run(args, result, fib_join_root);
-}
-static void run_forkjoin_message(const struct bench_args *args, struct bench_result *result) {
-    fib_run(args, result, fib_message_root);
-}
-BENCH(forkjoin, .name = "forkjoin", .about = "fib(n) with a task a call, per task", .kind = "stackful", .by = "join",
-      .n = 30, .run = run_forkjoin)
-BENCH(forkjoin_message, .name = "forkjoin", .about = "fib(n) with a process a call, per process", .kind = "stackful",
-      .by = "message", .not_by_default = true, .n = 22, .run = run_forkjoin_message)
+static void run_forkjoin(const struct bench_args *args, struct bench_result *result) { fib_run(args, result, fib_join_root); }
+static void run_forkjoin_message(const struct bench_args *args, struct bench_result *result) { fib_run(args, result, fib_message_root); }
+BENCH(forkjoin, .name = "forkjoin", .about = "fib(n) with a task a call, per task", .kind = "stackful", .by = "join", .n = 30,
+      .run = run_forkjoin)
+BENCH(forkjoin_message, .name = "forkjoin", .about = "fib(n) with a process a call, per process", .kind = "stackful", .by = "message",
+      .not_by_default = true, .n = 22, .run = run_forkjoin_message)
 
 /* ---- skynet ------------------------------------------------------------------------------------------------------- */
 

@@ -78,8 +78,7 @@ static void *member_run(void *arg) {
     return NULL;
 }
 
-double bench_parallel(struct bench_result *result, unsigned threads, void (*body)(unsigned self, void *arg),
-                      void *arg) {
+double bench_parallel(struct bench_result *result, unsigned threads, void (*body)(unsigned self, void *arg), void *arg) {
     static struct member members[PARALLEL_MAX];
     struct parallel parallel = {.body = body, .arg = arg, .threads = threads};
     if (threads > PARALLEL_MAX) abort();

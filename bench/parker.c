@@ -35,5 +35,5 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     result->seconds = bench_parallel(result, 2, take_turns, &turns);
     bench_extra(result, "token_ns", token_ns(10 * 1000 * 1000));
 }
-BENCH(parker, .name = "queue.parker",
-      .about = "two threads wake each other in turn: round trips; token_ns: unpark, then park", .n = 10000, .run = run)
+BENCH(parker, .name = "queue.parker", .about = "two threads wake each other in turn: round trips; token_ns: unpark, then park", .n = 10000,
+      .run = run)

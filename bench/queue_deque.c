@@ -82,5 +82,4 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     deque_destroy(&thief);
     result->workers = 1; /* in ns_op */
 }
-BENCH(queue_deque, .name = "queue.deque", .about = "the growing run queue: push and pop by its owner, steals",
-      .n = 10000000, .run = run)
+BENCH(queue_deque, .name = "queue.deque", .about = "the growing run queue: push and pop by its owner, steals", .n = 10000000, .run = run)

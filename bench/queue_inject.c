@@ -52,5 +52,5 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     inject_destroy(&inject);
     result->workers = 1; /* in ns_op */
 }
-BENCH(queue_inject, .name = "queue.inject", .about = "the global FIFO: push and take, alone, in batches, contended",
-      .n = 5000000, .run = run)
+BENCH(queue_inject, .name = "queue.inject", .about = "the global FIFO: push and take, alone, in batches, contended", .n = 5000000,
+      .run = run)

@@ -69,5 +69,4 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     bench_extra(result, "locked_pct", 100.0 * (1 - 4.0 * (double)contended_n / (double)(tries[0] + tries[1])));
     result->workers = 1; /* in ns_op */
 }
-BENCH(queue_line, .name = "queue.line", .about = "the sentinel-locked run queue: enqueue and dequeue", .n = 10000000,
-      .run = run)
+BENCH(queue_line, .name = "queue.line", .about = "the sentinel-locked run queue: enqueue and dequeue", .n = 10000000, .run = run)

@@ -75,5 +75,4 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     free(nodes);
     result->workers = 1; /* in ns_op */
 }
-BENCH(queue_mpsc, .name = "queue.mpsc", .about = "the mailbox: push and pop, alone and with producers", .n = 10000000,
-      .run = run)
+BENCH(queue_mpsc, .name = "queue.mpsc", .about = "the mailbox: push and pop, alone and with producers", .n = 10000000, .run = run)

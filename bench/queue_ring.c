@@ -124,5 +124,4 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     bench_extra(result, "again_pct", 100.0 * ((double)(delivered[0] + delivered[1]) / (double)robbed_n - 1));
     result->workers = 1; /* in ns_op */
 }
-BENCH(queue_ring, .name = "queue.ring", .about = "the bounded run queue: push and pop by its owner, steals",
-      .n = 20000000, .run = run)
+BENCH(queue_ring, .name = "queue.ring", .about = "the bounded run queue: push and pop by its owner, steals", .n = 20000000, .run = run)

@@ -21,8 +21,7 @@ static bool polite;
 
 static void endless(void) {
     while (!atom_load_rlx(&over)) /* rlx: to be seen sometime */
-        for (volatile unsigned i = 0; i < 1000; i++) {
-        }
+        for (volatile unsigned i = 0; i < 1000; i++) {}
 }
 
 static int by_value(const void *a, const void *b) {
@@ -51,8 +50,7 @@ static void hog(void *unused) {
     atom_add_rlx(&at_it, 1); /* rlx: a count */
     if (!polite) endless();
     while (!atom_load_rlx(&over)) {
-        for (uint64_t until = weft_now() + TURN; weft_now() < until;) {
-        }
+        for (uint64_t until = weft_now() + TURN; weft_now() < until;) {}
         weft_yield();
     }
 }
@@ -108,7 +106,8 @@ static void plain_ticker(uint64_t *late) {
 }
 
 /* The same where the loops are interrupted (weft/preempt.h), after so many microseconds. */
-static void interrupted(const struct bench_args *args, struct bench_result *result, const char *slice_us, const char *name, uint64_t *late) {
+static void interrupted(const struct bench_args *args, struct bench_result *result, const char *slice_us, const char *name,
+                        uint64_t *late) {
     struct bench_result apart = {.n = 0};
     setenv("WEFT_PREEMPT", "1", 1);
     setenv("WEFT_PREEMPT_US", slice_us, 1);
@@ -148,8 +147,12 @@ static void run(const struct bench_args *args, struct bench_result *result) { ru
 BENCH(hog, .name = "hog", .about = "lateness of a 1 ms ticker beside 4 endless loops", .kind = "stackful", .n = 2000, .run = run)
 static void run_yield(const struct bench_args *args, struct bench_result *result) { run_hogs(args, result, HOGS_DEFAULT, true, false); }
 BENCH(hog_yield, .name = "hog.yield", .about = "the same, the loops yield every 9 ms", .kind = "stackful", .n = 2000, .run = run_yield)
-static void run_2x(const struct bench_args *args, struct bench_result *result) { run_hogs(args, result, 2 * workers_of(args), false, false); }
+static void run_2x(const struct bench_args *args, struct bench_result *result) {
+    run_hogs(args, result, 2 * workers_of(args), false, false);
+}
 BENCH(hog_2x, .name = "hog.2x", .about = "the same beside twice as many endless loops as workers", .kind = "stackful", .n = 2000,
       .run = run_2x)
-static void run_8x(const struct bench_args *args, struct bench_result *result) { run_hogs(args, result, 8 * workers_of(args), false, false); }
+static void run_8x(const struct bench_args *args, struct bench_result *result) {
+    run_hogs(args, result, 8 * workers_of(args), false, false);
+}
 BENCH(hog_8x, .name = "hog.8x", .about = "eight times as many", .kind = "stackful", .n = 2000, .run = run_8x)

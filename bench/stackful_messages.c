@@ -33,9 +33,7 @@ static void ping(void *arg) {
     weft_cancel(other);
 }
 
-static struct {
-    uint64_t trips, pairs;
-} plan;
+static struct { uint64_t trips, pairs; } plan;
 
 static void umpire(void *unused) {
     (void)unused;
@@ -59,8 +57,7 @@ static void run_pairs(const struct bench_args *args, struct bench_result *result
     trial_run_stackful(args, result, umpire, NULL);
 }
 static void run_one_pair(const struct bench_args *args, struct bench_result *result) { run_pairs(args, result, 1); }
-BENCH(stackful_pingpong, .name = "pingpong", .about = "round trip of two messages", .kind = "stackful", .n = 1000000,
-      .run = run_one_pair)
+BENCH(stackful_pingpong, .name = "pingpong", .about = "round trip of two messages", .kind = "stackful", .n = 1000000, .run = run_one_pair)
 static void run_many_pairs(const struct bench_args *args, struct bench_result *result) { run_pairs(args, result, PAIRS); }
 BENCH(stackful_pairs, .name = "pairs", .about = "round trip, a thousand pairs at once", .kind = "stackful", .n = 1000000,
       .run = run_many_pairs)
@@ -96,8 +93,7 @@ static void run_ring(const struct bench_args *args, struct bench_result *result)
     hops = args->n;
     trial_run_stackful(args, result, first_member, NULL);
 }
-BENCH(stackful_ring, .name = "ring", .about = "one hop of a message round 503 processes", .kind = "stackful", .n = 1000000,
-      .run = run_ring)
+BENCH(stackful_ring, .name = "ring", .about = "one hop of a message round 503 processes", .kind = "stackful", .n = 1000000, .run = run_ring)
 
 /* ---- fanin: a hundred processes send to one, n messages in all --------------------------------------------------------- */
 
@@ -129,5 +125,5 @@ static void run_fanin(const struct bench_args *args, struct bench_result *result
     messages = args->n;
     trial_run_stackful(args, result, fanin_receiver, NULL);
 }
-BENCH(stackful_fanin, .name = "fanin", .about = "one message, from a hundred processes to one", .kind = "stackful",
-      .n = 1000000, .run = run_fanin)
+BENCH(stackful_fanin, .name = "fanin", .about = "one message, from a hundred processes to one", .kind = "stackful", .n = 1000000,
+      .run = run_fanin)

@@ -55,5 +55,5 @@ static void run_unborn(const struct bench_args *args, struct bench_result *resul
     trial_run_stackful(&one, result, unborn_spawner, NULL);
     bench_extra(result, "bytes_each", (double)unborn_bytes / (double)args->n);
 }
-BENCH(stackful_unborn, .name = "parked.unborn", .about = "spawned and not yet run; bytes_each: resident memory of one",
-      .kind = "stackful", .n = 1000000, .run = run_unborn)
+BENCH(stackful_unborn, .name = "parked.unborn", .about = "spawned and not yet run; bytes_each: resident memory of one", .kind = "stackful",
+      .n = 1000000, .run = run_unborn)

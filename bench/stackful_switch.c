@@ -25,8 +25,7 @@ static void run_yield(const struct bench_args *args, struct bench_result *result
     atom_store_rlx(&running, 2); /* rlx: before the runtime */
     trial_run_stackful(args, result, starter, NULL);
 }
-BENCH(stackful_yield, .name = "yield", .about = "one switch between two processes", .kind = "stackful", .n = 10000000,
-      .run = run_yield)
+BENCH(stackful_yield, .name = "yield", .about = "one switch between two processes", .kind = "stackful", .n = 10000000, .run = run_yield)
 
 /* ---- poll: one process that asks n times whether it has had its time ------------------------------------------------- */
 
@@ -69,5 +68,4 @@ static void run_spawn(const struct bench_args *args, struct bench_result *result
     spawns = args->n;
     trial_run_stackful(args, result, spawner, NULL);
 }
-BENCH(stackful_spawn, .name = "spawn", .about = "spawn and end of an empty process", .kind = "stackful", .n = 1000000,
-      .run = run_spawn)
+BENCH(stackful_spawn, .name = "spawn", .about = "spawn and end of an empty process", .kind = "stackful", .n = 1000000, .run = run_spawn)

@@ -25,8 +25,7 @@ static int sender_step(void *state, const weft_event *events, size_t count, weft
     weft_out_status(out, self->left > 0 ? WEFT_CONTINUE : WEFT_DONE);
     return 0;
 }
-static const weft_behavior sender = {
-    .name = "sender", .state_size = sizeof(struct sender), .init = sender_init, .step = sender_step};
+static const weft_behavior sender = {.name = "sender", .state_size = sizeof(struct sender), .init = sender_init, .step = sender_step};
 
 struct receiver {
     uint64_t left;
@@ -52,12 +51,10 @@ static int receiver_step(void *state, const weft_event *events, size_t count, we
     if (self->left == 0) trial_end();
     return 0;
 }
-static const weft_behavior receiver = {
-    .name = "receiver", .state_size = sizeof(struct receiver), .step = receiver_step};
+static const weft_behavior receiver = {.name = "receiver", .state_size = sizeof(struct receiver), .step = receiver_step};
 
 static void run(const struct bench_args *args, struct bench_result *result) {
     messages = args->n;
     trial_run(args, result, &receiver, NULL, 0);
 }
-BENCH(fanin, .name = "fanin", .about = "one message, from a hundred processes to one", .kind = "step", .n = 1000000,
-      .run = run)
+BENCH(fanin, .name = "fanin", .about = "one message, from a hundred processes to one", .kind = "step", .n = 1000000, .run = run)

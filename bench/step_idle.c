@@ -27,8 +27,7 @@ static int idler_init(void *self, weft_context *context, const char *method, con
 }
 
 static int idler_step(void *state, const weft_event *events, size_t count, weft_out *out);
-static const weft_behavior idler = {
-    .name = "idler", .state_size = sizeof(struct idler), .init = idler_init, .step = idler_step};
+static const weft_behavior idler = {.name = "idler", .state_size = sizeof(struct idler), .init = idler_init, .step = idler_step};
 
 static void gather(void) {
     trial_begin();
@@ -103,5 +102,5 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     bench_extra(result, "watched_s", WATCH_SECONDS);
     bench_extra(result, "cpu_ms", cpu * 1e3);
 }
-BENCH(idle_runtime, .name = "idle", .about = "a burst of work, then switches: how often anybody woke in 5 s of nothing",
-      .kind = "step", .n = 1000000, .run = run)
+BENCH(idle_runtime, .name = "idle", .about = "a burst of work, then switches: how often anybody woke in 5 s of nothing", .kind = "step",
+      .n = 1000000, .run = run)

@@ -48,5 +48,5 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     trial_close(result);
     bench_extra(result, "bytes_each", ((double)after - (double)before) / (double)args->n);
 }
-BENCH(parked, .name = "parked", .about = "processes that wait; bytes_each: resident memory of one", .kind = "step",
-      .n = 1000000, .run = run)
+BENCH(parked, .name = "parked", .about = "processes that wait; bytes_each: resident memory of one", .kind = "step", .n = 1000000,
+      .run = run)

@@ -14,10 +14,8 @@ static int pong_step(void *self, const weft_event *events, size_t count, weft_ou
     (void)self;
     if (trial_cancelled(events, count, out)) return 0;
     for (size_t i = 0; i < count; i++) {
-        if (plan.handoff)
-            trial_must(weft_out_handoff(out, events[i].from, events[i].tag, NULL, 0), "a hand-off was refused");
-        else
-            trial_send(events[i].from, events[i].tag);
+        if (plan.handoff) trial_must(weft_out_handoff(out, events[i].from, events[i].tag, NULL, 0), "a hand-off was refused");
+        else trial_send(events[i].from, events[i].tag);
     }
     return 0;
 }
@@ -49,8 +47,7 @@ static int ping_step(void *state, const weft_event *events, size_t count, weft_o
     }
     return 0;
 }
-static const weft_behavior ping = {
-    .name = "ping", .state_size = sizeof(struct ping), .init = ping_init, .step = ping_step};
+static const weft_behavior ping = {.name = "ping", .state_size = sizeof(struct ping), .init = ping_init, .step = ping_step};
 
 struct umpire {
     uint64_t waits_for;
@@ -90,13 +87,10 @@ static void run_pairs(const struct bench_args *args, struct bench_result *result
 }
 
 static void pingpong(const struct bench_args *args, struct bench_result *result) { run_pairs(args, result, 1, false); }
-BENCH(pingpong, .name = "pingpong", .about = "round trip of two messages", .kind = "step", .n = 1000000,
-      .run = pingpong)
+BENCH(pingpong, .name = "pingpong", .about = "round trip of two messages", .kind = "step", .n = 1000000, .run = pingpong)
 
 static void pairs(const struct bench_args *args, struct bench_result *result) { run_pairs(args, result, PAIRS, false); }
-BENCH(pairs, .name = "pairs", .about = "round trip, a thousand pairs at once", .kind = "step", .n = 1000000,
-      .run = pairs)
+BENCH(pairs, .name = "pairs", .about = "round trip, a thousand pairs at once", .kind = "step", .n = 1000000, .run = pairs)
 
 static void handoff(const struct bench_args *args, struct bench_result *result) { run_pairs(args, result, 1, true); }
-BENCH(handoff, .name = "handoff", .about = "round trip of two hand-off sends", .kind = "step", .n = 1000000,
-      .run = handoff)
+BENCH(handoff, .name = "handoff", .about = "round trip of two hand-off sends", .kind = "step", .n = 1000000, .run = handoff)

@@ -17,8 +17,7 @@ static int member_init(void *self, weft_context *context, const char *method, co
 }
 
 static int member_step(void *state, const weft_event *events, size_t count, weft_out *out);
-static const weft_behavior member = {
-    .name = "member", .state_size = sizeof(struct member), .init = member_init, .step = member_step};
+static const weft_behavior member = {.name = "member", .state_size = sizeof(struct member), .init = member_init, .step = member_step};
 
 /* The first one makes the others, backwards, and sends the message off. */
 static void close_ring(struct member *first) {
@@ -37,10 +36,8 @@ static int member_step(void *state, const weft_event *events, size_t count, weft
     if (trial_cancelled(events, count, out)) return 0;
     if (self->is_first) close_ring(self);
     for (size_t i = 0; i < count; i++) {
-        if (events[i].tag > 1)
-            trial_send(self->next, events[i].tag - 1);
-        else
-            trial_end();
+        if (events[i].tag > 1) trial_send(self->next, events[i].tag - 1);
+        else trial_end();
     }
     return 0;
 }
@@ -49,5 +46,4 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     hops = args->n;
     trial_run(args, result, &member, &(struct member){.is_first = true}, sizeof(struct member));
 }
-BENCH(ring, .name = "ring", .about = "one hop of a message round 503 processes", .kind = "step", .n = 1000000,
-      .run = run)
+BENCH(ring, .name = "ring", .about = "one hop of a message round 503 processes", .kind = "step", .n = 1000000, .run = run)

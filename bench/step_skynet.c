@@ -25,8 +25,7 @@ static int node_init(void *self, weft_context *context, const char *method, cons
 }
 
 static int node_step(void *state, const weft_event *events, size_t count, weft_out *out);
-static const weft_behavior node = {
-    .name = "node", .state_size = sizeof(struct node), .init = node_init, .step = node_step};
+static const weft_behavior node = {.name = "node", .state_size = sizeof(struct node), .init = node_init, .step = node_step};
 
 static void node_split(struct node *self) {
     struct node child = {.parent = weft_self(), .first = self->first};
@@ -57,10 +56,8 @@ static int node_step(void *state, const weft_event *events, size_t count, weft_o
     if (!self->begun) {
         self->begun = true;
         if (!self->parent) trial_begin();
-        if (self->leaves > 1)
-            node_split(self);
-        else
-            self->sum = self->first;
+        if (self->leaves > 1) node_split(self);
+        else self->sum = self->first;
     }
     for (size_t i = 0; i < count; i++)
         self->sum += events[i].tag;
@@ -78,5 +75,5 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     }
     trial_run(args, result, &node, &(struct node){.leaves = (uint32_t)args->n}, sizeof(struct node));
 }
-BENCH(skynet, .name = "skynet", .about = "a tree of processes that add up by messages, per leaf", .kind = "step",
-      .by = "message", .n = 1000000, .run = run)
+BENCH(skynet, .name = "skynet", .about = "a tree of processes that add up by messages, per leaf", .kind = "step", .by = "message",
+      .n = 1000000, .run = run)

@@ -48,8 +48,8 @@ static void run_sleepers(const struct bench_args *args, struct bench_result *res
     bench_extra(result, "late_ms", (result->seconds - 1) * 1e3);
     bench_extra(result, "cpu_s", trial_cpu_seconds());
 }
-BENCH(step_sleepers, .name = "sleepers", .about = "processes that sleep up to 1 s; late_ms: past that second", .kind = "step",
-      .n = 200000, .run = run_sleepers)
+BENCH(step_sleepers, .name = "sleepers", .about = "processes that sleep up to 1 s; late_ms: past that second", .kind = "step", .n = 200000,
+      .run = run_sleepers)
 
 /* ---- timers ------------------------------------------------------------------------------------------------------------- */
 

@@ -19,13 +19,11 @@ static int yielder_step(void *state, const weft_event *events, size_t count, wef
     struct yielder *self = state;
     if (trial_cancelled(events, count, out)) return 0;
     if (self->left > 0) self->left--;
-    if (self->left == 0 && atom_sub_acqrel(&running, 1) == 1)
-        trial_end(); /* acqrel: the last one to end comes after the other */
+    if (self->left == 0 && atom_sub_acqrel(&running, 1) == 1) trial_end(); /* acqrel: the last one to end comes after the other */
     weft_out_status(out, self->left > 0 ? WEFT_CONTINUE : WEFT_DONE);
     return 0;
 }
-static const weft_behavior yielder = {
-    .name = "yielder", .state_size = sizeof(struct yielder), .init = yielder_init, .step = yielder_step};
+static const weft_behavior yielder = {.name = "yielder", .state_size = sizeof(struct yielder), .init = yielder_init, .step = yielder_step};
 
 /* Starts the two together and goes away. */
 static int starter_step(void *self, const weft_event *events, size_t count, weft_out *out) {
@@ -44,5 +42,4 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     atom_store_rlx(&running, 2); /* rlx: before the runtime */
     trial_run(args, result, &starter, NULL, 0);
 }
-BENCH(yield, .name = "yield", .about = "one turn of two processes that always go on", .kind = "step", .n = 10000000,
-      .run = run)
+BENCH(yield, .name = "yield", .about = "one turn of two processes that always go on", .kind = "step", .n = 10000000, .run = run)

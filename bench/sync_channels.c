@@ -35,8 +35,8 @@ static void run_alone(const struct bench_args *args, struct bench_result *result
     trial_run_stackful(args, result, alone, NULL);
     chan_end();
 }
-BENCH(sync_chan_alone, .name = "channel.alone", .about = "send and receive by one process, nobody waits",
-      .kind = "stackful", .n = 10000000, .run = run_alone)
+BENCH(sync_chan_alone, .name = "channel.alone", .about = "send and receive by one process, nobody waits", .kind = "stackful", .n = 10000000,
+      .run = run_alone)
 
 static void mutex_alone(void *unused) {
     (void)unused;
@@ -51,8 +51,8 @@ static void run_mutex_alone(const struct bench_args *args, struct bench_result *
     trips = args->n;
     trial_run_stackful(args, result, mutex_alone, NULL);
 }
-BENCH(sync_mutex_alone, .name = "mutex.alone", .about = "lock and unlock, nobody else there", .kind = "stackful",
-      .n = 20000000, .run = run_mutex_alone)
+BENCH(sync_mutex_alone, .name = "mutex.alone", .about = "lock and unlock, nobody else there", .kind = "stackful", .n = 20000000,
+      .run = run_mutex_alone)
 
 /* ---- there and back -------------------------------------------------------------------------------------------------- */
 
@@ -84,8 +84,8 @@ static void run_trips(const struct bench_args *args, struct bench_result *result
     chan_end();
 }
 static void run_pingpong(const struct bench_args *args, struct bench_result *result) { run_trips(args, result, echoes); }
-BENCH(sync_chan_pingpong, .name = "channel.pingpong", .about = "round trip over two unbuffered channels",
-      .kind = "stackful", .n = 1000000, .run = run_pingpong)
+BENCH(sync_chan_pingpong, .name = "channel.pingpong", .about = "round trip over two unbuffered channels", .kind = "stackful", .n = 1000000,
+      .run = run_pingpong)
 
 /* The same, but the one who answers selects among both. */
 static void selects(void *unused) {
@@ -99,8 +99,8 @@ static void selects(void *unused) {
     }
 }
 static void run_select(const struct bench_args *args, struct bench_result *result) { run_trips(args, result, selects); }
-BENCH(sync_chan_select, .name = "channel.select", .about = "round trip, one side selects", .kind = "stackful",
-      .n = 1000000, .run = run_select)
+BENCH(sync_chan_select, .name = "channel.select", .about = "round trip, one side selects", .kind = "stackful", .n = 1000000,
+      .run = run_select)
 
 /* ---- a stream -------------------------------------------------------------------------------------------------------- */
 
@@ -127,8 +127,8 @@ static void run_stream(const struct bench_args *args, struct bench_result *resul
     trial_run_stackful(args, result, pours, NULL);
     chan_end();
 }
-BENCH(sync_chan_stream, .name = "channel.stream", .about = "one element from one process to another, room for 64",
-      .kind = "stackful", .n = 4000000, .run = run_stream)
+BENCH(sync_chan_stream, .name = "channel.stream", .about = "one element from one process to another, room for 64", .kind = "stackful",
+      .n = 4000000, .run = run_stream)
 
 /* ---- a mutex that many want ------------------------------------------------------------------------------------------ */
 
@@ -159,5 +159,5 @@ static void run_crowd(const struct bench_args *args, struct bench_result *result
     guarded = 0;
     trial_run_stackful(args, result, starts_them, NULL);
 }
-BENCH(sync_mutex_crowd, .name = "mutex.crowd", .about = "lock, count, unlock, by 16 processes", .kind = "stackful",
-      .n = 2000000, .run = run_crowd)
+BENCH(sync_mutex_crowd, .name = "mutex.crowd", .about = "lock, count, unlock, by 16 processes", .kind = "stackful", .n = 2000000,
+      .run = run_crowd)

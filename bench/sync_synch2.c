@@ -89,8 +89,7 @@ static void contest_body(unsigned self, void *arg) {
         contest->turn(self);
 }
 
-static void run_contest(const struct bench_args *args, struct bench_result *result, void (*turn)(unsigned),
-                        unsigned threads) {
+static void run_contest(const struct bench_args *args, struct bench_result *result, void (*turn)(unsigned), unsigned threads) {
     struct contest contest = {turn, args->n / threads};
     snprintf(result->kind, sizeof result->kind, threads == 1 ? "alone" : "contended");
     result->n = contest.n * threads;
@@ -101,17 +100,17 @@ static void run_contest(const struct bench_args *args, struct bench_result *resu
     if (threads > 1) bench_extra(result, "turns", (double)room.changes / (double)result->n);
 }
 
-#define CONTEST(lock_name, text)                                                                                       \
-    static void run_##lock_name##_alone(const struct bench_args *args, struct bench_result *result) {                  \
-        run_contest(args, result, lock_name##_turn, 1);                                                                \
-    }                                                                                                                  \
-    static void run_##lock_name##_contended(const struct bench_args *args, struct bench_result *result) {              \
-        run_contest(args, result, lock_name##_turn, 2);                                                                \
-    }                                                                                                                  \
-    BENCH(lock_name##_alone, .name = "sync.synch2." #lock_name "_alone", .about = text ", one thread alone",           \
-          .n = 20000000, .run = run_##lock_name##_alone)                                                               \
-    BENCH(lock_name##_contended, .name = "sync.synch2." #lock_name "_contended",                                       \
-          .about = text ", two threads at once", .n = 1000000, .run = run_##lock_name##_contended)
+#define CONTEST(lock_name, text)                                                                                                           \
+    static void run_##lock_name##_alone(const struct bench_args *args, struct bench_result *result) {                                      \
+        run_contest(args, result, lock_name##_turn, 1);                                                                                    \
+    }                                                                                                                                      \
+    static void run_##lock_name##_contended(const struct bench_args *args, struct bench_result *result) {                                  \
+        run_contest(args, result, lock_name##_turn, 2);                                                                                    \
+    }                                                                                                                                      \
+    BENCH(lock_name##_alone, .name = "sync.synch2." #lock_name "_alone", .about = text ", one thread alone", .n = 20000000,                \
+          .run = run_##lock_name##_alone)                                                                                                  \
+    BENCH(lock_name##_contended, .name = "sync.synch2." #lock_name "_contended", .about = text ", two threads at once", .n = 1000000,      \
+          .run = run_##lock_name##_contended)
 
 CONTEST(synch2, "synch2")
 CONTEST(mutex, "pthread_mutex_t")

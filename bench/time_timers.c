@@ -70,8 +70,7 @@ static void run_fire(const struct bench_args *args, struct bench_result *result)
     bench_extra(result, "fire_ns", (seconds - arm) * ns);
     free(memory);
 }
-BENCH(time_fire, .name = "time.fire", .about = "timers armed for random moments and fired", .n = 200000,
-      .run = run_fire)
+BENCH(time_fire, .name = "time.fire", .about = "timers armed for random moments and fired", .n = 200000, .run = run_fire)
 
 static void run_cancel(const struct bench_args *args, struct bench_result *result) {
     enum { ARMED = 1000000 };
@@ -91,5 +90,5 @@ static void run_cancel(const struct bench_args *args, struct bench_result *resul
     result->seconds = bench_since(start);
     free(memory); /* with the timers that are armed in it: nothing looks at them any more */
 }
-BENCH(time_cancel, .name = "time.cancel", .about = "a timer armed and cancelled while a million others are armed",
-      .n = 10000000, .run = run_cancel)
+BENCH(time_cancel, .name = "time.cancel", .about = "a timer armed and cancelled while a million others are armed", .n = 10000000,
+      .run = run_cancel)

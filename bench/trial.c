@@ -84,14 +84,12 @@ void trial_wait(void) { parker_park(&trial.done, SYS_FOREVER); }
 void trial_close(struct bench_result *result) {
     result->seconds = (double)(trial.end - trial.begin) / 1e9;
     bench_extra(result, "cpu_ns", (double)(trial.cpu_end - trial.cpu_begin) / (double)result->n);
-    trial_must(weft_stop(trial.runtime, weft_now() + STOP_SECONDS * UINT64_C(1000000000), NULL),
-               "stopping the runtime");
+    trial_must(weft_stop(trial.runtime, weft_now() + STOP_SECONDS * UINT64_C(1000000000), NULL), "stopping the runtime");
 }
 
 double trial_cpu_seconds(void) { return (double)(trial.cpu_end - trial.cpu_begin) / 1e9; }
 
-void trial_run(const struct bench_args *args, struct bench_result *result, const weft_behavior *root, const void *input,
-               size_t size) {
+void trial_run(const struct bench_args *args, struct bench_result *result, const weft_behavior *root, const void *input, size_t size) {
     trial_open(args, result, "step");
     trial_spawn(root, input, size);
     trial_wait();

@@ -18,8 +18,7 @@
 #include <weft/stackful.h>
 
 /* All in one: open, spawn the root with this input, wait, close. */
-void trial_run(const struct bench_args *args, struct bench_result *result, const weft_behavior *root, const void *input,
-               size_t size);
+void trial_run(const struct bench_args *args, struct bench_result *result, const weft_behavior *root, const void *input, size_t size);
 
 /* The same with a stackful process. */
 void trial_run_stackful(const struct bench_args *args, struct bench_result *result, weft_entry root, void *arg);

@@ -59,11 +59,9 @@ struct chk_scenario {
 
 void chk_register(const struct chk_scenario *scenario);
 
-#define SCENARIO(id, ...)                                                                                              \
-    static const struct chk_scenario chk_scenario_##id = {.name = #id, .group = __FILE_NAME__, __VA_ARGS__};           \
-    __attribute__((constructor, no_sanitize_thread)) static void chk_register_##id(void) {                             \
-        chk_register(&chk_scenario_##id);                                                                              \
-    }
+#define SCENARIO(id, ...)                                                                                                                  \
+    static const struct chk_scenario chk_scenario_##id = {.name = #id, .group = __FILE_NAME__, __VA_ARGS__};                               \
+    __attribute__((constructor, no_sanitize_thread)) static void chk_register_##id(void) { chk_register(&chk_scenario_##id); }
 
 /* Static data that threads share. The enumerator (check/axioms) knows only this; the checker puts back all static data. */
 #define SHARED __attribute__((section("chk_shared"))) static

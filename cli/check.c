@@ -22,8 +22,7 @@ int cli_find_checker(char *path, size_t size) {
         int used = snprintf(path, size, "%s%sweft-check", self, places[i]);
         if (used > 0 && (size_t)used < size && access(path, X_OK) == 0) return 0;
     }
-    fprintf(stderr, "weft: the model checker, weft-check, is neither in %s nor in %s%s; `make` builds it\n", self, self,
-            WEFT_LIBEXEC);
+    fprintf(stderr, "weft: the model checker, weft-check, is neither in %s nor in %s%s; `make` builds it\n", self, self, WEFT_LIBEXEC);
     return -1;
 }
 

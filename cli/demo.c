@@ -8,17 +8,15 @@
 enum { DEMO_PROCESSES = 1000000, DEMO_PROCESSES_MAX = 16000000, DEMO_WORKERS_MAX = 1024 };
 
 static int usage(FILE *to) {
-    fprintf(
-        to,
-        "usage: weft demo [--n N] [--policy ring|deque|line] [--workers N]\n"
-        "       weft demo hogs [--policy ring|deque|line] [--workers N]\n"
-        "       weft demo checker\n\n"
-        "The first spawns a million processes on each scheduling policy, passes messages along them and adds up what\n"
-        "they know. The second shows how late a ticker is beside processes that compute or block, and comes after the\n"
-        "first when there are no options. The third tells the story of synch2, a lock for two, with the model checker.\n"
-        "  --n N        processes, 1 to 16000000\n"
-        "  --policy P   only this one\n"
-        "  --workers N  1 to 1024 (WEFT_WORKERS, or the CPUs there are)\n");
+    fprintf(to, "usage: weft demo [--n N] [--policy ring|deque|line] [--workers N]\n"
+                "       weft demo hogs [--policy ring|deque|line] [--workers N]\n"
+                "       weft demo checker\n\n"
+                "The first spawns a million processes on each scheduling policy, passes messages along them and adds up what\n"
+                "they know. The second shows how late a ticker is beside processes that compute or block, and comes after the\n"
+                "first when there are no options. The third tells the story of synch2, a lock for two, with the model checker.\n"
+                "  --n N        processes, 1 to 16000000\n"
+                "  --policy P   only this one\n"
+                "  --workers N  1 to 1024 (WEFT_WORKERS, or the CPUs there are)\n");
     return to == stderr ? 2 : 0;
 }
 

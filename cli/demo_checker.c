@@ -49,8 +49,7 @@ static const struct step steps[] = {
     {"Real machines reorder",
      "Two full fences are needed, after `active = true` and after `waker = i`. With only the first, as a store buffer "
      "of\nx86 allows, it breaks again; with both it holds.",
-     {"--model", "tso", "synch2_fences_neither", "synch2_fences_only_active", "synch2_fences_only_waker",
-      "synch2_fences_both"}},
+     {"--model", "tso", "synch2_fences_neither", "synch2_fences_only_active", "synch2_fences_only_waker", "synch2_fences_both"}},
     {"The part itself",
      "src/sync/synch2.c, the file that is in the library: two turns each, whoever waits is passed at most once, and "
      "never\nbeing passed would be too much to ask. (`weft check synch2` goes on, with waiters that sleep.)",
@@ -88,8 +87,7 @@ static FILE *start(const char *checker, const char *const words[], pid_t *child)
 /* Shows one step; false if the checker could not be asked. */
 static bool tell(const char *checker, const struct step *step, unsigned number, struct tally *tally) {
     bool terminal = isatty(STDOUT_FILENO);
-    printf("%s%u. %s%s\n%s\n\n", terminal ? "\033[1m" : "", number, step->title, terminal ? "\033[0m" : "",
-           step->story);
+    printf("%s%u. %s%s\n%s\n\n", terminal ? "\033[1m" : "", number, step->title, terminal ? "\033[0m" : "", step->story);
     pid_t child;
     FILE *lines = start(checker, step->words, &child);
     if (!lines) return false;
@@ -115,10 +113,9 @@ static bool tell(const char *checker, const struct step *step, unsigned number, 
 int demo_checker(void) {
     char checker[4096];
     if (cli_find_checker(checker, sizeof checker) != 0) return 1;
-    printf(
-        "synch2 lets two threads take turns in a room for one, with loads and stores alone. Below are the stages of its\n"
-        "design. For each, the model checker tries all interleavings of a small program and prints its verdict: EXHAUSTED\n"
-        "(all were tried, none is wrong) or VIOLATION, with the steps that lead there, a column for each thread.\n\n");
+    printf("synch2 lets two threads take turns in a room for one, with loads and stores alone. Below are the stages of its\n"
+           "design. For each, the model checker tries all interleavings of a small program and prints its verdict: EXHAUSTED\n"
+           "(all were tried, none is wrong) or VIOLATION, with the steps that lead there, a column for each thread.\n\n");
     struct tally tally = {0, 0};
     for (unsigned i = 0; i < STEPS; i++)
         if (!tell(checker, &steps[i], i + 1, &tally)) return 1;

@@ -123,8 +123,9 @@ int demo_hogs(const struct demo_options *options) {
         return 1;
     }
     picture();
-    printf("\nMeanwhile %u blocking calls were made. Nobody was held up: a worker whose thread is stuck is given to another one, and beside\n"
-           "a process that does not give way an extra worker goes on with the rest.\n",
-           show.calls);
+    printf(
+        "\nMeanwhile %u blocking calls were made. Nobody was held up: a worker whose thread is stuck is given to another one, and beside\n"
+        "a process that does not give way an extra worker goes on with the rest.\n",
+        show.calls);
     return 0;
 }

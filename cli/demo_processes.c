@@ -67,8 +67,7 @@ static int guest_step(void *state, const weft_event *events, size_t count, weft_
     }
     return 0;
 }
-static const weft_behavior guest = {
-    .name = "guest", .state_size = sizeof(struct guest), .init = guest_init, .step = guest_step};
+static const weft_behavior guest = {.name = "guest", .state_size = sizeof(struct guest), .init = guest_init, .step = guest_step};
 
 /* ---- the host ---------------------------------------------------------------------------------------------------- */
 
@@ -163,10 +162,8 @@ static void progress(const char *policy, weft_runtime *runtime) {
     weft_stats stats;
     weft_get_stats(runtime, &stats);
     uint64_t guests = stats.spawned > 0 ? stats.spawned - 1 : 0;
-    if (guests < show.n)
-        printf("\r\033[K  %-6s %s of %s processes spawned", policy, grouped(guests), grouped(show.n));
-    else
-        printf("\r\033[K  %-6s %s of %s messages passed on", policy, grouped(stats.messages_sent), grouped(show.n));
+    if (guests < show.n) printf("\r\033[K  %-6s %s of %s processes spawned", policy, grouped(guests), grouped(show.n));
+    else printf("\r\033[K  %-6s %s of %s messages passed on", policy, grouped(stats.messages_sent), grouped(show.n));
     fflush(stdout);
 }
 
@@ -189,8 +186,8 @@ static double seconds(uint64_t from, uint64_t to) { return (double)(to - from) /
 static void summary(const char *policy, uint64_t memory, uint64_t steals, uint64_t stop_began) {
     double spawning = seconds(show.begun_at, show.spawned_at), passing = seconds(show.spawned_at, show.over_at);
     printf("  %-6s %6.2f s %5.0f ns  %6.2f s %5.0f ns  %6.0f MB %5.0f B  %10s  %6.2f s\n", policy, spawning,
-           spawning * 1e9 / (double)show.n, passing, passing * 1e9 / (double)show.n, (double)memory / 1e6,
-           (double)memory / (double)show.n, grouped(steals), seconds(stop_began, weft_now()));
+           spawning * 1e9 / (double)show.n, passing, passing * 1e9 / (double)show.n, (double)memory / 1e6, (double)memory / (double)show.n,
+           grouped(steals), seconds(stop_began, weft_now()));
     fflush(stdout);
 }
 
@@ -211,10 +208,8 @@ static int run_policy(const struct demo_options *options, const char *policy) {
     }
     weft_pid pid;
     error = weft_spawn_step(&pid, &host, &(weft_spawn_options){.runtime = runtime});
-    if (error)
-        host_over(error);
-    else
-        watch(policy, runtime, isatty(STDOUT_FILENO));
+    if (error) host_over(error);
+    else watch(policy, runtime, isatty(STDOUT_FILENO));
     uint64_t memory = resident() - before, right = show.n * (show.n - 1) / 2, stop_began = weft_now();
     weft_stats stats;
     weft_get_stats(runtime, &stats);
@@ -233,8 +228,7 @@ static int run_policy(const struct demo_options *options, const char *policy) {
 
 int demo_processes(const struct demo_options *options) {
     static const char *const policies[] = {"ring", "deque", "line"};
-    struct sigaction action = {.sa_handler = on_interrupt,
-                               .sa_flags = SA_RESETHAND}; /* a second Ctrl-C ends it at once */
+    struct sigaction action = {.sa_handler = on_interrupt, .sa_flags = SA_RESETHAND}; /* a second Ctrl-C ends it at once */
     sigaction(SIGINT, &action, NULL);
     uint64_t runners = options->n < RUNNERS ? options->n : RUNNERS;
     printf("%s processes are spawned, each with a number and a mailbox. %s messages set out from different places and\n"

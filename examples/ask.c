@@ -30,8 +30,7 @@ static int asker_init(void *self, weft_context *context, const char *method, con
     *(weft_pid *)self = *(const weft_pid *)input;
     return 0;
 }
-static const weft_behavior asker = {
-    .name = "asker", .state_size = sizeof(weft_pid), .init = asker_init, .step = asker_step};
+static const weft_behavior asker = {.name = "asker", .state_size = sizeof(weft_pid), .init = asker_init, .step = asker_step};
 
 int main(void) {
     weft_runtime *runtime;
@@ -39,8 +38,7 @@ int main(void) {
     sem_init(&answered, 0, 0);
     if (weft_start(&runtime, NULL) != 0) return 1;
     weft_spawn_step(&first, &doubler, &(weft_spawn_options){.runtime = runtime});
-    weft_spawn_step(&second, &asker,
-                    &(weft_spawn_options){.runtime = runtime, .input = &first, .input_size = sizeof first});
+    weft_spawn_step(&second, &asker, &(weft_spawn_options){.runtime = runtime, .input = &first, .input_size = sizeof first});
     sem_wait(&answered);
     return weft_stop(runtime, WEFT_FOREVER, NULL) != 0;
 }

@@ -11,9 +11,7 @@
 #include <string.h>
 
 static weft_mutex total_lock = WEFT_MUTEX_INIT;
-static struct {
-    size_t files, lines, words, bytes;
-} total;
+static struct { size_t files, lines, words, bytes; } total;
 
 static int fail(const char *path, int error) {
     fprintf(stderr, "wc: %s: %s\n", path, weft_strerror(error));

@@ -147,10 +147,8 @@ static inline void rt_each(void (*body)(void)) {
 /* Until the cell has the value, or more; in vain, the watchdog ends it. */
 static inline void rt_wait(atom_u64 *cell, uint64_t value) {
     for (unsigned round = 0; atom_load_acq(cell) < value; round++)
-        if (round < 100)
-            sched_yield();
-        else
-            usleep(100);
+        if (round < 100) sched_yield();
+        else usleep(100);
 }
 
 /* What weft_dump says now; until the next call. */

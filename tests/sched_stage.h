@@ -10,10 +10,10 @@
 #ifndef WEFT_TESTS_SCHED_STAGE_H
 #define WEFT_TESTS_SCHED_STAGE_H
 
-#include "runtime_helpers.h"
 #include "life/cancel.h"
 #include "life/spawn.h"
 #include "runtime/stop.h"
+#include "runtime_helpers.h"
 #include "sched/sched.h"
 #include "step/step.h"
 #include "thread/worker.h"
@@ -103,8 +103,7 @@ static inline bool stage_step(unsigned index) {
     return proc != NULL;
 }
 static inline void stage_run(unsigned index) {
-    while (stage_step(index)) {
-    }
+    while (stage_step(index)) {}
 }
 
 static inline void stage_close(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {

@@ -135,8 +135,7 @@ static void show_output(void) {
 /* Adds to the output where every thread of a hanging test stands; best effort. */
 static void take_stacks(pid_t child) {
     char command[256];
-    snprintf(command, sizeof command,
-             "timeout 20 gdb -p %d -batch -nx -ex 'thread apply all bt 12' 2>/dev/null | grep -E '^(Thread|#)'",
+    snprintf(command, sizeof command, "timeout 20 gdb -p %d -batch -nx -ex 'thread apply all bt 12' 2>/dev/null | grep -E '^(Thread|#)'",
              (int)child);
     FILE *stacks = popen(command, "r");
     if (!stacks) return;
@@ -174,14 +173,10 @@ static bool watch(pid_t child, int from, uint64_t deadline, int *status) {
 
 /* Why the child failed; false if it did not. */
 static bool failure(char *why, size_t size, int status) {
-    if (shared->failed)
-        snprintf(why, size, "%s", shared->why);
-    else if (WIFSIGNALED(status))
-        snprintf(why, size, "killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else if (WEXITSTATUS(status))
-        snprintf(why, size, "exit status %d", WEXITSTATUS(status));
-    else
-        return false;
+    if (shared->failed) snprintf(why, size, "%s", shared->why);
+    else if (WIFSIGNALED(status)) snprintf(why, size, "killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else if (WEXITSTATUS(status)) snprintf(why, size, "exit status %d", WEXITSTATUS(status));
+    else return false;
     return true;
 }
 
@@ -203,8 +198,7 @@ static void report(struct test *test, const char *why, uint64_t start) {
     }
     printf("FAIL %s: %s\n", test->name, why);
     if (shared->seeded)
-        printf("    seed %llu: WEFT_TEST_SEED=%llu runs it again\n", (unsigned long long)shared->seed,
-               (unsigned long long)shared->seed);
+        printf("    seed %llu: WEFT_TEST_SEED=%llu runs it again\n", (unsigned long long)shared->seed, (unsigned long long)shared->seed);
     if (shared->doing[0]) printf("    repeat: %s %s %s\n", shared->doing, program, test->name);
     show_output();
 }
@@ -301,10 +295,8 @@ int test_main(int argc, char **argv) {
     unsigned passed = 0, failed = 0;
     for (struct test *test = tests; test; test = test->next) {
         if (!wanted(test, argc, argv)) continue;
-        if (run_test(test))
-            passed++;
-        else
-            failed++;
+        if (run_test(test)) passed++;
+        else failed++;
     }
     if (passed + failed == 0) {
         fprintf(stderr, "no test has that in its name; there are:\n");

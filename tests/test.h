@@ -26,8 +26,7 @@ struct test {
 void test_register(struct test *test);
 int test_main(int argc, char **argv);
 
-void test_fail(const char *file, int line, const char *format, ...)
-    __attribute__((noreturn, format(printf, 3, 4)));
+void test_fail(const char *file, int line, const char *format, ...) __attribute__((noreturn, format(printf, 3, 4)));
 
 /* At least 1. */
 unsigned test_scale(void);
@@ -39,22 +38,21 @@ void test_doing(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* By an emulator: what memory there is and how fast it goes is not ours to say. */
 bool test_emulated(void);
 
-#define TEST_WITHIN(id, limit)                                                                                         \
-    static void test_run_##id(void);                                                                                   \
-    static struct test test_##id = {#id, test_run_##id, limit, 0};                                                     \
-    __attribute__((constructor)) static void test_register_##id(void) { test_register(&test_##id); }                   \
+#define TEST_WITHIN(id, limit)                                                                                                             \
+    static void test_run_##id(void);                                                                                                       \
+    static struct test test_##id = {#id, test_run_##id, limit, 0};                                                                         \
+    __attribute__((constructor)) static void test_register_##id(void) { test_register(&test_##id); }                                       \
     static void test_run_##id(void)
 #define TEST(id) TEST_WITHIN(id, 0)
 
-#define EXPECT(condition)                                                                                              \
-    do {                                                                                                               \
-        if (!(condition)) test_fail(__FILE__, __LINE__, "expected %s", #condition);                                    \
+#define EXPECT(condition)                                                                                                                  \
+    do {                                                                                                                                   \
+        if (!(condition)) test_fail(__FILE__, __LINE__, "expected %s", #condition);                                                        \
     } while (0)
-#define EXPECT_EQ(a, b)                                                                                                \
-    do {                                                                                                               \
-        long long test_a = (long long)(a), test_b = (long long)(b);                                                    \
-        if (test_a != test_b)                                                                                          \
-            test_fail(__FILE__, __LINE__, "%s is %lld, %s is %lld", #a, test_a, #b, test_b);                           \
+#define EXPECT_EQ(a, b)                                                                                                                    \
+    do {                                                                                                                                   \
+        long long test_a = (long long)(a), test_b = (long long)(b);                                                                        \
+        if (test_a != test_b) test_fail(__FILE__, __LINE__, "%s is %lld, %s is %lld", #a, test_a, #b, test_b);                             \
     } while (0)
 
 /* ---- children: child.c ----------------------------------------------------------------------------------------------- */

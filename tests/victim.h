@@ -4,8 +4,8 @@
 
 #include "runtime_helpers.h"
 
-#include "fiber/fiber.h"
 #include "fiber/altstack.h"
+#include "fiber/fiber.h"
 
 #include <weft/weft.h>
 
@@ -15,9 +15,7 @@
 #include <sys/wait.h>
 
 #if ANNOTATE_ADDRESS || ANNOTATE_THREAD
-enum {
-    SANITIZED = 1
-}; /* part of the C library is in the program then, frames are larger, and stacks are looked at by others too */
+enum { SANITIZED = 1 }; /* part of the C library is in the program then, frames are larger, and stacks are looked at by others too */
 #else
 enum { SANITIZED = 0 };
 #endif

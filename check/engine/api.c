@@ -73,9 +73,9 @@ uint32_t chk_spin_wait(uint32_t mark) {
 /* ---- outside effects -------------------------------------------------------------------------------------------- */
 
 struct futex {
-    uint64_t queue;          /* several sleepers: futex.h */
-    uint32_t woken[T_MAX];   /* several sleepers: how often each was woken */
-    uint32_t wakes;          /* one sleeper: how often anybody was */
+    uint64_t queue;        /* several sleepers: futex.h */
+    uint32_t woken[T_MAX]; /* several sleepers: how often each was woken */
+    uint32_t wakes;        /* one sleeper: how often anybody was */
 };
 enum { FUTEXES = 16 };
 __attribute__((section("chk_shared"))) static struct futex futexes[FUTEXES];

@@ -381,8 +381,8 @@ enum run_end forward_follow(const struct chk_scenario *scenario, const struct se
     return end;
 }
 
-const char *forward_replay(const struct chk_scenario *scenario, const char *steps, struct graph *out,
-                           struct trace *trace, enum run_end *end) {
+const char *forward_replay(const struct chk_scenario *scenario, const char *steps, struct graph *out, struct trace *trace,
+                           enum run_end *end) {
     futex_several = *steps == '*';
     *trace = (struct trace){.string = {futex_several ? '*' : 0}};
     trace_out = trace;

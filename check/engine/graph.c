@@ -12,12 +12,8 @@ void graph_clear(struct graph *g) {
 
 void graph_add_cell(struct graph *g, uint64_t value) {
     unsigned cell = g->count[0]++;
-    g->event[0][cell] = (struct event){.kind = K_WRITE,
-                                       .cell = (uint8_t)cell,
-                                       .value = value,
-                                       .rf = EID_NONE,
-                                       .mo_prev = EID_NONE,
-                                       .mo_next = EID_NONE};
+    g->event[0][cell] =
+        (struct event){.kind = K_WRITE, .cell = (uint8_t)cell, .value = value, .rf = EID_NONE, .mo_prev = EID_NONE, .mo_next = EID_NONE};
     g->cell[cell] = (struct cell_chain){EID(0, cell), EID_NONE};
 }
 
@@ -68,20 +64,16 @@ void graph_mo_insert(struct graph *g, eid write, eid after) {
     struct event *w = graph_at(g, write), *p = graph_at(g, after);
     w->mo_prev = after;
     w->mo_next = p->mo_next;
-    if (p->mo_next != EID_NONE)
-        graph_at(g, p->mo_next)->mo_prev = write;
-    else
-        g->cell[w->cell].mo_last = write;
+    if (p->mo_next != EID_NONE) graph_at(g, p->mo_next)->mo_prev = write;
+    else g->cell[w->cell].mo_last = write;
     p->mo_next = write;
 }
 
 void graph_mo_remove(struct graph *g, eid write) {
     struct event *w = graph_at(g, write);
     graph_at(g, w->mo_prev)->mo_next = w->mo_next;
-    if (w->mo_next != EID_NONE)
-        graph_at(g, w->mo_next)->mo_prev = w->mo_prev;
-    else
-        g->cell[w->cell].mo_last = w->mo_prev;
+    if (w->mo_next != EID_NONE) graph_at(g, w->mo_next)->mo_prev = w->mo_prev;
+    else g->cell[w->cell].mo_last = w->mo_prev;
     w->mo_prev = w->mo_next = EID_NONE;
 }
 

@@ -16,10 +16,10 @@ void __tsan_func_entry(void *caller) { (void)caller; }
 void __tsan_func_exit(void);
 void __tsan_func_exit(void) {}
 
-#define PLAIN(name, size, write)                                                                                       \
-    void __tsan_##name(void *address);                                                                                 \
-    void __tsan_##name(void *address) {                                                                                \
-        if (run.current != 0) memory_plain((uintptr_t)address, size, write);                                       \
+#define PLAIN(name, size, write)                                                                                                           \
+    void __tsan_##name(void *address);                                                                                                     \
+    void __tsan_##name(void *address) {                                                                                                    \
+        if (run.current != 0) memory_plain((uintptr_t)address, size, write);                                                               \
     }
 PLAIN(read1, 1, false)
 PLAIN(read2, 2, false)
@@ -88,54 +88,50 @@ int chk_memcmp(const void *a, const void *b, size_t size) {
     return memcmp(a, b, size);
 }
 
-#define RMW(bits, name, operation, direct)                                                                             \
-    uint##bits##_t __tsan_atomic##bits##_##name(volatile uint##bits##_t *a, uint##bits##_t v, int order);              \
-    uint##bits##_t __tsan_atomic##bits##_##name(volatile uint##bits##_t *a, uint##bits##_t v, int order) {             \
-        if (run.current == 0) return direct(a, v, __ATOMIC_SEQ_CST);                                                   \
-        return (uint##bits##_t)run_rmw(cell_at(a, bits / 8), operation, v, 0, (enum order)order, O_RLX, PC);         \
+#define RMW(bits, name, operation, direct)                                                                                                 \
+    uint##bits##_t __tsan_atomic##bits##_##name(volatile uint##bits##_t *a, uint##bits##_t v, int order);                                  \
+    uint##bits##_t __tsan_atomic##bits##_##name(volatile uint##bits##_t *a, uint##bits##_t v, int order) {                                 \
+        if (run.current == 0) return direct(a, v, __ATOMIC_SEQ_CST);                                                                       \
+        return (uint##bits##_t)run_rmw(cell_at(a, bits / 8), operation, v, 0, (enum order)order, O_RLX, PC);                               \
     }
 
-#define CAS(bits, name)                                                                                                \
-    int __tsan_atomic##bits##_compare_exchange_##name(volatile uint##bits##_t *a, uint##bits##_t *expected,            \
-                                                      uint##bits##_t v, int success, int failure);                     \
-    int __tsan_atomic##bits##_compare_exchange_##name(volatile uint##bits##_t *a, uint##bits##_t *expected,            \
-                                                      uint##bits##_t v, int success, int failure) {                    \
-        if (run.current == 0)                                                                                          \
-            return __atomic_compare_exchange_n(a, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                 \
-        uint##bits##_t wanted = *expected;                                                                             \
-        *expected = (uint##bits##_t)run_rmw(cell_at(a, bits / 8), OP_CAS, v, wanted, (enum order)success,            \
-                                            (enum order)failure, PC);                                                  \
-        return *expected == wanted;                                                                                    \
+#define CAS(bits, name)                                                                                                                    \
+    int __tsan_atomic##bits##_compare_exchange_##name(volatile uint##bits##_t *a, uint##bits##_t *expected, uint##bits##_t v, int success, \
+                                                      int failure);                                                                        \
+    int __tsan_atomic##bits##_compare_exchange_##name(volatile uint##bits##_t *a, uint##bits##_t *expected, uint##bits##_t v, int success, \
+                                                      int failure) {                                                                       \
+        if (run.current == 0) return __atomic_compare_exchange_n(a, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                   \
+        uint##bits##_t wanted = *expected;                                                                                                 \
+        *expected = (uint##bits##_t)run_rmw(cell_at(a, bits / 8), OP_CAS, v, wanted, (enum order)success, (enum order)failure, PC);        \
+        return *expected == wanted;                                                                                                        \
     }
 
-#define ATOMIC(bits)                                                                                                   \
-    uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *a, int order);                            \
-    uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *a, int order) {                           \
-        if (run.current == 0) return *a;                                                                               \
-        return (uint##bits##_t)run_load(cell_at(a, bits / 8), (enum order)order, PC);                                \
-    }                                                                                                                  \
-    void __tsan_atomic##bits##_store(volatile uint##bits##_t *a, uint##bits##_t v, int order);                         \
-    void __tsan_atomic##bits##_store(volatile uint##bits##_t *a, uint##bits##_t v, int order) {                        \
-        if (run.current == 0)                                                                                          \
-            *a = v;                                                                                                    \
-        else                                                                                                           \
-            run_store(cell_at(a, bits / 8), (enum order)order, v, PC);                                               \
-    }                                                                                                                  \
-    RMW(bits, exchange, OP_SWAP, __atomic_exchange_n)                                                                  \
-    RMW(bits, fetch_add, OP_ADD, __atomic_fetch_add)                                                                   \
-    RMW(bits, fetch_sub, OP_SUB, __atomic_fetch_sub)                                                                   \
-    RMW(bits, fetch_and, OP_AND, __atomic_fetch_and)                                                                   \
-    RMW(bits, fetch_or, OP_OR, __atomic_fetch_or)                                                                      \
-    RMW(bits, fetch_xor, OP_XOR, __atomic_fetch_xor)                                                                   \
-    RMW(bits, fetch_nand, OP_NAND, __atomic_fetch_nand)                                                                \
-    CAS(bits, strong)                                                                                                  \
-    CAS(bits, weak)                                                                                                    \
-    uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(volatile uint##bits##_t *a, uint##bits##_t expected,     \
-                                                              uint##bits##_t v, int success, int failure);             \
-    uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(volatile uint##bits##_t *a, uint##bits##_t expected,     \
-                                                              uint##bits##_t v, int success, int failure) {            \
-        __tsan_atomic##bits##_compare_exchange_strong(a, &expected, v, success, failure);                              \
-        return expected;                                                                                               \
+#define ATOMIC(bits)                                                                                                                       \
+    uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *a, int order);                                                \
+    uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *a, int order) {                                               \
+        if (run.current == 0) return *a;                                                                                                   \
+        return (uint##bits##_t)run_load(cell_at(a, bits / 8), (enum order)order, PC);                                                      \
+    }                                                                                                                                      \
+    void __tsan_atomic##bits##_store(volatile uint##bits##_t *a, uint##bits##_t v, int order);                                             \
+    void __tsan_atomic##bits##_store(volatile uint##bits##_t *a, uint##bits##_t v, int order) {                                            \
+        if (run.current == 0) *a = v;                                                                                                      \
+        else run_store(cell_at(a, bits / 8), (enum order)order, v, PC);                                                                    \
+    }                                                                                                                                      \
+    RMW(bits, exchange, OP_SWAP, __atomic_exchange_n)                                                                                      \
+    RMW(bits, fetch_add, OP_ADD, __atomic_fetch_add)                                                                                       \
+    RMW(bits, fetch_sub, OP_SUB, __atomic_fetch_sub)                                                                                       \
+    RMW(bits, fetch_and, OP_AND, __atomic_fetch_and)                                                                                       \
+    RMW(bits, fetch_or, OP_OR, __atomic_fetch_or)                                                                                          \
+    RMW(bits, fetch_xor, OP_XOR, __atomic_fetch_xor)                                                                                       \
+    RMW(bits, fetch_nand, OP_NAND, __atomic_fetch_nand)                                                                                    \
+    CAS(bits, strong)                                                                                                                      \
+    CAS(bits, weak)                                                                                                                        \
+    uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(volatile uint##bits##_t *a, uint##bits##_t expected, uint##bits##_t v,       \
+                                                              int success, int failure);                                                   \
+    uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(volatile uint##bits##_t *a, uint##bits##_t expected, uint##bits##_t v,       \
+                                                              int success, int failure) {                                                  \
+        __tsan_atomic##bits##_compare_exchange_strong(a, &expected, v, success, failure);                                                  \
+        return expected;                                                                                                                   \
     }
 ATOMIC(8)
 ATOMIC(16)

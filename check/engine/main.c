@@ -37,27 +37,26 @@ struct options {
     bool list, show, only_sound, time;
 };
 
-static const char help[] =
-    "weft check: explores every behaviour that the memory model allows of small concurrent programs\n"
-    "\n"
-    "  weft check [NAME...] [options]   a NAME is a scenario, a group (its file's name) or a pattern with *\n"
-    "\n"
-    "  --list                 the scenarios, with what each shows\n"
-    "  --model c11|tso|sc     one memory model instead of all that a scenario names\n"
-    "  --bound N              only interleavings with at most N preemptions\n"
-    "  --random N             N random executions (priorities, few changes) instead of a search\n"
-    "  --seed S               of the random executions (1)\n"
-    "  --max-executions N     give up after N executions and say CAPPED (200000000)\n"
-    "  --oracle               enumerate naively too, and compare the number of executions\n"
-    "  --only-sound           skip scenarios that expect a violation\n"
-    "  --short                skip the long forms, marked [deep] in the list\n"
-    "  --deep                 only the long forms: exactly what --short skips\n"
-    "  --show                 show the trace of expected violations too\n"
-    "  --time                 say how much processor time each took\n"
-    "  --replay STRING        run one execution again, as printed with a violation: NAME@MODEL:STEPS\n"
-    "\n"
-    "A line a scenario and model: NAME EXHAUSTED n executions | NAME VIOLATION kind: what | NAME CAPPED by what.\n"
-    "Exit status: 0 every verdict as expected, 1 not, 2 wrong usage.\n";
+static const char help[] = "weft check: explores every behaviour that the memory model allows of small concurrent programs\n"
+                           "\n"
+                           "  weft check [NAME...] [options]   a NAME is a scenario, a group (its file's name) or a pattern with *\n"
+                           "\n"
+                           "  --list                 the scenarios, with what each shows\n"
+                           "  --model c11|tso|sc     one memory model instead of all that a scenario names\n"
+                           "  --bound N              only interleavings with at most N preemptions\n"
+                           "  --random N             N random executions (priorities, few changes) instead of a search\n"
+                           "  --seed S               of the random executions (1)\n"
+                           "  --max-executions N     give up after N executions and say CAPPED (200000000)\n"
+                           "  --oracle               enumerate naively too, and compare the number of executions\n"
+                           "  --only-sound           skip scenarios that expect a violation\n"
+                           "  --short                skip the long forms, marked [deep] in the list\n"
+                           "  --deep                 only the long forms: exactly what --short skips\n"
+                           "  --show                 show the trace of expected violations too\n"
+                           "  --time                 say how much processor time each took\n"
+                           "  --replay STRING        run one execution again, as printed with a violation: NAME@MODEL:STEPS\n"
+                           "\n"
+                           "A line a scenario and model: NAME EXHAUSTED n executions | NAME VIOLATION kind: what | NAME CAPPED by what.\n"
+                           "Exit status: 0 every verdict as expected, 1 not, 2 wrong usage.\n";
 
 static unsigned scenario_models(const struct chk_scenario *s, enum lane lane) {
     unsigned all = s->models ? s->models : CHK_ALL;
@@ -84,8 +83,7 @@ static void list_scenarios(FILE *out, enum lane lane) {
     const char *group = "";
     for (unsigned i = 0; i < scenario_count; i++) {
         if (!scenario_models(scenarios[i], lane)) continue;
-        if (strcmp(group, scenarios[i]->group))
-            fprintf(out, "%.*s:\n", (int)strcspn(scenarios[i]->group, "."), scenarios[i]->group);
+        if (strcmp(group, scenarios[i]->group)) fprintf(out, "%.*s:\n", (int)strcspn(scenarios[i]->group, "."), scenarios[i]->group);
         group = scenarios[i]->group;
         fprintf(out, "  %-36s %s%s%s\n", scenarios[i]->name, scenarios[i]->flawed_in ? "[flawed] " : "",
                 scenarios[i]->deep_in ? "[deep] " : "", scenarios[i]->about ? scenarios[i]->about : "");
@@ -113,21 +111,17 @@ static void run_search(const struct chk_scenario *s, const struct options *optio
         limits.preemptions = s->preemptions;
         limits.random_runs = s->random_runs;
     }
-    if (limits.preemptions || limits.random_runs)
-        search_forward(s, &limits, result);
-    else
-        search_all(s, &limits, result);
+    if (limits.preemptions || limits.random_runs) search_forward(s, &limits, result);
+    else search_all(s, &limits, result);
 }
 
 /* Compares the number of complete executions with that of the naive enumeration. */
-static bool oracle_agrees(const struct chk_scenario *s, const struct options *options,
-                          const struct search_result *result) {
+static bool oracle_agrees(const struct chk_scenario *s, const struct options *options, const struct search_result *result) {
     struct search_limits limits = options->limits;
     struct search_result naive;
     limits.oracle = true;
     search_forward(s, &limits, &naive);
-    bool same =
-        naive.verdict == result->verdict && (naive.verdict != V_EXHAUSTED || naive.complete == result->complete);
+    bool same = naive.verdict == result->verdict && (naive.verdict != V_EXHAUSTED || naive.complete == result->complete);
     printf("  oracle %s: %lu complete executions, naive %lu (verdicts %d, %d)\n", same ? "agrees" : "DISAGREES",
            (unsigned long)result->complete, (unsigned long)naive.complete, result->verdict, naive.verdict);
     return same;
@@ -146,17 +140,14 @@ static bool check_one(const struct chk_scenario *s, unsigned which, const struct
     if (isatty(2)) fprintf(stderr, "\r\033[K");
     unsigned long executions = (unsigned long)(result.complete + result.blocked + result.cut);
     printf("%-4s %-3s %s ", good ? "ok" : "FAIL", model_name(which), s->name);
-    if (result.verdict == V_EXHAUSTED)
-        printf("EXHAUSTED %lu executions%s", executions, flaw_expected ? " (a violation was expected)" : "");
-    else if (result.verdict == V_CAPPED)
-        printf("CAPPED by %s after %lu executions", result.capped_by, executions);
-    else
-        printf("VIOLATION %s: %s%s", flaw_name[result.flaw], result.what, good ? " (as expected)" : "");
+    if (result.verdict == V_EXHAUSTED) printf("EXHAUSTED %lu executions%s", executions, flaw_expected ? " (a violation was expected)" : "");
+    else if (result.verdict == V_CAPPED) printf("CAPPED by %s after %lu executions", result.capped_by, executions);
+    else printf("VIOLATION %s: %s%s", flaw_name[result.flaw], result.what, good ? " (as expected)" : "");
     if (result.cut) printf(", %lu of them cut short in a waiting loop that writes", (unsigned long)result.cut);
     if (options->time)
         printf(" [%.3f s, %lu complete, %lu blocked, %lu discarded]",
-               (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec),
-               (unsigned long)result.complete, (unsigned long)result.blocked, (unsigned long)result.discarded);
+               (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec), (unsigned long)result.complete,
+               (unsigned long)result.blocked, (unsigned long)result.discarded);
     printf("\n");
     if (result.verdict == V_VIOLATION && (!good || options->show)) show_violation(s, &result);
     fflush(stdout);
@@ -167,12 +158,11 @@ static bool check_one(const struct chk_scenario *s, unsigned which, const struct
 /* ---- replay ----------------------------------------------------------------------------------------------------- */
 
 static int replay_usage(const char *what) {
-    fprintf(
-        stderr,
-        "weft check: malformed replay string: %s\n"
-        "  expected NAME@MODEL:STEPS, as printed below a violation: MODEL is c11, tso or sc, and STEPS is for each step the\n"
-        "  thread's digit and, where it did not take the first choice, a letter: for example peterson@tso:0011b1\n",
-        what);
+    fprintf(stderr,
+            "weft check: malformed replay string: %s\n"
+            "  expected NAME@MODEL:STEPS, as printed below a violation: MODEL is c11, tso or sc, and STEPS is for each step the\n"
+            "  thread's digit and, where it did not take the first choice, a letter: for example peterson@tso:0011b1\n",
+            what);
     return EXIT_USAGE;
 }
 
@@ -193,8 +183,7 @@ static int replay(const char *text) {
         return replay_usage("a step is a digit 0 to 6 with perhaps a letter behind it");
     const struct chk_scenario *s = NULL;
     for (unsigned i = 0; i < scenario_count; i++)
-        if (strlen(scenarios[i]->name) == (size_t)(at - text) &&
-            strncmp(scenarios[i]->name, text, (size_t)(at - text)) == 0)
+        if (strlen(scenarios[i]->name) == (size_t)(at - text) && strncmp(scenarios[i]->name, text, (size_t)(at - text)) == 0)
             s = scenarios[i];
     if (!s) return replay_usage("no scenario of that name (see --list)");
     static struct graph graph;
@@ -203,10 +192,8 @@ static int replay(const char *text) {
     model = (enum chk_model)which;
     const char *wrong = forward_replay(s, colon + 1, &graph, &trace, &end);
     if (wrong) return replay_usage(wrong);
-    if (end == RUN_VIOLATION)
-        printf("%s %s VIOLATION %s: %s\n", model_name(which), s->name, flaw_name[run.flaw], run.what);
-    else
-        printf("%s %s no violation in this execution\n", model_name(which), s->name);
+    if (end == RUN_VIOLATION) printf("%s %s VIOLATION %s: %s\n", model_name(which), s->name, flaw_name[run.flaw], run.what);
+    else printf("%s %s no violation in this execution\n", model_name(which), s->name);
     report_trace(s, &graph, &trace);
     return end == RUN_VIOLATION ? 1 : 0;
 }
@@ -254,8 +241,7 @@ static int parse(int argc, char **argv, struct options *o) {
             if (!next) return usage("a string must follow", word);
             o->replay = next;
             i++;
-        } else if (!strcmp(word, "--bound") || !strcmp(word, "--random") || !strcmp(word, "--seed") ||
-                   !strcmp(word, "--max-executions")) {
+        } else if (!strcmp(word, "--bound") || !strcmp(word, "--random") || !strcmp(word, "--seed") || !strcmp(word, "--max-executions")) {
             if (!parse_number(next, &number)) return usage("a whole number must follow", word);
             if (!strcmp(word, "--bound")) o->limits.preemptions = (unsigned)number;
             if (!strcmp(word, "--random")) o->limits.random_runs = number;
@@ -306,15 +292,15 @@ int main(int argc, char **argv) {
         if (!selected(scenarios[i], &o)) continue;
         for (unsigned m = CHK_SC; m <= CHK_C11; m <<= 1) {
             if (!(scenario_models(scenarios[i], o.lane) & m) || (o.models && o.models != m)) continue;
-            if (check_one(scenarios[i], m, &o))
-                passed++;
-            else
-                failed++;
+            if (check_one(scenarios[i], m, &o)) passed++;
+            else failed++;
         }
     }
     if (passed + failed == 0) {
         fprintf(stderr, "weft check: none of these scenarios is meant for %sthat model\n",
-                o.lane == LANE_SHORT ? "a short run in " : o.lane == LANE_DEEP ? "a deep run in " : "");
+                o.lane == LANE_SHORT  ? "a short run in "
+                : o.lane == LANE_DEEP ? "a deep run in "
+                                      : "");
         return EXIT_USAGE;
     }
     printf("%u passed, %u failed\n", passed, failed);

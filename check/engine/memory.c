@@ -26,8 +26,7 @@ static unsigned naming_count;
 void chk_name(const volatile void *cell, const char *name) {
     for (unsigned i = 0; i < naming_count; i++)
         if (naming[i].address == (uintptr_t)cell) return;
-    if (naming_count < sizeof naming / sizeof naming[0])
-        naming[naming_count++] = (struct naming){(uintptr_t)cell, name};
+    if (naming_count < sizeof naming / sizeof naming[0]) naming[naming_count++] = (struct naming){(uintptr_t)cell, name};
 }
 
 uint64_t memory_peek(uintptr_t address, unsigned size) {
@@ -85,8 +84,7 @@ unsigned memory_cell(uintptr_t address, unsigned size) {
     if (!cell_slot[slot]) cell_slot[slot] = (uint8_t)(new_cell(address, size) + 1);
     unsigned cell = cell_slot[slot] - 1u;
     if (cells[cell].size != size) {
-        fprintf(stderr, "weft check: %s: a cell is accessed with %u bytes and with %u\n", run.scenario->name,
-                cells[cell].size, size);
+        fprintf(stderr, "weft check: %s: a cell is accessed with %u bytes and with %u\n", run.scenario->name, cells[cell].size, size);
         exit(3);
     }
     while (run.graph->count[0] <= cell)
@@ -102,8 +100,7 @@ void memory_flush(struct graph *g) {
 const char *memory_name(uintptr_t address, char *buffer, size_t room) {
     const struct naming *best = NULL;
     for (unsigned i = 0; i < naming_count; i++)
-        if (naming[i].address <= address && address - naming[i].address < 256 &&
-            (!best || naming[i].address > best->address))
+        if (naming[i].address <= address && address - naming[i].address < 256 && (!best || naming[i].address > best->address))
             best = &naming[i];
     if (best && best->address == address) return best->name;
     if (best) {
@@ -150,8 +147,8 @@ void *memory_alloc_aligned(size_t size, size_t alignment) {
     }
     unsigned first = t * GRAINS + arena_used[t];
     arena_used[t] += grains ? grains : 1;
-    blocks[block_count] = (struct block){(uintptr_t)arenas + (uintptr_t)first * GRAIN, size, false, (uint16_t)t,
-                                           t ? (uint16_t)(run_at() + 1) : 0};
+    blocks[block_count] =
+        (struct block){(uintptr_t)arenas + (uintptr_t)first * GRAIN, size, false, (uint16_t)t, t ? (uint16_t)(run_at() + 1) : 0};
     for (unsigned i = 0; i < grains; i++)
         grain_block[first + i] = (uint16_t)(block_count + 1);
     return (void *)blocks[block_count++].address;
@@ -174,8 +171,7 @@ void memory_touch(uintptr_t address) {
     if (!block) return;
     char name[64];
     if (block->freed)
-        run_violation(CHK_USE_AFTER_FREE,
-                      "thread %u uses %s after it was freed (or without being ordered before the free)",
+        run_violation(CHK_USE_AFTER_FREE, "thread %u uses %s after it was freed (or without being ordered before the free)",
                       run.current - 1, memory_name(address, name, sizeof name));
     if (block->thread != 0 && block->thread != run.current && run_clock()[block->thread] < block->made_at)
         run_violation(CHK_RACE, "thread %u uses %s without being ordered behind its allocation by thread %u", run.current - 1,
@@ -198,8 +194,7 @@ static struct shadow shadow[SHADOWS];
 static uint32_t shadow_run;
 
 static struct shadow *shadow_of(uintptr_t word) {
-    unsigned slot =
-        (unsigned)((word >> 3 ^ word >> 13) % SHADOWS); /* neighbours stay neighbours: kinder to the cache */
+    unsigned slot = (unsigned)((word >> 3 ^ word >> 13) % SHADOWS); /* neighbours stay neighbours: kinder to the cache */
     for (unsigned tries = 0; tries < SHADOWS; tries++, slot = (slot + 1) % SHADOWS) {
         struct shadow *s = &shadow[slot];
         if (s->run == shadow_run && s->word == word) return s;
@@ -218,8 +213,8 @@ static void race(uintptr_t address, const char *mine, unsigned other, const char
     char name[64];
     if (*mine == 'f')
         run_violation(CHK_USE_AFTER_FREE, "thread %u frees a block while thread %u may still use it", run.current - 1, other - 1);
-    run_violation(CHK_RACE, "plain %s of %s by thread %u races with a %s by thread %u", mine,
-                  memory_name(address, name, sizeof name), run.current - 1, theirs, other - 1);
+    run_violation(CHK_RACE, "plain %s of %s by thread %u races with a %s by thread %u", mine, memory_name(address, name, sizeof name),
+                  run.current - 1, theirs, other - 1);
 }
 
 /* Has any of these bytes an access later than what is seen? */
@@ -294,8 +289,7 @@ void memory_free(void *address) {
             for (unsigned i = clock[u]; u != run.current && i < run.thread[u].at; i++) {
                 const struct event *e = &run.graph->event[u][i];
                 if (e->kind <= K_WRITE && block_of(cells[e->cell].address) == block)
-                    run_violation(CHK_USE_AFTER_FREE, "thread %u frees a block while thread %u may still use it",
-                                  run.current - 1, u - 1);
+                    run_violation(CHK_USE_AFTER_FREE, "thread %u frees a block while thread %u may still use it", run.current - 1, u - 1);
             }
         for (uintptr_t word = block->address; word < block->address + block->size; word += 8)
             plain_word(word, word, byte_mask(0, 8), clock, "free");

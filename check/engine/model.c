@@ -9,9 +9,7 @@ enum chk_model model = CHK_C11;
 static bool acquires(enum order order) {
     return model != CHK_C11 || order == O_ACQ || order == O_CONSUME || order == O_ACQREL || order >= O_SC;
 }
-static bool releases(enum order order) {
-    return model != CHK_C11 || order == O_REL || order == O_ACQREL || order >= O_SC;
-}
+static bool releases(enum order order) { return model != CHK_C11 || order == O_REL || order == O_ACQREL || order >= O_SC; }
 
 /* ---- coherence -------------------------------------------------------------------------------------------------- */
 
@@ -129,9 +127,7 @@ static void visit(eid e) {
     todo[todo_count++] = e;
 }
 
-static bool is_fence(const struct event *e) {
-    return e->kind == K_FENCE && (model == CHK_SC || e->order == O_SC || e->order == O_HEAVY);
-}
+static bool is_fence(const struct event *e) { return e->kind == K_FENCE && (model == CHK_SC || e->order == O_SC || e->order == O_HEAVY); }
 
 /* A store that is still in the buffer orders only later stores, fences and locked operations; all else orders everything that
  * follows, but a plain store that follows does not pass the order on. */
@@ -167,8 +163,7 @@ static void visit_behind(struct graph *g, eid fence) {
 static void visit_successors(struct graph *g, eid from) {
     visit_program_order(g, from);
     for (unsigned i = 0; i < ordered_pairs; i++)
-        if (eid_thread(ordered_pair[i].first) == eid_thread(from) && from < ordered_pair[i].first)
-            visit_behind(g, ordered_pair[i].second);
+        if (eid_thread(ordered_pair[i].first) == eid_thread(from) && from < ordered_pair[i].first) visit_behind(g, ordered_pair[i].second);
     struct event *e = graph_at(g, from);
     if (e->kind == K_WRITE) {
         visit(e->mo_next);
@@ -294,8 +289,7 @@ static bool through_other_cells(struct graph *g, eid a, eid b) {
     unsigned ta = eid_thread(a), first = eid_index(a) + 1, last = eid_index(b);
     while (first < g->count[ta] && g->event[ta][first].kind != K_FENCE && g->event[ta][first].cell == x->cell)
         first++;
-    while (last > 0 && g->event[eid_thread(b)][last - 1].kind != K_FENCE &&
-           g->event[eid_thread(b)][last - 1].cell == y->cell)
+    while (last > 0 && g->event[eid_thread(b)][last - 1].kind != K_FENCE && g->event[eid_thread(b)][last - 1].cell == y->cell)
         last--;
     return first < g->count[ta] && last > 0 && clock_sees(g->event[eid_thread(b)][last - 1].hb, EID(ta, first));
 }

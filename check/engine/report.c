@@ -57,10 +57,8 @@ static void read_lines(struct graph *g, const struct trace *trace) {
 /* ---- the table -------------------------------------------------------------------------------------------------- */
 
 static const char *value_text(uint64_t value, char *buffer, size_t room) {
-    if (value < 1000000)
-        snprintf(buffer, room, "%lu", (unsigned long)value);
-    else
-        snprintf(buffer, room, "%#lx", (unsigned long)value);
+    if (value < 1000000) snprintf(buffer, room, "%lu", (unsigned long)value);
+    else snprintf(buffer, room, "%#lx", (unsigned long)value);
     return buffer;
 }
 
@@ -81,16 +79,14 @@ static void event_text(struct graph *g, const struct trace *trace, unsigned step
     unsigned stale = e->kind == K_READ ? staleness(g, trace, step) : 0;
     char note[32] = "";
     if (stale) snprintf(note, sizeof note, " (%u behind)", stale);
-    if (e->kind == K_FENCE)
-        snprintf(out, room, "fence %s", order_name(e->order));
-    else if (e->kind == K_CHOICE)
-        snprintf(out, room, "choose %lu", (unsigned long)e->value);
+    if (e->kind == K_FENCE) snprintf(out, room, "fence %s", order_name(e->order));
+    else if (e->kind == K_CHOICE) snprintf(out, room, "choose %lu", (unsigned long)e->value);
     else if (e->kind == K_READ && (e->flags & F_RMW))
-        snprintf(out, room, "%s: %s -> %s %s%s", cell, value_text(e->value, a, sizeof a),
-                 value_text(model_rmw_value(e), b, sizeof b), order_name(e->order), note);
+        snprintf(out, room, "%s: %s -> %s %s%s", cell, value_text(e->value, a, sizeof a), value_text(model_rmw_value(e), b, sizeof b),
+                 order_name(e->order), note);
     else if (e->kind == K_READ)
-        snprintf(out, room, "%s%s is %s %s%s", cell, e->op == OP_CAS ? " cas fails," : "",
-                 value_text(e->value, a, sizeof a), order_name(e->order), note);
+        snprintf(out, room, "%s%s is %s %s%s", cell, e->op == OP_CAS ? " cas fails," : "", value_text(e->value, a, sizeof a),
+                 order_name(e->order), note);
     else
         snprintf(out, room, "%s = %s %s%s", cell, value_text(e->value, a, sizeof a), order_name(e->order),
                  e->mo_next == EID_NONE ? "" : " *");
@@ -126,7 +122,6 @@ void report_trace(const struct chk_scenario *scenario, struct graph *g, const st
                                           [WAIT_STOP] = "stopped by the scenario"};
         if (run.thread[t].state == RUN_BLOCKED_HERE) printf("      thread %u %s\n", t - 1, how[run.thread[t].wait]);
     }
-    printf(
-        "      (\"n behind\": n newer writes of that cell were already made; *: later overtaken in the cell's order)\n");
+    printf("      (\"n behind\": n newer writes of that cell were already made; *: later overtaken in the cell's order)\n");
     printf("      replay: weft check --replay '%s@%s:%s'\n", scenario->name, model_name(model), trace->string);
 }

@@ -151,8 +151,7 @@ static void store(unsigned cell, enum order order, uint64_t value, bool rmw, uin
 
 void run_store(unsigned cell, enum order order, uint64_t value, uintptr_t pc) { store(cell, order, value, false, pc); }
 
-uint64_t run_rmw(unsigned cell, enum op op, uint64_t operand, uint64_t expected, enum order success, enum order failure,
-                 uintptr_t pc) {
+uint64_t run_rmw(unsigned cell, enum op op, uint64_t operand, uint64_t expected, enum order success, enum order failure, uintptr_t pc) {
     struct event *e = next_recorded(K_READ, cell, false);
     if (!e) {
         eid name = append(K_READ, success, cell, pc);
@@ -207,9 +206,7 @@ vclock run_clock(void) {
     return at > 0 ? run.graph->event[run.current][at - 1].hb : (vclock){0};
 }
 
-bool run_on_stack(uintptr_t address) {
-    return address - (uintptr_t)(stacks + (size_t)STACK_SIZE * run.current) < STACK_SIZE;
-}
+bool run_on_stack(uintptr_t address) { return address - (uintptr_t)(stacks + (size_t)STACK_SIZE * run.current) < STACK_SIZE; }
 
 /* ---- a whole run ------------------------------------------------------------------------------------------------ */
 
@@ -218,8 +215,7 @@ static void replay(void) {
         progress = false;
         for (unsigned t = 1; t <= run.threads && !run.stop; t++) {
             struct run_thread *thread = &run.thread[t];
-            bool can = thread->state == RUN_READY ||
-                       (thread->state == RUN_NEEDS_WRITE && passed(run.graph->event[t][thread->at].rf));
+            bool can = thread->state == RUN_READY || (thread->state == RUN_NEEDS_WRITE && passed(run.graph->event[t][thread->at].rf));
             if (!can) continue;
             resume(t);
             progress = true;
@@ -291,8 +287,8 @@ static void judge_waiting(void) {
                                       [WAIT_ROUNDS] = "going round without progress"};
     for (unsigned t = 1; t <= run.threads; t++)
         if (waiting & 1u << t)
-            length += snprintf(run.what + length, sizeof run.what - (size_t)length, "%sthread %u waits for ever, %s",
-                               length ? "; " : "", t - 1, how[run.thread[t].wait]);
+            length += snprintf(run.what + length, sizeof run.what - (size_t)length, "%sthread %u waits for ever, %s", length ? "; " : "",
+                               t - 1, how[run.thread[t].wait]);
     run.flaw = rounds ? CHK_LIVELOCK : futex ? CHK_LOST_WAKEUP : CHK_DEADLOCK;
     run.end = RUN_VIOLATION;
 }
@@ -306,8 +302,7 @@ static void finish(void) {
 
 enum run_end run_once(const struct chk_scenario *scenario, struct graph *g, const struct strategy *strategy) {
     if (!stacks) {
-        stacks =
-            mmap(NULL, STACK_SIZE * T_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        stacks = mmap(NULL, STACK_SIZE * T_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (stacks == MAP_FAILED) {
             perror("weft check: no memory for thread stacks");
             exit(3);

@@ -70,8 +70,7 @@ void run_violation(enum chk_flaw flaw, const char *format, ...) __attribute__((n
 /* Thread operations, all by the current thread. */
 uint64_t run_load(unsigned cell, enum order order, uintptr_t pc);
 void run_store(unsigned cell, enum order order, uint64_t value, uintptr_t pc);
-uint64_t run_rmw(unsigned cell, enum op op, uint64_t operand, uint64_t expected, enum order success, enum order failure,
-                 uintptr_t pc);
+uint64_t run_rmw(unsigned cell, enum op op, uint64_t operand, uint64_t expected, enum order success, enum order failure, uintptr_t pc);
 void run_fence(enum order order, uintptr_t pc);
 unsigned run_choose(unsigned n, uintptr_t pc);
 /* Waits on the events since `from`. Returns only if the strategy retries: those events are then taken back, and the caller

@@ -66,8 +66,7 @@ static void push_revisit(struct graph *h, eid read, eid write, eid place) {
     vclock before = graph_at(h, read)->hb;
     before[eid_thread(read)]--;
     eid floor = model_floor(h, graph_at(h, read)->cell, before);
-    if (model_mo_reaches(h, floor, write) && model_consistent(h, write) && model_consistent(h, read))
-        graph_push(&stack, h);
+    if (model_mo_reaches(h, floor, write) && model_consistent(h, write) && model_consistent(h, read)) graph_push(&stack, h);
     graph_mo_remove(h, write);
 }
 

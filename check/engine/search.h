@@ -29,8 +29,7 @@ struct search_result {
 void search_all(const struct chk_scenario *scenario, const struct search_limits *limits, struct search_result *result);
 
 /* Forward searches: by interleavings with few preemptions, at random, or all (as an oracle for search_all). */
-void search_forward(const struct chk_scenario *scenario, const struct search_limits *limits,
-                    struct search_result *result);
+void search_forward(const struct chk_scenario *scenario, const struct search_limits *limits, struct search_result *result);
 
 /* Runs again to the same graph, or along a replay string. Both give the order in which events were added, and the choices
  * as a replay string's steps. */
@@ -42,8 +41,8 @@ struct trace {
 enum run_end forward_follow(const struct chk_scenario *scenario, const struct search_result *violation, struct graph *out,
                             struct trace *trace);
 /* NULL, or what is wrong with the string. */
-const char *forward_replay(const struct chk_scenario *scenario, const char *steps, struct graph *out,
-                           struct trace *trace, enum run_end *end);
+const char *forward_replay(const struct chk_scenario *scenario, const char *steps, struct graph *out, struct trace *trace,
+                           enum run_end *end);
 
 /* Counts a run that ended without violation. */
 void search_count(struct search_result *result, enum run_end end);

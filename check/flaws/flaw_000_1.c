@@ -15,10 +15,8 @@ static void entry_unlink_inner(struct thread *t, struct process *p) {
     struct process *next = atom_load_rlx(&p->next);
     struct process *previous = atom_load_rlx(&p->previous);
     atom_store_rlx(&previous->next, next);
-    if (next == NULL)
-        atom_store_rlx(&t->tail, previous);
-    else
-        atom_store_rlx(&next->previous, previous);
+    if (next == NULL) atom_store_rlx(&t->tail, previous);
+    else atom_store_rlx(&next->previous, previous);
 }
 
 static void entry_forget(struct process *p) {
@@ -48,10 +46,8 @@ static bool try_dequeue_entry_corrected(struct thread *t, struct process *p) {
     if (!entry_claim(t, p, &h)) return false;
     if (h == p) {
         h = atom_load_rlx(&p->next);
-        if (h == NULL)
-            atom_store_rlx(&t->tail, NULL);
-        else
-            atom_store_rlx(&h->previous, NULL);
+        if (h == NULL) atom_store_rlx(&t->tail, NULL);
+        else atom_store_rlx(&h->previous, NULL);
     } else {
         entry_unlink_inner(t, p);
     }
@@ -89,12 +85,12 @@ static void finish(void) {
     chk_assert(atom_load_rlx(&first.runs) == 1 && atom_load_rlx(&second.runs) == 1, "each process ran");
 }
 
-SCENARIO(flaw_000_1_head_entry_runs_twice, .about = "TryDequeueEntry of the head stores the taken process back as head",
-         .setup = setup_two, .threads = {hand_off, worker}, .finish = finish, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
-SCENARIO(fixed_000_1_head_entry_runs_once, .about = "the new head is computed in a local and stored last",
-         .setup = setup_two, .threads = {hand_off_corrected, worker}, .finish = finish)
+SCENARIO(flaw_000_1_head_entry_runs_twice, .about = "TryDequeueEntry of the head stores the taken process back as head", .setup = setup_two,
+         .threads = {hand_off, worker}, .finish = finish, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+SCENARIO(fixed_000_1_head_entry_runs_once, .about = "the new head is computed in a local and stored last", .setup = setup_two,
+         .threads = {hand_off_corrected, worker}, .finish = finish)
 
-SCENARIO(flaw_000_1_sole_entry_loses_tail, .about = "TryDequeueEntry of the only element leaves no tail behind a head",
-         .setup = setup_one, .threads = {hand_off, spawner}, .finish = finish, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
-SCENARIO(fixed_000_1_sole_entry_leaves_empty, .about = "taking the only element leaves an empty queue",
-         .setup = setup_one, .threads = {hand_off_corrected, spawner}, .finish = finish)
+SCENARIO(flaw_000_1_sole_entry_loses_tail, .about = "TryDequeueEntry of the only element leaves no tail behind a head", .setup = setup_one,
+         .threads = {hand_off, spawner}, .finish = finish, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+SCENARIO(fixed_000_1_sole_entry_leaves_empty, .about = "taking the only element leaves an empty queue", .setup = setup_one,
+         .threads = {hand_off_corrected, spawner}, .finish = finish)

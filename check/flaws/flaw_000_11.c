@@ -41,11 +41,10 @@ static void each_once(void) {
     chk_assert(atom_load_rlx(&old.runs) == 1 && atom_load_rlx(&fresh.runs) == 1, "each process ran");
 }
 
-SCENARIO(flaw_000_11_enqueued_on_several_threads,
-         .about = "after a queue that was not empty the scan goes on and enqueues again", .setup = setup,
-         .threads = {enqueue_on_any_printed, worker}, .finish = each_once, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
-SCENARIO(fixed_000_11_enqueued_once, .about = "one success ends the scan", .setup = setup,
-         .threads = {enqueue_on_any_corrected, worker}, .finish = each_once)
+SCENARIO(flaw_000_11_enqueued_on_several_threads, .about = "after a queue that was not empty the scan goes on and enqueues again",
+         .setup = setup, .threads = {enqueue_on_any_printed, worker}, .finish = each_once, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+SCENARIO(fixed_000_11_enqueued_once, .about = "one success ends the scan", .setup = setup, .threads = {enqueue_on_any_corrected, worker},
+         .finish = each_once)
 
 /* Emptiness. One thread, which has one process to run and then waits for the next. */
 static void submit_printed(void) {
@@ -73,8 +72,7 @@ static void owner(void) {
     }
 }
 
-SCENARIO(flaw_000_11_emptiness_read_before_lock,
-         .about = "not empty, says the look; empty when locked: nobody rings, the owner sleeps", .setup = setup,
-         .threads = {owner, submit_printed}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
-SCENARIO(fixed_000_11_emptiness_under_the_lock, .about = "TryEnqueue tells what it found when it held the lock",
-         .setup = setup, .threads = {owner, submit_corrected})
+SCENARIO(flaw_000_11_emptiness_read_before_lock, .about = "not empty, says the look; empty when locked: nobody rings, the owner sleeps",
+         .setup = setup, .threads = {owner, submit_printed}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+SCENARIO(fixed_000_11_emptiness_under_the_lock, .about = "TryEnqueue tells what it found when it held the lock", .setup = setup,
+         .threads = {owner, submit_corrected})

@@ -28,10 +28,8 @@ static void run_thread_corrected(void) {
     while (!atom_load_sc(&stop)) {
         uint32_t heard = atom_load_sc(&own.bell);
         struct process *p = dequeue();
-        if (p != NULL)
-            process_run(p);
-        else if (!atom_load_sc(&stop))
-            sys->futex_wait(&own.bell, heard, SYS_FOREVER);
+        if (p != NULL) process_run(p);
+        else if (!atom_load_sc(&stop)) sys->futex_wait(&own.bell, heard, SYS_FOREVER);
     }
 }
 
@@ -40,8 +38,7 @@ static void stopper(void) {
     thread_wakeup(&own);
 }
 
-SCENARIO(flaw_000_2_inner_loop_never_leaves,
-         .about = "RunThread's inner loop goes round on Null although it was told to stop", .setup = setup,
-         .threads = {run_thread, stopper}, .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
-SCENARIO(fixed_000_2_loop_leaves_on_null, .about = "a thread that finds nothing looks at its orders, then sleeps",
-         .setup = setup, .threads = {run_thread_corrected, stopper})
+SCENARIO(flaw_000_2_inner_loop_never_leaves, .about = "RunThread's inner loop goes round on Null although it was told to stop",
+         .setup = setup, .threads = {run_thread, stopper}, .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
+SCENARIO(fixed_000_2_loop_leaves_on_null, .about = "a thread that finds nothing looks at its orders, then sleeps", .setup = setup,
+         .threads = {run_thread_corrected, stopper})

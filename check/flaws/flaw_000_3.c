@@ -43,8 +43,7 @@ static void spawner(void) {
         spin_wait(&spin);
 }
 
-SCENARIO(flaw_000_3_empty_thread_never_steals,
-         .about = "DequeueFromThread ends with Null when only its own queue is empty", .setup = setup,
+SCENARIO(flaw_000_3_empty_thread_never_steals, .about = "DequeueFromThread ends with Null when only its own queue is empty", .setup = setup,
          .threads = {hungry, spawner}, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
-SCENARIO(fixed_000_3_null_only_if_all_empty, .about = "own queue, then the others, again if one was locked",
-         .setup = setup, .threads = {hungry_corrected, spawner})
+SCENARIO(fixed_000_3_null_only_if_all_empty, .about = "own queue, then the others, again if one was locked", .setup = setup,
+         .threads = {hungry_corrected, spawner})

@@ -35,11 +35,10 @@ static void thief_corrected(void) {
 }
 
 SCENARIO(flaw_000_4_robbed_sleeper_is_forgotten,
-         .about = "robbed before it woke, it waits again, off the idle stack, while work waits elsewhere",
-         .setup = setup_stolen, .threads = {doze, submit_both, thief}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
-SCENARIO(fixed_000_4_robbed_sleeper_lists_again,
-         .about = "a sleeper lists itself again before every sleep, and rescans", .setup = setup_stolen,
-         .threads = {doze_corrected, submit_both_corrected, thief_corrected})
+         .about = "robbed before it woke, it waits again, off the idle stack, while work waits elsewhere", .setup = setup_stolen,
+         .threads = {doze, submit_both, thief}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+SCENARIO(fixed_000_4_robbed_sleeper_lists_again, .about = "a sleeper lists itself again before every sleep, and rescans",
+         .setup = setup_stolen, .threads = {doze_corrected, submit_both_corrected, thief_corrected})
 
 static void setup_locked(void) {
     ready(&two);
@@ -50,8 +49,7 @@ static void submit_two(void) { enqueue_on_any(&idle, threads, 2, &two); }
 static void submit_two_corrected(void) { submit(&roster, threads, 2, &two); }
 
 SCENARIO(flaw_000_4_popped_but_locked_is_forgotten,
-         .about = "popped while a thief held its queue: TryEnqueue fails, and nobody wakes it or puts it back",
-         .setup = setup_locked, .threads = {doze, submit_two, thief}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
-SCENARIO(fixed_000_4_popped_is_always_woken,
-         .about = "whoever takes a sleeper off the list wakes it, wherever the work went", .setup = setup_locked,
-         .threads = {doze_corrected, submit_two_corrected, thief})
+         .about = "popped while a thief held its queue: TryEnqueue fails, and nobody wakes it or puts it back", .setup = setup_locked,
+         .threads = {doze, submit_two, thief}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+SCENARIO(fixed_000_4_popped_is_always_woken, .about = "whoever takes a sleeper off the list wakes it, wherever the work went",
+         .setup = setup_locked, .threads = {doze_corrected, submit_two_corrected, thief})

@@ -29,9 +29,8 @@ static void stack_ends(void) {
 }
 
 SCENARIO(flaw_000_5_second_push_makes_a_cycle,
-         .about = "woken by the scan over all threads it is still on the stack; pushed again it points to itself",
-         .setup = ready_both, .threads = {doze_twice, submit_both}, .finish = stack_ends, .flawed_in = CHK_ALL,
-         .flaw = CHK_ASSERT)
+         .about = "woken by the scan over all threads it is still on the stack; pushed again it points to itself", .setup = ready_both,
+         .threads = {doze_twice, submit_both}, .finish = stack_ends, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 
 /* One membership bit: who sets it pushes, who pops clears it. */
 SHARED atom_bool listed;
@@ -57,8 +56,8 @@ static void submit_both_corrected(void) {
     submit_one_corrected(&two);
 }
 
-SCENARIO(fixed_000_5_one_membership_bit, .about = "a thread pushes itself only if its bit says it is not on the stack",
-         .setup = ready_both, .threads = {doze_twice_corrected, submit_both_corrected}, .finish = stack_ends)
+SCENARIO(fixed_000_5_one_membership_bit, .about = "a thread pushes itself only if its bit says it is not on the stack", .setup = ready_both,
+         .threads = {doze_twice_corrected, submit_both_corrected}, .finish = stack_ends)
 
 /* ABA: the stack is dozer, spare. One pops; another pops both and pushes dozer back. */
 SHARED struct thread *popped[3];
@@ -84,8 +83,7 @@ static void held_or_listed(void) {
 SCENARIO(flaw_000_5_pop_has_aba,
          .about = "popped, popped, pushed back: the CAS of a late pop finds its old top and puts a "
                   "popped thread on the stack",
-         .setup = setup_aba, .threads = {pop_one, pop_two_push_one}, .finish = held_or_listed, .flawed_in = CHK_ALL,
-         .flaw = CHK_ASSERT)
+         .setup = setup_aba, .threads = {pop_one, pop_two_push_one}, .finish = held_or_listed, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 
 /* Corrected: the head is an index (1 dozer, 2 spare) and a tag that grows with every push. */
 SHARED atom_u32 tagged, below[3];
@@ -100,8 +98,7 @@ static void tagged_push(uint32_t t) {
 }
 static uint32_t tagged_pop(void) {
     uint32_t top = atom_load_sc(&tagged);
-    while ((top & INDEX) != 0 &&
-           !atom_cas_sc_sc(&tagged, &top, (top & ~(uint32_t)INDEX) | atom_load_rlx(&below[top & INDEX])))
+    while ((top & INDEX) != 0 && !atom_cas_sc_sc(&tagged, &top, (top & ~(uint32_t)INDEX) | atom_load_rlx(&below[top & INDEX])))
         continue;
     return top & INDEX;
 }

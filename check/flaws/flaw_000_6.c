@@ -21,9 +21,8 @@ SCENARIO(flaw_000_6_idle_after_the_check,
          .about = "no idle thread, says the submitter; now there is one, and it looks at its own "
                   "queue only: work waits while a thread sleeps",
          .setup = setup, .threads = {doze, submitter}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
-SCENARIO(fixed_000_6_publish_then_rescan,
-         .about = "publish idle, fence, rescan all; publish work, fence, look for a sleeper", .setup = setup,
-         .threads = {doze_corrected, submitter_corrected})
+SCENARIO(fixed_000_6_publish_then_rescan, .about = "publish idle, fence, rescan all; publish work, fence, look for a sleeper",
+         .setup = setup, .threads = {doze_corrected, submitter_corrected})
 
 /* The right order of steps is not enough: each side stores one cell and then loads the other's. */
 SHARED atom_u32 work, asleep;
@@ -54,8 +53,7 @@ static void submitter_fenced(void) {
     sys->futex_wake(&asleep, 1);
 }
 
-SCENARIO(flaw_000_6_right_order_no_fence,
-         .about = "both publish first and look then, but the stores may still be in flight",
+SCENARIO(flaw_000_6_right_order_no_fence, .about = "both publish first and look then, but the stores may still be in flight",
          .threads = {sleeper_unfenced, submitter_unfenced}, .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_LOST_WAKEUP)
 SCENARIO(flaw_000_6_fence_on_one_side_only, .about = "the submitter fences, the sleeper does not",
          .threads = {sleeper_unfenced, submitter_fenced}, .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_LOST_WAKEUP)

@@ -35,11 +35,10 @@ static void other_thread(void) {
     stack++;
 }
 
-SCENARIO(flaw_000_7_two_threads_on_one_stack,
-         .about = "SendToProcess queues Current before the thread has left Current's stack", .setup = setup,
-         .threads = {send_to_process, other_thread}, .flawed_in = CHK_ALL, .flaw = CHK_RACE)
-SCENARIO(fixed_000_7_commit_after_the_switch, .about = "Current is queued from the far side of the switch",
-         .setup = setup, .threads = {send_to_process_corrected, other_thread})
+SCENARIO(flaw_000_7_two_threads_on_one_stack, .about = "SendToProcess queues Current before the thread has left Current's stack",
+         .setup = setup, .threads = {send_to_process, other_thread}, .flawed_in = CHK_ALL, .flaw = CHK_RACE)
+SCENARIO(fixed_000_7_commit_after_the_switch, .about = "Current is queued from the far side of the switch", .setup = setup,
+         .threads = {send_to_process_corrected, other_thread})
 
 /* The target, asleep, is killed meanwhile, and its memory is given back. */
 SHARED struct process *mortal;
@@ -51,9 +50,8 @@ static void setup_mortal(void) {
 static void sender(void) { process_change_state(mortal, SLEEPING, RUNNING); }
 static void target_ends(void) { sys->free(mortal, sizeof *mortal); }
 
-SCENARIO(flaw_000_7_target_dies_meanwhile,
-         .about = "SendToProcess looks at a process that has ended and whose memory is gone", .setup = setup_mortal,
-         .threads = {sender, target_ends}, .flawed_in = CHK_ALL, .flaw = CHK_USE_AFTER_FREE)
+SCENARIO(flaw_000_7_target_dies_meanwhile, .about = "SendToProcess looks at a process that has ended and whose memory is gone",
+         .setup = setup_mortal, .threads = {sender, target_ends}, .flawed_in = CHK_ALL, .flaw = CHK_USE_AFTER_FREE)
 
 /* Corrected: type-stable blocks, and the generation in the same word as the state. */
 SHARED atom_u32 word;
@@ -74,5 +72,5 @@ static void next_tenant_sleeps(void) {
     chk_assert(w / GENERATION == 1 || w % GENERATION == SLEEPING, "a send to the dead never starts the next tenant");
 }
 
-SCENARIO(fixed_000_7_generation_in_the_word, .about = "control blocks stay; a send names the generation it means",
-         .setup = setup_word, .threads = {sender_corrected, target_ends_corrected}, .finish = next_tenant_sleeps)
+SCENARIO(fixed_000_7_generation_in_the_word, .about = "control blocks stay; a send names the generation it means", .setup = setup_word,
+         .threads = {sender_corrected, target_ends_corrected}, .finish = next_tenant_sleeps)

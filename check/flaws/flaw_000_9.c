@@ -32,11 +32,10 @@ static void waker(void) {
     }
 }
 
-SCENARIO(flaw_000_9_blind_store_erases_wakeup,
-         .about = "a wake-up noted while Running is overwritten by State <- Sleeping", .setup = setup,
+SCENARIO(flaw_000_9_blind_store_erases_wakeup, .about = "a wake-up noted while Running is overwritten by State <- Sleeping", .setup = setup,
          .threads = {park, waker}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
-SCENARIO(fixed_000_9_park_by_cas, .about = "Running becomes Sleeping by CAS, only if nothing was noted meanwhile",
-         .setup = setup, .threads = {park_corrected, waker})
+SCENARIO(fixed_000_9_park_by_cas, .about = "Running becomes Sleeping by CAS, only if nothing was noted meanwhile", .setup = setup,
+         .threads = {park_corrected, waker})
 
 static void yield_process(void) { atom_store_sc(&state, QUEUED); }
 static void killer(void) { atom_or_sc(&state, KILLED); }
@@ -44,8 +43,7 @@ static void killer_corrected(void) { atom_store_sc(&kill, true); }
 static void still_killed(void) { chk_assert((atom_load_rlx(&state) & KILLED) != 0, "a kill is never forgotten"); }
 static void still_killed_corrected(void) { chk_assert(atom_load_rlx(&kill), "a kill is never forgotten"); }
 
-SCENARIO(flaw_000_9_blind_store_erases_kill, .about = "a kill flag set while Running is overwritten by State <- Queued",
-         .setup = setup, .threads = {yield_process, killer}, .finish = still_killed, .flawed_in = CHK_ALL,
-         .flaw = CHK_ASSERT)
-SCENARIO(fixed_000_9_kill_in_its_own_word, .about = "no state change can erase a kill that lives in another word",
-         .setup = setup, .threads = {yield_process, killer_corrected}, .finish = still_killed_corrected)
+SCENARIO(flaw_000_9_blind_store_erases_kill, .about = "a kill flag set while Running is overwritten by State <- Queued", .setup = setup,
+         .threads = {yield_process, killer}, .finish = still_killed, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+SCENARIO(fixed_000_9_kill_in_its_own_word, .about = "no state change can erase a kill that lives in another word", .setup = setup,
+         .threads = {yield_process, killer_corrected}, .finish = still_killed_corrected)

@@ -90,12 +90,10 @@ static void each_once(void) {
         chk_assert(owned[i] + stolen[i] == 1, "each item is taken once");
 }
 
-SCENARIO(flaw_002_1_half_in_one_cas_loses, .about = "the thief's CAS jumps over the owner, who then pushes behind top",
-         .setup = setup, .threads = {pop_two_push_one, thief_of_half}, .finish = none_lost, .flawed_in = CHK_ALL,
-         .flaw = CHK_ASSERT)
-SCENARIO(flaw_002_1_half_in_one_cas_duplicates,
-         .about = "the owner pops without CAS what lies inside the half that the thief's CAS takes", .setup = setup,
-         .threads = {pop_two, thief_of_half}, .finish = none_doubled, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+SCENARIO(flaw_002_1_half_in_one_cas_loses, .about = "the thief's CAS jumps over the owner, who then pushes behind top", .setup = setup,
+         .threads = {pop_two_push_one, thief_of_half}, .finish = none_lost, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+SCENARIO(flaw_002_1_half_in_one_cas_duplicates, .about = "the owner pops without CAS what lies inside the half that the thief's CAS takes",
+         .setup = setup, .threads = {pop_two, thief_of_half}, .finish = none_doubled, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 SCENARIO(fixed_002_1_single_steals, .about = "up to half, by single steals", .setup = setup,
          .threads = {pop_two_push_one, thief_of_singles}, .finish = each_once)
 
@@ -154,7 +152,7 @@ static void packed_each_once(void) {
 }
 
 SCENARIO(flaw_002_1_untagged_word_has_aba, .about = "popped and pushed again: the word is as it was, the items are not",
-         .setup = setup_untagged, .threads = {owner_untagged, packed_steal_half}, .finish = packed_each_once,
-         .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+         .setup = setup_untagged, .threads = {owner_untagged, packed_steal_half}, .finish = packed_each_once, .flawed_in = CHK_ALL,
+         .flaw = CHK_ASSERT)
 SCENARIO(fixed_002_1_tagged_word, .about = "half in one CAS, on one word of top, bottom and tag", .setup = setup_tagged,
          .threads = {owner_tagged, packed_steal_half}, .finish = packed_each_once)

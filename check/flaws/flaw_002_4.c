@@ -28,9 +28,7 @@ static void second_has_nothing(void) {
     chk_assert(atom_load_rlx(&slot) == 2 * GENERATION, "a result never reaches a process that did not ask for it");
 }
 
-SCENARIO(flaw_002_4_completion_reaches_next_tenant,
-         .about = "the handler looks up the slot's process when it completes", .setup = setup,
-         .threads = {next_tenant, complete_late}, .finish = second_has_nothing, .flawed_in = CHK_ALL,
-         .flaw = CHK_ASSERT)
-SCENARIO(fixed_002_4_incarnation_captured_at_dispatch, .about = "the command carries the incarnation that gave it",
-         .setup = setup, .threads = {next_tenant, complete_captured}, .finish = second_has_nothing)
+SCENARIO(flaw_002_4_completion_reaches_next_tenant, .about = "the handler looks up the slot's process when it completes", .setup = setup,
+         .threads = {next_tenant, complete_late}, .finish = second_has_nothing, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+SCENARIO(fixed_002_4_incarnation_captured_at_dispatch, .about = "the command carries the incarnation that gave it", .setup = setup,
+         .threads = {next_tenant, complete_captured}, .finish = second_has_nothing)

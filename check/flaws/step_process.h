@@ -27,10 +27,8 @@ static inline bool make_ready(atom_u32 *state, uint32_t parked) {
 /* Corrected: the flag lives in the word. Park: Running becomes `parked` only if not notified, else Ready. */
 static inline void park(atom_u32 *state, uint32_t parked) {
     uint32_t s = RUNNING;
-    if (atom_cas_sc_sc(state, &s, parked))
-        sleep_until_ready(state, parked);
-    else
-        atom_store_sc(state, READY);
+    if (atom_cas_sc_sc(state, &s, parked)) sleep_until_ready(state, parked);
+    else atom_store_sc(state, READY);
 }
 
 /* Corrected: notes the wake-up if Running, and enqueues only when it is the one that ends the wait. */

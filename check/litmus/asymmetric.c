@@ -46,8 +46,8 @@ static void finish(void) { chk_assert(!(r_c == 1 && r_y == 0 && r_x == 0), "not 
 
 SCENARIO(asymmetric_three_sc, .about = "light, heavy, and a third with seq_cst accesses", .setup = setup,
          .threads = {brings, sleeps, finds_sc}, .finish = finish)
-SCENARIO(asymmetric_three_heavy, .about = "light, and two heavy", .setup = setup,
-         .threads = {brings, sleeps, finds_heavy}, .finish = finish)
+SCENARIO(asymmetric_three_heavy, .about = "light, and two heavy", .setup = setup, .threads = {brings, sleeps, finds_heavy},
+         .finish = finish)
 SCENARIO(asymmetric_three_light, .about = "light, heavy, and a third with a light fence (on TSO its locked operation is one)",
          .setup = setup, .threads = {brings, sleeps, finds_light}, .finish = finish, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 SCENARIO(asymmetric_three_acq, .about = "light, heavy, and a third whose load is too weak", .setup = setup,
@@ -93,5 +93,4 @@ static void ring_finish(void) { chk_assert(r[0] || r[1] || r[2] || r[3], "somebo
 SCENARIO(asymmetric_ring_in_turn, .about = "SB of four threads: light, heavy, light, heavy", .setup = ring_setup,
          .threads = {ring_0, ring_1, ring_2, ring_3}, .finish = ring_finish)
 SCENARIO(asymmetric_ring_one_heavy, .about = "SB of four threads: light, heavy, light, light", .setup = ring_setup,
-         .threads = {ring_0, ring_1, ring_2, ring_3_light}, .finish = ring_finish, .flawed_in = CHK_C11 | CHK_TSO,
-         .flaw = CHK_ASSERT)
+         .threads = {ring_0, ring_1, ring_2, ring_3_light}, .finish = ring_finish, .flawed_in = CHK_C11 | CHK_TSO, .flaw = CHK_ASSERT)

@@ -17,8 +17,8 @@ static void names(void) {
 static void counted(void) { chk_assert(count == 2, "both critical sections counted"); }
 
 /* Two threads from a function of the thread's number. */
-#define SIDES(protocol)                                                                                                \
-    static void protocol##_0(void) { protocol(0); }                                                                    \
+#define SIDES(protocol)                                                                                                                    \
+    static void protocol##_0(void) { protocol(0); }                                                                                        \
     static void protocol##_1(void) { protocol(1); }
 
 /* Peterson, all seq_cst. */
@@ -32,8 +32,7 @@ static void peterson_sc(unsigned me) {
     atom_store_rel(&flag[me], 0);
 }
 SIDES(peterson_sc)
-SCENARIO(peterson_sc, .about = "Peterson's lock, seq_cst", .setup = names, .threads = {peterson_sc_0, peterson_sc_1},
-         .finish = counted)
+SCENARIO(peterson_sc, .about = "Peterson's lock, seq_cst", .setup = names, .threads = {peterson_sc_0, peterson_sc_1}, .finish = counted)
 
 /* As it is printed in textbooks: on x86 that means plain moves. */
 static void peterson_printed(unsigned me) {
@@ -47,8 +46,7 @@ static void peterson_printed(unsigned me) {
 }
 SIDES(peterson_printed)
 SCENARIO(peterson_printed, .about = "Peterson's lock as printed, without a fence", .setup = names,
-         .threads = {peterson_printed_0, peterson_printed_1}, .finish = counted, .flawed_in = CHK_C11 | CHK_TSO,
-         .flaw = CHK_RACE)
+         .threads = {peterson_printed_0, peterson_printed_1}, .finish = counted, .flawed_in = CHK_C11 | CHK_TSO, .flaw = CHK_RACE)
 
 /* One order at a time weaker than seq_cst. */
 
@@ -63,8 +61,7 @@ static void peterson_flag_rel(unsigned me) {
 }
 SIDES(peterson_flag_rel)
 SCENARIO(peterson_flag_rel, .about = "Peterson's lock, the flag raised by a release store", .setup = names,
-         .threads = {peterson_flag_rel_0, peterson_flag_rel_1}, .finish = counted, .flawed_in = CHK_C11,
-         .flaw = CHK_RACE)
+         .threads = {peterson_flag_rel_0, peterson_flag_rel_1}, .finish = counted, .flawed_in = CHK_C11, .flaw = CHK_RACE)
 
 static void peterson_turn_rel(unsigned me) {
     struct spin spin = spin_begin();
@@ -77,8 +74,7 @@ static void peterson_turn_rel(unsigned me) {
 }
 SIDES(peterson_turn_rel)
 SCENARIO(peterson_turn_rel, .about = "Peterson's lock, the turn given away by a release store", .setup = names,
-         .threads = {peterson_turn_rel_0, peterson_turn_rel_1}, .finish = counted, .flawed_in = CHK_C11 | CHK_TSO,
-         .flaw = CHK_RACE)
+         .threads = {peterson_turn_rel_0, peterson_turn_rel_1}, .finish = counted, .flawed_in = CHK_C11 | CHK_TSO, .flaw = CHK_RACE)
 
 static void peterson_flag_acq(unsigned me) {
     struct spin spin = spin_begin();
@@ -91,8 +87,7 @@ static void peterson_flag_acq(unsigned me) {
 }
 SIDES(peterson_flag_acq)
 SCENARIO(peterson_flag_acq, .about = "Peterson's lock, the other flag read by an acquire load", .setup = names,
-         .threads = {peterson_flag_acq_0, peterson_flag_acq_1}, .finish = counted, .flawed_in = CHK_C11,
-         .flaw = CHK_RACE)
+         .threads = {peterson_flag_acq_0, peterson_flag_acq_1}, .finish = counted, .flawed_in = CHK_C11, .flaw = CHK_RACE)
 
 static void peterson_turn_rlx(unsigned me) {
     struct spin spin = spin_begin();
@@ -104,8 +99,8 @@ static void peterson_turn_rlx(unsigned me) {
     atom_store_rel(&flag[me], 0);
 }
 SIDES(peterson_turn_rlx)
-SCENARIO(peterson_turn_rlx, .about = "Peterson's lock, the turn read relaxed: enough when each thread enters once",
-         .setup = names, .threads = {peterson_turn_rlx_0, peterson_turn_rlx_1}, .finish = counted)
+SCENARIO(peterson_turn_rlx, .about = "Peterson's lock, the turn read relaxed: enough when each thread enters once", .setup = names,
+         .threads = {peterson_turn_rlx_0, peterson_turn_rlx_1}, .finish = counted)
 
 static void peterson_leave_rlx(unsigned me) {
     struct spin spin = spin_begin();
@@ -118,8 +113,7 @@ static void peterson_leave_rlx(unsigned me) {
 }
 SIDES(peterson_leave_rlx)
 SCENARIO(peterson_leave_rlx, .about = "Peterson's lock, left by a relaxed store", .setup = names,
-         .threads = {peterson_leave_rlx_0, peterson_leave_rlx_1}, .finish = counted, .flawed_in = CHK_C11,
-         .flaw = CHK_RACE)
+         .threads = {peterson_leave_rlx_0, peterson_leave_rlx_1}, .finish = counted, .flawed_in = CHK_C11, .flaw = CHK_RACE)
 
 /* The turn given away by a read-modify-write: the second one reads from the first, and that is the order needed. (What
  * the swap returns is used: compilers may turn a swap into a store when nobody looks.) */
@@ -148,8 +142,7 @@ static void peterson_swap_rel(unsigned me) {
 }
 SIDES(peterson_swap_rel)
 SCENARIO(peterson_swap_rel, .about = "the same, the swap does not acquire", .setup = names,
-         .threads = {peterson_swap_rel_0, peterson_swap_rel_1}, .finish = counted, .flawed_in = CHK_C11,
-         .flaw = CHK_RACE)
+         .threads = {peterson_swap_rel_0, peterson_swap_rel_1}, .finish = counted, .flawed_in = CHK_C11, .flaw = CHK_RACE)
 
 static void peterson_swap_acq(unsigned me) {
     struct spin spin = spin_begin();
@@ -162,8 +155,7 @@ static void peterson_swap_acq(unsigned me) {
 }
 SIDES(peterson_swap_acq)
 SCENARIO(peterson_swap_acq, .about = "the same, the swap does not release", .setup = names,
-         .threads = {peterson_swap_acq_0, peterson_swap_acq_1}, .finish = counted, .flawed_in = CHK_C11,
-         .flaw = CHK_RACE)
+         .threads = {peterson_swap_acq_0, peterson_swap_acq_1}, .finish = counted, .flawed_in = CHK_C11, .flaw = CHK_RACE)
 
 /* Fences: x86 needs one after the turn; C11 a second one, because the two stores themselves may change places. */
 
@@ -178,9 +170,8 @@ static void peterson_one_fence(unsigned me) {
     atom_store_rel(&flag[me], 0);
 }
 SIDES(peterson_one_fence)
-SCENARIO(peterson_one_fence, .about = "Peterson's lock, a full fence after the turn: enough on x86, not in C11",
-         .setup = names, .threads = {peterson_one_fence_0, peterson_one_fence_1}, .finish = counted,
-         .flawed_in = CHK_C11, .flaw = CHK_RACE)
+SCENARIO(peterson_one_fence, .about = "Peterson's lock, a full fence after the turn: enough on x86, not in C11", .setup = names,
+         .threads = {peterson_one_fence_0, peterson_one_fence_1}, .finish = counted, .flawed_in = CHK_C11, .flaw = CHK_RACE)
 
 static void peterson_two_fences(unsigned me) {
     struct spin spin = spin_begin();
@@ -209,8 +200,7 @@ static void peterson_early_fence(unsigned me) {
 }
 SIDES(peterson_early_fence)
 SCENARIO(peterson_early_fence, .about = "Peterson's lock, the fence only after the flag", .setup = names,
-         .threads = {peterson_early_fence_0, peterson_early_fence_1}, .finish = counted, .flawed_in = CHK_C11 | CHK_TSO,
-         .flaw = CHK_RACE)
+         .threads = {peterson_early_fence_0, peterson_early_fence_1}, .finish = counted, .flawed_in = CHK_C11 | CHK_TSO, .flaw = CHK_RACE)
 
 /* The stores in the wrong order: wrong in every model. */
 static void peterson_swapped(unsigned me) {

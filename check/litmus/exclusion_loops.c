@@ -19,8 +19,8 @@ static void names(void) {
 }
 static void counted(void) { chk_assert(count == 2, "both critical sections counted"); }
 
-#define SIDES(protocol)                                                                                                \
-    static void protocol##_0(void) { protocol(0); }                                                                    \
+#define SIDES(protocol)                                                                                                                    \
+    static void protocol##_0(void) { protocol(0); }                                                                                        \
     static void protocol##_1(void) { protocol(1); }
 
 /* Dekker. */
@@ -43,8 +43,7 @@ static void dekker_sc(unsigned me) {
     atom_store_sc(&flag[me], 0);
 }
 SIDES(dekker_sc)
-SCENARIO(dekker_sc, .about = "Dekker's lock, seq_cst", .setup = names, .threads = {dekker_sc_0, dekker_sc_1},
-         .finish = counted)
+SCENARIO(dekker_sc, .about = "Dekker's lock, seq_cst", .setup = names, .threads = {dekker_sc_0, dekker_sc_1}, .finish = counted)
 
 static void dekker_relacq(unsigned me) {
     struct spin spin = spin_begin();
@@ -64,9 +63,8 @@ static void dekker_relacq(unsigned me) {
     atom_store_rel(&flag[me], 0);
 }
 SIDES(dekker_relacq)
-SCENARIO(dekker_relacq, .about = "Dekker's lock as printed, without a fence", .setup = names,
-         .threads = {dekker_relacq_0, dekker_relacq_1}, .finish = counted, .flawed_in = CHK_C11 | CHK_TSO,
-         .flaw = CHK_RACE)
+SCENARIO(dekker_relacq, .about = "Dekker's lock as printed, without a fence", .setup = names, .threads = {dekker_relacq_0, dekker_relacq_1},
+         .finish = counted, .flawed_in = CHK_C11 | CHK_TSO, .flaw = CHK_RACE)
 
 static void dekker_fences(unsigned me) {
     struct spin spin = spin_begin();
@@ -99,22 +97,18 @@ static void doorway_sc(unsigned me) {
 }
 SIDES(doorway_sc)
 static void at_most_one(void) { chk_assert(count <= 1, "at most one got in"); }
-SCENARIO(doorway_sc, .about = "Dekker's doorway, seq_cst", .setup = names, .threads = {doorway_sc_0, doorway_sc_1},
-         .finish = at_most_one)
+SCENARIO(doorway_sc, .about = "Dekker's doorway, seq_cst", .setup = names, .threads = {doorway_sc_0, doorway_sc_1}, .finish = at_most_one)
 static void doorway_relacq(unsigned me) {
     atom_store_rel(&flag[me], 1);
     if (atom_load_acq(&flag[1 - me]) == 0) count++;
 }
 SIDES(doorway_relacq)
-SCENARIO(doorway_relacq, .about = "Dekker's doorway, release and acquire", .setup = names,
-         .threads = {doorway_relacq_0, doorway_relacq_1}, .finish = at_most_one, .flawed_in = CHK_C11 | CHK_TSO,
-         .flaw = CHK_RACE)
+SCENARIO(doorway_relacq, .about = "Dekker's doorway, release and acquire", .setup = names, .threads = {doorway_relacq_0, doorway_relacq_1},
+         .finish = at_most_one, .flawed_in = CHK_C11 | CHK_TSO, .flaw = CHK_RACE)
 
 /* The bakery, two customers. */
 
-static bool before(uint32_t theirs, uint32_t mine, unsigned me) {
-    return theirs != 0 && (theirs < mine || (theirs == mine && me == 1));
-}
+static bool before(uint32_t theirs, uint32_t mine, unsigned me) { return theirs != 0 && (theirs < mine || (theirs == mine && me == 1)); }
 
 static void bakery_sc(unsigned me) {
     struct spin spin = spin_begin();
@@ -131,8 +125,7 @@ static void bakery_sc(unsigned me) {
     atom_store_rel(&number[me], 0);
 }
 SIDES(bakery_sc)
-SCENARIO(bakery_sc, .about = "Lamport's bakery, seq_cst", .setup = names, .threads = {bakery_sc_0, bakery_sc_1},
-         .finish = counted)
+SCENARIO(bakery_sc, .about = "Lamport's bakery, seq_cst", .setup = names, .threads = {bakery_sc_0, bakery_sc_1}, .finish = counted)
 
 static void bakery_relacq(unsigned me) {
     struct spin spin = spin_begin();
@@ -150,8 +143,7 @@ static void bakery_relacq(unsigned me) {
 }
 SIDES(bakery_relacq)
 SCENARIO(bakery_relacq, .about = "Lamport's bakery as printed, without a fence", .setup = names,
-         .threads = {bakery_relacq_0, bakery_relacq_1}, .finish = counted, .flawed_in = CHK_C11 | CHK_TSO,
-         .flaw = CHK_RACE)
+         .threads = {bakery_relacq_0, bakery_relacq_1}, .finish = counted, .flawed_in = CHK_C11 | CHK_TSO, .flaw = CHK_RACE)
 
 /* Without the mark "I am choosing": a number taken early and shown late passes another. */
 static void bakery_hasty(unsigned me) {

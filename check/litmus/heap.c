@@ -65,8 +65,8 @@ SCENARIO(heap_double_free, .about = "two threads find the same block and free it
          .threads = {free_what_is_there, free_what_is_there}, .flawed_in = CHK_ALL, .flaw = CHK_DOUBLE_FREE)
 
 static void drop(void) { atom_store_rel(&slot, NULL); }
-SCENARIO(heap_leak, .about = "a block is dropped and nobody frees it", .setup = one_block, .threads = {drop},
-         .flawed_in = CHK_ALL, .flaw = CHK_LEAK)
+SCENARIO(heap_leak, .about = "a block is dropped and nobody frees it", .setup = one_block, .threads = {drop}, .flawed_in = CHK_ALL,
+         .flaw = CHK_LEAK)
 
 static void install(void) {
     struct block *b = block_new(1), *none = NULL;
@@ -94,12 +94,12 @@ static void look_at_atom_rlx(void) {
     struct block *b = atom_load_rlx(&slot);
     if (b) chk_assert(atom_load_rlx(&b->holders) == 0, "the block is zero");
 }
-SCENARIO(heap_new_block, .about = "a new block is published, its zeros are read", .setup = no_block,
-         .threads = {publish_rel, look_at_atom}, .finish = free_slot)
+SCENARIO(heap_new_block, .about = "a new block is published, its zeros are read", .setup = no_block, .threads = {publish_rel, look_at_atom},
+         .finish = free_slot)
 SCENARIO(heap_new_block_unpublished, .about = "the same without release", .setup = no_block, .threads = {publish_rlx, look_at_atom},
          .finish = free_slot, .flawed_in = CHK_C11, .flaw = CHK_RACE)
-SCENARIO(heap_new_block_unacquired, .about = "the same without acquire", .setup = no_block,
-         .threads = {publish_rel, look_at_atom_rlx}, .finish = free_slot, .flawed_in = CHK_C11, .flaw = CHK_RACE)
+SCENARIO(heap_new_block_unacquired, .about = "the same without acquire", .setup = no_block, .threads = {publish_rel, look_at_atom_rlx},
+         .finish = free_slot, .flawed_in = CHK_C11, .flaw = CHK_RACE)
 
 /* Counted holders: the last one frees. His subtraction must acquire what the others released. */
 
@@ -108,24 +108,23 @@ static void hold_acqrel(void) {
     chk_assert(b->value == 42, "the block is whole");
     if (atom_sub_acqrel(&b->holders, 1) == 1) block_free(b);
 }
-SCENARIO(heap_holders, .about = "the last of two holders frees the block", .setup = one_block,
-         .threads = {hold_acqrel, hold_acqrel})
+SCENARIO(heap_holders, .about = "the last of two holders frees the block", .setup = one_block, .threads = {hold_acqrel, hold_acqrel})
 
 static void hold_rel(void) {
     struct block *b = atom_load_acq(&slot);
     chk_assert(b->value == 42, "the block is whole");
     if (atom_sub_rel(&b->holders, 1) == 1) block_free(b);
 }
-SCENARIO(heap_holders_rel, .about = "the last holder does not acquire", .setup = one_block,
-         .threads = {hold_rel, hold_rel}, .flawed_in = CHK_C11, .flaw = CHK_USE_AFTER_FREE)
+SCENARIO(heap_holders_rel, .about = "the last holder does not acquire", .setup = one_block, .threads = {hold_rel, hold_rel},
+         .flawed_in = CHK_C11, .flaw = CHK_USE_AFTER_FREE)
 
 static void hold_acq(void) {
     struct block *b = atom_load_acq(&slot);
     chk_assert(b->value == 42, "the block is whole");
     if (atom_sub_acq(&b->holders, 1) == 1) block_free(b);
 }
-SCENARIO(heap_holders_acq, .about = "the first holder does not release", .setup = one_block,
-         .threads = {hold_acq, hold_acq}, .flawed_in = CHK_C11, .flaw = CHK_USE_AFTER_FREE)
+SCENARIO(heap_holders_acq, .about = "the first holder does not release", .setup = one_block, .threads = {hold_acq, hold_acq},
+         .flawed_in = CHK_C11, .flaw = CHK_USE_AFTER_FREE)
 
 static void hold_fence(void) {
     struct block *b = atom_load_acq(&slot);
@@ -135,8 +134,8 @@ static void hold_fence(void) {
         block_free(b);
     }
 }
-SCENARIO(heap_holders_fence, .about = "release at the subtraction, an acquire fence before the free",
-         .setup = one_block, .threads = {hold_fence, hold_fence})
+SCENARIO(heap_holders_fence, .about = "release at the subtraction, an acquire fence before the free", .setup = one_block,
+         .threads = {hold_fence, hold_fence})
 
 /* Plain use only, and word that it is over by a flag. */
 

@@ -11,9 +11,7 @@ static void names(void) {
     chk_name(&y, "y");
 }
 
-static void disagree(void) {
-    chk_assert(!(r0 == 1 && r1 == 0 && r2 == 1 && r3 == 0), "two readers agree which store came first");
-}
+static void disagree(void) { chk_assert(!(r0 == 1 && r1 == 0 && r2 == 1 && r3 == 0), "two readers agree which store came first"); }
 
 static void x_rlx(void) { atom_store_rlx(&x, 1); }
 static void y_rlx(void) { atom_store_rlx(&y, 1); }
@@ -46,17 +44,17 @@ static void yx_sc(void) {
     r2 = atom_load_sc(&y);
     r3 = atom_load_sc(&x);
 }
-SCENARIO(iriw_rlx, .about = "IRIW, relaxed", .setup = names, .threads = {x_rlx, y_rlx, xy_rlx, yx_rlx},
-         .finish = disagree, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
-SCENARIO(iriw_acq, .about = "IRIW, release and acquire", .setup = names, .threads = {x_rel, y_rel, xy_acq, yx_acq},
-         .finish = disagree, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(iriw_rlx, .about = "IRIW, relaxed", .setup = names, .threads = {x_rlx, y_rlx, xy_rlx, yx_rlx}, .finish = disagree,
+         .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(iriw_acq, .about = "IRIW, release and acquire", .setup = names, .threads = {x_rel, y_rel, xy_acq, yx_acq}, .finish = disagree,
+         .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 SCENARIO(iriw_sc, .about = "IRIW, seq_cst", .setup = names, .threads = {x_sc, y_sc, xy_sc, yx_sc}, .finish = disagree)
-SCENARIO(iriw_sc_loads, .about = "IRIW, seq_cst loads of release stores", .setup = names,
-         .threads = {x_rel, y_rel, xy_sc, yx_sc}, .finish = disagree, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
-SCENARIO(iriw_sc_stores, .about = "IRIW, acquire loads of seq_cst stores", .setup = names,
-         .threads = {x_sc, y_sc, xy_acq, yx_acq}, .finish = disagree, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
-SCENARIO(iriw_one_reader_acq, .about = "IRIW, seq_cst but for one reader", .setup = names,
-         .threads = {x_sc, y_sc, xy_sc, yx_acq}, .finish = disagree, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(iriw_sc_loads, .about = "IRIW, seq_cst loads of release stores", .setup = names, .threads = {x_rel, y_rel, xy_sc, yx_sc},
+         .finish = disagree, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(iriw_sc_stores, .about = "IRIW, acquire loads of seq_cst stores", .setup = names, .threads = {x_sc, y_sc, xy_acq, yx_acq},
+         .finish = disagree, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(iriw_one_reader_acq, .about = "IRIW, seq_cst but for one reader", .setup = names, .threads = {x_sc, y_sc, xy_sc, yx_acq},
+         .finish = disagree, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 
 static void xy_acq_sc(void) {
     r0 = atom_load_acq(&x);
@@ -66,9 +64,8 @@ static void yx_acq_sc(void) {
     r2 = atom_load_acq(&y);
     r3 = atom_load_sc(&x);
 }
-SCENARIO(iriw_acq_sc, .about = "IRIW-acq-sc (Lahav et al., PLDI 2017): each reader's first load only acquire",
-         .setup = names, .threads = {x_sc, y_sc, xy_acq_sc, yx_acq_sc}, .finish = disagree, .flawed_in = CHK_C11,
-         .flaw = CHK_ASSERT)
+SCENARIO(iriw_acq_sc, .about = "IRIW-acq-sc (Lahav et al., PLDI 2017): each reader's first load only acquire", .setup = names,
+         .threads = {x_sc, y_sc, xy_acq_sc, yx_acq_sc}, .finish = disagree, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 
 /* Fences between the loads. */
 
@@ -84,8 +81,8 @@ static void yx_fence(void) {
 }
 SCENARIO(iriw_fences, .about = "IRIW, relaxed with full fences in the readers", .setup = names,
          .threads = {x_rlx, y_rlx, xy_fence, yx_fence}, .finish = disagree)
-SCENARIO(iriw_one_fence, .about = "IRIW, a full fence in one reader only", .setup = names,
-         .threads = {x_rel, y_rel, xy_fence, yx_acq}, .finish = disagree, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(iriw_one_fence, .about = "IRIW, a full fence in one reader only", .setup = names, .threads = {x_rel, y_rel, xy_fence, yx_acq},
+         .finish = disagree, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 
 static void xy_fence_acqrel(void) {
     r0 = atom_load_rlx(&x);
@@ -98,8 +95,7 @@ static void yx_fence_acqrel(void) {
     r3 = atom_load_rlx(&x);
 }
 SCENARIO(iriw_fences_acqrel, .about = "IRIW, acquire-release fences", .setup = names,
-         .threads = {x_rel, y_rel, xy_fence_acqrel, yx_fence_acqrel}, .finish = disagree, .flawed_in = CHK_C11,
-         .flaw = CHK_ASSERT)
+         .threads = {x_rel, y_rel, xy_fence_acqrel, yx_fence_acqrel}, .finish = disagree, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 
 static void xy_light(void) {
     r0 = atom_load_rlx(&x);
@@ -116,7 +112,7 @@ static void yx_heavy(void) {
     chk_fence_heavy();
     r3 = atom_load_rlx(&x);
 }
-SCENARIO(iriw_light_heavy, .about = "IRIW, the asymmetric pair of fences", .setup = names,
-         .threads = {x_rlx, y_rlx, xy_light, yx_heavy}, .finish = disagree)
-SCENARIO(iriw_light_light, .about = "IRIW, two light fences", .setup = names,
-         .threads = {x_rlx, y_rlx, xy_light, yx_light}, .finish = disagree, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(iriw_light_heavy, .about = "IRIW, the asymmetric pair of fences", .setup = names, .threads = {x_rlx, y_rlx, xy_light, yx_heavy},
+         .finish = disagree)
+SCENARIO(iriw_light_light, .about = "IRIW, two light fences", .setup = names, .threads = {x_rlx, y_rlx, xy_light, yx_light},
+         .finish = disagree, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)

@@ -25,8 +25,8 @@ static void right_rlx(void) {
     r1 = atom_load_rlx(&y);
     atom_store_rlx(&x, 1);
 }
-SCENARIO(lb_rlx, .about = "LB, relaxed: allowed by C11, out of the checker's sight", .setup = names,
-         .threads = {left_rlx, right_rlx}, .finish = both_saw)
+SCENARIO(lb_rlx, .about = "LB, relaxed: allowed by C11, out of the checker's sight", .setup = names, .threads = {left_rlx, right_rlx},
+         .finish = both_saw)
 
 static void left_relacq(void) {
     r0 = atom_load_acq(&x);
@@ -52,8 +52,8 @@ static void right_copy(void) {
     atom_store_rlx(&x, r1);
 }
 static void from_nothing(void) { chk_assert(r0 == 0 && r1 == 0, "values do not come from nowhere"); }
-SCENARIO(lb_thin_air, .about = "LB, each store copies what was loaded", .setup = names,
-         .threads = {left_copy, right_copy}, .finish = from_nothing)
+SCENARIO(lb_thin_air, .about = "LB, each store copies what was loaded", .setup = names, .threads = {left_copy, right_copy},
+         .finish = from_nothing)
 
 static void left_branch(void) {
     r0 = atom_load_rlx(&x);

@@ -35,10 +35,8 @@ static void spinlock(void) {
     count++;
     atom_store_rel(&lock, 0);
 }
-SCENARIO(spinlock, .about = "a spin lock protects plain data", .setup = names, .threads = {spinlock, spinlock},
-         .finish = counted_2)
-SCENARIO(spinlock3, .about = "a spin lock, three threads", .setup = names, .threads = {spinlock, spinlock, spinlock},
-         .finish = counted_3)
+SCENARIO(spinlock, .about = "a spin lock protects plain data", .setup = names, .threads = {spinlock, spinlock}, .finish = counted_2)
+SCENARIO(spinlock3, .about = "a spin lock, three threads", .setup = names, .threads = {spinlock, spinlock, spinlock}, .finish = counted_3)
 
 static void spinlock_take_rlx(void) {
     struct spin spin = spin_begin();
@@ -50,8 +48,8 @@ static void spinlock_take_rlx(void) {
     count++;
     atom_store_rel(&lock, 0);
 }
-SCENARIO(spinlock_take_rlx, .about = "a spin lock taken without acquire", .setup = names,
-         .threads = {spinlock_take_rlx, spinlock_take_rlx}, .finish = counted_2, .flawed_in = CHK_C11, .flaw = CHK_RACE)
+SCENARIO(spinlock_take_rlx, .about = "a spin lock taken without acquire", .setup = names, .threads = {spinlock_take_rlx, spinlock_take_rlx},
+         .finish = counted_2, .flawed_in = CHK_C11, .flaw = CHK_RACE)
 
 static void spinlock_leave_rlx(void) {
     struct spin spin = spin_begin();
@@ -64,8 +62,7 @@ static void spinlock_leave_rlx(void) {
     atom_store_rlx(&lock, 0);
 }
 SCENARIO(spinlock_leave_rlx, .about = "a spin lock left without release", .setup = names,
-         .threads = {spinlock_leave_rlx, spinlock_leave_rlx}, .finish = counted_2, .flawed_in = CHK_C11,
-         .flaw = CHK_RACE)
+         .threads = {spinlock_leave_rlx, spinlock_leave_rlx}, .finish = counted_2, .flawed_in = CHK_C11, .flaw = CHK_RACE)
 
 static void spinlock_split(void) {
     struct spin spin = spin_begin();
@@ -88,8 +85,7 @@ static void ticket(void) {
     count++;
     atom_store_rel(&serving, mine + 1);
 }
-SCENARIO(ticket_lock, .about = "a ticket lock, three threads", .setup = names, .threads = {ticket, ticket, ticket},
-         .finish = counted_3)
+SCENARIO(ticket_lock, .about = "a ticket lock, three threads", .setup = names, .threads = {ticket, ticket, ticket}, .finish = counted_3)
 
 static void ticket_take_rlx(void) {
     struct spin spin = spin_begin();
@@ -99,9 +95,8 @@ static void ticket_take_rlx(void) {
     count++;
     atom_store_rel(&serving, mine + 1);
 }
-SCENARIO(ticket_lock_take_rlx, .about = "a ticket lock that acquires at the ticket instead of at the door",
-         .setup = names, .threads = {ticket_take_rlx, ticket_take_rlx}, .finish = counted_2, .flawed_in = CHK_C11,
-         .flaw = CHK_RACE)
+SCENARIO(ticket_lock_take_rlx, .about = "a ticket lock that acquires at the ticket instead of at the door", .setup = names,
+         .threads = {ticket_take_rlx, ticket_take_rlx}, .finish = counted_2, .flawed_in = CHK_C11, .flaw = CHK_RACE)
 
 static void ticket_leave_rlx(void) {
     struct spin spin = spin_begin();
@@ -124,8 +119,8 @@ static void mutexed(void) {
 static void unmutexed(void) { count++; }
 SCENARIO(mutex_protects, .about = "a mutex protects plain data", .setup = names, .threads = {mutexed, mutexed, mutexed},
          .finish = counted_3)
-SCENARIO(mutex_forgotten, .about = "one thread forgets the mutex", .setup = names, .threads = {mutexed, unmutexed},
-         .finish = counted_2, .flawed_in = CHK_ALL, .flaw = CHK_RACE)
+SCENARIO(mutex_forgotten, .about = "one thread forgets the mutex", .setup = names, .threads = {mutexed, unmutexed}, .finish = counted_2,
+         .flawed_in = CHK_ALL, .flaw = CHK_RACE)
 
 /* Seqlock: the reader accepts a and b if the sequence number was even and the same before and after. */
 
@@ -187,13 +182,12 @@ SCENARIO(seqlock_no_fences, .about = "seqlock with release stores and acquire lo
          .threads = {seq_write_rel, seq_read_acq}, .finish = not_torn)
 SCENARIO(seqlock_no_write_fence, .about = "seqlock, the writer's fence is missing", .setup = names,
          .threads = {seq_write_no_fence, seq_read}, .finish = not_torn, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
-SCENARIO(seqlock_no_read_fence, .about = "seqlock, an acquire load of the number instead of the reader's fence",
-         .setup = names, .threads = {seq_write, seq_read_no_fence}, .finish = not_torn, .flawed_in = CHK_C11,
-         .flaw = CHK_ASSERT)
-SCENARIO(seqlock_end_rlx, .about = "seqlock, the writer's last store relaxed", .setup = names,
-         .threads = {seq_write_end_rlx, seq_read}, .finish = not_torn, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
-SCENARIO(seqlock_begin_rlx, .about = "seqlock, the reader's first load relaxed", .setup = names,
-         .threads = {seq_write, seq_read_begin_rlx}, .finish = not_torn, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(seqlock_no_read_fence, .about = "seqlock, an acquire load of the number instead of the reader's fence", .setup = names,
+         .threads = {seq_write, seq_read_no_fence}, .finish = not_torn, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(seqlock_end_rlx, .about = "seqlock, the writer's last store relaxed", .setup = names, .threads = {seq_write_end_rlx, seq_read},
+         .finish = not_torn, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(seqlock_begin_rlx, .about = "seqlock, the reader's first load relaxed", .setup = names, .threads = {seq_write, seq_read_begin_rlx},
+         .finish = not_torn, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 
 /* Double-checked initialisation. */
 

@@ -38,19 +38,16 @@ static void read_sc(void) {
     r0 = atom_load_sc(&flag);
     r1 = atom_load_sc(&data);
 }
-SCENARIO(mp_rlx, .about = "MP, relaxed", .setup = names, .threads = {write_rlx, read_rlx}, .finish = stale,
+SCENARIO(mp_rlx, .about = "MP, relaxed", .setup = names, .threads = {write_rlx, read_rlx}, .finish = stale, .flawed_in = CHK_C11,
+         .flaw = CHK_ASSERT)
+SCENARIO(mp_relacq, .about = "MP, release and acquire", .setup = names, .threads = {write_rel, read_acq}, .finish = stale)
+SCENARIO(mp_rel_rlx, .about = "MP, the acquire is missing", .setup = names, .threads = {write_rel, read_rlx}, .finish = stale,
          .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
-SCENARIO(mp_relacq, .about = "MP, release and acquire", .setup = names, .threads = {write_rel, read_acq},
-         .finish = stale)
-SCENARIO(mp_rel_rlx, .about = "MP, the acquire is missing", .setup = names, .threads = {write_rel, read_rlx},
-         .finish = stale, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
-SCENARIO(mp_rlx_acq, .about = "MP, the release is missing", .setup = names, .threads = {write_rlx, read_acq},
-         .finish = stale, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(mp_rlx_acq, .about = "MP, the release is missing", .setup = names, .threads = {write_rlx, read_acq}, .finish = stale,
+         .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 SCENARIO(mp_sc, .about = "MP, all seq_cst", .setup = names, .threads = {write_sc, read_sc}, .finish = stale)
-SCENARIO(mp_sc_acq, .about = "MP, a seq_cst store is also a release", .setup = names, .threads = {write_sc, read_acq},
-         .finish = stale)
-SCENARIO(mp_rel_sc, .about = "MP, a seq_cst load is also an acquire", .setup = names, .threads = {write_rel, read_sc},
-         .finish = stale)
+SCENARIO(mp_sc_acq, .about = "MP, a seq_cst store is also a release", .setup = names, .threads = {write_sc, read_acq}, .finish = stale)
+SCENARIO(mp_rel_sc, .about = "MP, a seq_cst load is also an acquire", .setup = names, .threads = {write_rel, read_sc}, .finish = stale)
 
 /* The orders on the data instead of on the flag. */
 static void write_rel_early(void) {
@@ -86,18 +83,15 @@ static void read_fence_early(void) {
     r0 = atom_load_rlx(&flag);
     r1 = atom_load_rlx(&data);
 }
-SCENARIO(mp_fences, .about = "MP, release fence and acquire fence", .setup = names,
-         .threads = {write_fence, read_fence}, .finish = stale)
-SCENARIO(mp_fence_acq, .about = "MP, release fence and acquire load", .setup = names,
-         .threads = {write_fence, read_acq}, .finish = stale)
-SCENARIO(mp_rel_fence, .about = "MP, release store and acquire fence", .setup = names,
-         .threads = {write_rel, read_fence}, .finish = stale)
-SCENARIO(mp_fence_rlx, .about = "MP, release fence, nothing on the reader's side", .setup = names,
-         .threads = {write_fence, read_rlx}, .finish = stale, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
-SCENARIO(mp_rlx_fence, .about = "MP, acquire fence, nothing on the writer's side", .setup = names,
-         .threads = {write_rlx, read_fence}, .finish = stale, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
-SCENARIO(mp_fence_late, .about = "MP, the release fence after the flag", .setup = names,
-         .threads = {write_fence_late, read_fence}, .finish = stale, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(mp_fences, .about = "MP, release fence and acquire fence", .setup = names, .threads = {write_fence, read_fence}, .finish = stale)
+SCENARIO(mp_fence_acq, .about = "MP, release fence and acquire load", .setup = names, .threads = {write_fence, read_acq}, .finish = stale)
+SCENARIO(mp_rel_fence, .about = "MP, release store and acquire fence", .setup = names, .threads = {write_rel, read_fence}, .finish = stale)
+SCENARIO(mp_fence_rlx, .about = "MP, release fence, nothing on the reader's side", .setup = names, .threads = {write_fence, read_rlx},
+         .finish = stale, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(mp_rlx_fence, .about = "MP, acquire fence, nothing on the writer's side", .setup = names, .threads = {write_rlx, read_fence},
+         .finish = stale, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(mp_fence_late, .about = "MP, the release fence after the flag", .setup = names, .threads = {write_fence_late, read_fence},
+         .finish = stale, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 SCENARIO(mp_fence_early, .about = "MP, the acquire fence before the flag is read", .setup = names,
          .threads = {write_fence, read_fence_early}, .finish = stale, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 
@@ -111,9 +105,8 @@ static void read_fence_rel(void) {
     chk_fence_rel();
     r1 = atom_load_rlx(&data);
 }
-SCENARIO(mp_fences_swapped, .about = "MP, an acquire fence where the release belongs and the other way round",
-         .setup = names, .threads = {write_fence_acq, read_fence_rel}, .finish = stale, .flawed_in = CHK_C11,
-         .flaw = CHK_ASSERT)
+SCENARIO(mp_fences_swapped, .about = "MP, an acquire fence where the release belongs and the other way round", .setup = names,
+         .threads = {write_fence_acq, read_fence_rel}, .finish = stale, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 
 static void write_fence_sc(void) {
     atom_store_rlx(&data, 1);
@@ -125,8 +118,7 @@ static void read_fence_sc(void) {
     chk_fence_sc();
     r1 = atom_load_rlx(&data);
 }
-SCENARIO(mp_fences_sc, .about = "MP, full fences", .setup = names, .threads = {write_fence_sc, read_fence_sc},
-         .finish = stale)
+SCENARIO(mp_fences_sc, .about = "MP, full fences", .setup = names, .threads = {write_fence_sc, read_fence_sc}, .finish = stale)
 
 static void write_light(void) {
     atom_store_rlx(&data, 1);
@@ -152,8 +144,8 @@ SCENARIO(mp_light_heavy, .about = "MP, light fence at the writer, heavy at the r
          .threads = {write_light, read_heavy}, .finish = stale)
 SCENARIO(mp_heavy_light, .about = "MP, heavy fence at the writer, light at the reader", .setup = names,
          .threads = {write_heavy, read_light}, .finish = stale)
-SCENARIO(mp_light_light, .about = "MP, two light fences order nothing", .setup = names,
-         .threads = {write_light, read_light}, .finish = stale, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(mp_light_light, .about = "MP, two light fences order nothing", .setup = names, .threads = {write_light, read_light},
+         .finish = stale, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 
 /* Read-modify-writes as the flag. */
 
@@ -184,9 +176,8 @@ static void read_data_by_rmw(void) {
     r0 = atom_load_rlx(&flag);
     r1 = atom_add_rlx(&data, 2);
 }
-SCENARIO(mp_rmw_on_data, .about = "MP, the data read by a relaxed fetch_add: atomic, yet it may come before the store",
-         .setup = names, .threads = {write_rlx, read_data_by_rmw}, .finish = stale, .flawed_in = CHK_C11,
-         .flaw = CHK_ASSERT)
+SCENARIO(mp_rmw_on_data, .about = "MP, the data read by a relaxed fetch_add: atomic, yet it may come before the store", .setup = names,
+         .threads = {write_rlx, read_data_by_rmw}, .finish = stale, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 
 /* The flag is noticed by a compare-and-swap that fails. */
 
@@ -202,11 +193,10 @@ static void read_failed_cas_acq(void) {
     r0 = seen;
     r1 = atom_load_rlx(&data);
 }
-SCENARIO(mp_cas_failure_acq, .about = "MP, the flag seen by a failed compare-and-swap with acquire failure order",
-         .setup = names, .threads = {write_rel, read_failed_cas_acq}, .finish = stale)
-SCENARIO(mp_cas_failure_rlx, .about = "MP, the flag seen by a failed compare-and-swap with relaxed failure order",
-         .setup = names, .threads = {write_rel, read_failed_cas_rlx}, .finish = stale, .flawed_in = CHK_C11,
-         .flaw = CHK_ASSERT)
+SCENARIO(mp_cas_failure_acq, .about = "MP, the flag seen by a failed compare-and-swap with acquire failure order", .setup = names,
+         .threads = {write_rel, read_failed_cas_acq}, .finish = stale)
+SCENARIO(mp_cas_failure_rlx, .about = "MP, the flag seen by a failed compare-and-swap with relaxed failure order", .setup = names,
+         .threads = {write_rel, read_failed_cas_rlx}, .finish = stale, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 
 /* A compare-and-swap that fails is only a read, and may be a stale one. */
 static void stale_cas(void) {
@@ -237,5 +227,5 @@ static void read_long(void) {
     if (atom_load_acq(&flag)) chk_assert(letter == 1, "who sees the flag sees the letter");
 }
 SCENARIO(mp_long, .about = "MP, release and acquire behind 300 other stores", .setup = names, .threads = {write_long_rel, read_long})
-SCENARIO(mp_long_rlx, .about = "the same, the release is missing", .setup = names, .threads = {write_long_rlx, read_long}, .flawed_in = CHK_C11,
-         .flaw = CHK_RACE)
+SCENARIO(mp_long_rlx, .about = "the same, the release is missing", .setup = names, .threads = {write_long_rlx, read_long},
+         .flawed_in = CHK_C11, .flaw = CHK_RACE)

@@ -51,20 +51,19 @@ static void get_unasked(void) {
     r0 = atom_load_acq(&flag);
     r1 = payload;
 }
-SCENARIO(payload_relacq, .about = "plain payload, release and acquire", .setup = names, .threads = {put_rel, get_acq},
+SCENARIO(payload_relacq, .about = "plain payload, release and acquire", .setup = names, .threads = {put_rel, get_acq}, .finish = complete)
+SCENARIO(payload_fences, .about = "plain payload, release and acquire fences", .setup = names, .threads = {put_fence, get_fence},
          .finish = complete)
-SCENARIO(payload_fences, .about = "plain payload, release and acquire fences", .setup = names,
-         .threads = {put_fence, get_fence}, .finish = complete)
-SCENARIO(payload_rlx, .about = "plain payload, relaxed flag", .setup = names, .threads = {put_rlx, get_rlx},
+SCENARIO(payload_rlx, .about = "plain payload, relaxed flag", .setup = names, .threads = {put_rlx, get_rlx}, .finish = complete,
+         .flawed_in = CHK_C11, .flaw = CHK_RACE)
+SCENARIO(payload_rlx_store, .about = "plain payload, the release is missing", .setup = names, .threads = {put_rlx, get_acq},
          .finish = complete, .flawed_in = CHK_C11, .flaw = CHK_RACE)
-SCENARIO(payload_rlx_store, .about = "plain payload, the release is missing", .setup = names,
-         .threads = {put_rlx, get_acq}, .finish = complete, .flawed_in = CHK_C11, .flaw = CHK_RACE)
-SCENARIO(payload_rlx_load, .about = "plain payload, the acquire is missing; the branch does not replace it",
-         .setup = names, .threads = {put_rel, get_rlx}, .finish = complete, .flawed_in = CHK_C11, .flaw = CHK_RACE)
-SCENARIO(payload_unasked, .about = "plain payload, read whether or not the flag is up", .setup = names,
-         .threads = {put_rel, get_unasked}, .finish = complete, .flawed_in = CHK_ALL, .flaw = CHK_RACE)
-SCENARIO(payload_after_flag, .about = "plain payload, written after the flag", .setup = names,
-         .threads = {put_early, get_acq}, .flawed_in = CHK_ALL, .flaw = CHK_RACE)
+SCENARIO(payload_rlx_load, .about = "plain payload, the acquire is missing; the branch does not replace it", .setup = names,
+         .threads = {put_rel, get_rlx}, .finish = complete, .flawed_in = CHK_C11, .flaw = CHK_RACE)
+SCENARIO(payload_unasked, .about = "plain payload, read whether or not the flag is up", .setup = names, .threads = {put_rel, get_unasked},
+         .finish = complete, .flawed_in = CHK_ALL, .flaw = CHK_RACE)
+SCENARIO(payload_after_flag, .about = "plain payload, written after the flag", .setup = names, .threads = {put_early, get_acq},
+         .flawed_in = CHK_ALL, .flaw = CHK_RACE)
 
 /* Waiting for the flag instead of asking once. */
 
@@ -83,10 +82,10 @@ static void wait_rlx(void) {
     r1 = payload;
 }
 static void arrived(void) { chk_assert(r1 == 42, "the waiter gets the payload"); }
-SCENARIO(payload_wait_acq, .about = "plain payload, the reader waits for the flag", .setup = names,
-         .threads = {put_rel, wait_acq}, .finish = arrived)
-SCENARIO(payload_wait_rlx, .about = "plain payload, the reader waits with relaxed loads", .setup = names,
-         .threads = {put_rel, wait_rlx}, .finish = arrived, .flawed_in = CHK_C11, .flaw = CHK_RACE)
+SCENARIO(payload_wait_acq, .about = "plain payload, the reader waits for the flag", .setup = names, .threads = {put_rel, wait_acq},
+         .finish = arrived)
+SCENARIO(payload_wait_rlx, .about = "plain payload, the reader waits with relaxed loads", .setup = names, .threads = {put_rel, wait_rlx},
+         .finish = arrived, .flawed_in = CHK_C11, .flaw = CHK_RACE)
 
 /* Publication through a pointer. C11's consume is not modelled: a dependency orders nothing here. */
 
@@ -110,10 +109,10 @@ static void follow_rlx(void) {
     r0 = n != NULL;
     if (n) r1 = n->value;
 }
-SCENARIO(payload_pointer_acq, .about = "publication through a pointer, acquire", .setup = names,
-         .threads = {publish, follow_acq}, .finish = complete)
-SCENARIO(payload_pointer_rlx, .about = "publication through a pointer, relaxed: an address dependency is no acquire",
-         .setup = names, .threads = {publish, follow_rlx}, .finish = complete, .flawed_in = CHK_C11, .flaw = CHK_RACE)
+SCENARIO(payload_pointer_acq, .about = "publication through a pointer, acquire", .setup = names, .threads = {publish, follow_acq},
+         .finish = complete)
+SCENARIO(payload_pointer_rlx, .about = "publication through a pointer, relaxed: an address dependency is no acquire", .setup = names,
+         .threads = {publish, follow_rlx}, .finish = complete, .flawed_in = CHK_C11, .flaw = CHK_RACE)
 
 /* Races without any flag. */
 
@@ -121,10 +120,10 @@ static void write_1(void) { payload = 1; }
 static void write_2(void) { payload = 2; }
 static void read_it(void) { r1 = payload; }
 static void read_it_too(void) { r0 = payload; }
-SCENARIO(race_write_write, .about = "two plain writes", .setup = names, .threads = {write_1, write_2},
-         .flawed_in = CHK_ALL, .flaw = CHK_RACE)
-SCENARIO(race_write_read, .about = "a plain write and a plain read", .setup = names, .threads = {write_1, read_it},
-         .flawed_in = CHK_ALL, .flaw = CHK_RACE)
+SCENARIO(race_write_write, .about = "two plain writes", .setup = names, .threads = {write_1, write_2}, .flawed_in = CHK_ALL,
+         .flaw = CHK_RACE)
+SCENARIO(race_write_read, .about = "a plain write and a plain read", .setup = names, .threads = {write_1, read_it}, .flawed_in = CHK_ALL,
+         .flaw = CHK_RACE)
 SCENARIO(race_read_read, .about = "two plain reads are no race", .setup = names, .threads = {read_it_too, read_it})
 
 /* Different bytes of one word are different data. */

@@ -46,8 +46,8 @@ SCENARIO(rs_rmw_chain, .about = "a release sequence continued by two threads", .
          .threads = {release_1, add_rlx, add_rlx_too, read_acq}, .finish = stale_at_3)
 
 static void swap_2(void) { r2 = atom_swap_rlx(&flag, 2); }
-SCENARIO(rs_swap_other, .about = "a release sequence continued by a swap that keeps nothing of the old value",
-         .setup = names, .threads = {release_1, swap_2, read_acq}, .finish = stale_after_1)
+SCENARIO(rs_swap_other, .about = "a release sequence continued by a swap that keeps nothing of the old value", .setup = names,
+         .threads = {release_1, swap_2, read_acq}, .finish = stale_after_1)
 
 static void cas_2(void) {
     uint32_t seen = 1;
@@ -61,17 +61,15 @@ static void store_over(void) {
     atom_store_rlx(&flag, 2);
 }
 SCENARIO(rs_store_other, .about = "a plain store of another thread breaks the release sequence", .setup = names,
-         .threads = {release_1, store_over, read_acq}, .finish = stale_after_1, .flawed_in = CHK_C11,
-         .flaw = CHK_ASSERT)
+         .threads = {release_1, store_over, read_acq}, .finish = stale_after_1, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 
 static void release_then_store(void) {
     atom_store_rlx(&data, 1);
     atom_store_rel(&flag, 1);
     atom_store_rlx(&flag, 2);
 }
-SCENARIO(rs_store_same, .about = "C++20: even the releasing thread's own later store is not part of the sequence",
-         .setup = names, .threads = {release_then_store, read_acq}, .finish = stale_at_2, .flawed_in = CHK_C11,
-         .flaw = CHK_ASSERT)
+SCENARIO(rs_store_same, .about = "C++20: even the releasing thread's own later store is not part of the sequence", .setup = names,
+         .threads = {release_then_store, read_acq}, .finish = stale_at_2, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 
 static void release_then_add(void) {
     atom_store_rlx(&data, 1);
@@ -121,7 +119,6 @@ static void read_flag_early(void) {
 }
 static void early_missed(void) { chk_assert(!(r2 == 1 && r0 == 1 && r1 == 0), "what the adder saw is seen"); }
 SCENARIO(rs_adder_rlx, .about = "a relaxed fetch_add does not release what its own thread did", .setup = names,
-         .threads = {put_early, add_after_early, read_flag_early}, .finish = early_missed, .flawed_in = CHK_C11,
-         .flaw = CHK_ASSERT)
-SCENARIO(rs_adder_rel, .about = "a release fetch_add does", .setup = names,
-         .threads = {put_early, add_rel_after_early, read_flag_early}, .finish = early_missed)
+         .threads = {put_early, add_after_early, read_flag_early}, .finish = early_missed, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+SCENARIO(rs_adder_rel, .about = "a release fetch_add does", .setup = names, .threads = {put_early, add_rel_after_early, read_flag_early},
+         .finish = early_missed)

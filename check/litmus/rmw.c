@@ -24,8 +24,7 @@ static void sum_3(void) {
     chk_assert(atom_load_rlx(&x) == 3, "no addition is lost");
     chk_assert(r0 + r1 + r2 == 3 && r0 != r1 && r1 != r2, "each addition sees another value");
 }
-SCENARIO(rmw_adds, .about = "three relaxed fetch_adds", .setup = names, .threads = {add_0, add_1, add_2},
-         .finish = sum_3)
+SCENARIO(rmw_adds, .about = "three relaxed fetch_adds", .setup = names, .threads = {add_0, add_1, add_2}, .finish = sum_3)
 
 static void split_add_0(void) {
     r0 = atom_load_sc(&x);
@@ -54,20 +53,20 @@ static void bits_1(void) {
     atom_sub_rlx(&x, 8);
 }
 static void bits_result(void) { chk_assert(atom_load_rlx(&x) == 4, "or, and, sub: each is applied once"); }
-SCENARIO(rmw_operations, .about = "fetch_or, fetch_and and fetch_sub together", .setup = names,
-         .threads = {bits_0, bits_1}, .finish = bits_result)
+SCENARIO(rmw_operations, .about = "fetch_or, fetch_and and fetch_sub together", .setup = names, .threads = {bits_0, bits_1},
+         .finish = bits_result)
 
 static void wide_0(void) { atom_add_rlx(&wide, 0x100000000); }
 static void wide_1(void) { atom_add_rlx(&wide, 0xffffffff); }
 static void wide_result(void) { chk_assert(atom_load_rlx(&wide) == 0x1ffffffff, "all 64 bits take part"); }
-SCENARIO(rmw_64_bits, .about = "64-bit additions that carry across the halves", .setup = names,
-         .threads = {wide_0, wide_1}, .finish = wide_result)
+SCENARIO(rmw_64_bits, .about = "64-bit additions that carry across the halves", .setup = names, .threads = {wide_0, wide_1},
+         .finish = wide_result)
 
 static void flip_0(void) { r0 = atom_swap_rlx(&bit, true); }
 static void flip_1(void) { r1 = atom_swap_rlx(&bit, true); }
 static void one_flipped(void) { chk_assert(r0 + r1 == 1 && atom_load_rlx(&bit), "one swap finds the bit clear"); }
-SCENARIO(rmw_swap_bool, .about = "two swaps of a one-byte cell: one is first", .setup = names,
-         .threads = {flip_0, flip_1}, .finish = one_flipped)
+SCENARIO(rmw_swap_bool, .about = "two swaps of a one-byte cell: one is first", .setup = names, .threads = {flip_0, flip_1},
+         .finish = one_flipped)
 
 /* Compare-and-swap. */
 
@@ -85,16 +84,15 @@ static void one_winner(void) {
     chk_assert(r0 + r1 == 1, "exactly one compare-and-swap wins");
     chk_assert(atom_load_rlx(&x) == (r0 ? 1 : 2), "the winner's value stays");
 }
-SCENARIO(cas_one_winner, .about = "two relaxed compare-and-swaps from one value", .setup = names,
-         .threads = {cas_0, cas_1}, .finish = one_winner)
+SCENARIO(cas_one_winner, .about = "two relaxed compare-and-swaps from one value", .setup = names, .threads = {cas_0, cas_1},
+         .finish = one_winner)
 
 static void cas_alone(void) {
     uint32_t expected = 0;
     r0 = atom_cas_rlx_rlx(&x, &expected, 1);
 }
 static void cas_won(void) { chk_assert(r0 == 1, "a compare-and-swap does not fail for no reason"); }
-SCENARIO(cas_not_spurious, .about = "compare-and-swap never fails spuriously", .setup = names, .threads = {cas_alone},
-         .finish = cas_won)
+SCENARIO(cas_not_spurious, .about = "compare-and-swap never fails spuriously", .setup = names, .threads = {cas_alone}, .finish = cas_won)
 
 /* A value that went away and came back is taken for the old one. */
 static void aba_mover(void) {
@@ -117,5 +115,5 @@ static void cas_loop(void) {
     uint32_t seen = atom_load_rlx(&x);
     while (!atom_cas_rlx_rlx(&x, &seen, seen + 1)) {}
 }
-SCENARIO(cas_loop_adds, .about = "two compare-and-swap loops lose nothing and end", .setup = names,
-         .threads = {cas_loop, cas_loop}, .finish = sum_2)
+SCENARIO(cas_loop_adds, .about = "two compare-and-swap loops lose nothing and end", .setup = names, .threads = {cas_loop, cas_loop},
+         .finish = sum_2)

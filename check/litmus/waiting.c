@@ -40,8 +40,7 @@ static void wake_2(void) {
     sys->futex_wake(&word, 2);
 }
 SCENARIO(futex, .about = "futex: change the word, then wake", .setup = names, .threads = {sleep_on_word, wake_1})
-SCENARIO(futex_wake_all, .about = "futex: two sleepers, both woken", .setup = names,
-         .threads = {sleep_on_word, sleep_on_word, wake_2})
+SCENARIO(futex_wake_all, .about = "futex: two sleepers, both woken", .setup = names, .threads = {sleep_on_word, sleep_on_word, wake_2})
 SCENARIO(futex_wake_one_of_two, .about = "futex: two sleepers, one woken: the other sleeps on", .setup = names,
          .threads = {sleep_on_word, sleep_on_word, wake_1}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
@@ -58,15 +57,15 @@ static void wake_too_early(void) {
     sys->futex_wake(&word, 1);
     atom_store_rel(&word, 1);
 }
-SCENARIO(futex_wake_too_early, .about = "futex: wake, then change the word", .setup = names,
-         .threads = {sleep_on_word, wake_too_early}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+SCENARIO(futex_wake_too_early, .about = "futex: wake, then change the word", .setup = names, .threads = {sleep_on_word, wake_too_early},
+         .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
 static void no_wake(void) {
     count = 7;
     atom_store_rel(&word, 1);
 }
-SCENARIO(futex_no_wake, .about = "futex: the word changes but nobody is woken", .setup = names,
-         .threads = {sleep_on_word, no_wake}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+SCENARIO(futex_no_wake, .about = "futex: the word changes but nobody is woken", .setup = names, .threads = {sleep_on_word, no_wake},
+         .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
 static void sleep_rlx(void) {
     while (atom_load_rlx(&word) == 0)
@@ -87,10 +86,10 @@ static void sleep_a_while(void) { returned = sys->futex_wait(&word, 0, 1); }
 static void said_again(void) { chk_assert(returned == -EAGAIN, "a wait on another value returns at once"); }
 static void not_timed_out(void) { chk_assert(returned != -ETIMEDOUT, "the deadline did not pass"); }
 static void timed_out(void) { chk_assert(returned == -ETIMEDOUT, "the deadline passed"); }
-SCENARIO(futex_differs, .about = "futex: a wait returns when the word differs", .setup = word_1,
-         .threads = {sleep_forever}, .finish = said_again)
-SCENARIO(futex_deadline, .about = "futex: a wait with a deadline ends without a waker", .setup = names,
-         .threads = {sleep_a_while}, .finish = timed_out)
+SCENARIO(futex_differs, .about = "futex: a wait returns when the word differs", .setup = word_1, .threads = {sleep_forever},
+         .finish = said_again)
+SCENARIO(futex_deadline, .about = "futex: a wait with a deadline ends without a waker", .setup = names, .threads = {sleep_a_while},
+         .finish = timed_out)
 SCENARIO(futex_deadline_passes, .about = "futex: the deadline may pass although a waker comes", .setup = names,
          .threads = {sleep_a_while, wake_1}, .finish = not_timed_out, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 
@@ -156,9 +155,8 @@ static void wake_if_any_rel(void) {
 }
 SCENARIO(futex_sleepers_sc, .about = "futex: no wake call when nobody sleeps, seq_cst", .setup = names,
          .threads = {announce_sc, wake_if_any_sc})
-SCENARIO(futex_sleepers_rel, .about = "futex: no wake call when nobody sleeps, the waker only release and acquire",
-         .setup = names, .threads = {announce_sc, wake_if_any_rel}, .flawed_in = CHK_C11 | CHK_TSO,
-         .flaw = CHK_LOST_WAKEUP)
+SCENARIO(futex_sleepers_rel, .about = "futex: no wake call when nobody sleeps, the waker only release and acquire", .setup = names,
+         .threads = {announce_sc, wake_if_any_rel}, .flawed_in = CHK_C11 | CHK_TSO, .flaw = CHK_LOST_WAKEUP)
 
 static void announce_heavy(void) {
     atom_store_rlx(&sleepers, 1);
@@ -171,8 +169,8 @@ static void wake_if_any_light(void) {
     atom_fence_light();
     if (atom_load_rlx(&sleepers) == 1) sys->futex_wake(&word, 1);
 }
-SCENARIO(futex_sleepers_light, .about = "futex: no wake call when nobody sleeps, light fence here and heavy there",
-         .setup = names, .threads = {announce_heavy, wake_if_any_light})
+SCENARIO(futex_sleepers_light, .about = "futex: no wake call when nobody sleeps, light fence here and heavy there", .setup = names,
+         .threads = {announce_heavy, wake_if_any_light})
 
 /* A mutex on a futex (0 free, 1 held, 2 held and perhaps awaited), as in Drepper's "Futexes are tricky". */
 
@@ -223,10 +221,10 @@ static void lock_10(void) {
     chk_unlock(&mutex[0]);
     chk_unlock(&mutex[1]);
 }
-SCENARIO(deadlock_two_mutexes, .about = "two mutexes taken in opposite orders", .setup = names,
-         .threads = {lock_01, lock_10}, .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
-SCENARIO(mutexes_in_order, .about = "two mutexes taken in the same order", .setup = names,
-         .threads = {lock_01, lock_01}, .finish = counted_2)
+SCENARIO(deadlock_two_mutexes, .about = "two mutexes taken in opposite orders", .setup = names, .threads = {lock_01, lock_10},
+         .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
+SCENARIO(mutexes_in_order, .about = "two mutexes taken in the same order", .setup = names, .threads = {lock_01, lock_01},
+         .finish = counted_2)
 
 static void lock_twice(void) {
     chk_lock(&mutex[0]);
@@ -245,8 +243,8 @@ static void lock_0(void) {
     count++;
     chk_unlock(&mutex[0]);
 }
-SCENARIO(deadlock_kept, .about = "a thread ends with the mutex in its pocket", .setup = names,
-         .threads = {lock_and_keep, lock_0}, .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
+SCENARIO(deadlock_kept, .about = "a thread ends with the mutex in its pocket", .setup = names, .threads = {lock_and_keep, lock_0},
+         .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
 
 /* Loops. */
 
@@ -263,10 +261,10 @@ static void raise_and_lower(void) {
 static void raise_other(void) { atom_store_rlx(&flag[1], 1); }
 SCENARIO(spin_ends, .about = "a loop that waits for a store ends, even relaxed: stores arrive", .setup = names,
          .threads = {wait_for_flag, raise_flag})
-SCENARIO(spin_missed, .about = "a flag raised and lowered again may be missed", .setup = names,
-         .threads = {wait_for_flag, raise_and_lower}, .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
-SCENARIO(spin_never, .about = "a loop waits for a store that nobody makes", .setup = names,
-         .threads = {wait_for_flag, raise_other}, .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
+SCENARIO(spin_missed, .about = "a flag raised and lowered again may be missed", .setup = names, .threads = {wait_for_flag, raise_and_lower},
+         .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
+SCENARIO(spin_never, .about = "a loop waits for a store that nobody makes", .setup = names, .threads = {wait_for_flag, raise_other},
+         .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
 
 static void first_you(void) {
     struct spin spin = spin_begin();
@@ -280,8 +278,8 @@ static void no_first_you(void) {
         spin_wait(&spin);
     atom_store_rel(&flag[1], 1);
 }
-SCENARIO(deadlock_courtesy, .about = "two loops that wait for each other", .setup = names,
-         .threads = {first_you, no_first_you}, .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
+SCENARIO(deadlock_courtesy, .about = "two loops that wait for each other", .setup = names, .threads = {first_you, no_first_you},
+         .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
 
 /* Livelock: both raise a flag, both see the other's, both take theirs back, for ever. */
 
@@ -297,8 +295,8 @@ static void yield_to_other(unsigned me) {
 }
 static void yield_0(void) { yield_to_other(0); }
 static void yield_1(void) { yield_to_other(1); }
-SCENARIO(livelock, .about = "two threads that back off from each other for ever", .setup = names,
-         .threads = {yield_0, yield_1}, .flawed_in = CHK_ALL, .flaw = CHK_LIVELOCK)
+SCENARIO(livelock, .about = "two threads that back off from each other for ever", .setup = names, .threads = {yield_0, yield_1},
+         .flawed_in = CHK_ALL, .flaw = CHK_LIVELOCK)
 
 /* Only one of them is polite: the other stands still, and the loop ends. */
 static void insist_1(void) {

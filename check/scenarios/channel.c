@@ -24,10 +24,8 @@ static void send(unsigned who, uint64_t value, uint64_t deadline) {
 static void receive(unsigned who, uint64_t deadline) {
     uint64_t element = 7;
     received[who] = weft_chan_recv(chan, &element, deadline);
-    if (received[who] == 0)
-        got[who] = element;
-    else
-        chk_assert(element == 7, "nothing came");
+    if (received[who] == 0) got[who] = element;
+    else chk_assert(element == 7, "nothing came");
 }
 
 static void send_0(void) {
@@ -99,26 +97,26 @@ static void all_arrived(void) {
 }
 static void in_order(void) { weft_chan_free(chan); }
 
-SCENARIO(channel_unbuffered, .about = "send || receive, from hand to hand (C2)", .setup = unbuffered,
-         .threads = {send_0, receive_1}, .finish = all_arrived)
+SCENARIO(channel_unbuffered, .about = "send || receive, from hand to hand (C2)", .setup = unbuffered, .threads = {send_0, receive_1},
+         .finish = all_arrived)
 SCENARIO(channel_buffered, .about = "send || receive, by the ring", .setup = buffered, .threads = {send_0, receive_1},
          .finish = all_arrived)
-SCENARIO(channel_thread, .about = "a thread sends || a process receives", .setup = unbuffered,
-         .threads = {thread_sends, receive_1}, .finish = all_arrived)
-SCENARIO(channel_order, .about = "two elements through a ring of one: the sender waits, and moves up",
-         .setup = buffered, .threads = {send_0_twice, receive_1_twice}, .finish = in_order)
+SCENARIO(channel_thread, .about = "a thread sends || a process receives", .setup = unbuffered, .threads = {thread_sends, receive_1},
+         .finish = all_arrived)
+SCENARIO(channel_order, .about = "two elements through a ring of one: the sender waits, and moves up", .setup = buffered,
+         .threads = {send_0_twice, receive_1_twice}, .finish = in_order)
 SCENARIO(channel_order_unbuffered, .about = "two elements from hand to hand", .setup = unbuffered,
          .threads = {send_0_twice, receive_1_twice}, .finish = in_order)
-SCENARIO(channel_close, .about = "send || receive || close", .setup = unbuffered,
-         .threads = {send_0, receive_1, close_2}, .finish = conserved, .deep_in = CHK_SC | CHK_TSO)
+SCENARIO(channel_close, .about = "send || receive || close", .setup = unbuffered, .threads = {send_0, receive_1, close_2},
+         .finish = conserved, .deep_in = CHK_SC | CHK_TSO)
 SCENARIO(channel_close_buffered, .about = "send || receive || close, by the ring: it is drained", .setup = buffered,
          .threads = {send_0, receive_1, close_2}, .finish = conserved)
 SCENARIO(channel_cancel, .about = "a try to send || receive || the receiver is cancelled", .setup = unbuffered,
          .threads = {try_send_0, receive_1, cancel_1}, .finish = conserved)
 SCENARIO(channel_deadline, .about = "send || receive || the receiver's deadline passes", .setup = buffered,
          .threads = {send_0, receive_1_soon, clock_1}, .finish = conserved)
-SCENARIO(channel_thread_timeout, .about = "a try to send || a thread receives, its deadline may pass at any moment",
-         .setup = unbuffered, .threads = {try_send_0, thread_receives_soon}, .finish = conserved)
+SCENARIO(channel_thread_timeout, .about = "a try to send || a thread receives, its deadline may pass at any moment", .setup = unbuffered,
+         .threads = {try_send_0, thread_receives_soon}, .finish = conserved)
 
 /* One receiver stands in the list when the others begin. */
 static struct wait queued_wait;
@@ -153,10 +151,10 @@ static void one_arrived(void) {
     chk_assert((sent[0] == 0) + (sent[2] == 0) == 1 && received[1] == 0, "one of the two");
     conserved();
 }
-SCENARIO(channel_two_senders, .about = "one waits to receive || two try to send: one of them can",
-         .setup = receiver_waits, .threads = {try_send_0, queued_1, try_send_2}, .finish = one_arrived)
-SCENARIO(channel_close_cancel, .about = "one waits to receive || a try to send || close || a cancellation",
-         .setup = receiver_waits, .threads = {try_send_0, queued_1, close_2, cancel_1}, .finish = conserved, .deep_in = CHK_SC | CHK_TSO)
+SCENARIO(channel_two_senders, .about = "one waits to receive || two try to send: one of them can", .setup = receiver_waits,
+         .threads = {try_send_0, queued_1, try_send_2}, .finish = one_arrived)
+SCENARIO(channel_close_cancel, .about = "one waits to receive || a try to send || close || a cancellation", .setup = receiver_waits,
+         .threads = {try_send_0, queued_1, close_2, cancel_1}, .finish = conserved, .deep_in = CHK_SC | CHK_TSO)
 
 /* C3: who receives the last element frees the channel. */
 static void receive_and_free(void) {
@@ -166,10 +164,8 @@ static void receive_and_free(void) {
     chk_assert(weft_chan_recv(mine, &element, WEFT_FOREVER) == 0 && element == 42, "it has arrived");
     weft_chan_free(mine);
 }
-SCENARIO(channel_freed, .about = "send || receive and free, from hand to hand", .setup = unbuffered,
-         .threads = {send_0, receive_and_free})
-SCENARIO(channel_freed_buffered, .about = "send || receive and free, by the ring", .setup = buffered,
-         .threads = {send_0, receive_and_free})
+SCENARIO(channel_freed, .about = "send || receive and free, from hand to hand", .setup = unbuffered, .threads = {send_0, receive_and_free})
+SCENARIO(channel_freed_buffered, .about = "send || receive and free, by the ring", .setup = buffered, .threads = {send_0, receive_and_free})
 
 /* ---- twins that are wrong -------------------------------------------------------------------------------------------- */
 
@@ -194,10 +190,8 @@ static void twin_receives(void) {
     }
     got[1] = element;
 }
-SCENARIO(channel_twin_late,
-         .about = "a receiver that drops the lock between looking and waiting sleeps beside the element",
-         .setup = buffered, .threads = {send_0, twin_receives}, .finish = all_arrived, .flawed_in = CHK_ALL,
-         .flaw = CHK_LOST_WAKEUP)
+SCENARIO(channel_twin_late, .about = "a receiver that drops the lock between looking and waiting sleeps beside the element",
+         .setup = buffered, .threads = {send_0, twin_receives}, .finish = all_arrived, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
 /* Hands the element over when it has woken the receiver. */
 static void twin_sends(void) {
@@ -212,8 +206,8 @@ static void twin_sends(void) {
     *to = 42;
     sent[0] = 0;
 }
-SCENARIO(channel_twin_after, .about = "a sender that copies after the wake-up", .setup = unbuffered,
-         .threads = {twin_sends, receive_1}, .finish = all_arrived, .flawed_in = CHK_ALL, .flaw = CHK_NONE)
+SCENARIO(channel_twin_after, .about = "a sender that copies after the wake-up", .setup = unbuffered, .threads = {twin_sends, receive_1},
+         .finish = all_arrived, .flawed_in = CHK_ALL, .flaw = CHK_NONE)
 
 /* Closes, and leaves those who wait where they are. */
 static void twin_closes(void) {
@@ -223,8 +217,8 @@ static void twin_closes(void) {
     at->closed = true;
     lock_drop(&at->lock);
 }
-SCENARIO(channel_twin_close, .about = "a close that forgets those who wait", .setup = unbuffered,
-         .threads = {receive_1, twin_closes}, .finish = conserved, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+SCENARIO(channel_twin_close, .about = "a close that forgets those who wait", .setup = unbuffered, .threads = {receive_1, twin_closes},
+         .finish = conserved, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
 /* ---- beside a send ------------------------------------------------------------------------------------------------------ */
 
@@ -234,4 +228,5 @@ static void one_or_none(void) {
     chk_assert(sent[0] == 0 && length <= 1 && weft_chan_len(chan) == 1, "before, or after");
     weft_chan_free(chan);
 }
-SCENARIO(channel_len, .about = "one sends || one looks how many there are", .setup = buffered, .threads = {send_0, looks}, .finish = one_or_none)
+SCENARIO(channel_len, .about = "one sends || one looks how many there are", .setup = buffered, .threads = {send_0, looks},
+         .finish = one_or_none)

@@ -87,15 +87,15 @@ static void ring_thief_twice(void) {
     ring_thief();
     ring_thief();
 }
-SCENARIO(ring_claims_3x1, .about = "3 processes that run once: owner pops twice, thief steals and pops",
-         .setup = ring_set_up_3x1, .threads = {ring_pop_twice, ring_thief}, .finish = ring_finish)
-SCENARIO(ring_claims_2x2, .about = "2 processes that run twice: owner pops twice, thief steals and pops",
-         .setup = ring_set_up_2x2, .threads = {ring_pop_twice, ring_thief}, .finish = ring_finish)
+SCENARIO(ring_claims_3x1, .about = "3 processes that run once: owner pops twice, thief steals and pops", .setup = ring_set_up_3x1,
+         .threads = {ring_pop_twice, ring_thief}, .finish = ring_finish)
+SCENARIO(ring_claims_2x2, .about = "2 processes that run twice: owner pops twice, thief steals and pops", .setup = ring_set_up_2x2,
+         .threads = {ring_pop_twice, ring_thief}, .finish = ring_finish)
 
-SCENARIO(ring_claims_3x2, .about = "3 processes that run twice: owner pops twice, thief steals and pops twice",
-         .setup = ring_set_up_3x2, .threads = {ring_pop_twice, ring_thief_twice}, .finish = ring_finish)
-SCENARIO(ring_claims_two_thieves, .about = "2 processes that run twice: owner pops twice, two thieves",
-         .setup = ring_set_up_2x2, .threads = {ring_pop_twice, ring_thief, ring_thief}, .finish = ring_finish)
+SCENARIO(ring_claims_3x2, .about = "3 processes that run twice: owner pops twice, thief steals and pops twice", .setup = ring_set_up_3x2,
+         .threads = {ring_pop_twice, ring_thief_twice}, .finish = ring_finish)
+SCENARIO(ring_claims_two_thieves, .about = "2 processes that run twice: owner pops twice, two thieves", .setup = ring_set_up_2x2,
+         .threads = {ring_pop_twice, ring_thief, ring_thief}, .finish = ring_finish)
 
 /* The owner spawns: the state word is as new as the entry. */
 static void ring_set_up_spawn(void) {
@@ -115,8 +115,8 @@ static void ring_thief_of_both(void) {
     if (ring_steal(&rings[1], &rings[0], &first) > 0) ring_run(first);
     ring_run(ring_steal_next(&rings[0]));
 }
-SCENARIO(ring_claims_spawn, .about = "processes go through the LIFO slot and the ring as they are made",
-         .setup = ring_set_up_spawn, .threads = {ring_spawner, ring_thief_of_both}, .finish = ring_finish)
+SCENARIO(ring_claims_spawn, .about = "processes go through the LIFO slot and the ring as they are made", .setup = ring_set_up_spawn,
+         .threads = {ring_spawner, ring_thief_of_both}, .finish = ring_finish)
 
 /* Hand-off: thread 2 takes one particular process out of the queue, by its state word alone. */
 static void ring_hand_off(void) {
@@ -126,8 +126,8 @@ static void ring_hand_off(void) {
     process->runs++;
     state_complete(&process->state);
 }
-SCENARIO(ring_claims_hand_off, .about = "one process is taken out of the middle by its state word",
-         .setup = ring_set_up_3x1, .threads = {ring_pop_once, ring_thief, ring_hand_off}, .finish = ring_finish)
+SCENARIO(ring_claims_hand_off, .about = "one process is taken out of the middle by its state word", .setup = ring_set_up_3x1,
+         .threads = {ring_pop_once, ring_thief, ring_hand_off}, .finish = ring_finish)
 
 /* ---- deque ----------------------------------------------------------------------------------------------------- */
 
@@ -166,10 +166,10 @@ static void deque_thief(void) {
     if (deque_steal_half(&deques[1], &deques[0], &first) > 0) deque_run(first);
     deque_run(deque_pop(&deques[1]));
 }
-SCENARIO(deque_claims_3x1, .about = "3 processes that run once: owner pops twice, thief steals half and pops",
-         .setup = deque_set_up_3x1, .threads = {deque_pop_twice, deque_thief}, .finish = deque_finish)
-SCENARIO(deque_claims_2x2, .about = "2 processes that run twice: owner pops twice, thief steals half and pops",
-         .setup = deque_set_up_2x2, .threads = {deque_pop_twice, deque_thief}, .finish = deque_finish)
+SCENARIO(deque_claims_3x1, .about = "3 processes that run once: owner pops twice, thief steals half and pops", .setup = deque_set_up_3x1,
+         .threads = {deque_pop_twice, deque_thief}, .finish = deque_finish)
+SCENARIO(deque_claims_2x2, .about = "2 processes that run twice: owner pops twice, thief steals half and pops", .setup = deque_set_up_2x2,
+         .threads = {deque_pop_twice, deque_thief}, .finish = deque_finish)
 
 static void deque_set_up_spawn(void) {
     deque_set_up(0, 0);
@@ -224,8 +224,8 @@ static void line_hand_off(void) {
     struct line_node *node = &processes[1].node;
     if (line_try_dequeue_entry(&line, node)) line_run(node);
 }
-SCENARIO(line_claims_2x2, .about = "2 processes that run twice: a dequeuer, and a hand-off that wants the second",
-         .setup = line_set_up_2x2, .threads = {line_dequeuer, line_hand_off}, .finish = line_finish)
+SCENARIO(line_claims_2x2, .about = "2 processes that run twice: a dequeuer, and a hand-off that wants the second", .setup = line_set_up_2x2,
+         .threads = {line_dequeuer, line_hand_off}, .finish = line_finish)
 
 /* Why the line policy claims through the line only: whoever claims by the state word alone may be faster than the waker
  * that is about to enqueue, finds no line to take the process out of, and runs a process that is then put into a
@@ -249,5 +249,5 @@ static void line_finish_idle(void) {
     chk_assert(line_node_is_free(&processes[0].node) || ready, "a process in a line is ready");
 }
 SCENARIO(line_claim_by_word_alone, .about = "a claim that does not go through the line leaves a running process in it",
-         .setup = line_set_up_idle, .threads = {line_waker, line_claim_by_word}, .finish = line_finish_idle,
-         .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+         .setup = line_set_up_idle, .threads = {line_waker, line_claim_by_word}, .finish = line_finish_idle, .flawed_in = CHK_ALL,
+         .flaw = CHK_ASSERT)

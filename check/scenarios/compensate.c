@@ -97,8 +97,8 @@ static void sees_a_hog_until_it_has_run(void) {
         spin_wait(&spin);
     workers_compensate(small, 0);
 }
-SCENARIO(compensate_slot, .about = "a hog that stays has a process in its slot: an extra worker comes, and goes afterwards", .setup = hog_ring,
-         .threads = {sees_a_hog_until_it_has_run, extra_works}, .finish = ran)
+SCENARIO(compensate_slot, .about = "a hog that stays has a process in its slot: an extra worker comes, and goes afterwards",
+         .setup = hog_ring, .threads = {sees_a_hog_until_it_has_run, extra_works}, .finish = ran)
 
 /* ---- sent away, and wanted again ---------------------------------------------------------------------------------- */
 
@@ -136,8 +136,8 @@ static void second_thread(void) {
 }
 SCENARIO(compensate_again_late, .about = "an extra worker that was sent away is wanted again || it leaves; a process waits",
          .setup = one_extra_sent_away, .threads = {wants_it_again, extra_works, second_thread}, .finish = ran)
-SCENARIO(compensate_again, .about = "the extra worker is sent away and wanted again || it leaves; a process waits", .setup = one_extra_queued,
-         .threads = {changes_its_mind, extra_works, second_thread}, .finish = ran, .deep_in = CHK_ALL)
+SCENARIO(compensate_again, .about = "the extra worker is sent away and wanted again || it leaves; a process waits",
+         .setup = one_extra_queued, .threads = {changes_its_mind, extra_works, second_thread}, .finish = ran, .deep_in = CHK_ALL)
 
 /* ---- broken twins ------------------------------------------------------------------------------------------------- */
 

@@ -88,8 +88,8 @@ static void push_0(void) {
     push(0);
     pop();
 }
-SCENARIO(deque_last, .about = "the owner and two thieves want the only entry", .setup = set_up,
-         .threads = {push_0, steal, steal}, .finish = finish_1)
+SCENARIO(deque_last, .about = "the owner and two thieves want the only entry", .setup = set_up, .threads = {push_0, steal, steal},
+         .finish = finish_1)
 
 /* D2: the owner takes the second entry without a CAS while thieves walk up to it. */
 static void set_up_two(void) {
@@ -104,10 +104,10 @@ static void pop_push_pop(void) {
     push(2);
     pop();
 }
-SCENARIO(deque_index_again, .about = "an index is popped and pushed again while a thief walks up to it",
-         .setup = set_up_two, .threads = {pop_push_pop, steal_twice}, .finish = finish_3)
-SCENARIO(deque_index_again_two_thieves, .about = "an index is popped and pushed again while two thieves walk up to it",
-         .setup = set_up_two, .threads = {pop_push_pop, steal, steal}, .finish = finish_3)
+SCENARIO(deque_index_again, .about = "an index is popped and pushed again while a thief walks up to it", .setup = set_up_two,
+         .threads = {pop_push_pop, steal_twice}, .finish = finish_3)
+SCENARIO(deque_index_again_two_thieves, .about = "an index is popped and pushed again while two thieves walk up to it", .setup = set_up_two,
+         .threads = {pop_push_pop, steal, steal}, .finish = finish_3)
 
 /* ---- Slots used again: D4 -------------------------------------------------------------------------------------- */
 
@@ -125,14 +125,14 @@ static void grow_twice(void) {
         push(id);
     pop();
 }
-SCENARIO(deque_growth, .about = "two growths under a thief that steals twice", .setup = set_up_two,
-         .threads = {grow_twice, steal_twice}, .finish = finish_5)
+SCENARIO(deque_growth, .about = "two growths under a thief that steals twice", .setup = set_up_two, .threads = {grow_twice, steal_twice},
+         .finish = finish_5)
 static void grow_once(void) {
     push(2);
     pop();
 }
-SCENARIO(deque_growth_two_thieves, .about = "a growth under two thieves", .setup = set_up_two,
-         .threads = {grow_once, steal, steal}, .finish = finish_3)
+SCENARIO(deque_growth_two_thieves, .about = "a growth under two thieves", .setup = set_up_two, .threads = {grow_once, steal, steal},
+         .finish = finish_3)
 
 /* ---- Steal half ------------------------------------------------------------------------------------------------ */
 
@@ -152,8 +152,8 @@ static void pop_twice(void) {
 }
 SCENARIO(deque_steal_half, .about = "a thief moves half while the owner pops twice", .setup = set_up_four,
          .threads = {pop_twice, steal_half}, .finish = finish_4)
-SCENARIO(deque_steal_half_robbed, .about = "a thief moves half while the owner pops and another thief steals",
-         .setup = set_up_four, .threads = {pop, steal_half, steal}, .finish = finish_4)
+SCENARIO(deque_steal_half_robbed, .about = "a thief moves half while the owner pops and another thief steals", .setup = set_up_four,
+         .threads = {pop, steal_half, steal}, .finish = finish_4)
 
 static void set_up_thief_has_two(void) {
     set_up();

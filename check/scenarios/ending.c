@@ -33,7 +33,7 @@ static void asks(void) {
     small_play(1);
     if (!weft_alive(pid)) chk_assert(result == 42, "its last step is seen");
 }
-SCENARIO(ending_refused, .about = "a process ends || a send; if it is refused, the end is seen", .setup = running,
-         .threads = {runs, sends}, .finish = small_end)
+SCENARIO(ending_refused, .about = "a process ends || a send; if it is refused, the end is seen", .setup = running, .threads = {runs, sends},
+         .finish = small_end)
 SCENARIO(ending_asked, .about = "a process ends || somebody asks whether it lives", .setup = running, .threads = {runs, asks},
          .finish = small_end)

@@ -72,13 +72,15 @@ static void makes_full_at_once(void) {
     atom_store_rel(&heavy_is_full, true);
 }
 SCENARIO(fences_twin_full_at_once, .about = "as fences_full, without the membarrier (2)", .setup = begin_light,
-         .threads = {brings, falls_asleep, makes_full_at_once}, .finish = one_sees_the_other, .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_ASSERT)
+         .threads = {brings, falls_asleep, makes_full_at_once}, .finish = one_sees_the_other, .flawed_in = CHK_TSO | CHK_C11,
+         .flaw = CHK_ASSERT)
 static void makes_light_at_once(void) {
     atom_store_rlx(&heavy_is_full, false);
     atom_store_rlx(&light_is_full, false);
 }
 SCENARIO(fences_twin_light_at_once, .about = "as fences_light, without the membarrier (5)", .setup = begin_full,
-         .threads = {brings, falls_asleep, makes_light_at_once}, .finish = one_sees_the_other, .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_ASSERT)
+         .threads = {brings, falls_asleep, makes_light_at_once}, .finish = one_sees_the_other, .flawed_in = CHK_TSO | CHK_C11,
+         .flaw = CHK_ASSERT)
 static void makes_heavy_full_first(void) {
     atom_store_rlx(&heavy_is_full, true);
     chk_fence_heavy();
@@ -96,7 +98,8 @@ static void brings_late(void) {
     left_sees = atom_load_rlx(&right);
 }
 SCENARIO(fences_twin_flag_first, .about = "as fences_full, but the flag is read before anything is brought", .setup = begin_light,
-         .threads = {brings_late, falls_asleep, makes_full}, .finish = one_sees_the_other, .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_ASSERT)
+         .threads = {brings_late, falls_asleep, makes_full}, .finish = one_sees_the_other, .flawed_in = CHK_TSO | CHK_C11,
+         .flaw = CHK_ASSERT)
 /* And what a machine that reorders loads would make of it, were the flag read relaxed. */
 static void brings_relaxed(void) {
     atom_store_rlx(&left, 1);

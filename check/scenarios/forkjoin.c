@@ -123,10 +123,8 @@ static void steal(void) {
     complete(task);
 }
 static void steal_or_ask(void) {
-    if (region_has_open(region) == STACK_CLASS)
-        steal();
-    else
-        region_ask(region);
+    if (region_has_open(region) == STACK_CLASS) steal();
+    else region_ask(region);
 }
 static void steal_twice(void) {
     steal();
@@ -164,12 +162,12 @@ static void owner_3(void) {
     JOIN(1);
     JOIN(0);
 }
-SCENARIO(fork_three, .about = "three tasks, a thief that asks and steals twice", .setup = set_up,
-         .threads = {owner_3, ask_steal_twice}, .finish = finish_3)
-SCENARIO(fork_three_unasked, .about = "three tasks, none open at first; one thief asks and steals, another steals",
-         .setup = set_up_unasked, .threads = {owner_3, ask_steal, steal}, .finish = finish_3)
-SCENARIO(fork_three_two_thieves, .about = "three tasks, two thieves: one asks and steals, one steals twice",
-         .setup = set_up, .threads = {owner_3, ask_steal, steal_twice}, .finish = finish_3, .deep_in = CHK_C11)
+SCENARIO(fork_three, .about = "three tasks, a thief that asks and steals twice", .setup = set_up, .threads = {owner_3, ask_steal_twice},
+         .finish = finish_3)
+SCENARIO(fork_three_unasked, .about = "three tasks, none open at first; one thief asks and steals, another steals", .setup = set_up_unasked,
+         .threads = {owner_3, ask_steal, steal}, .finish = finish_3)
+SCENARIO(fork_three_two_thieves, .about = "three tasks, two thieves: one asks and steals, one steals twice", .setup = set_up,
+         .threads = {owner_3, ask_steal, steal_twice}, .finish = finish_3, .deep_in = CHK_C11)
 
 /* All of them open. */
 static void owner_opens_all(void) {
@@ -182,8 +180,8 @@ static void owner_opens_all(void) {
     JOIN(1);
     JOIN(0);
 }
-SCENARIO(fork_all_open, .about = "three tasks, all opened by an owner that is going to wait, two thieves",
-         .setup = set_up, .threads = {owner_opens_all, steal_twice, steal}, .finish = finish_3, .deep_in = CHK_C11)
+SCENARIO(fork_all_open, .about = "three tasks, all opened by an owner that is going to wait, two thieves", .setup = set_up,
+         .threads = {owner_opens_all, steal_twice, steal}, .finish = finish_3, .deep_in = CHK_C11)
 
 /* ---- places used again: T1, T4 -------------------------------------------------------------------------------------- */
 
@@ -219,8 +217,8 @@ static void steal_small(void) {
     weft_task_run *run;
     chk_assert(!region_steal(region, STACK_CLASS - 1, &run), "a thief with a small stack takes nothing");
 }
-SCENARIO(fork_small_thief, .about = "a thief whose stack is too small", .setup = set_up,
-         .threads = {owner_1, steal_small}, .finish = finish_1)
+SCENARIO(fork_small_thief, .about = "a thief whose stack is too small", .setup = set_up, .threads = {owner_1, steal_small},
+         .finish = finish_1)
 
 /* ---- going to sleep: T5 --------------------------------------------------------------------------------------------- */
 
@@ -282,24 +280,22 @@ static void owner_forks_when_asked(void) {
     for (struct spin spin = spin_begin(); atom_load_rlx(&region->limit) != 0; spin_wait(&spin)) {}
     owner_until_done(first());
 }
-SCENARIO(fork_sleep, .about = "a thief goes to sleep while the owner forks, asked by another",
-         .setup = set_up_idle_asked, .threads = {owner_forks, thief_sleeps}, .finish = finish_1)
-SCENARIO(fork_sleep_asks, .about = "a thief asks and goes to sleep; the owner's next fork wakes it",
-         .setup = set_up_idle, .threads = {owner_forks_when_asked, thief_sleeps}, .finish = finish_1)
+SCENARIO(fork_sleep, .about = "a thief goes to sleep while the owner forks, asked by another", .setup = set_up_idle_asked,
+         .threads = {owner_forks, thief_sleeps}, .finish = finish_1)
+SCENARIO(fork_sleep_asks, .about = "a thief asks and goes to sleep; the owner's next fork wakes it", .setup = set_up_idle,
+         .threads = {owner_forks_when_asked, thief_sleeps}, .finish = finish_1)
 
 /* The owner answers an earlier ask, its task is taken by another thief, and it forks on: the sleeper's own ask must count. */
 static void owner_forks_twice(void) {
     weft_task *weft_at = first();
     FORK(1);
-    for (struct spin spin = spin_begin(); atom_load_rlx(&region->limit) != 0 && !atom_load_rlx(&done);
-         spin_wait(&spin)) {}
+    for (struct spin spin = spin_begin(); atom_load_rlx(&region->limit) != 0 && !atom_load_rlx(&done); spin_wait(&spin)) {}
     FORK(0);
     for (struct spin spin = spin_begin(); !atom_load_rlx(&done); spin_wait(&spin)) {}
     JOIN(0);
     JOIN(1);
 }
-SCENARIO(fork_sleep_asks_again,
-         .about = "an ask that comes while an earlier one is being answered, and a thief that was faster",
+SCENARIO(fork_sleep_asks_again, .about = "an ask that comes while an earlier one is being answered, and a thief that was faster",
          .setup = set_up_idle_asked, .threads = {owner_forks_twice, thief_sleeps_on, steal}, .finish = finish_2, .deep_in = CHK_C11)
 
 /* ---- broken twins --------------------------------------------------------------------------------------------------- */
@@ -323,8 +319,8 @@ static void steal_relaxed(void) {
     work_weft_run(first(), NULL);
     complete(first());
 }
-SCENARIO(fork_twin_steal_relaxed, .about = "twin: a task is taken without acquire", .setup = set_up,
-         .threads = {owner_1, steal_relaxed}, .flawed_in = CHK_C11, .flaw = CHK_RACE)
+SCENARIO(fork_twin_steal_relaxed, .about = "twin: a task is taken without acquire", .setup = set_up, .threads = {owner_1, steal_relaxed},
+         .flawed_in = CHK_C11, .flaw = CHK_RACE)
 
 /* Completed without release: the owner may find the result too early. */
 static void steal_complete_relaxed(void) {

@@ -60,8 +60,7 @@ static void acquire_2(void) {
 static void acquire_2_one_by_one(void) {
     small_process(2);
     weft_sem *mine = sem;
-    chk_assert(weft_sem_acquire(mine, 1, WEFT_FOREVER) == 0 && weft_sem_acquire(mine, 1, WEFT_FOREVER) == 0,
-               "acquired");
+    chk_assert(weft_sem_acquire(mine, 1, WEFT_FOREVER) == 0 && weft_sem_acquire(mine, 1, WEFT_FOREVER) == 0, "acquired");
     chk_assert(entered[0] + entered[1] == 2, "with what the others did before");
     sys->free(mine, sizeof *mine);
 }
@@ -71,8 +70,7 @@ static void thread_acquires_soon(void) {
 }
 SCENARIO(sem_two, .about = "one releases twice || one acquires two and frees it (Q1-Q3)", .setup = setup_sem,
          .threads = {release_twice, acquire_2})
-SCENARIO(sem_one_by_one, .about = "the same, one by one", .setup = setup_sem,
-         .threads = {release_twice, acquire_2_one_by_one})
+SCENARIO(sem_one_by_one, .about = "the same, one by one", .setup = setup_sem, .threads = {release_twice, acquire_2_one_by_one})
 SCENARIO(sem_timeout, .about = "the same, by a thread that gives up and comes again", .setup = setup_sem,
          .threads = {release_twice, thread_acquires_soon}, .deep_in = CHK_SC | CHK_TSO)
 
@@ -194,8 +192,8 @@ static void queued_reader(void) {
     chk_assert(room == 2, "what the writer did is seen");
     weft_rwlock_read_end(&rwlock);
 }
-SCENARIO(rwlock_queued_reader, .about = "a writer ends || a reader waits || a reader comes",
-         .setup = setup_rwlock_written, .threads = {end_writing_0, queued_reader, read_1})
+SCENARIO(rwlock_queued_reader, .about = "a writer ends || a reader waits || a reader comes", .setup = setup_rwlock_written,
+         .threads = {end_writing_0, queued_reader, read_1})
 
 /* A reader is in it and nobody waits, but QUEUE was left by somebody: the next one who comes takes it away. */
 static void setup_rwlock_left(void) {
@@ -209,8 +207,8 @@ static void read_and_write_1(void) {
 }
 SCENARIO(rwlock_left, .about = "a reader ends || a reader comes and takes QUEUE away", .setup = setup_rwlock_left,
          .threads = {end_reading_0, read_1}, .finish = rwlock_is_free)
-SCENARIO(rwlock_left_write, .about = "a reader ends || a reader comes, takes QUEUE away, and writes",
-         .setup = setup_rwlock_left, .threads = {end_reading_0, read_and_write_1}, .finish = rwlock_is_free)
+SCENARIO(rwlock_left_write, .about = "a reader ends || a reader comes, takes QUEUE away, and writes", .setup = setup_rwlock_left,
+         .threads = {end_reading_0, read_and_write_1}, .finish = rwlock_is_free)
 
 /* ---- once ------------------------------------------------------------------------------------------------------------ */
 
@@ -244,12 +242,10 @@ static void once_0(void) { do_once(0, make); }
 static void once_1(void) { do_once(1, make); }
 static void once_fails_0(void) { do_once(0, make_second_time); }
 static void once_fails_1(void) { do_once(1, make_second_time); }
-static void one_has_failed(void) {
-    chk_assert(answers[0] + answers[1] == -7 && runs == 2, "one failed, the other did it");
-}
+static void one_has_failed(void) { chk_assert(answers[0] + answers[1] == -7 && runs == 2, "one failed, the other did it"); }
 SCENARIO(once_two, .about = "two come at once", .setup = setup_once, .threads = {once_0, once_1})
-SCENARIO(once_fails, .about = "the same, and the first run fails (O3)", .setup = setup_once,
-         .threads = {once_fails_0, once_fails_1}, .finish = one_has_failed)
+SCENARIO(once_fails, .about = "the same, and the first run fails (O3)", .setup = setup_once, .threads = {once_fails_0, once_fails_1},
+         .finish = one_has_failed)
 
 /* Process 1 came to wait while the function ran. */
 static int make_and_be_waited_for(void *unused) {
@@ -373,6 +369,5 @@ static void twin_done_1(void) {
     lock_drop(&inside->lock);
     if (waiter) waiter_wake(waiter);
 }
-SCENARIO(waitgroup_twin,
-         .about = "the count becomes 0 before the lock is taken: the one who waits has freed the memory",
+SCENARIO(waitgroup_twin, .about = "the count becomes 0 before the lock is taken: the one who waits has freed the memory",
          .setup = setup_group, .threads = {done_0, twin_done_1, await_group}, .flawed_in = CHK_ALL, .flaw = CHK_NONE)

@@ -33,9 +33,7 @@ static int count_init(void *self, weft_context *context, const char *method, con
 }
 static const weft_behavior counts = {.name = "counts", .state_size = sizeof(unsigned), .init = count_init, .step = count_step};
 
-static int spawn(unsigned i) {
-    return weft_spawn_step(&pid[i], &counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i});
-}
+static int spawn(unsigned i) { return weft_spawn_step(&pid[i], &counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i}); }
 
 /* ---- the table ------------------------------------------------------------------------------------------------------ */
 
@@ -133,8 +131,8 @@ static void no_birth_is_counted(void) {
     chk_assert(atom_load_rlx(&small->births) == 0, "no birth is under way");
     small_end();
 }
-SCENARIO(growth_births, .about = "two threads spawn by a door, and init refuses", .setup = two_workers, .threads = {fails_to_spawn, fails_to_spawn},
-         .finish = no_birth_is_counted)
+SCENARIO(growth_births, .about = "two threads spawn by a door, and init refuses", .setup = two_workers,
+         .threads = {fails_to_spawn, fails_to_spawn}, .finish = no_birth_is_counted)
 
 /* ---- the workers ---------------------------------------------------------------------------------------------------- */
 
@@ -226,8 +224,8 @@ SCENARIO(growth_worker_line, .about = "a process is queued, its worker's line is
 
 static void nobody(void) { one_worker(POLICY_RING, 0); }
 static void stops(void) { stop_wait(small, SYS_FOREVER); }
-SCENARIO(growth_worker_stop, .about = "the stopper counts who lives || another worker is made", .setup = nobody,
-         .threads = {stops, begins}, .finish = all_ran)
+SCENARIO(growth_worker_stop, .about = "the stopper counts who lives || another worker is made", .setup = nobody, .threads = {stops, begins},
+         .finish = all_ran)
 
 /* ---- nothing to do --------------------------------------------------------------------------------------------------- */
 

@@ -11,8 +11,8 @@ enum { GIVERS = 2, BOTH = 3 };
 
 static weft_pid receiver;
 static struct proc *giver[GIVERS];
-SHARED struct message letter; /* of those who only send */
-SHARED unsigned seen;         /* the receiver's: a bit for each letter */
+SHARED struct message letter;  /* of those who only send */
+SHARED unsigned seen;          /* the receiver's: a bit for each letter */
 SHARED unsigned taken[GIVERS]; /* a giver's worker: was it given the receiver? */
 static unsigned wanted;
 
@@ -147,7 +147,8 @@ static int give_slowly_step(void *self, const weft_event *events, size_t count, 
         spin_wait(&spin);
     return error;
 }
-static const weft_behavior gives_slowly = {.name = "slow giver", .state_size = sizeof(struct giver), .init = give_init, .step = give_slowly_step};
+static const weft_behavior gives_slowly = {
+    .name = "slow giver", .state_size = sizeof(struct giver), .init = give_init, .step = give_slowly_step};
 static void sleeps_and_hears(enum policy_name policy, unsigned givers, bool and_letter) {
     set_up(policy, givers);
     (void)and_letter;
@@ -157,8 +158,8 @@ static void sleeps_and_hears(enum policy_name policy, unsigned givers, bool and_
     state_park(&small_proc(receiver)->state, STATE_IDLE);
 }
 
-#define HANDOFF(id, state, policy, givers, and_letter, finish_with, ...)                                               \
-    static void id##_setup(void) { state(policy, givers, and_letter); }                                                \
+#define HANDOFF(id, state, policy, givers, and_letter, finish_with, ...)                                                                   \
+    static void id##_setup(void) { state(policy, givers, and_letter); }                                                                    \
     SCENARIO(id, .setup = id##_setup, .finish = finish_with, __VA_ARGS__)
 
 HANDOFF(handoff_asleep, sleeps, POLICY_RING, 1, false, was_taken, .about = "to one that sleeps: it runs now", .threads = {gives_0})
@@ -169,8 +170,7 @@ HANDOFF(handoff_queued_line, is_ready, POLICY_LINE, 1, false, was_taken, .about 
 
 HANDOFF(handoff_park, runs, POLICY_RING, 1, true, has_seen_all, .about = "the receiver parks || a hand-off || a send",
         .threads = {steps, gives_0, sends})
-HANDOFF(handoff_park_line, runs, POLICY_LINE, 1, true, has_seen_all, .about = "the same, policy line",
-        .threads = {steps, gives_0, sends})
+HANDOFF(handoff_park_line, runs, POLICY_LINE, 1, true, has_seen_all, .about = "the same, policy line", .threads = {steps, gives_0, sends})
 HANDOFF(handoff_park_two, runs, POLICY_RING, 2, false, has_seen_all, .about = "the receiver parks || two hand-offs",
         .threads = {steps, gives_0, gives_1})
 HANDOFF(handoff_park_two_line, runs, POLICY_LINE, 2, false, has_seen_all, .about = "the same, policy line",
@@ -186,11 +186,13 @@ HANDOFF(handoff_steal_line, is_ready, POLICY_LINE, 1, false, has_seen_all, .abou
 HANDOFF(handoff_steal_two_line, is_ready, POLICY_LINE, 1, false, has_seen_all,
         .about = "a thief takes the receiver || two hand-offs, policy line", .threads = {steals, gives_0, wakes_to_run}, .deep_in = CHK_C11)
 HANDOFF(handoff_ready_send_line, is_ready, POLICY_LINE, 1, true, has_seen_all,
-        .about = "the receiver is taken from its queue || a hand-off || a send, policy line", .threads = {takes_and_steps, gives_0, sends}, .deep_in = CHK_C11)
+        .about = "the receiver is taken from its queue || a hand-off || a send, policy line", .threads = {takes_and_steps, gives_0, sends},
+        .deep_in = CHK_C11)
 HANDOFF(handoff_asleep_send, sleeps, POLICY_RING, 1, true, has_seen_all, .about = "a hand-off || a send to one that sleeps",
         .threads = {gives_0, sends_and_runs})
 HANDOFF(handoff_hears_others, sleeps_and_hears, POLICY_RING, 1, true, has_seen_all,
-        .about = "a step hands over and goes on until the receiver has heard of another's letter || a send", .threads = {gives_0, sends_and_runs})
+        .about = "a step hands over and goes on until the receiver has heard of another's letter || a send",
+        .threads = {gives_0, sends_and_runs})
 HANDOFF(handoff_hears_others_line, sleeps_and_hears, POLICY_LINE, 1, true, has_seen_all, .about = "the same, policy line",
         .threads = {gives_0, sends_and_runs})
 HANDOFF(handoff_asleep_send_line, sleeps, POLICY_LINE, 1, true, has_seen_all,

@@ -64,10 +64,8 @@ static void set_up_2_2_there(void) {
 static void unpark(int worker) {
     if (worker == IDLE_NOBODY) return;
     chk_assert(made[worker] > 0, "who is woken is known (I5)");
-    if (real_beds)
-        parker_unpark(&beds[worker]);
-    else
-        chk_assert(atom_swap_rel(&tokens[worker], 1) == 0, "one token at a time (I1)");
+    if (real_beds) parker_unpark(&beds[worker]);
+    else chk_assert(atom_swap_rel(&tokens[worker], 1) == 0, "one token at a time (I1)");
 }
 
 /* 0: with the token. */
@@ -170,25 +168,26 @@ static void all_done(void) {
 }
 
 /* Threads that work come first, so that their number is their worker's. */
-SCENARIO(idle_one_one, .about = "a worker goes to sleep || an item is brought", .setup = set_up_1_1,
-         .threads = {works_once, submit_0}, .finish = all_done)
-SCENARIO(idle_one_one_search, .about = "a worker becomes a searcher, goes to sleep || an item is brought",
-         .setup = set_up_1_1, .threads = {asks_and_works_once, submit_0}, .finish = all_done)
-SCENARIO(idle_one_one_nap, .about = "a worker sleeps with a deadline that may pass || an item is brought",
-         .setup = set_up_1_1, .threads = {naps_once, submit_0}, .finish = all_done)
+SCENARIO(idle_one_one, .about = "a worker goes to sleep || an item is brought", .setup = set_up_1_1, .threads = {works_once, submit_0},
+         .finish = all_done)
+SCENARIO(idle_one_one_search, .about = "a worker becomes a searcher, goes to sleep || an item is brought", .setup = set_up_1_1,
+         .threads = {asks_and_works_once, submit_0}, .finish = all_done)
+SCENARIO(idle_one_one_nap, .about = "a worker sleeps with a deadline that may pass || an item is brought", .setup = set_up_1_1,
+         .threads = {naps_once, submit_0}, .finish = all_done)
 
-SCENARIO(idle_reuse, .about = "a worker sleeps, leaves, sleeps again || two bring an item each (no ABA)",
-         .setup = set_up_1_2, .threads = {works_twice, submit_0, submit_1}, .finish = all_done)
+SCENARIO(idle_reuse, .about = "a worker sleeps, leaves, sleeps again || two bring an item each (no ABA)", .setup = set_up_1_2,
+         .threads = {works_twice, submit_0, submit_1}, .finish = all_done)
 SCENARIO(idle_reuse_search, .about = "the same with a worker that searches before its first sleep", .setup = set_up_1_2,
          .threads = {asks_and_works_twice, submit_0, submit_1}, .finish = all_done)
 SCENARIO(idle_reuse_nap, .about = "the same with a worker whose first sleep may time out", .setup = set_up_1_2,
          .threads = {naps_twice, submit_0, submit_1}, .finish = all_done)
 
-SCENARIO(idle_chain, .about = "two workers go to sleep || one brings two items: the one that is woken wakes the other",
-         .setup = set_up_2_2, .threads = {works_once, works_once, submit_both}, .finish = all_done)
-SCENARIO(idle_chain_search, .about = "the same, one worker is searching when it goes to sleep (I3)",
-         .setup = set_up_2_2_searcher, .threads = {searcher_works_once, works_once, submit_both}, .finish = all_done, .deep_in = CHK_ALL)
-SCENARIO(idle_chain_there, .about = "two workers go to sleep, one of them searching for an item that is there || another item is brought (I3)",
+SCENARIO(idle_chain, .about = "two workers go to sleep || one brings two items: the one that is woken wakes the other", .setup = set_up_2_2,
+         .threads = {works_once, works_once, submit_both}, .finish = all_done)
+SCENARIO(idle_chain_search, .about = "the same, one worker is searching when it goes to sleep (I3)", .setup = set_up_2_2_searcher,
+         .threads = {searcher_works_once, works_once, submit_both}, .finish = all_done, .deep_in = CHK_ALL)
+SCENARIO(idle_chain_there,
+         .about = "two workers go to sleep, one of them searching for an item that is there || another item is brought (I3)",
          .setup = set_up_2_2_there, .threads = {searcher_works_once, works_once, submit_0}, .finish = all_done)
 SCENARIO(idle_chain_words, .about = "the same, the workers' bits are in two words", .setup = set_up_3_2,
          .threads = {works_once, works_in_other_word, submit_both}, .finish = all_done)

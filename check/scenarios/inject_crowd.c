@@ -36,7 +36,7 @@ SCENARIO(inject_crowd_batches, .about = "2 producers of a batch, 2 takers of a b
          .threads = {batch_0_1, batch_2_3, take_2, take_3}, .finish = finish_2)
 SCENARIO(inject_crowd_singles, .about = "2 producers of two entries, 2 takers of a batch, with growth", .setup = set_up,
          .threads = {push_0_1, push_2_3, take_2, take_3}, .finish = finish_2)
-SCENARIO(inject_crowd_order, .about = "a producer of two entries, 2 takers", .setup = set_up,
-         .threads = {push_0_1, take_1, take_2}, .finish = finish_1)
+SCENARIO(inject_crowd_order, .about = "a producer of two entries, 2 takers", .setup = set_up, .threads = {push_0_1, take_1, take_2},
+         .finish = finish_1)
 SCENARIO(inject_crowd_growth, .about = "a wrapped array grows between 3 takers", .setup = set_up_wrapped,
          .threads = {batch_2_3, take_1, take_1, take_2}, .finish = finish_2)

@@ -141,7 +141,8 @@ static void rings_as_0(void) {
         spin_wait(&spin);
     ring(1, 0);
 }
-SCENARIO(lane_ring_leave, .about = "a worker leaves with three timers that are due || one rings them || one rings those that the first worker has",
+SCENARIO(lane_ring_leave,
+         .about = "a worker leaves with three timers that are due || one rings them || one rings those that the first worker has",
          .setup = all_armed, .threads = {leaves, rings_1, rings_as_0}, .finish = ring_rest_of_0)
 
 /* timer_events_ring, but several do at once. */

@@ -105,23 +105,23 @@ static void entry_2(void) { dequeue_entry(2); }
 
 /* ---- enqueue || dequeue || dequeue-entry, the wanted one being ... --------------------------------------------- */
 
-SCENARIO(line_entry_sole, .about = "the wanted node is the only one", .setup = set_up_1,
-         .threads = {enqueue_1, dequeue, entry_0}, .finish = finish_2)
-SCENARIO(line_entry_head, .about = "the wanted node is the head of two", .setup = set_up_2,
-         .threads = {enqueue_2, dequeue, entry_0}, .finish = finish_3)
-SCENARIO(line_entry_tail, .about = "the wanted node is the tail of two", .setup = set_up_2,
-         .threads = {enqueue_2, dequeue, entry_1}, .finish = finish_3)
+SCENARIO(line_entry_sole, .about = "the wanted node is the only one", .setup = set_up_1, .threads = {enqueue_1, dequeue, entry_0},
+         .finish = finish_2)
+SCENARIO(line_entry_head, .about = "the wanted node is the head of two", .setup = set_up_2, .threads = {enqueue_2, dequeue, entry_0},
+         .finish = finish_3)
+SCENARIO(line_entry_tail, .about = "the wanted node is the tail of two", .setup = set_up_2, .threads = {enqueue_2, dequeue, entry_1},
+         .finish = finish_3)
 SCENARIO(line_entry_middle, .about = "the wanted node is in the middle of three", .setup = set_up_3,
          .threads = {enqueue_3, dequeue, entry_1}, .finish = finish_4)
-SCENARIO(line_entry_coming, .about = "the wanted node is just being enqueued", .setup = set_up_1,
-         .threads = {enqueue_1, dequeue, entry_1}, .finish = finish_2)
+SCENARIO(line_entry_coming, .about = "the wanted node is just being enqueued", .setup = set_up_1, .threads = {enqueue_1, dequeue, entry_1},
+         .finish = finish_2)
 
 /* ---- More of the same kind ------------------------------------------------------------------------------------- */
 
 SCENARIO(line_two_entries, .about = "neighbours are wanted by two threads, a third dequeues", .setup = set_up_3,
          .threads = {entry_1, entry_2, dequeue}, .finish = finish_3)
-SCENARIO(line_same_entry, .about = "two threads want the same node", .setup = set_up_2,
-         .threads = {entry_1, entry_1, enqueue_2}, .finish = finish_3)
+SCENARIO(line_same_entry, .about = "two threads want the same node", .setup = set_up_2, .threads = {entry_1, entry_1, enqueue_2},
+         .finish = finish_3)
 /* Whoever insists gets it in the end, if nobody else does. */
 static void insist_on_1(void) {
     struct spin spin = spin_begin();
@@ -164,8 +164,8 @@ static void finish_was_empty_once(void) {
     chk_assert(firsts[0] + firsts[1] == 1, "exactly one enqueue made the line non-empty");
     finish(2);
 }
-SCENARIO(line_was_empty_once, .about = "two enqueues on an empty line", .setup = set_up,
-         .threads = {enqueue_0, enqueue_1}, .finish = finish_was_empty_once)
+SCENARIO(line_was_empty_once, .about = "two enqueues on an empty line", .setup = set_up, .threads = {enqueue_0, enqueue_1},
+         .finish = finish_was_empty_once)
 
 /* ---- FIFO ------------------------------------------------------------------------------------------------------ */
 
@@ -213,5 +213,5 @@ static void requeue(void) {
             spin_wait(&spin);
     }
 }
-SCENARIO(line_requeue, .about = "nodes go round while others want them", .setup = set_up_2,
-         .threads = {requeue, entry_0, entry_1}, .finish = finish_2)
+SCENARIO(line_requeue, .about = "nodes go round while others want them", .setup = set_up_2, .threads = {requeue, entry_0, entry_1},
+         .finish = finish_2)

@@ -32,8 +32,7 @@ static void two_and_a_try(void) { chk_assert(plain == 2 || plain == 12, "both ta
 SCENARIO(lock_three, .about = "three threads take the lock once each: two of them may sleep (K2, K3)", .setup = setup,
          .threads = {take_once, take_once, take_once}, .finish = three_taken)
 
-SCENARIO(lock_again, .about = "two threads take the lock twice each", .setup = setup,
-         .threads = {take_twice, take_twice}, .finish = four_taken)
+SCENARIO(lock_again, .about = "two threads take the lock twice each", .setup = setup, .threads = {take_twice, take_twice},
+         .finish = four_taken)
 
-SCENARIO(lock_try, .about = "two take, one tries", .setup = setup, .threads = {take_once, take_once, try_once},
-         .finish = two_and_a_try)
+SCENARIO(lock_try, .about = "two take, one tries", .setup = setup, .threads = {take_once, take_once, try_once}, .finish = two_and_a_try)

@@ -34,10 +34,8 @@ static void set_up(void) {
 static unsigned id_of(struct mpsc_node *node) { return (unsigned)((struct message *)node - messages); }
 
 static void wake(void) {
-    if (use_token)
-        atom_swap_rel(&token, 1);
-    else
-        parker_unpark(&parker);
+    if (use_token) atom_swap_rel(&token, 1);
+    else parker_unpark(&parker);
 }
 static void wait(void) {
     if (!use_token) {
@@ -132,8 +130,8 @@ static void receive_two(void) {
     receive_one();
 }
 static void finish_2x1(void) { finish(2); }
-SCENARIO(mpsc_2x1, .about = "2 producers of one message, a consumer that parks", .setup = set_up,
-         .threads = {receive_two, send_0, send_1}, .finish = finish_2x1)
+SCENARIO(mpsc_2x1, .about = "2 producers of one message, a consumer that parks", .setup = set_up, .threads = {receive_two, send_0, send_1},
+         .finish = finish_2x1)
 
 static void finish_3(void) { finish(3); }
 SCENARIO(mpsc_3x1, .about = "3 producers of one message, a consumer that parks", .setup = set_up,
@@ -158,8 +156,8 @@ static void receive_four(void) {
     receive_one();
     chk_assert(mpsc_is_empty(&box), "all received");
 }
-SCENARIO(mpsc_2x2_all, .about = "2 producers of 2 messages, a consumer that waits for each of them",
-         .setup = set_up_token, .threads = {receive_four, send_0_1, send_2_3}, .finish = finish_2x2, .deep_in = CHK_SC | CHK_TSO)
+SCENARIO(mpsc_2x2_all, .about = "2 producers of 2 messages, a consumer that waits for each of them", .setup = set_up_token,
+         .threads = {receive_four, send_0_1, send_2_3}, .finish = finish_2x2, .deep_in = CHK_SC | CHK_TSO)
 
 /* ---- Close ----------------------------------------------------------------------------------------------------- */
 
@@ -169,10 +167,9 @@ static void receive_one_and_close(void) {
 }
 SCENARIO(mpsc_close_2x2, .about = "2 producers of 2 messages, one is received, then the box is closed", .setup = set_up,
          .threads = {receive_one_and_close, send_0_1, send_2_3}, .finish = finish_2x2)
-SCENARIO(mpsc_close_3x1, .about = "3 producers of one message, one is received, then the box is closed",
-         .setup = set_up, .threads = {receive_one_and_close, send_0, send_1, send_2}, .finish = finish_3)
-SCENARIO(mpsc_close, .about = "close against 3 pushes", .setup = set_up, .threads = {close_box, send_0, send_1, send_2},
-         .finish = finish_3)
+SCENARIO(mpsc_close_3x1, .about = "3 producers of one message, one is received, then the box is closed", .setup = set_up,
+         .threads = {receive_one_and_close, send_0, send_1, send_2}, .finish = finish_3)
+SCENARIO(mpsc_close, .about = "close against 3 pushes", .setup = set_up, .threads = {close_box, send_0, send_1, send_2}, .finish = finish_3)
 
 /* A producer that is refused goes on using its message; the consumer must be out of it. */
 static void finish_2(void) {
@@ -180,8 +177,8 @@ static void finish_2(void) {
     in_order(0, 1);
     chk_assert(!refused[0] || refused[1], "once closed, always closed");
 }
-SCENARIO(mpsc_close_stays, .about = "close against two pushes of one producer", .setup = set_up,
-         .threads = {close_box, send_0_1}, .finish = finish_2)
+SCENARIO(mpsc_close_stays, .about = "close against two pushes of one producer", .setup = set_up, .threads = {close_box, send_0_1},
+         .finish = finish_2)
 
 /* What is popped already, what is taken but not popped, and what is still on the stack. */
 static void set_up_two(void) {
@@ -203,8 +200,8 @@ static void finish_rest(void) {
     in_order(1, 2);
     in_order(2, 3);
 }
-SCENARIO(mpsc_close_rest, .about = "close returns what was taken and not popped, and what came later, in order",
-         .setup = set_up_two, .threads = {pop_and_close, send_2_then_3}, .finish = finish_rest)
+SCENARIO(mpsc_close_rest, .about = "close returns what was taken and not popped, and what came later, in order", .setup = set_up_two,
+         .threads = {pop_and_close, send_2_then_3}, .finish = finish_rest)
 
 /* ---- Unheard pushes -------------------------------------------------------------------------------------------- */
 

@@ -107,16 +107,15 @@ static void one_gave_up_or_not(void) {
     all_out();
 }
 
-SCENARIO(mutex_two, .about = "two lock and unlock", .setup = setup, .threads = {visit_0, visit_1},
-         .finish = two_were_in)
-SCENARIO(mutex_handover, .about = "the holder unlocks || one waits || one comes: handed over, M1-M3",
-         .setup = setup_queued, .threads = {unlock_0, queued_1, visit_2}, .finish = three_were_in)
-SCENARIO(mutex_again, .about = "the holder unlocks || one comes twice", .setup = setup_held,
-         .threads = {unlock_0, visit_1_twice}, .finish = three_were_in)
-SCENARIO(mutex_try, .about = "the holder unlocks || one waits, one tries", .setup = setup_queued,
-         .threads = {unlock_0, queued_1, try_2}, .finish = all_out)
-SCENARIO(mutex_thread_timeout, .about = "the holder unlocks || a thread comes, its deadline may pass at any moment",
-         .setup = setup_held, .threads = {unlock_0, thread_visits_soon}, .finish = one_gave_up_or_not)
+SCENARIO(mutex_two, .about = "two lock and unlock", .setup = setup, .threads = {visit_0, visit_1}, .finish = two_were_in)
+SCENARIO(mutex_handover, .about = "the holder unlocks || one waits || one comes: handed over, M1-M3", .setup = setup_queued,
+         .threads = {unlock_0, queued_1, visit_2}, .finish = three_were_in)
+SCENARIO(mutex_again, .about = "the holder unlocks || one comes twice", .setup = setup_held, .threads = {unlock_0, visit_1_twice},
+         .finish = three_were_in)
+SCENARIO(mutex_try, .about = "the holder unlocks || one waits, one tries", .setup = setup_queued, .threads = {unlock_0, queued_1, try_2},
+         .finish = all_out)
+SCENARIO(mutex_thread_timeout, .about = "the holder unlocks || a thread comes, its deadline may pass at any moment", .setup = setup_held,
+         .threads = {unlock_0, thread_visits_soon}, .finish = one_gave_up_or_not)
 SCENARIO(mutex_cancel, .about = "the holder unlocks || one comes || and is cancelled", .setup = setup_held,
          .threads = {unlock_0, visit_1, cancel_1}, .finish = one_gave_up_or_not)
 SCENARIO(mutex_deadline, .about = "the holder unlocks || one comes || its deadline passes", .setup = setup_held,
@@ -158,8 +157,8 @@ static void use_soon_2(void) {
     weft_mutex_unlock(&mine->mutex);
     if (last) sys->free(mine, sizeof *mine);
 }
-SCENARIO(mutex_freed_timeout, .about = "the same, one of them a thread that gives up and comes again",
-         .setup = setup_shared, .threads = {use_0, use_soon_2})
+SCENARIO(mutex_freed_timeout, .about = "the same, one of them a thread that gives up and comes again", .setup = setup_shared,
+         .threads = {use_0, use_soon_2})
 
 /* ---- twins that are wrong -------------------------------------------------------------------------------------------- */
 
@@ -179,9 +178,8 @@ static void twin_unlock_0(void) {
     entered[0]++;
     twin_unlock_then_wake(mutex_of(&mutex));
 }
-SCENARIO(mutex_twin_free_first, .about = "an unlock that frees it and then hands it over: somebody came in between",
-         .setup = setup_queued, .threads = {twin_unlock_0, queued_1, visit_2}, .finish = three_were_in,
-         .flawed_in = CHK_ALL, .flaw = CHK_NONE)
+SCENARIO(mutex_twin_free_first, .about = "an unlock that frees it and then hands it over: somebody came in between", .setup = setup_queued,
+         .threads = {twin_unlock_0, queued_1, visit_2}, .finish = three_were_in, .flawed_in = CHK_ALL, .flaw = CHK_NONE)
 
 /* Looks at the word before it takes the lock, and not again. */
 static void twin_visit_1(void) {
@@ -201,9 +199,8 @@ static void twin_visit_1(void) {
     entered[1]++;
     weft_mutex_unlock(&mutex);
 }
-SCENARIO(mutex_twin_no_second_look,
-         .about = "one that waits without looking again under the lock sleeps beside a free mutex", .setup = setup_held,
-         .threads = {unlock_0, twin_visit_1}, .finish = two_were_in, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+SCENARIO(mutex_twin_no_second_look, .about = "one that waits without looking again under the lock sleeps beside a free mutex",
+         .setup = setup_held, .threads = {unlock_0, twin_visit_1}, .finish = two_were_in, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
 /* ---- condition ------------------------------------------------------------------------------------------------------- */
 
@@ -237,10 +234,8 @@ static void make_ready_0(void) {
     weft_cond_signal(&cond);
 }
 static void one_has_seen(void) { chk_assert(seen == 1, "who waited has seen it"); }
-static void seen_or_canceled(void) {
-    chk_assert(seen == 1 || answers[1] == WEFT_ECANCELED, "who waited has seen it, or was cancelled");
-}
-SCENARIO(cond_signal, .about = "one waits || one makes it ready and signals", .setup = setup_cond,
-         .threads = {await_ready_1, make_ready_0}, .finish = one_has_seen)
-SCENARIO(cond_cancel, .about = "one waits || one signals || a cancellation: the mutex is held again in any case",
-         .setup = setup_cond, .threads = {await_ready_1, make_ready_0, cancel_1}, .finish = seen_or_canceled, .deep_in = CHK_SC | CHK_TSO)
+static void seen_or_canceled(void) { chk_assert(seen == 1 || answers[1] == WEFT_ECANCELED, "who waited has seen it, or was cancelled"); }
+SCENARIO(cond_signal, .about = "one waits || one makes it ready and signals", .setup = setup_cond, .threads = {await_ready_1, make_ready_0},
+         .finish = one_has_seen)
+SCENARIO(cond_cancel, .about = "one waits || one signals || a cancellation: the mutex is held again in any case", .setup = setup_cond,
+         .threads = {await_ready_1, make_ready_0, cancel_1}, .finish = seen_or_canceled, .deep_in = CHK_SC | CHK_TSO)

@@ -58,8 +58,8 @@ static void spawns_until_it_overflows(void) {
     }
     step_run(worker, find_work(worker));
 }
-SCENARIO(newborn_put, .about = "a worker puts one of two newborn into its newborn queue and runs the other || another goes to sleep", .setup = full,
-         .threads = {spawns_until_it_overflows, works_once}, .finish = two_ran)
+SCENARIO(newborn_put, .about = "a worker puts one of two newborn into its newborn queue and runs the other || another goes to sleep",
+         .setup = full, .threads = {spawns_until_it_overflows, works_once}, .finish = two_ran)
 
 /* Both are taken, one is kept, and nobody is told. */
 static void takes_both_silently(void) {

@@ -135,8 +135,8 @@ static void nobody_was_left(void) {
     chk_assert(atom_load_rlx(&small_worker(0)->pinned_count) == 0, "nobody is pinned any more");
     one_has_it();
 }
-SCENARIO(call_pinned, .about = "a call, and one for which the worker stays || its worker is taken, if it does not stay", .setup = set_up_threads,
-         .threads = {calls_and_is_pinned, retakes_unless_it_stays}, .finish = nobody_was_left)
+SCENARIO(call_pinned, .about = "a call, and one for which the worker stays || its worker is taken, if it does not stay",
+         .setup = set_up_threads, .threads = {calls_and_is_pinned, retakes_unless_it_stays}, .finish = nobody_was_left)
 SCENARIO(call_pinned_two, .about = "the same || taken by another one", .setup = set_up_threads,
          .threads = {calls_and_is_pinned, retakes_unless_it_stays, retakes_unless_it_stays}, .finish = nobody_was_left)
 
@@ -172,9 +172,7 @@ static void retakes_counted_late(void) {
     atom_add_rlx(&taken, 1);
     atom_add_rlx(&small->threads.away, 1);
 }
-static void looks_at_away(void) {
-    chk_assert(atom_load_rlx(&small->threads.away) < 8, "a number of threads");
-}
+static void looks_at_away(void) { chk_assert(atom_load_rlx(&small->threads.away) < 8, "a number of threads"); }
 SCENARIO(call_away, .about = "a thread comes back || its worker is taken || how many are away", .setup = set_up_threads,
          .threads = {calls_once, retakes, looks_at_away}, .finish = one_has_it)
 SCENARIO(call_away_late, .about = "broken: it is counted as away once its worker is taken", .setup = set_up_threads,

@@ -34,8 +34,7 @@ static void park_for_plain(void) {
     chk_assert(parker_park(&parker, SYS_FOREVER) == 0, "a park without a deadline gets the token");
     chk_assert(plain == 42, "and what was written before the unpark (P2)");
 }
-SCENARIO(parker_one, .about = "park || unpark, plain data goes with the token", .setup = setup,
-         .threads = {park_for_plain, bring_plain})
+SCENARIO(parker_one, .about = "park || unpark, plain data goes with the token", .setup = setup, .threads = {park_for_plain, bring_plain})
 
 static void park_for_plain_soon(void) {
     int error = parker_park(&parker, SOON);
@@ -43,8 +42,8 @@ static void park_for_plain_soon(void) {
     if (error) error = parker_park(&parker, SYS_FOREVER);
     chk_assert(error == 0 && plain == 42, "a time-out does not lose the token that comes later (P4)");
 }
-SCENARIO(parker_timeout, .about = "park with a deadline that may pass at any moment, then without || unpark",
-         .setup = setup, .threads = {park_for_plain_soon, bring_plain})
+SCENARIO(parker_timeout, .about = "park with a deadline that may pass at any moment, then without || unpark", .setup = setup,
+         .threads = {park_for_plain_soon, bring_plain})
 
 /* ---- two unparkers: tokens may melt, what they brought must be found ------------------------------------------- */
 
@@ -60,8 +59,8 @@ static void park_for_both(void) {
     while (atom_load_rlx(&brought[0]) + atom_load_rlx(&brought[1]) < 2)
         chk_assert(parker_park(&parker, SYS_FOREVER) == 0, "there was a token");
 }
-SCENARIO(parker_two, .about = "two unparkers; the owner parks until it has found what both brought (P1-P3)",
-         .setup = setup, .threads = {park_for_both, bring_first, bring_second})
+SCENARIO(parker_two, .about = "two unparkers; the owner parks until it has found what both brought (P1-P3)", .setup = setup,
+         .threads = {park_for_both, bring_first, bring_second})
 
 static void park_for_both_soon(void) {
     parker_park(&parker, SOON);
@@ -114,8 +113,7 @@ static void sleep_elsewhere(uint64_t deadline) {
     bell_made = 1;
     bool token = !parker_away(&parker);
     if (!token) {
-        while (atom_load_rlx(&bell) == 0 && sys->futex_wait(&bell, 0, deadline) != -ETIMEDOUT) {
-        }
+        while (atom_load_rlx(&bell) == 0 && sys->futex_wait(&bell, 0, deadline) != -ETIMEDOUT) {}
         token = parker_back(&parker);
     }
     if (!token) token = parker_park(&parker, SYS_FOREVER) == 0; /* it was time, and the token comes later */

@@ -71,8 +71,7 @@ static void other_hands_over(void) {
 static void ran(void) {
     chk_assert(runs >= 1 && heard >= 1, "it has run");
     chk_assert(mpsc_is_empty(&small_worker(PINNED_TO)->pinned_ready), "nothing is left in the inbox");
-    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0,
-               "nobody is counted who is not there");
+    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "nobody is counted who is not there");
     small_end();
 }
 
@@ -86,10 +85,10 @@ SCENARIO(pinned_outside, .about = "its worker looks and goes to sleep || a send 
          .threads = {home_works, sends_from_outside}, .finish = ran)
 SCENARIO(pinned_other, .about = "its worker looks and goes to sleep || a send by another worker", .setup = set_up_ring,
          .threads = {home_works, other_sends}, .finish = ran)
-SCENARIO(pinned_handoff, .about = "its worker looks and goes to sleep || a hand-off by another, which is a send",
-         .setup = set_up_ring, .threads = {home_works, other_hands_over}, .finish = ran)
-SCENARIO(pinned_handoff_line, .about = "the same, policy line", .setup = set_up_line,
+SCENARIO(pinned_handoff, .about = "its worker looks and goes to sleep || a hand-off by another, which is a send", .setup = set_up_ring,
          .threads = {home_works, other_hands_over}, .finish = ran)
+SCENARIO(pinned_handoff_line, .about = "the same, policy line", .setup = set_up_line, .threads = {home_works, other_hands_over},
+         .finish = ran)
 SCENARIO(pinned_two, .about = "its worker works until it has heard both || a send || a hand-off", .setup = set_up_ring,
          .threads = {home_works_on, sends_from_outside, other_hands_over}, .finish = heard_both, .deep_in = CHK_C11)
 
@@ -97,8 +96,7 @@ SCENARIO(pinned_two, .about = "its worker works until it has heard both || a sen
 static void wakes_anybody(void) {
     struct worker *worker = small_play(0);
     struct proc *proc = small_proc(pid);
-    chk_assert(send_unheard(&worker->local, pid, &letters[1]) == 0 && state_wake(&proc->state).verdict == STATE_ENQUEUE,
-               "it slept");
+    chk_assert(send_unheard(&worker->local, pid, &letters[1]) == 0 && state_wake(&proc->state).verdict == STATE_ENQUEUE, "it slept");
     mpsc_push(&small_worker(PINNED_TO)->pinned_ready, &proc->pinned_node);
     int sleeper = idle_wake(&small->idle);
     if (sleeper == PINNED_TO) parker_unpark(&small_worker(PINNED_TO)->parker);
@@ -111,9 +109,8 @@ static void ran_though(void) {
     idle_leave(&small->idle, 0, false);
     small_end();
 }
-SCENARIO(pinned_wakes_anybody, .about = "broken: whoever sleeps is woken, and not its worker",
-         .setup = set_up_other_sleeps, .threads = {home_works, wakes_anybody}, .finish = ran_though,
-         .flawed_in = CHK_SC | CHK_TSO | CHK_C11)
+SCENARIO(pinned_wakes_anybody, .about = "broken: whoever sleeps is woken, and not its worker", .setup = set_up_other_sleeps,
+         .threads = {home_works, wakes_anybody}, .finish = ran_though, .flawed_in = CHK_SC | CHK_TSO | CHK_C11)
 
 /* ---- pinned meanwhile --------------------------------------------------------------------------------------------- */
 
@@ -135,10 +132,8 @@ static void asks_later(void) {
     struct proc *proc = small_proc(pid);
     uint16_t ticket = state_yield(&proc->state);
     unsigned home = state_pinned_to(&proc->state);
-    if (home)
-        ready_pinned(small, worker, proc, home - 1);
-    else
-        ready(small, worker, proc, ticket, READY_YIELDED);
+    if (home) ready_pinned(small, worker, proc, home - 1);
+    else ready(small, worker, proc, ticket, READY_YIELDED);
 }
 static void runs_and_pins(void) {
     struct worker *worker = small_play(PINNED_TO);
@@ -156,8 +151,8 @@ static void once(void) {
     if (runs) chk_assert(mpsc_is_empty(&small_worker(PINNED_TO)->pinned_ready), "one entry was made");
     small_end();
 }
-SCENARIO(pinned_meanwhile, .about = "a process is queued || handed over to, and pinned before the entry is made",
-         .setup = set_up_running, .threads = {requeues, runs_and_pins}, .finish = once)
+SCENARIO(pinned_meanwhile, .about = "a process is queued || handed over to, and pinned before the entry is made", .setup = set_up_running,
+         .threads = {requeues, runs_and_pins}, .finish = once)
 SCENARIO(pinned_asks_later, .about = "broken: where it goes is asked after it was made ready", .setup = set_up_running,
          .threads = {asks_later, runs_and_pins}, .finish = once, .flawed_in = CHK_SC | CHK_TSO | CHK_C11)
 
@@ -181,8 +176,8 @@ static void either(void) {
     chk_assert(atom_load_rlx(&small->wanted) == (refused ? 2 : 1), "and the number is right");
     small_end();
 }
-SCENARIO(pinned_leaving, .about = "a process is pinned || its worker is to leave", .setup = set_up_leaving,
-         .threads = {pins, resizes}, .finish = either)
+SCENARIO(pinned_leaving, .about = "a process is pinned || its worker is to leave", .setup = set_up_leaving, .threads = {pins, resizes},
+         .finish = either)
 
 /* It is wanted again before its thread has left: a pin that was refused in between is not counted, and the next one finds it open. */
 static void pins_at_last(void) {
@@ -233,5 +228,5 @@ static void closed(void) {
     chk_assert(atom_load_rlx(&small_worker(PINNED_TO)->pinned_count) == PINNED_CLOSED, "closed, and nobody is pinned");
     small_end();
 }
-SCENARIO(pinned_closing, .about = "a pinned process unpins itself and pins itself again || all workers are to leave", .setup = set_up_closing,
-         .threads = {unpins, ends_all}, .finish = closed)
+SCENARIO(pinned_closing, .about = "a pinned process unpins itself and pins itself again || all workers are to leave",
+         .setup = set_up_closing, .threads = {unpins, ends_all}, .finish = closed)

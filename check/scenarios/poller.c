@@ -55,8 +55,10 @@ static void works_and_leaves(void) {
     works_once();
     netpoll_unattended(small);
 }
-SCENARIO(poller_event_send, .about = "two workers go to sleep, one of them in the poll || a descriptor || a send (random: in full it is too large)",
-         .setup = two, .threads = {works_and_leaves, works_and_leaves, something_comes, sends_1}, .finish = both_ran, .random_runs = 5000, .deep_in = CHK_ALL)
+SCENARIO(poller_event_send,
+         .about = "two workers go to sleep, one of them in the poll || a descriptor || a send (random: in full it is too large)",
+         .setup = two, .threads = {works_and_leaves, works_and_leaves, something_comes, sends_1}, .finish = both_ran, .random_runs = 5000,
+         .deep_in = CHK_ALL)
 
 /* A descriptor comes from a thread that is not a worker. */
 static void registers_outside(void) {
@@ -100,8 +102,7 @@ SCENARIO(poller_leave, .about = "a worker goes to sleep || another polls and lea
 
 static void sysmon_says_nothing(void) { netpoll_now(small, NETPOLL_BATCH); }
 SCENARIO(poller_twin_sysmon, .about = "sysmon polls, and does not look whether somebody went to sleep meanwhile", .setup = one,
-         .threads = {works_once, sysmon_says_nothing, something_comes}, .finish = one_ran, .flawed_in = CHK_ALL,
-         .flaw = CHK_LOST_WAKEUP)
+         .threads = {works_once, sysmon_says_nothing, something_comes}, .finish = one_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
 static void registers_silently(void) {
     atom_add_rel(&small->netpoll.used, 1);

@@ -106,8 +106,8 @@ SCENARIO(fdref_next, .about = "used || closed || the number comes again", .setup
          .threads = {uses, closes, opens_next_and_uses}, .finish = first_is_over)
 SCENARIO(fdref_stale, .about = "used twice || closed, and opened again", .setup = set_up_open, .threads = {uses_twice, closes, opens_next},
          .finish = first_is_over)
-SCENARIO(fdref_two_open, .about = "two adopt the same number || it is used", .setup = set_up_free, .threads = {opens_first, opens_first, uses},
-         .finish = one_opened)
+SCENARIO(fdref_two_open, .about = "two adopt the same number || it is used", .setup = set_up_free,
+         .threads = {opens_first, opens_first, uses}, .finish = one_opened)
 SCENARIO(fdref_forgo, .about = "one reserves a place and thinks better of it || another opens it", .setup = set_up_free,
          .threads = {thinks_better_of_it, opens_first}, .finish = at_most_one_opened)
 SCENARIO(fdref_release, .about = "used || closed || somebody waits for the end", .setup = set_up_open,
@@ -123,8 +123,8 @@ static void uses_after_looking(void) {
     chk_assert(what == 1, "what this generation means");
     done();
 }
-SCENARIO(fdref_twin_look, .about = "looks first and counts itself then", .setup = set_up_open, .threads = {uses_after_looking, closes, opens_next},
-         .flawed_in = CHK_ALL)
+SCENARIO(fdref_twin_look, .about = "looks first and counts itself then", .setup = set_up_open,
+         .threads = {uses_after_looking, closes, opens_next}, .flawed_in = CHK_ALL)
 
 /* Gives the number back first, and the place its next generation then. */
 static void close_in_wrong_order(void) {

@@ -10,7 +10,7 @@ enum { GENERATION = 1, NEXT = 2, END = 256 };
 static struct readiness readiness;
 static atom_u32 there; /* to be read; and END: the other side has ended, which a read says once there is nothing more */
 static atom_u32 room;  /* to write to */
-SHARED int answer[2];   /* of each reader: what it read, or an error */
+SHARED int answer[2];  /* of each reader: what it read, or an error */
 SHARED unsigned reads[2];
 
 static void set_up(void) {
@@ -167,7 +167,9 @@ static void tells_of_the_end(void) {
     small_process(2);
     readiness_edge(&readiness, GENERATION, 0, true, false);
 }
-static void next_is_untouched(void) { chk_assert(!atom_load_rlx(&readiness.ended), "what the kernel said of the former is not the next one's"); }
+static void next_is_untouched(void) {
+    chk_assert(!atom_load_rlx(&readiness.ended), "what the kernel said of the former is not the next one's");
+}
 SCENARIO(poller_gate_reuse, .about = "closed and opened again || an event of the former", .setup = set_up,
          .threads = {closes_and_opens, tells_of_the_end}, .finish = next_is_untouched)
 
@@ -220,8 +222,9 @@ static void arrives_and_is_told_late(void) {
     small_process(2);
     tell();
 }
-SCENARIO(poller_gate_drained_deadline, .about = "a process waits and knows that there was nothing || something comes, its deadline, the edge",
-         .setup = set_up_drained, .threads = {reads_soon_knowing, arrives_and_is_told_late}, .finish = got_it)
+SCENARIO(poller_gate_drained_deadline,
+         .about = "a process waits and knows that there was nothing || something comes, its deadline, the edge", .setup = set_up_drained,
+         .threads = {reads_soon_knowing, arrives_and_is_told_late}, .finish = got_it)
 
 /* ---- both directions at once (N7) -------------------------------------------------------------------------------------------- */
 
@@ -275,8 +278,9 @@ SCENARIO(poller_gate_either_close, .about = "a process waits for either directio
          .threads = {either, room_comes, closes}, .finish = is_told_or_closed, .models = CHK_C11, .deep_in = CHK_C11)
 SCENARIO(poller_gate_either_deadline, .about = "a process waits for either direction || there is room || its deadline", .setup = set_up,
          .threads = {either_soon, room_comes, clock_comes_by}, .finish = is_told_or_late)
-SCENARIO(poller_gate_either_pass, .about = "one waits for either direction || another reads || two come at once: one edge (N2)", .setup = set_up,
-         .threads = {either, reader_1, polls_two_at_once}, .finish = both_are_served, .models = CHK_C11, .deep_in = CHK_C11)
+SCENARIO(poller_gate_either_pass, .about = "one waits for either direction || another reads || two come at once: one edge (N2)",
+         .setup = set_up, .threads = {either, reader_1, polls_two_at_once}, .finish = both_are_served, .models = CHK_C11,
+         .deep_in = CHK_C11)
 
 /* ---- twins that are wrong --------------------------------------------------------------------------------------------------- */
 
@@ -291,7 +295,8 @@ static void wait_blindly(bool looks_at_edges, uint64_t seen) {
         lock_drop(&readiness.lock);
         return;
     }
-    if (waiters_wait(&readiness.cells[READINESS_IN].waiters, &waiter, &readiness.lock, WEFT_FOREVER, "twin") < 0) lock_drop(&readiness.lock);
+    if (waiters_wait(&readiness.cells[READINESS_IN].waiters, &waiter, &readiness.lock, WEFT_FOREVER, "twin") < 0)
+        lock_drop(&readiness.lock);
     if (!readiness.open) answer[0] = WEFT_ECLOSED;
 }
 static void twin_blind(void) {
@@ -339,7 +344,8 @@ static void twin_wait_either(bool leaves, const uint64_t seen[2]) {
     static struct waiter waiters[2];
     wait_begin(&wait);
     lock_take(&readiness.lock);
-    bool edge = atom_load_rlx(&readiness.cells[READINESS_IN].edges) != seen[READINESS_IN] || atom_load_rlx(&readiness.cells[READINESS_OUT].edges) != seen[READINESS_OUT];
+    bool edge = atom_load_rlx(&readiness.cells[READINESS_IN].edges) != seen[READINESS_IN] ||
+                atom_load_rlx(&readiness.cells[READINESS_OUT].edges) != seen[READINESS_OUT];
     for (unsigned side = READINESS_IN; side <= READINESS_OUT && !edge; side++) {
         waiter_init(&waiters[side], &wait, 1);
         waiters_add(&readiness.cells[side].waiters, &waiters[side]);
@@ -392,8 +398,9 @@ static void twin_gives_up(void) {
         if (answer[0] < 0) answer[0] = readiness_wait(&readiness, READINESS_IN, seen, SMALL_SOON, "twin");
     } while (answer[0] == READINESS_AGAIN);
 }
-SCENARIO(poller_twin_drained_deadline, .about = "gives up at its deadline without asking for what no worker has polled", .setup = set_up_drained,
-         .threads = {twin_gives_up, arrives_and_is_told_late}, .finish = got_it, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+SCENARIO(poller_twin_drained_deadline, .about = "gives up at its deadline without asking for what no worker has polled",
+         .setup = set_up_drained, .threads = {twin_gives_up, arrives_and_is_told_late}, .finish = got_it, .flawed_in = CHK_ALL,
+         .flaw = CHK_ASSERT)
 
 /* Takes an event for the present tenant's. */
 static void tells_anybody(void) {

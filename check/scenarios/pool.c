@@ -1,7 +1,7 @@
 /* Pools: a block is in one place (mem/pool.h, P1), whatever caches, those without a cache and the trimmer do at once; and in the end all
  * memory goes back. */
-#include "chk.h"
 #include "mem/pool.h"
+#include "chk.h"
 #include "sys/sys.h"
 
 enum { BLOCKS = 4, OTHER = 2 };
@@ -55,8 +55,8 @@ static void setup_surplus(void) {
 static void trim(void) { pool_trim(&pool); }
 SCENARIO(pool_trim_beside_use, .about = "one takes and gives || a list is taken apart", .setup = setup_surplus, .threads = {use, trim},
          .finish = finish)
-SCENARIO(pool_trim_beside_two, .about = "two take and give || a list is taken apart; few preemptions, for it is only about the lock", .setup = setup_surplus, .threads = {use_too, use, trim},
-         .finish = finish, .preemptions = 1)
+SCENARIO(pool_trim_beside_two, .about = "two take and give || a list is taken apart; few preemptions, for it is only about the lock",
+         .setup = setup_surplus, .threads = {use_too, use, trim}, .finish = finish, .preemptions = 1)
 
 /* Blocks in use come back to their chunk one by one, from threads without a cache. */
 static void setup_in_use(void) {
@@ -97,7 +97,7 @@ static void use_more(void) {
     give(&caches[1], block, 3);
 }
 SCENARIO(pool_flushed_by_two, .about = "two hand in what they have", .setup = setup_full, .threads = {flush, flush_too}, .finish = finish)
-SCENARIO(pool_flushed_beside_use, .about = "one hands in what it has || one takes and gives", .setup = setup_full, .threads = {flush, use_more},
-         .finish = finish)
-SCENARIO(pool_flushed_and_trimmed, .about = "one hands in what it has || a list is taken apart", .setup = setup_full, .threads = {flush, trim},
-         .finish = finish)
+SCENARIO(pool_flushed_beside_use, .about = "one hands in what it has || one takes and gives", .setup = setup_full,
+         .threads = {flush, use_more}, .finish = finish)
+SCENARIO(pool_flushed_and_trimmed, .about = "one hands in what it has || a list is taken apart", .setup = setup_full,
+         .threads = {flush, trim}, .finish = finish)

@@ -2,10 +2,10 @@
  * interrupts is less than what another thread may do.
  *
  * The slots' data is plain, so that a slot which has two tenants at a time is a race; and so is what the visitors look at. */
+#include "queue/posts.h"
 #include "base/spin.h"
 #include "chk.h"
 #include "queue/parker.h"
-#include "queue/posts.h"
 #include "queue/visitors.h"
 #include "sys/sys.h"
 

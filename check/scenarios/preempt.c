@@ -116,8 +116,8 @@ static void both_went_on(void) {
     chk_assert(others == 2, "the second goes on, too");
     went_on();
 }
-SCENARIO(preempt_no_thread, .about = "one who is stopped gives its worker to another || which goes on, and resumes it", .setup = set_up_stopped,
-         .threads = {is_resumed_and_resumes, gives_way_to_the_first}, .finish = both_went_on)
+SCENARIO(preempt_no_thread, .about = "one who is stopped gives its worker to another || which goes on, and resumes it",
+         .setup = set_up_stopped, .threads = {is_resumed_and_resumes, gives_way_to_the_first}, .finish = both_went_on)
 
 /* Two on the list at once. */
 static void set_up_two(void) {
@@ -156,8 +156,10 @@ static void extra_left(void) {
     chk_assert(idle_sleepers(&small->idle) == 0, "nor sleeps");
     went_on();
 }
-SCENARIO(preempt_retire, .about = "a process is stopped || resumed by its worker's next thread || or by an extra worker, which is sent away",
-         .setup = set_up_asleep, .threads = {is_stopped_and_leaves, takes_over_and_sends_away, extra_sleeps}, .finish = extra_left, .deep_in = CHK_SC | CHK_TSO)
+SCENARIO(preempt_retire,
+         .about = "a process is stopped || resumed by its worker's next thread || or by an extra worker, which is sent away",
+         .setup = set_up_asleep, .threads = {is_stopped_and_leaves, takes_over_and_sends_away, extra_sleeps}, .finish = extra_left,
+         .deep_in = CHK_SC | CHK_TSO)
 
 /* A7: it is handed over to by a worker that has pinned processes, and must keep its thread. The other worker resumes it. */
 static atom_u32 handed_over;
@@ -188,7 +190,8 @@ static void hands_over_and_keeps(void) {
     worker_unpin(worker);
     atom_store_rel(&handed_over, 1);
 }
-SCENARIO(preempt_handoff_pinned, .about = "a process is stopped || its worker's next thread resumes it || it is handed over to where others are pinned",
+SCENARIO(preempt_handoff_pinned,
+         .about = "a process is stopped || its worker's next thread resumes it || it is handed over to where others are pinned",
          .setup = set_up_pinned, .threads = {is_stopped, takes_over_and_tries_twice, hands_over_and_keeps}, .finish = went_on)
 
 /* ---- broken twins ------------------------------------------------------------------------------------------------- */

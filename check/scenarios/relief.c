@@ -72,9 +72,11 @@ static void all_went_on(void) {
     chk_assert(atom_load_rlx(&small->preempt.relief) == 0 && !atom_load_rlx(&small_worker(1)->driven), "the relief worker has left");
     went_on();
 }
-SCENARIO(preempt_relief,
-         .about = "all sleep at a lock of one who is stopped: a relief worker comes for it || it is stopped again || and resumed || a fresh one waits",
-         .setup = set_up_locked, .threads = {sees_a_hog, is_resumed_and_stopped, takes_over_relief, wakes_at_the_lock}, .finish = all_went_on)
+SCENARIO(
+    preempt_relief,
+    .about =
+        "all sleep at a lock of one who is stopped: a relief worker comes for it || it is stopped again || and resumed || a fresh one waits",
+    .setup = set_up_locked, .threads = {sees_a_hog, is_resumed_and_stopped, takes_over_relief, wakes_at_the_lock}, .finish = all_went_on)
 
 /* More workers are wanted while a relief worker leaves: it stays as any other, or its place gets another thread. */
 static void set_up_relief(void) {
@@ -101,8 +103,10 @@ static void second_for_relief(void) {
         spin_wait(&spin);
     if (small_given(1) >= 2) worker_main(small_play(1));
 }
-SCENARIO(preempt_relief_wanted, .about = "a relief worker leaves || one worker more is wanted: it stays, and runs what is fresh || or another thread does",
-         .setup = set_up_relief, .threads = {relief_leaves, wants_two_then_none, second_for_relief}, .finish = all_went_on, .deep_in = CHK_C11)
+SCENARIO(preempt_relief_wanted,
+         .about = "a relief worker leaves || one worker more is wanted: it stays, and runs what is fresh || or another thread does",
+         .setup = set_up_relief, .threads = {relief_leaves, wants_two_then_none, second_for_relief}, .finish = all_went_on,
+         .deep_in = CHK_C11)
 
 /* The same, and the relief worker is not there yet. */
 static void wants_two(void) { workers_set(small, 2); }
@@ -112,8 +116,8 @@ static void one_thread_each(void) {
     chk_assert(atom_load_rlx(&small->preempt.relief) == (sleeper.given && !relieved), "it is a worker for all");
     small_end();
 }
-SCENARIO(preempt_relief_beside, .about = "a relief worker comes || one worker more is wanted", .setup = set_up_locked, .threads = {sees_a_hog, wants_two},
-         .finish = one_thread_each)
+SCENARIO(preempt_relief_beside, .about = "a relief worker comes || one worker more is wanted", .setup = set_up_locked,
+         .threads = {sees_a_hog, wants_two}, .finish = one_thread_each)
 
 /* A relief worker was told to leave, but one is needed again: it stays, or leaves and is begun anew, with the thread of who was stopped. */
 static void set_up_leaving(struct worker *worker) {
@@ -141,8 +145,8 @@ static void resumed_after_all(void) {
     small_run_own(small_play(0));
     all_went_on();
 }
-SCENARIO(preempt_relief_again, .about = "a relief worker leaves || it is needed again", .setup = set_up_leaving_1, .threads = {relief_leaves, sees_a_hog},
-         .finish = resumed_after_all)
+SCENARIO(preempt_relief_again, .about = "a relief worker leaves || it is needed again", .setup = set_up_leaving_1,
+         .threads = {relief_leaves, sees_a_hog}, .finish = resumed_after_all)
 
 /* It has the third place, and the second is free. */
 static void set_up_leaving_2(void) {
@@ -151,8 +155,8 @@ static void set_up_leaving_2(void) {
     set_up_leaving(small_worker(2));
 }
 static void relief_2_leaves(void) { worker_main(small_play(2)); }
-SCENARIO(preempt_relief_two, .about = "a relief worker leaves || another comes", .setup = set_up_leaving_2, .threads = {relief_2_leaves, sees_a_hog},
-         .finish = resumed_after_all, .deep_in = CHK_SC | CHK_TSO)
+SCENARIO(preempt_relief_two, .about = "a relief worker leaves || another comes", .setup = set_up_leaving_2,
+         .threads = {relief_2_leaves, sees_a_hog}, .finish = resumed_after_all, .deep_in = CHK_SC | CHK_TSO)
 
 /* ---- broken twin -------------------------------------------------------------------------------------------------- */
 
@@ -165,5 +169,5 @@ static void takes_over_for_all(void) {
     resumes_with(worker);
 }
 SCENARIO(preempt_twin_relief_for_all, .about = "as preempt_relief, but the relief worker runs fresh processes too", .setup = set_up_locked,
-         .threads = {sees_a_hog, is_resumed_and_stopped, takes_over_for_all, wakes_at_the_lock}, .finish = all_went_on, .flawed_in = CHK_ALL,
-         .flaw = CHK_LOST_WAKEUP)
+         .threads = {sees_a_hog, is_resumed_and_stopped, takes_over_for_all, wakes_at_the_lock}, .finish = all_went_on,
+         .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)

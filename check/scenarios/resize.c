@@ -155,7 +155,8 @@ static void two_asleep(enum policy_name policy) {
 static void two_asleep_ring(void) { two_asleep(POLICY_RING); }
 static void two_asleep_deque(void) { two_asleep(POLICY_DEQUE); }
 SCENARIO(resize_down, .about = "a worker looks for work and is sent away || another sleeps || a process is woken from outside",
-         .setup = two_asleep_ring, .threads = {to_one, works_1, sends}, .finish = ran_or_told, .models = CHK_SC | CHK_TSO, .deep_in = CHK_ALL)
+         .setup = two_asleep_ring, .threads = {to_one, works_1, sends}, .finish = ran_or_told, .models = CHK_SC | CHK_TSO,
+         .deep_in = CHK_ALL)
 /* In C11 that one has millions of executions; this one goes the same ways but for the queue. */
 SCENARIO(resize_down_deque, .about = "the same, policy deque", .setup = two_asleep_deque, .threads = {to_one, works_1, sends},
          .finish = ran_or_told, .deep_in = CHK_C11)
@@ -255,8 +256,8 @@ static void one_thread_each(void) {
 }
 SCENARIO(resize_up_twice, .about = "a worker is added || by two at once", .setup = one_and_nothing, .threads = {to_two, to_two},
          .finish = one_thread_each)
-SCENARIO(resize_up_extra, .about = "a worker is added || an extra one too", .setup = one_and_nothing, .threads = {to_two, one_more_for_a_hog},
-         .finish = one_thread_each)
+SCENARIO(resize_up_extra, .about = "a worker is added || an extra one too", .setup = one_and_nothing,
+         .threads = {to_two, one_more_for_a_hog}, .finish = one_thread_each)
 
 /* ---- broken twins ------------------------------------------------------------------------------------------------------ */
 
@@ -276,7 +277,8 @@ SCENARIO(resize_twin_no_rouse, .about = "as resize_down_slot, but nobody is told
          .threads = {dismiss_1, leaves_quietly_1, sleeps_0}, .finish = all_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
 SCENARIO(resize_twin_poll, .about = "as resize_down_poll, but it leaves the poll and tells nobody", .setup = one_polls,
-         .threads = {dismiss_1, leaves_quietly_1, sleeps_0, small_poll_event}, .finish = all_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+         .threads = {dismiss_1, leaves_quietly_1, sleeps_0, small_poll_event}, .finish = all_ran, .flawed_in = CHK_ALL,
+         .flaw = CHK_LOST_WAKEUP)
 
 /* It fills its slot, then looks at its orders. */
 static struct worker *fill_the_slot(void) {

@@ -68,8 +68,8 @@ static void owner_3_3(void) {
     pop();
     pop();
 }
-SCENARIO(ring_3_3_1x3, .about = "3 pushes, 3 pops, a thief that steals 3 times", .setup = set_up,
-         .threads = {owner_3_3, steal_three_times}, .finish = finish_3)
+SCENARIO(ring_3_3_1x3, .about = "3 pushes, 3 pops, a thief that steals 3 times", .setup = set_up, .threads = {owner_3_3, steal_three_times},
+         .finish = finish_3)
 
 static void owner_3_2(void) {
     push(0);
@@ -106,12 +106,12 @@ static void owner_reuses(void) {
     pop();
     push(5);
 }
-SCENARIO(ring_reuse, .about = "a full ring's slots are written again under a thief that steals twice",
-         .setup = set_up_four, .threads = {owner_reuses, steal_twice}, .finish = finish_6)
-SCENARIO(ring_reuse_popped, .about = "and the thief runs all that it got", .setup = set_up_four,
-         .threads = {owner_reuses, steal_and_pop}, .finish = finish_6)
-SCENARIO(ring_reuse_two_thieves, .about = "a full ring's slots are written again under two thieves",
-         .setup = set_up_four, .threads = {owner_reuses, steal_and_pop, steal}, .finish = finish_6)
+SCENARIO(ring_reuse, .about = "a full ring's slots are written again under a thief that steals twice", .setup = set_up_four,
+         .threads = {owner_reuses, steal_twice}, .finish = finish_6)
+SCENARIO(ring_reuse_popped, .about = "and the thief runs all that it got", .setup = set_up_four, .threads = {owner_reuses, steal_and_pop},
+         .finish = finish_6)
+SCENARIO(ring_reuse_two_thieves, .about = "a full ring's slots are written again under two thieves", .setup = set_up_four,
+         .threads = {owner_reuses, steal_and_pop, steal}, .finish = finish_6)
 
 /* All the way round: every slot is written again. */
 static void owner_goes_round(void) {
@@ -120,10 +120,10 @@ static void owner_goes_round(void) {
         push(id);
     }
 }
-SCENARIO(ring_round, .about = "every slot of a full ring is written again under a thief that steals twice",
-         .setup = set_up_four, .threads = {owner_goes_round, steal_twice}, .finish = finish_8)
-SCENARIO(ring_round_two_thieves, .about = "every slot of a full ring is written again under two thieves",
-         .setup = set_up_four, .threads = {owner_goes_round, steal, steal}, .finish = finish_8)
+SCENARIO(ring_round, .about = "every slot of a full ring is written again under a thief that steals twice", .setup = set_up_four,
+         .threads = {owner_goes_round, steal_twice}, .finish = finish_8)
+SCENARIO(ring_round_two_thieves, .about = "every slot of a full ring is written again under two thieves", .setup = set_up_four,
+         .threads = {owner_goes_round, steal, steal}, .finish = finish_8)
 
 /* Room that only thieves can have made. */
 static void owner_reuses_stolen(void) {
@@ -150,8 +150,8 @@ static void finish_once(void) {
     finish(4);
     items_all_delivered_once(4);
 }
-SCENARIO(ring_delivers_twice, .about = "an entry can come out twice", .setup = set_up_four,
-         .threads = {pop_twice, steal}, .finish = finish_once, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+SCENARIO(ring_delivers_twice, .about = "an entry can come out twice", .setup = set_up_four, .threads = {pop_twice, steal},
+         .finish = finish_once, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 
 /* ---- Stealing into a ring that is not empty -------------------------------------------------------------------- */
 
@@ -193,8 +193,7 @@ static void pop_and_steal(void) {
     steal();
 }
 SCENARIO(ring_passed_on_in_used_slot, .about = "a stolen entry goes to a slot that the next thief is reading",
-         .setup = set_up_thief_full_owner_empty, .threads = {push_three, pop_and_steal, steal_from_thief},
-         .finish = finish_7)
+         .setup = set_up_thief_full_owner_empty, .threads = {push_three, pop_and_steal, steal_from_thief}, .finish = finish_7)
 SCENARIO(ring_steal_from_thief, .about = "a thief is robbed while it steals", .setup = set_up_thief_has_two,
          .threads = {pop, steal, steal_from_thief}, .finish = finish_6)
 
@@ -209,10 +208,10 @@ static void steal_by_full_thief(void) {
     chk_assert(count <= 1, "a full thief takes one, to run at once");
     if (count > 0) item_taken(first);
 }
-SCENARIO(ring_steal_by_full_thief, .about = "a thief without room", .setup = set_up_thief_full,
-         .threads = {pop_twice, steal_by_full_thief}, .finish = finish_8)
-SCENARIO(ring_steal_by_full_thief_robbed, .about = "a thief without room, until it is robbed",
-         .setup = set_up_thief_full, .threads = {pop, steal, steal_from_thief}, .finish = finish_8)
+SCENARIO(ring_steal_by_full_thief, .about = "a thief without room", .setup = set_up_thief_full, .threads = {pop_twice, steal_by_full_thief},
+         .finish = finish_8)
+SCENARIO(ring_steal_by_full_thief_robbed, .about = "a thief without room, until it is robbed", .setup = set_up_thief_full,
+         .threads = {pop, steal, steal_from_thief}, .finish = finish_8)
 
 /* ---- Overflow -------------------------------------------------------------------------------------------------- */
 
@@ -225,10 +224,10 @@ static void owner_overflows(void) {
     chk_assert(ring_push(&ring, entry), "overflow made room, or a thief did");
     pop();
 }
-SCENARIO(ring_overflow_thief, .about = "half of a full ring goes elsewhere while a thief steals twice",
-         .setup = set_up_four, .threads = {owner_overflows, steal_twice}, .finish = finish_5)
-SCENARIO(ring_overflow_two_thieves, .about = "half of a full ring goes elsewhere while two thieves steal",
-         .setup = set_up_four, .threads = {owner_overflows, steal, steal}, .finish = finish_5)
+SCENARIO(ring_overflow_thief, .about = "half of a full ring goes elsewhere while a thief steals twice", .setup = set_up_four,
+         .threads = {owner_overflows, steal_twice}, .finish = finish_5)
+SCENARIO(ring_overflow_two_thieves, .about = "half of a full ring goes elsewhere while two thieves steal", .setup = set_up_four,
+         .threads = {owner_overflows, steal, steal}, .finish = finish_5)
 
 /* ---- The LIFO slot --------------------------------------------------------------------------------------------- */
 
@@ -249,15 +248,15 @@ static void steal_next_twice(void) {
 }
 SCENARIO(ring_next, .about = "the LIFO slot is filled, stopped, emptied and robbed twice", .setup = set_up,
          .threads = {owner_puts_and_takes, steal_next_twice}, .finish = finish_3)
-SCENARIO(ring_next_two_thieves, .about = "the LIFO slot is filled, stopped, emptied and robbed by two",
-         .setup = set_up, .threads = {owner_puts_and_takes, steal_next, steal_next}, .finish = finish_3)
+SCENARIO(ring_next_two_thieves, .about = "the LIFO slot is filled, stopped, emptied and robbed by two", .setup = set_up,
+         .threads = {owner_puts_and_takes, steal_next, steal_next}, .finish = finish_3)
 
 static void steal_all_ways(void) {
     steal();
     steal_next();
 }
-SCENARIO(ring_next_and_ring, .about = "a thief robs the ring and then the LIFO slot, whose entry moves to the ring",
-         .setup = set_up, .threads = {owner_puts_and_takes, steal_all_ways}, .finish = finish_3)
+SCENARIO(ring_next_and_ring, .about = "a thief robs the ring and then the LIFO slot, whose entry moves to the ring", .setup = set_up,
+         .threads = {owner_puts_and_takes, steal_all_ways}, .finish = finish_3)
 
 static void put_same_again(void) {
     uint64_t entry = item_make(0);

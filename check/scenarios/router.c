@@ -34,8 +34,8 @@ static void reached_or_not(void) {
     chk_assert(sent == 1 || sent == 2 || sent == WEFT_EFOREIGN, "one or the other, or none");
     weft_set_router(NULL, NULL);
 }
-SCENARIO(router_changes, .about = "one router takes the place of another || a message goes out", .setup = sets_0, .threads = {changes, sends},
-         .finish = reached_or_not)
+SCENARIO(router_changes, .about = "one router takes the place of another || a message goes out", .setup = sets_0,
+         .threads = {changes, sends}, .finish = reached_or_not)
 
 static void one_is_set(void) {
     chk_assert((set[0] == 0) + (set[1] == 0) == 1, "one is set, the other is told that there is one");

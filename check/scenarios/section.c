@@ -98,8 +98,8 @@ static void box_is_empty(void) {
 
 SCENARIO(section_one, .about = "a look-up and push || the process ends, its block is used again", .setup = set_up_one,
          .threads = {looks_once, keeper}, .finish = box_is_empty)
-SCENARIO(section_two, .about = "the same with two who look up", .setup = set_up_two,
-         .threads = {looks_once, looks_once, keeper}, .finish = box_is_empty)
+SCENARIO(section_two, .about = "the same with two who look up", .setup = set_up_two, .threads = {looks_once, looks_once, keeper},
+         .finish = box_is_empty)
 SCENARIO(section_anew, .about = "the same with one who leaves and enters anew: its count is odd again, and is another (N2)",
          .setup = set_up_one, .threads = {looks_twice, keeper}, .finish = box_is_empty)
 SCENARIO(section_late, .about = "the same, the section of the second is added while the process ends", .setup = set_up_one,
@@ -148,14 +148,10 @@ static void twin_looks(enum fault fault) {
     if (fault != SECTIONLESS) atom_store_rlx(&inside, 1);
     if (fault != NO_FENCE_B) atom_fence_light();
     if (atom_load_acq(&generation) == 0) chk_assert(tenant == 0, "the tenant that was meant");
-    if (fault == LEFT_RELAXED)
-        atom_store_rlx(&inside, 2);
-    else
-        atom_store_rel(&inside, 2);
-    if (fault == ENTERED_RELAXED)
-        atom_store_rlx(&inside, 3);
-    else
-        atom_store_rel(&inside, 3);
+    if (fault == LEFT_RELAXED) atom_store_rlx(&inside, 2);
+    else atom_store_rel(&inside, 2);
+    if (fault == ENTERED_RELAXED) atom_store_rlx(&inside, 3);
+    else atom_store_rel(&inside, 3);
     atom_store_rel(&inside, 4);
 }
 static void twin_keeps(enum fault fault) {
@@ -170,9 +166,9 @@ static void twin_keeps(enum fault fault) {
     tenant = 1;
 }
 
-#define TWIN(id, fault, ...)                                                                                           \
-    static void id##_looks(void) { twin_looks(fault); }                                                                \
-    static void id##_keeps(void) { twin_keeps(fault); }                                                                \
+#define TWIN(id, fault, ...)                                                                                                               \
+    static void id##_looks(void) { twin_looks(fault); }                                                                                    \
+    static void id##_keeps(void) { twin_keeps(fault); }                                                                                    \
     SCENARIO(id, .threads = {id##_looks, id##_keeps}, __VA_ARGS__)
 
 TWIN(section_twin, FAULTLESS, .about = "the twin of which the following are broken")

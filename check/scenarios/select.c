@@ -10,8 +10,7 @@ enum { NOT_YET = 99 };
 
 static void set_up(size_t capacity) {
     small_fibers(3);
-    chk_assert(weft_chan_new(&a, sizeof(uint64_t), capacity) == 0 && weft_chan_new(&b, sizeof(uint64_t), capacity) == 0,
-               "made");
+    chk_assert(weft_chan_new(&a, sizeof(uint64_t), capacity) == 0 && weft_chan_new(&b, sizeof(uint64_t), capacity) == 0, "made");
     chk_name(&chan_of(a)->lock, "a.lock");
     chk_name(&chan_of(b)->lock, "b.lock");
     for (unsigned i = 0; i < SMALL_FIBERS; i++)
@@ -19,8 +18,7 @@ static void set_up(size_t capacity) {
 }
 static void unbuffered(void) { set_up(0); }
 static void empty(void) {
-    chk_assert(!chan_of(a)->senders.first && !chan_of(a)->receivers.first && !chan_of(b)->senders.first &&
-                   !chan_of(b)->receivers.first,
+    chk_assert(!chan_of(a)->senders.first && !chan_of(a)->receivers.first && !chan_of(b)->senders.first && !chan_of(b)->receivers.first,
                "nobody is left in a list");
     weft_chan_free(a);
     weft_chan_free(b);
@@ -43,12 +41,11 @@ static void cross_1(void) { cross(1, b, a, true); }
 static void one_each(void) {
     chk_assert(chosen[0] + chosen[1] == 1, "one has sent, the other received");
     unsigned receiver = chosen[0] == 1 ? 0 : 1;
-    chk_assert(in[receiver][0] == 40 + (1 - receiver) && in[1 - receiver][0] == 0,
-               "and it has arrived there, and only there");
+    chk_assert(in[receiver][0] == 40 + (1 - receiver) && in[1 - receiver][0] == 0, "and it has arrived there, and only there");
     empty();
 }
-SCENARIO(select_cross, .about = "two selects, each sends where the other receives: no deadlock, one case each",
-         .setup = unbuffered, .threads = {cross_0, cross_1}, .finish = one_each)
+SCENARIO(select_cross, .about = "two selects, each sends where the other receives: no deadlock, one case each", .setup = unbuffered,
+         .threads = {cross_0, cross_1}, .finish = one_each)
 
 /* ---- a select and two others ----------------------------------------------------------------------------------------- */
 
@@ -84,14 +81,12 @@ static void close_b_2(void) {
 static void at_most_one(void) {
     unsigned sent = (chosen[1] == 0) + (chosen[2] == 0);
     chk_assert(sent <= 1 && sent == (chosen[0] >= 0 && error[0] == 0), "what was sent was received, and it was one");
-    chk_assert(in[0][0] == (chosen[1] == 0 ? 41 : 0) && in[0][1] == (chosen[2] == 0 ? 42 : 0),
-               "and that alone has arrived");
+    chk_assert(in[0][0] == (chosen[1] == 0 ? 41 : 0) && in[0][1] == (chosen[2] == 0 ? 42 : 0), "and that alone has arrived");
     empty();
 }
-SCENARIO(select_timeout,
-         .about = "a thread selects, its deadline may pass at any moment || two try to send, one on each channel",
-         .setup = unbuffered, .threads = {thread_receives_either_soon, try_send_a_1, try_send_b_2},
-         .finish = at_most_one, .deep_in = CHK_SC | CHK_TSO)
+SCENARIO(select_timeout, .about = "a thread selects, its deadline may pass at any moment || two try to send, one on each channel",
+         .setup = unbuffered, .threads = {thread_receives_either_soon, try_send_a_1, try_send_b_2}, .finish = at_most_one,
+         .deep_in = CHK_SC | CHK_TSO)
 
 /* The select stands in both lists when the others begin: fewer orders, so that there is room for one more. */
 struct queued {
@@ -144,8 +139,8 @@ static void received_from_a(void) {
     chk_assert(chosen[0] == 0 && chosen[1] == 0 && in[0][0] == 41 && in[0][1] == 0, "it has arrived");
     empty();
 }
-SCENARIO(select_send, .about = "a select for two channels || one sends", .setup = unbuffered,
-         .threads = {receives_either, send_a_1}, .finish = received_from_a)
+SCENARIO(select_send, .about = "a select for two channels || one sends", .setup = unbuffered, .threads = {receives_either, send_a_1},
+         .finish = received_from_a)
 static void close_a_1(void) {
     small_process(1);
     weft_chan_close(a);
@@ -154,8 +149,8 @@ static void closed_a(void) {
     chk_assert(chosen[0] == 0 && error[0] == WEFT_ECLOSED && in[0][0] == 0, "the one that is closed");
     empty();
 }
-SCENARIO(select_closed, .about = "a select for two channels || one is closed", .setup = unbuffered,
-         .threads = {receives_either, close_a_1}, .finish = closed_a)
+SCENARIO(select_closed, .about = "a select for two channels || one is closed", .setup = unbuffered, .threads = {receives_either, close_a_1},
+         .finish = closed_a)
 
 /* Sending and receiving on one channel, and twice: not to itself, and each lock once. */
 static void same_0(void) {
@@ -172,8 +167,8 @@ static void sent_to_the_other(void) {
     chk_assert(chosen[0] == 0 && chosen[1] == 0 && in[1][0] == 40 && in[0][0] + in[0][1] == 0, "sent to the other");
     empty();
 }
-SCENARIO(select_same, .about = "a select that sends and receives twice on one channel || one receives",
-         .setup = unbuffered, .threads = {same_0, receive_a_1}, .finish = sent_to_the_other)
+SCENARIO(select_same, .about = "a select that sends and receives twice on one channel || one receives", .setup = unbuffered,
+         .threads = {same_0, receive_a_1}, .finish = sent_to_the_other)
 
 /* ---- twins that are wrong -------------------------------------------------------------------------------------------- */
 
@@ -205,5 +200,4 @@ static void twin_waits(void) {
     small_thread();
 }
 SCENARIO(select_twin_two_waits, .about = "a select with a wait for each case: both happen", .setup = twin_waits,
-         .threads = {queued_0, try_send_a_1, try_send_b_2}, .finish = exactly_one, .flawed_in = CHK_ALL,
-         .flaw = CHK_NONE)
+         .threads = {queued_0, try_send_a_1, try_send_b_2}, .finish = exactly_one, .flawed_in = CHK_ALL, .flaw = CHK_NONE)

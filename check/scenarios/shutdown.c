@@ -41,7 +41,8 @@ static int obedient_plain_step(void *self, const weft_event *events, size_t coun
     *counted = true;
     return obedient_step(self, events, count, out);
 }
-static const weft_behavior obedient_plain = {.name = "obedient, without init", .state_size = sizeof(bool), .step = obedient_plain_step, .close = count_end};
+static const weft_behavior obedient_plain = {
+    .name = "obedient, without init", .state_size = sizeof(bool), .step = obedient_plain_step, .close = count_end};
 
 /* Ends by itself. */
 static int short_step(void *self, const weft_event *events, size_t count, weft_out *out) {
@@ -137,8 +138,8 @@ static void nobody_lives(void) {
     small_end();
 }
 
-SCENARIO(shutdown_asleep, .about = "a process sleeps || the stopper", .setup = sleeping_obedient,
-         .threads = {works, stops}, .finish = nobody_lives)
+SCENARIO(shutdown_asleep, .about = "a process sleeps || the stopper", .setup = sleeping_obedient, .threads = {works, stops},
+         .finish = nobody_lives)
 SCENARIO(shutdown_ready, .about = "a process runs and parks || the stopper", .setup = ready_obedient, .threads = {works, stops},
          .finish = nobody_lives)
 SCENARIO(shutdown_ends, .about = "a process ends by itself || the stopper", .setup = ready_short, .threads = {works, stops},
@@ -153,8 +154,10 @@ SCENARIO(shutdown_foreign_leaves, .about = "the same with an init, during which 
          .threads = {stops, spawns_and_works}, .finish = nobody_lives, .deep_in = CHK_TSO | CHK_C11)
 SCENARIO(shutdown_foreign, .about = "a foreign thread spawns || a worker || the stopper", .setup = nobody,
          .threads = {works, stops, spawns_plain}, .finish = nobody_lives, .deep_in = CHK_ALL)
-SCENARIO(shutdown_foreign_init, .about = "the same with an init; few preemptions, since all are too many, and shutdown_foreign_leaves has all with one thread less",
-         .setup = nobody, .threads = {works, stops, spawns}, .finish = nobody_lives, .preemptions = 1, .deep_in = CHK_ALL)
+SCENARIO(
+    shutdown_foreign_init,
+    .about = "the same with an init; few preemptions, since all are too many, and shutdown_foreign_leaves has all with one thread less",
+    .setup = nobody, .threads = {works, stops, spawns}, .finish = nobody_lives, .preemptions = 1, .deep_in = CHK_ALL)
 
 /* ---- broken twins: the same protocol in small, with one fault ----------------------------------------------------------- */
 
@@ -192,10 +195,8 @@ static void twin_stops(enum fault fault) {
 }
 static void twin_ends(enum fault fault) {
     uint32_t one_more = atom_load_rlx(&ended) + 1;
-    if (fault == END_RELAXED)
-        atom_store_rlx(&ended, one_more);
-    else
-        atom_store_rel(&ended, one_more);
+    if (fault == END_RELAXED) atom_store_rlx(&ended, one_more);
+    else atom_store_rel(&ended, one_more);
     if (fault != UNFENCED_END) atom_fence_light();
     if (atom_load_acq(&stopping)) parker_unpark(&stopper);
 }
@@ -232,12 +233,12 @@ static void twin_set_up_parent(void) {
 }
 static void twin_nobody_lives(void) { chk_assert(atom_load_rlx(&spawned) == atom_load_rlx(&ended), "nobody lives after the stop"); }
 
-#define TWIN(id, fault, set_up, lives, ...)                                                                            \
-    static void id##_stops(void) {                                                                                     \
-        twin_stops(fault);                                                                                             \
-        twin_nobody_lives();                                                                                           \
-    }                                                                                                                  \
-    static void id##_lives(void) { lives(fault); }                                                                     \
+#define TWIN(id, fault, set_up, lives, ...)                                                                                                \
+    static void id##_stops(void) {                                                                                                         \
+        twin_stops(fault);                                                                                                                 \
+        twin_nobody_lives();                                                                                                               \
+    }                                                                                                                                      \
+    static void id##_lives(void) { lives(fault); }                                                                                         \
     SCENARIO(id, .setup = set_up, .threads = {id##_stops, id##_lives}, .finish = twin_nobody_lives, __VA_ARGS__)
 
 TWIN(shutdown_twin_foreign, FAULTLESS, twin_set_up, twin_foreign, .about = "twins of which the following are broken")
@@ -250,7 +251,7 @@ TWIN(shutdown_twin_unfenced_birth, UNFENCED_BIRTH, twin_set_up_parent, twin_pare
      .flaw = CHK_LOST_WAKEUP)
 TWIN(shutdown_twin_no_second_look, NO_SECOND_LOOK, twin_set_up_parent, twin_parent,
      .about = "a spawner that only looks before: nobody cancels the new process", .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
-TWIN(shutdown_twin_unsettled, UNSETTLED, twin_set_up, twin_foreign,
-     .about = "the stopper does not wait for a foreign thread that spawns", .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+TWIN(shutdown_twin_unsettled, UNSETTLED, twin_set_up, twin_foreign, .about = "the stopper does not wait for a foreign thread that spawns",
+     .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 TWIN(shutdown_twin_end_relaxed, END_RELAXED, twin_set_up_parent, twin_parent,
      .about = "whoever sees the parent's end does not see the child's birth", .flawed_in = CHK_C11, .flaw = CHK_ASSERT)

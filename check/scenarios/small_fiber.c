@@ -8,8 +8,7 @@ static struct fiber fibers[SMALL_FIBERS];
 static struct parker beds[SMALL_FIBERS];
 
 void small_fibers(unsigned count) {
-    static const char *const names[][2] = {
-        {"bed[0]", "asked[0]"}, {"bed[1]", "asked[1]"}, {"bed[2]", "asked[2]"}, {"bed[3]", "asked[3]"}};
+    static const char *const names[][2] = {{"bed[0]", "asked[0]"}, {"bed[1]", "asked[1]"}, {"bed[2]", "asked[2]"}, {"bed[3]", "asked[3]"}};
     for (unsigned i = 0; i <= SMALL_FIBERS; i++) {
         players[i].runtime = players[i].local.runtime = nowhere;
         players[i].current = NULL;

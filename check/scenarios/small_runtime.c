@@ -11,7 +11,9 @@ struct runtime *small;
 
 /* What thread-local storage would hold; the first is setup's and finish's. */
 static struct worker *played[CHK_THREADS + 1];
-struct worker **chk_worker(void) { return &played[chk_self() + 1]; }
+struct worker **chk_worker(void) {
+    return &played[chk_self() + 1];
+}
 
 /* ---- doors -------------------------------------------------------------------------------------------------------- */
 
@@ -168,7 +170,9 @@ void small_begin(enum policy_name policy, unsigned workers, unsigned processes) 
     }
 }
 
-struct proc *small_proc(weft_pid pid) { return table_at(&small->table, pid_slot(pid)); }
+struct proc *small_proc(weft_pid pid) {
+    return table_at(&small->table, pid_slot(pid));
+}
 
 void small_name(weft_pid pid) {
     static const char *const names[][3] = {
@@ -190,7 +194,9 @@ weft_pid small_spawn(const weft_behavior *behavior) {
     return pid;
 }
 
-struct worker *small_play(unsigned index) { return my_worker = small_worker(index); }
+struct worker *small_play(unsigned index) {
+    return my_worker = small_worker(index);
+}
 
 void small_run_own(struct worker *worker) {
     for (struct proc *proc; (proc = policy_pop(worker)) != NULL;)
@@ -223,7 +229,7 @@ static void sort_list(unsigned class, struct pool_block *block) {
     }
 }
 static void sort_cache(struct pool_cache *cache) {
-    for (unsigned class = 0; class < POOL_CLASSES; class++) {
+    for (unsigned class = 0; class < POOL_CLASSES; class ++) {
         sort_list(class, cache->hot[class].first);
         sort_list(class, cache->spare[class].first);
         cache->hot[class] = cache->spare[class] = (struct pool_list){NULL, 0};
@@ -244,7 +250,7 @@ void small_end(void) {
         sort_cache(&atom_load_rlx(&small->workers[i])->local.cache.pool);
     for (unsigned i = 0; i < DOORS; i++)
         sort_cache(&small->doors[i].cache.pool);
-    for (unsigned class = 0; class < POOL_CLASSES; class++)
+    for (unsigned class = 0; class < POOL_CLASSES; class ++)
         sort_depot(class);
     runtime_destroy(small);
 }

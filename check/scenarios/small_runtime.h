@@ -28,9 +28,7 @@ struct proc *small_proc(weft_pid pid);
 /* In traces. small_spawn does it. */
 void small_name(weft_pid pid);
 
-static inline struct worker *small_worker(unsigned index) {
-    return atom_load_rlx(&small->workers[index]); /* rlx: made in setup */
-}
+static inline struct worker *small_worker(unsigned index) { return atom_load_rlx(&small->workers[index]); /* rlx: made in setup */ }
 /* The calling thread is this worker from now on. */
 struct worker *small_play(unsigned index);
 /* In setup: a thread of the scenario plays this worker already. */

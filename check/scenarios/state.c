@@ -99,10 +99,10 @@ static void claimer_one(void) {
 static void claimer_two(void) {
     if (state_claim(&state, first_ticket)) process_run(3, STATE_IDLE);
 }
-SCENARIO(state_ready_wake, .about = "a Ready process is claimed and parks || a letter and a wake (S3)",
-         .setup = setup_ready, .threads = {claimer_one, waker_one}, .finish = has_read_one)
-SCENARIO(state_ready_two_wakers, .about = "a Ready process is claimed and parks || two letters, two wakes",
-         .setup = setup_ready, .threads = {claimer_two, waker_first, waker_second}, .finish = has_read_two)
+SCENARIO(state_ready_wake, .about = "a Ready process is claimed and parks || a letter and a wake (S3)", .setup = setup_ready,
+         .threads = {claimer_one, waker_one}, .finish = has_read_one)
+SCENARIO(state_ready_two_wakers, .about = "a Ready process is claimed and parks || two letters, two wakes", .setup = setup_ready,
+         .threads = {claimer_two, waker_first, waker_second}, .finish = has_read_two)
 
 /* ---- pin --------------------------------------------------------------------------------------------------------- */
 
@@ -147,12 +147,10 @@ static void yields_then_parks(uint16_t (*yield)(struct state *)) {
 }
 static void yields_by_swap(void) { yields_then_parks(state_yield_any); }
 static void yields_by_store(void) { yields_then_parks(state_yield_tso); }
-SCENARIO(state_yield_wake, .about = "a process yields, runs again and parks || a letter and a wake",
-         .setup = setup_running, .threads = {yields_by_swap, waker_one}, .finish = has_read_one)
-SCENARIO(state_yield_store,
-         .about = "the same by a plain store: loses the wake-up, but not where stores have one order",
-         .setup = setup_running, .threads = {yields_by_store, waker_one}, .finish = has_read_one, .flawed_in = CHK_C11,
-         .flaw = CHK_ASSERT)
+SCENARIO(state_yield_wake, .about = "a process yields, runs again and parks || a letter and a wake", .setup = setup_running,
+         .threads = {yields_by_swap, waker_one}, .finish = has_read_one)
+SCENARIO(state_yield_store, .about = "the same by a plain store: loses the wake-up, but not where stores have one order",
+         .setup = setup_running, .threads = {yields_by_store, waker_one}, .finish = has_read_one, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 
 /* ---- hand-off ---------------------------------------------------------------------------------------------------- */
 
@@ -166,8 +164,8 @@ static void hand_off_second(void) {
 }
 SCENARIO(state_hand_off, .about = "a process parks || a hand-off to it || a wake", .setup = setup_running,
          .threads = {runner_two, hand_off_first, waker_second}, .finish = has_read_two)
-SCENARIO(state_hand_off_ready, .about = "a Ready process: an entry is claimed || a hand-off takes it || a wake",
-         .setup = setup_ready, .threads = {claimer_two, hand_off_first, waker_second}, .finish = has_read_two)
+SCENARIO(state_hand_off_ready, .about = "a Ready process: an entry is claimed || a hand-off takes it || a wake", .setup = setup_ready,
+         .threads = {claimer_two, hand_off_first, waker_second}, .finish = has_read_two)
 SCENARIO(state_two_hand_offs, .about = "a process parks || two hand-offs to it", .setup = setup_running,
          .threads = {runner_two, hand_off_first, hand_off_second}, .finish = has_read_two)
 
@@ -204,9 +202,8 @@ static void is_cancelled(void) {
     chk_assert((read_letters & 4) != 0, "the cancel is seen (S6)");
     chk_assert(state_of(atom_load_rlx(&state.word)) == STATE_COMPLETE, "the process has ended");
 }
-SCENARIO(state_cancel, .about = "a process parks || a cancel || a wake: no transition erases the request",
-         .setup = setup_running, .threads = {process_run_cancellable, cancels, wakes_cancellable},
-         .finish = is_cancelled)
+SCENARIO(state_cancel, .about = "a process parks || a cancel || a wake: no transition erases the request", .setup = setup_running,
+         .threads = {process_run_cancellable, cancels, wakes_cancellable}, .finish = is_cancelled)
 
 static void asks_to_cancel(void) { chk_assert(state_cancel(&state), "first to ask"); }
 static void asks_to_yield(void) { state_preempt(&state); }
@@ -216,11 +213,10 @@ static void both_asked(void) {
     chk_assert(!state_cancel(&state), "not the first to ask");
 }
 static void still_cancelled(void) { chk_assert(state_is_cancelled(&state), "no request erases another (S6)"); }
-SCENARIO(state_requests, .about = "a cancel || a request to yield", .setup = setup_running,
-         .threads = {asks_to_cancel, asks_to_yield}, .finish = both_asked)
-SCENARIO(state_requests_forget, .about = "a cancel || a request to yield || the process forgets the latter",
-         .setup = setup_running, .threads = {asks_to_cancel, asks_to_yield, forgets_to_yield},
-         .finish = still_cancelled)
+SCENARIO(state_requests, .about = "a cancel || a request to yield", .setup = setup_running, .threads = {asks_to_cancel, asks_to_yield},
+         .finish = both_asked)
+SCENARIO(state_requests_forget, .about = "a cancel || a request to yield || the process forgets the latter", .setup = setup_running,
+         .threads = {asks_to_cancel, asks_to_yield, forgets_to_yield}, .finish = still_cancelled)
 
 /* ---- claims ------------------------------------------------------------------------------------------------------ */
 
@@ -241,20 +237,18 @@ static void claims_and_stores(void) { claims_then_yields(state_yield_tso); }
 static void claims_any(void) {
     if (!state_claim_any(&state)) return;
     stack++;
-    if (stack == 3)
-        state_complete(&state);
-    else
-        state_yield(&state); /* its entry is forgotten here: the ticket is never claimed */
+    if (stack == 3) state_complete(&state);
+    else state_yield(&state); /* its entry is forgotten here: the ticket is never claimed */
 }
 static void claimed_once(void) {
     chk_assert(claims[0] + claims[1] <= 1, "one claim at most with one ticket (S2)");
     chk_assert(stack >= 1 && stack <= 3, "runs");
 }
-SCENARIO(state_claims, .about = "one entry delivered twice || somebody takes the process out of its queue",
-         .setup = setup_ready, .threads = {claims_and_yields, claims_and_yields, claims_any}, .finish = claimed_once)
+SCENARIO(state_claims, .about = "one entry delivered twice || somebody takes the process out of its queue", .setup = setup_ready,
+         .threads = {claims_and_yields, claims_and_yields, claims_any}, .finish = claimed_once)
 
-SCENARIO(state_claims_store, .about = "the same, with yields by a plain store: without wakers that is as good",
-         .setup = setup_ready, .threads = {claims_and_stores, claims_and_stores, claims_any}, .finish = claimed_once)
+SCENARIO(state_claims_store, .about = "the same, with yields by a plain store: without wakers that is as good", .setup = setup_ready,
+         .threads = {claims_and_stores, claims_and_stores, claims_any}, .finish = claimed_once)
 
 /* ---- seized by whoever takes the runtime down --------------------------------------------------------------------- */
 
@@ -299,8 +293,8 @@ static void hands_off_late(void) {
     atom_store_rlx(&letter[0], 1);
     if (state_wake_to_run(&state).verdict == STATE_DEAD) drained[1] = atom_swap_rlx(&letter[0], 0);
 }
-SCENARIO(state_complete_hand_off, .about = "the process ends and cleans up || a letter and a hand-off",
-         .setup = setup_running, .threads = {completes_and_drains, hands_off_late}, .finish = no_letter_is_left)
+SCENARIO(state_complete_hand_off, .about = "the process ends and cleans up || a letter and a hand-off", .setup = setup_running,
+         .threads = {completes_and_drains, hands_off_late}, .finish = no_letter_is_left)
 
 static void ends_then_revives(uint16_t (*revive)(struct state *)) {
     stack = 1;
@@ -314,10 +308,10 @@ static void takes_the_next(void) {
     chk_assert(!state_claim(&state, first_ticket), "the former tenant's entry is stale");
     if (state_claim_any(&state)) chk_assert(stack == 2, "only the finished new process can be had");
 }
-SCENARIO(state_revive, .about = "the block serves the next process || a stale entry and a taker look at it",
-         .setup = setup_running, .threads = {ends_and_revives, takes_the_next})
-SCENARIO(state_revive_store, .about = "the same by a plain store: without wakers that is as good",
-         .setup = setup_running, .threads = {ends_and_revives_by_store, takes_the_next})
+SCENARIO(state_revive, .about = "the block serves the next process || a stale entry and a taker look at it", .setup = setup_running,
+         .threads = {ends_and_revives, takes_the_next})
+SCENARIO(state_revive_store, .about = "the same by a plain store: without wakers that is as good", .setup = setup_running,
+         .threads = {ends_and_revives_by_store, takes_the_next})
 
 /* ---- broken twins: one transition done wrongly, the others real -------------------------------------------------------- */
 
@@ -330,8 +324,7 @@ static void parks_by_store(void) {
     atom_store_rel(&state.word, state_with(atom_load_rlx(&state.word), STATE_IDLE));
 }
 SCENARIO(state_twin_park_by_store, .about = "as state_park_wake, but a store instead of a compare-and-swap parks it",
-         .setup = setup_running, .threads = {parks_by_store, waker_one}, .finish = has_read_one, .flawed_in = CHK_ALL,
-         .flaw = CHK_ASSERT)
+         .setup = setup_running, .threads = {parks_by_store, waker_one}, .finish = has_read_one, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 
 /* It is ready, says the look: it will run and see the letter. But the letter may still be on its way. */
 static void wakes_without_a_word(void) {
@@ -340,8 +333,8 @@ static void wakes_without_a_word(void) {
     obey(state_wake(&state), 1, STATE_IDLE);
 }
 SCENARIO(state_twin_wake_by_look, .about = "as state_ready_wake, but a waker that sees Ready goes away without a write (S3)",
-         .setup = setup_ready, .threads = {claimer_one, wakes_without_a_word}, .finish = has_read_one,
-         .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_ASSERT)
+         .setup = setup_ready, .threads = {claimer_one, wakes_without_a_word}, .finish = has_read_one, .flawed_in = CHK_TSO | CHK_C11,
+         .flaw = CHK_ASSERT)
 
 static void cancels_too_late(void) {
     struct state_next next = state_wake(&state);

@@ -61,8 +61,8 @@ static void has_seen_all(void) {
 }
 SCENARIO(state_crowd_wake_cancel, .about = "a process parks || a wake || a cancel", .setup = no_hand_off, .threads = {run, wakes, cancels},
          .finish = has_seen_all)
-SCENARIO(state_crowd_wake_hand_off, .about = "a process parks || a wake || a hand-off", .setup = no_cancel, .threads = {run, wakes, hands_off},
-         .finish = has_seen_all)
+SCENARIO(state_crowd_wake_hand_off, .about = "a process parks || a wake || a hand-off", .setup = no_cancel,
+         .threads = {run, wakes, hands_off}, .finish = has_seen_all)
 SCENARIO(state_crowd_cancel_hand_off, .about = "a process parks || a cancel || a hand-off", .setup = no_wake,
          .threads = {run, cancels, hands_off}, .finish = has_seen_all)
 SCENARIO(state_crowd, .about = "a process parks || a wake || a cancel || a hand-off", .setup = all,

@@ -45,8 +45,7 @@ static void finish(void) {
     struct synch2 *s = synch2_of(&door);
     chk_assert(room == entered[0] + entered[1], "every visit left its trace");
     for (unsigned role = 0; role < 2; role++) {
-        chk_assert(!atom_load_rlx(&s->role[role].active) && !atom_load_rlx(&s->role[role].bell),
-                   "nobody is left behind");
+        chk_assert(!atom_load_rlx(&s->role[role].active) && !atom_load_rlx(&s->role[role].bell), "nobody is left behind");
         chk_assert(atom_load_rlx(&s->role[role].place) == SYNCH2_OUT, "and both are known to be out");
     }
     chk_assert(!atom_load_rlx(&s->waker_change), "no question is left open");
@@ -79,18 +78,13 @@ static void enter_1_thrice(void) {
     enter(1);
 }
 SCENARIO(synch2_spin_1x1, .about = "one turn each", .setup = spinning, .threads = {enter_0, enter_1}, .finish = finish)
-SCENARIO(synch2_spin_1x2, .about = "one turn and two", .setup = spinning, .threads = {enter_0, enter_1_twice},
+SCENARIO(synch2_spin_1x2, .about = "one turn and two", .setup = spinning, .threads = {enter_0, enter_1_twice}, .finish = finish)
+SCENARIO(synch2_spin_2x1, .about = "two turns and one", .setup = spinning, .threads = {enter_0_twice, enter_1}, .finish = finish)
+SCENARIO(synch2_spin_2x2, .about = "two turns each", .setup = spinning, .threads = {enter_0_twice, enter_1_twice}, .finish = finish)
+SCENARIO(synch2_spin_1x3, .about = "one turn and three", .setup = spinning, .threads = {enter_0, enter_1_thrice}, .finish = finish)
+SCENARIO(synch2_sleep_0, .about = "one turn each, role 0 sleeps: no wake-up is lost", .setup = sleeping_0, .threads = {enter_0, enter_1},
          .finish = finish)
-SCENARIO(synch2_spin_2x1, .about = "two turns and one", .setup = spinning, .threads = {enter_0_twice, enter_1},
-         .finish = finish)
-SCENARIO(synch2_spin_2x2, .about = "two turns each", .setup = spinning, .threads = {enter_0_twice, enter_1_twice},
-         .finish = finish)
-SCENARIO(synch2_spin_1x3, .about = "one turn and three", .setup = spinning, .threads = {enter_0, enter_1_thrice},
-         .finish = finish)
-SCENARIO(synch2_sleep_0, .about = "one turn each, role 0 sleeps: no wake-up is lost", .setup = sleeping_0,
-         .threads = {enter_0, enter_1}, .finish = finish)
-SCENARIO(synch2_sleep_1, .about = "one turn each, role 1 sleeps", .setup = sleeping_1, .threads = {enter_0, enter_1},
-         .finish = finish)
+SCENARIO(synch2_sleep_1, .about = "one turn each, role 1 sleeps", .setup = sleeping_1, .threads = {enter_0, enter_1}, .finish = finish)
 
 /* Both sleep. To keep the search short each sleeps at most once, and role 1 only where role 0 has its bell up
  * before: a second sleep, and a sleep beside one that is awake, are in the two above. */
@@ -105,8 +99,8 @@ static void sleeping_both(void) {
     set_up(0, 0);
     waiter.sleep = sleep_once;
 }
-SCENARIO(synch2_sleep_both, .about = "one turn each, both sleep, each at most once", .setup = sleeping_both,
-         .threads = {enter_0, enter_1}, .finish = finish, .deep_in = CHK_C11)
+SCENARIO(synch2_sleep_both, .about = "one turn each, both sleep, each at most once", .setup = sleeping_both, .threads = {enter_0, enter_1},
+         .finish = finish, .deep_in = CHK_C11)
 
 /* A second turn. To keep the search short, role 1 is inside when it begins, having waited for role 0, which is the
  * waker. Role 0 comes while role 1 takes the waker's role over, by asking or because it sees the bell up, and
@@ -134,8 +128,8 @@ static void leave_asleep_enter_1(void) {
 }
 SCENARIO(synch2_change_spin, .about = "role 1, inside, leaves and comes back", .setup = inside_spinning,
          .threads = {enter_0, leave_enter_1}, .finish = finish)
-SCENARIO(synch2_change_asleep, .about = "... while role 0 sleeps", .setup = inside_sleeping_0,
-         .threads = {enter_0, leave_asleep_enter_1}, .finish = finish, .deep_in = CHK_TSO | CHK_C11)
+SCENARIO(synch2_change_asleep, .about = "... while role 0 sleeps", .setup = inside_sleeping_0, .threads = {enter_0, leave_asleep_enter_1},
+         .finish = finish, .deep_in = CHK_TSO | CHK_C11)
 
 /* ---- At most one turn of the other goes first -------------------------------------------------------------------- */
 
@@ -166,10 +160,8 @@ SCENARIO(synch2_bypass_0, .about = "one turn each: not passing at all is too muc
 static void try(unsigned role) {
     int error = weft_synch2_try(&door, role);
     chk_assert(error == 0 || error == WEFT_EBUSY, "in, or busy");
-    if (error == 0)
-        visit(role);
-    else
-        refused[role]++;
+    if (error == 0) visit(role);
+    else refused[role]++;
 }
 static void try_0(void) { try(0); }
 static void try_1(void) { try(1); }
@@ -185,26 +177,24 @@ static void try_enter_0(void) {
     try(0);
     enter(0);
 }
-SCENARIO(synch2_try_1x1, .about = "both try: at most one gets in, both may fail", .setup = spinning,
-         .threads = {try_0, try_1}, .finish = finish)
+SCENARIO(synch2_try_1x1, .about = "both try: at most one gets in, both may fail", .setup = spinning, .threads = {try_0, try_1},
+         .finish = finish)
 SCENARIO(synch2_try_against_enter, .about = "two tries against one that enters twice", .setup = spinning,
          .threads = {try_0_twice, enter_1_twice}, .finish = finish)
 SCENARIO(synch2_try_then_enter, .about = "try, then enter, against enter, then try", .setup = spinning,
          .threads = {try_enter_0, enter_try_1}, .finish = finish)
 SCENARIO(synch2_try_wakes_0, .about = "a try that fails wakes one that sleeps because of it", .setup = sleeping_0,
          .threads = {enter_0, try_1}, .finish = finish)
-SCENARIO(synch2_try_wakes_1, .about = "... likewise, the other way round", .setup = sleeping_1,
-         .threads = {try_0, enter_1}, .finish = finish)
+SCENARIO(synch2_try_wakes_1, .about = "... likewise, the other way round", .setup = sleeping_1, .threads = {try_0, enter_1},
+         .finish = finish)
 
 /* ---- Giving up --------------------------------------------------------------------------------------------------- */
 
 static void enter_until(unsigned role, uint64_t deadline) {
     int error = weft_synch2_enter_until(&door, role, deadline);
     chk_assert(error == 0 || error == WEFT_ETIMEDOUT, "in, or too late");
-    if (error == 0)
-        visit(role);
-    else
-        refused[role]++;
+    if (error == 0) visit(role);
+    else refused[role]++;
 }
 
 /* A deadline in the past: gives up as soon as there is nothing to do for the other. */
@@ -228,8 +218,8 @@ SCENARIO(synch2_late_1x3, .about = "role 1 takes a turn, may give up, and comes 
 static void late_0(void) { enter_until(0, 0); }
 SCENARIO(synch2_late_change, .about = "role 0, the waker, may give up while role 1 takes its role over and returns",
          .setup = inside_spinning, .threads = {late_0, leave_enter_1}, .finish = finish)
-SCENARIO(synch2_late_both, .about = "both may give up, and come back", .setup = spinning,
-         .threads = {late_enter_0, late_enter_1}, .finish = finish)
+SCENARIO(synch2_late_both, .about = "both may give up, and come back", .setup = spinning, .threads = {late_enter_0, late_enter_1},
+         .finish = finish)
 
 /* A deadline that comes while role 0 sleeps; at most once, so that the search ends. */
 SHARED bool met;
@@ -249,5 +239,5 @@ static void until_0(void) {
     enter_until(0, 1);
     chk_assert(!refused[0] || met, "too late only after the deadline");
 }
-SCENARIO(synch2_give_up_asleep, .about = "role 0 may give up in its sleep", .setup = giving_up,
-         .threads = {until_0, enter_1}, .finish = finish, .deep_in = CHK_C11)
+SCENARIO(synch2_give_up_asleep, .about = "role 0 may give up in its sleep", .setup = giving_up, .threads = {until_0, enter_1},
+         .finish = finish, .deep_in = CHK_C11)

@@ -37,10 +37,8 @@ static void not_again(void) {
 
 /* seq_cst, a store and a full fence on x86; or release, a plain store. */
 static void store(atom_u32 *cell, unsigned value, bool full) {
-    if (full)
-        atom_store_sc(cell, value);
-    else
-        atom_store_rel(cell, value);
+    if (full) atom_store_sc(cell, value);
+    else atom_store_rel(cell, value);
 }
 
 static void answer(unsigned i) {
@@ -90,12 +88,12 @@ static void turn_1_twice(void) {
 
 SCENARIO(synch2_fences_both, .about = "a full fence after active = true and one after waker = i: safe", .setup = both,
          .threads = {turn_0, turn_1_twice})
-SCENARIO(synch2_fences_only_active, .about = "no full fence after waker = i: the other acts as the waker unseen",
-         .setup = only_active, .threads = {turn_0, turn_1_twice}, .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_RACE)
-SCENARIO(synch2_fences_only_waker, .about = "no full fence after active = true: neither sees the other",
-         .setup = only_waker, .threads = {turn_0, turn_1}, .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_RACE)
-SCENARIO(synch2_fences_neither, .about = "plain x86 stores, release in C: likewise", .setup = neither,
+SCENARIO(synch2_fences_only_active, .about = "no full fence after waker = i: the other acts as the waker unseen", .setup = only_active,
+         .threads = {turn_0, turn_1_twice}, .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_RACE)
+SCENARIO(synch2_fences_only_waker, .about = "no full fence after active = true: neither sees the other", .setup = only_waker,
          .threads = {turn_0, turn_1}, .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_RACE)
+SCENARIO(synch2_fences_neither, .about = "plain x86 stores, release in C: likewise", .setup = neither, .threads = {turn_0, turn_1},
+         .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_RACE)
 
 /* Thread 0 gives up its first turn if it cannot have it at once. It may have been woken by then, and not know it;
  * the one who woke it goes in, because it sees thread 0 inactive. The wake-up must not come in thread 0's second
@@ -117,8 +115,7 @@ static void turn_again_0(void) {
     }
     be_selected(0);
 }
-SCENARIO(synch2_gave_up_fenced, .about = "one that gave up comes back, with a fence before it waits: safe",
-         .setup = both, .threads = {turn_again_0, turn_1_twice})
-SCENARIO(synch2_gave_up_unfenced,
-         .about = "... without: it takes a wake-up for its own that was meant for the turn before", .setup = not_again,
-         .threads = {turn_again_0, turn_1_twice}, .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_RACE)
+SCENARIO(synch2_gave_up_fenced, .about = "one that gave up comes back, with a fence before it waits: safe", .setup = both,
+         .threads = {turn_again_0, turn_1_twice})
+SCENARIO(synch2_gave_up_unfenced, .about = "... without: it takes a wake-up for its own that was meant for the turn before",
+         .setup = not_again, .threads = {turn_again_0, turn_1_twice}, .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_RACE)

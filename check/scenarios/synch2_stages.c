@@ -34,8 +34,8 @@ static void be_selected(void) { room++; }
 /* ---- The simplest: nothing is guarded ---------------------------------------------------------------------------- */
 
 static void simplest(void) { be_selected(); }
-SCENARIO(synch2_simplest, .about = "no protocol at all: both are selected at once", .setup = set_up,
-         .threads = {simplest, simplest}, .flawed_in = CHK_ALL, .flaw = CHK_RACE)
+SCENARIO(synch2_simplest, .about = "no protocol at all: both are selected at once", .setup = set_up, .threads = {simplest, simplest},
+         .flawed_in = CHK_ALL, .flaw = CHK_RACE)
 
 /* ---- The safe: wait while the other is active -------------------------------------------------------------------- */
 
@@ -49,8 +49,8 @@ static void safe(unsigned i) {
 }
 static void safe_0(void) { safe(0); }
 static void safe_1(void) { safe(1); }
-SCENARIO(synch2_safe, .about = "wait while the other is active: both can wait for ever", .setup = set_up,
-         .threads = {safe_0, safe_1}, .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
+SCENARIO(synch2_safe, .about = "wait while the other is active: both can wait for ever", .setup = set_up, .threads = {safe_0, safe_1},
+         .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
 
 /* Exclusion holds all the same: the same without the behaviours in which both see each other. */
 static void safe_or_stop(unsigned i) {
@@ -61,8 +61,7 @@ static void safe_or_stop(unsigned i) {
 }
 static void safe_or_stop_0(void) { safe_or_stop(0); }
 static void safe_or_stop_1(void) { safe_or_stop(1); }
-SCENARIO(synch2_safe_excludes, .about = "... but whoever gets in is alone", .setup = set_up,
-         .threads = {safe_or_stop_0, safe_or_stop_1})
+SCENARIO(synch2_safe_excludes, .about = "... but whoever gets in is alone", .setup = set_up, .threads = {safe_or_stop_0, safe_or_stop_1})
 
 /* ---- The almost wait-free: thread 0 always is the waker ---------------------------------------------------------- */
 
@@ -88,9 +87,8 @@ static void almost(unsigned i, unsigned marked) {
 }
 static void almost_printed_0(void) { almost(0, 0); }
 static void almost_printed_1(void) { almost(1, 0); }
-SCENARIO(synch2_almost_printed,
-         .about = "a fixed waker, as printed: the wrong thread is marked, both are selected at once", .setup = set_up,
-         .threads = {almost_printed_0, almost_printed_1}, .flawed_in = CHK_ALL, .flaw = CHK_RACE)
+SCENARIO(synch2_almost_printed, .about = "a fixed waker, as printed: the wrong thread is marked, both are selected at once",
+         .setup = set_up, .threads = {almost_printed_0, almost_printed_1}, .flawed_in = CHK_ALL, .flaw = CHK_RACE)
 
 static void almost_0(void) { almost(0, 1); }
 static void almost_1(void) { almost(1, 1); }
@@ -102,10 +100,8 @@ static void almost_1_thrice(void) {
     almost_1_twice();
     almost(1, 1);
 }
-SCENARIO(synch2_almost, .about = "a fixed waker, the right thread marked: safe", .setup = set_up,
-         .threads = {almost_0, almost_1})
-SCENARIO(synch2_almost_twice, .about = "... and so when thread 1 comes back", .setup = set_up,
-         .threads = {almost_0, almost_1_twice})
+SCENARIO(synch2_almost, .about = "a fixed waker, the right thread marked: safe", .setup = set_up, .threads = {almost_0, almost_1})
+SCENARIO(synch2_almost_twice, .about = "... and so when thread 1 comes back", .setup = set_up, .threads = {almost_0, almost_1_twice})
 /* Three stands for any number: spin shows that it can go on for ever. */
 SCENARIO(synch2_almost_starves, .about = "... but thread 1 can pass thread 0 more than twice", .setup = set_up,
          .threads = {almost_0, almost_1_thrice}, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
@@ -149,8 +145,8 @@ static void dynamic_1_twice(void) {
     turn(1, dynamic_answer, dynamic_finish);
     turn(1, dynamic_answer, dynamic_finish);
 }
-SCENARIO(synch2_dynamic, .about = "the waker's role moves without a handshake: two wakers in the guard wake each other",
-         .setup = set_up, .threads = {dynamic_0, dynamic_1_twice}, .flawed_in = CHK_ALL, .flaw = CHK_RACE)
+SCENARIO(synch2_dynamic, .about = "the waker's role moves without a handshake: two wakers in the guard wake each other", .setup = set_up,
+         .threads = {dynamic_0, dynamic_1_twice}, .flawed_in = CHK_ALL, .flaw = CHK_RACE)
 
 static void dynamic_roles_answer(unsigned i) {
     if (atom_load_sc(&waker) == i) wake_other(i);
@@ -168,10 +164,8 @@ SCENARIO(synch2_dynamic_roles, .about = "... that is, the waker's role is not ex
 /* The changer has written `waker` already, so the old waker does not come to the acknowledgement any more. */
 static void printed_answer(unsigned i) {
     if (atom_load_sc(&waker) != i) return;
-    if (!atom_load_sc(&waker_change))
-        wake_other(i);
-    else
-        atom_store_sc(&waker_change, 0);
+    if (!atom_load_sc(&waker_change)) wake_other(i);
+    else atom_store_sc(&waker_change, 0);
 }
 static void printed_finish(unsigned i) {
     atom_store_sc(&waker, i);
@@ -184,8 +178,8 @@ static void printed_finish(unsigned i) {
 }
 static void printed_0(void) { turn(0, printed_answer, printed_finish); }
 static void printed_1(void) { turn(1, printed_answer, printed_finish); }
-SCENARIO(synch2_final_printed, .about = "the final protocol as printed: the change of the waker is never acknowledged",
-         .setup = set_up, .threads = {printed_0, printed_1}, .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
+SCENARIO(synch2_final_printed, .about = "the final protocol as printed: the change of the waker is never acknowledged", .setup = set_up,
+         .threads = {printed_0, printed_1}, .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
 
 static void printed_active_finish(unsigned i) {
     atom_store_sc(&waker, i);
@@ -198,18 +192,15 @@ static void printed_active_finish(unsigned i) {
 }
 static void printed_active_0(void) { turn(0, printed_answer, printed_active_finish); }
 static void printed_active_1(void) { turn(1, printed_answer, printed_active_finish); }
-SCENARIO(synch2_final_active,
-         .about = "the final protocol, the changer also looks whether the other is active: likewise", .setup = set_up,
+SCENARIO(synch2_final_active, .about = "the final protocol, the changer also looks whether the other is active: likewise", .setup = set_up,
          .threads = {printed_active_0, printed_active_1}, .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
 
 /* ---- The corrected protocol -------------------------------------------------------------------------------------- */
 
 /* The acknowledgement does not depend on who is the waker. */
 static void corrected_answer(unsigned i) {
-    if (atom_load_sc(&waker_change))
-        atom_store_sc(&waker_change, 0);
-    else if (atom_load_sc(&waker) == i)
-        wake_other(i);
+    if (atom_load_sc(&waker_change)) atom_store_sc(&waker_change, 0);
+    else if (atom_load_sc(&waker) == i) wake_other(i);
 }
 static void corrected_0(void) { turn(0, corrected_answer, printed_active_finish); }
 static void corrected_1(void) { turn(1, corrected_answer, printed_active_finish); }
@@ -223,10 +214,8 @@ static void corrected_1_twice(void) {
 }
 SCENARIO(synch2_corrected, .about = "corrected: safe, nobody waits for ever, one waker at a time", .setup = set_up,
          .threads = {corrected_0, corrected_1})
-SCENARIO(synch2_corrected_1x2, .about = "corrected, thread 1 comes back", .setup = set_up,
-         .threads = {corrected_0, corrected_1_twice})
-SCENARIO(synch2_corrected_2x2, .about = "corrected, two turns each", .setup = set_up,
-         .threads = {corrected_0_twice, corrected_1_twice})
+SCENARIO(synch2_corrected_1x2, .about = "corrected, thread 1 comes back", .setup = set_up, .threads = {corrected_0, corrected_1_twice})
+SCENARIO(synch2_corrected_2x2, .about = "corrected, two turns each", .setup = set_up, .threads = {corrected_0_twice, corrected_1_twice})
 
 /* ---- Its internal properties ------------------------------------------------------------------------------------- */
 
@@ -286,5 +275,4 @@ static void checked_1(void) { checked(1, 1); }
 static void checked_1_twice(void) { checked(1, 2); }
 SCENARIO(synch2_internal, .about = "corrected: who wakes whom, and what holds when the guard is left", .setup = set_up,
          .threads = {checked_0, checked_1})
-SCENARIO(synch2_internal_1x2, .about = "... and when thread 1 comes back", .setup = set_up,
-         .threads = {checked_0, checked_1_twice})
+SCENARIO(synch2_internal_1x2, .about = "... and when thread 1 comes back", .setup = set_up, .threads = {checked_0, checked_1_twice})

@@ -96,8 +96,8 @@ static void cancels_first(void) {
     weft_cancel(first);
     small_run_own(small_worker(1));
 }
-SCENARIO(table_reuse_cancel, .about = "a cancel || its receiver ends, the block gets its next tenant (which would say so)",
-         .setup = set_up, .threads = {cancels_first, keeper}, .finish = all_accounted_for)
+SCENARIO(table_reuse_cancel, .about = "a cancel || its receiver ends, the block gets its next tenant (which would say so)", .setup = set_up,
+         .threads = {cancels_first, keeper}, .finish = all_accounted_for)
 
 /* The receiver sleeps; a sender wakes it and runs its last step, so that the block comes to the sender's own magazine, and from there, through
  * the depot, to the thread that spawns. Another sender is on the way. */

@@ -41,10 +41,8 @@ static void run(struct timers *any, uint64_t now) { run_seen(any, now, fired[chk
 static void run_left(struct timers *any, uint64_t now) { run_seen(any, now, fired[CHK_THREADS]); }
 
 static void leave(unsigned id, bool in_time) {
-    if (in_time)
-        cancelled[id] = 1;
-    else
-        timed_out[id] = 1;
+    if (in_time) cancelled[id] = 1;
+    else timed_out[id] = 1;
     sys->free(waiters[id], sizeof **waiters);
     waiters[id] = NULL;
 }
@@ -120,20 +118,20 @@ static void finish_left(void) {
     finish(2);
 }
 
-SCENARIO(timers_fire_or_cancel, .about = "a thief runs what the user cancels (T2, T3)", .setup = set_up_one,
-         .threads = {wait_0, run_own}, .finish = finish_1)
-SCENARIO(timers_two_thieves, .about = "two thieves run what the user cancels", .setup = set_up_one,
-         .threads = {wait_0, run_own, run_own}, .finish = finish_1)
-SCENARIO(timers_two_users, .about = "two users cancel, one thief hands out both", .setup = set_up_two,
-         .threads = {wait_0, wait_1, run_own}, .finish = finish_2)
-SCENARIO(timers_arm, .about = "a user arms and cancels, a thief runs", .setup = set_up,
-         .threads = {arm_and_wait_0, run_own}, .finish = finish_1)
-SCENARIO(timers_arm_two, .about = "two users arm and cancel", .setup = set_up,
-         .threads = {arm_and_wait_0, arm_and_wait_1}, .finish = finish_2)
+SCENARIO(timers_fire_or_cancel, .about = "a thief runs what the user cancels (T2, T3)", .setup = set_up_one, .threads = {wait_0, run_own},
+         .finish = finish_1)
+SCENARIO(timers_two_thieves, .about = "two thieves run what the user cancels", .setup = set_up_one, .threads = {wait_0, run_own, run_own},
+         .finish = finish_1)
+SCENARIO(timers_two_users, .about = "two users cancel, one thief hands out both", .setup = set_up_two, .threads = {wait_0, wait_1, run_own},
+         .finish = finish_2)
+SCENARIO(timers_arm, .about = "a user arms and cancels, a thief runs", .setup = set_up, .threads = {arm_and_wait_0, run_own},
+         .finish = finish_1)
+SCENARIO(timers_arm_two, .about = "two users arm and cancel", .setup = set_up, .threads = {arm_and_wait_0, arm_and_wait_1},
+         .finish = finish_2)
 SCENARIO(timers_arm_run_cancel, .about = "one arms, one cancels, a thief runs", .setup = set_up_one_armed,
          .threads = {wait_0, arm_1, run_own}, .finish = finish_left)
-SCENARIO(timers_batches, .about = "more timers than a batch, out of order, two thieves with different clocks",
-         .setup = set_up_three, .threads = {run_own, run_own_early}, .finish = finish_3)
+SCENARIO(timers_batches, .about = "more timers than a batch, out of order, two thieves with different clocks", .setup = set_up_three,
+         .threads = {run_own, run_own_early}, .finish = finish_3)
 
 /* ---- `next` ---------------------------------------------------------------------------------------------------- */
 
@@ -150,8 +148,8 @@ static void finish_next(void) {
     run_left(&own, 5);
     finish(2);
 }
-SCENARIO(timers_announce, .about = "two arm, a thief runs: `next` is the earliest that is left (T4)",
-         .setup = set_up_unarmed, .threads = {arm_0, arm_1, run_own}, .finish = finish_next)
+SCENARIO(timers_announce, .about = "two arm, a thief runs: `next` is the earliest that is left (T4)", .setup = set_up_unarmed,
+         .threads = {arm_0, arm_1, run_own}, .finish = finish_next)
 
 /* ---- Armed again by the runner --------------------------------------------------------------------------------- */
 
@@ -174,8 +172,8 @@ static void finish_again(void) {
 }
 SCENARIO(timers_periodic, .about = "the runner arms again and runs again, the user cancels", .setup = set_up_one,
          .threads = {wait_0, run_twice}, .finish = finish_again)
-SCENARIO(timers_no_more, .about = "the runner arms for ever, the user cancels", .setup = set_up_one,
-         .threads = {wait_0, run_never}, .finish = finish_again)
+SCENARIO(timers_no_more, .about = "the runner arms for ever, the user cancels", .setup = set_up_one, .threads = {wait_0, run_never},
+         .finish = finish_again)
 
 /* ---- Moves ----------------------------------------------------------------------------------------------------- */
 
@@ -198,12 +196,12 @@ static void finish_move(void) {
     chk_assert(timers_next(&other) == SYS_FOREVER, "nothing armed, nothing announced");
     timers_destroy(&other);
 }
-SCENARIO(timers_move_cancel, .about = "a move while the user cancels (T1)", .setup = set_up_move,
-         .threads = {wait_0, move}, .finish = finish_move)
-SCENARIO(timers_move_run, .about = "a move, while thieves run both", .setup = set_up_move_two,
-         .threads = {move, run_own, run_other}, .finish = finish_move)
-SCENARIO(timers_move_run_cancel, .about = "a move, a thief at the new place, and the user cancels",
-         .setup = set_up_move, .threads = {wait_0, move, run_other}, .finish = finish_move)
+SCENARIO(timers_move_cancel, .about = "a move while the user cancels (T1)", .setup = set_up_move, .threads = {wait_0, move},
+         .finish = finish_move)
+SCENARIO(timers_move_run, .about = "a move, while thieves run both", .setup = set_up_move_two, .threads = {move, run_own, run_other},
+         .finish = finish_move)
+SCENARIO(timers_move_run_cancel, .about = "a move, a thief at the new place, and the user cancels", .setup = set_up_move,
+         .threads = {wait_0, move, run_other}, .finish = finish_move)
 
 /* ---- Designs that are wrong ------------------------------------------------------------------------------------ */
 
@@ -219,8 +217,8 @@ static void run_hasty(void) {
     timer_done(timer);
     fired[chk_self()][((struct waiter *)timer)->id]++;
 }
-SCENARIO(timers_bad_hasty, .about = "the runner reads after timer_done", .setup = set_up_one,
-         .threads = {wait_0, run_hasty}, .flawed_in = CHK_ALL)
+SCENARIO(timers_bad_hasty, .about = "the runner reads after timer_done", .setup = set_up_one, .threads = {wait_0, run_hasty},
+         .flawed_in = CHK_ALL)
 
 /* The runner says so without releasing what it read. */
 static void run_relaxed(void) {
@@ -229,8 +227,8 @@ static void run_relaxed(void) {
     fired[chk_self()][((struct waiter *)timer)->id]++;
     atom_store_rlx(&timer->place, TIMER_DONE);
 }
-SCENARIO(timers_bad_relaxed, .about = "timer_done without release", .setup = set_up_one,
-         .threads = {wait_0, run_relaxed}, .flawed_in = CHK_C11)
+SCENARIO(timers_bad_relaxed, .about = "timer_done without release", .setup = set_up_one, .threads = {wait_0, run_relaxed},
+         .flawed_in = CHK_C11)
 
 /* A cancel that trusts the place it read before it had the lock. */
 static void wait_0_trusting(void) {
@@ -249,5 +247,5 @@ static void wait_0_lazy(void) {
     struct timers *armed = &own;
     if (atom_cas_acqrel_acq(&waiters[0]->timer.place, &armed, TIMER_FREE)) leave(0, true);
 }
-SCENARIO(timers_bad_lazy, .about = "a cancelled timer stays in its list", .setup = set_up_one,
-         .threads = {wait_0_lazy, run_own}, .flawed_in = CHK_ALL)
+SCENARIO(timers_bad_lazy, .about = "a cancelled timer stays in its list", .setup = set_up_one, .threads = {wait_0_lazy, run_own},
+         .flawed_in = CHK_ALL)

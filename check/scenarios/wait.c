@@ -42,10 +42,8 @@ static void wait_until(uint64_t deadline) {
         waiter_init(&stay->waiter, &stay->wait, 1);
         stay->waiter.item = &stay->number;
         answer = waiters_wait(&list, &stay->waiter, &lock, deadline, "wait_until");
-        if (answer > 0)
-            got = stay->number;
-        else
-            lock_drop(&lock);
+        if (answer > 0) got = stay->number;
+        else lock_drop(&lock);
     }
     sys->free(stay, sizeof *stay);
 }
@@ -73,10 +71,8 @@ static struct waiter *put(bool while_it_waits) {
     lock_take(&lock);
     if (while_it_waits) chk_assume(list.first);
     struct waiter *waiter = waiters_claim(&list);
-    if (waiter)
-        *(unsigned *)waiter->item = 42; /* W3 */
-    else
-        box = 42;
+    if (waiter) *(unsigned *)waiter->item = 42; /* W3 */
+    else box = 42;
     lock_drop(&lock);
     return waiter;
 }
@@ -111,12 +107,12 @@ static void got_it_or_not(void) {
 
 SCENARIO(wait_wake, .about = "a process waits || a process of the same runtime claims and wakes it", .setup = setup,
          .threads = {process_waits, process_fills}, .finish = got_it)
-SCENARIO(wait_wake_foreign, .about = "the same, but the waker is a thread (W4)", .setup = setup,
-         .threads = {process_waits, thread_fills}, .finish = got_it)
-SCENARIO(wait_thread, .about = "a thread waits || a process wakes it", .setup = setup,
-         .threads = {thread_waits, process_fills}, .finish = got_it)
-SCENARIO(wait_thread_timeout, .about = "a thread waits, its deadline may pass at any moment || a thread wakes it",
-         .setup = setup, .threads = {thread_waits_soon, thread_fills}, .finish = got_it_or_not)
+SCENARIO(wait_wake_foreign, .about = "the same, but the waker is a thread (W4)", .setup = setup, .threads = {process_waits, thread_fills},
+         .finish = got_it)
+SCENARIO(wait_thread, .about = "a thread waits || a process wakes it", .setup = setup, .threads = {thread_waits, process_fills},
+         .finish = got_it)
+SCENARIO(wait_thread_timeout, .about = "a thread waits, its deadline may pass at any moment || a thread wakes it", .setup = setup,
+         .threads = {thread_waits_soon, thread_fills}, .finish = got_it_or_not)
 SCENARIO(wait_cancel, .about = "a process waits || a wake-up || a cancellation", .setup = setup,
          .threads = {process_waits, process_fills, thread_cancels}, .finish = got_it_or_not)
 SCENARIO(wait_cancel_foreign, .about = "the same, but the waker is a thread", .setup = setup,
@@ -129,8 +125,7 @@ static void process_fills_when_waited_for(void) {
     small_process(1);
     fill(true);
 }
-SCENARIO(wait_timeout_cancel,
-         .about = "a process waits || a wake-up while it is in the list || its deadline || a cancellation",
+SCENARIO(wait_timeout_cancel, .about = "a process waits || a wake-up while it is in the list || its deadline || a cancellation",
          .setup = setup, .threads = {process_waits_soon, process_fills_when_waited_for, clock_comes_by, thread_cancels},
          .finish = got_it_or_not, .deep_in = CHK_ALL)
 
@@ -146,17 +141,14 @@ static void fill_without_busy(void) {
         waiters_remove(waiter);
         if (!atom_cas_acqrel_rlx(&waiter->wait->claimed, &pending, 1)) waiter = NULL;
     }
-    if (waiter)
-        *(unsigned *)waiter->item = 42;
-    else
-        box = 42;
+    if (waiter) *(unsigned *)waiter->item = 42;
+    else box = 42;
     lock_drop(&lock);
     if (waiter) wait_awake(waiter->wait->runtime, my_worker, waiter->wait->proc);
 }
-SCENARIO(wait_twin_without_busy,
-         .about = "a claim that does not hold the waiter: it is cancelled, wakes, and goes on too early",
-         .setup = setup, .threads = {process_waits, fill_without_busy, thread_cancels}, .finish = got_it_or_not,
-         .flawed_in = CHK_ALL, .flaw = CHK_NONE)
+SCENARIO(wait_twin_without_busy, .about = "a claim that does not hold the waiter: it is cancelled, wakes, and goes on too early",
+         .setup = setup, .threads = {process_waits, fill_without_busy, thread_cancels}, .finish = got_it_or_not, .flawed_in = CHK_ALL,
+         .flaw = CHK_NONE)
 
 /* Ends BUSY first although the waiter is a thread: its parker is gone. */
 static void fill_busy_first(void) {
@@ -168,8 +160,7 @@ static void fill_busy_first(void) {
     parker_unpark(&wait->parker);
 }
 SCENARIO(wait_twin_busy_first, .about = "a thread's parker is used after BUSY has ended", .setup = setup,
-         .threads = {thread_waits_soon, fill_busy_first}, .finish = got_it_or_not, .flawed_in = CHK_ALL,
-         .flaw = CHK_USE_AFTER_FREE)
+         .threads = {thread_waits_soon, fill_busy_first}, .finish = got_it_or_not, .flawed_in = CHK_ALL, .flaw = CHK_USE_AFTER_FREE)
 
 /* Gives up without asking whether it has been claimed. */
 static void wait_carelessly(void) {
@@ -199,9 +190,8 @@ static void wait_carelessly(void) {
     if (waiter.in) waiters_remove(&waiter);
     lock_drop(&lock);
 }
-SCENARIO(wait_twin_careless, .about = "gives up without claiming itself: the number is handed to one who has gone",
-         .setup = setup, .threads = {wait_carelessly, process_fills, thread_cancels}, .finish = got_it_or_not,
-         .flawed_in = CHK_ALL, .flaw = CHK_NONE)
+SCENARIO(wait_twin_careless, .about = "gives up without claiming itself: the number is handed to one who has gone", .setup = setup,
+         .threads = {wait_carelessly, process_fills, thread_cancels}, .finish = got_it_or_not, .flawed_in = CHK_ALL, .flaw = CHK_NONE)
 
 /* ---- synch2's bed ---------------------------------------------------------------------------------------------------- */
 
@@ -253,8 +243,8 @@ SCENARIO(synch2_bed_thread_rings, .about = "synch2: a process goes to bed || a t
          .threads = {process_sleeps, thread_rings}, .finish = bed_is_empty)
 SCENARIO(synch2_bed_thread_sleeps, .about = "synch2: a thread goes to sleep || a process rings", .setup = setup_door,
          .threads = {thread_sleeps, process_rings}, .finish = bed_is_empty)
-SCENARIO(synch2_bed_cancel, .about = "synch2: a process goes to bed || the other one rings || a cancellation",
-         .setup = setup_door, .threads = {process_sleeps, process_rings, thread_cancels}, .finish = bed_is_empty)
+SCENARIO(synch2_bed_cancel, .about = "synch2: a process goes to bed || the other one rings || a cancellation", .setup = setup_door,
+         .threads = {process_sleeps, process_rings, thread_cancels}, .finish = bed_is_empty)
 
 /* Goes to bed without looking at the bell under the lock. */
 static void twin_sleeps(void) {

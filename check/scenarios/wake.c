@@ -14,7 +14,7 @@ enum { LETTERS = 3, CANCELLED = 1 << LETTERS };
 SHARED struct message letters[LETTERS];
 static weft_pid pid;
 static struct proc *proc;
-static unsigned wanted;           /* a bit for each letter, and CANCELLED */
+static unsigned wanted; /* a bit for each letter, and CANCELLED */
 static enum weft_status sleeps_as;
 SHARED unsigned seen; /* likewise; belongs to the process */
 SHARED unsigned last; /* the last letter seen; likewise */
@@ -128,8 +128,8 @@ SCENARIO(wake_send_blocked, .about = "the same, parked as Blocked", .setup = run
          .finish = has_seen_all)
 SCENARIO(wake_send_deque, .about = "a step and a park || a send, policy deque: by the global queue", .setup = running_one_deque,
          .threads = {runs, sends_0}, .finish = has_seen_all)
-SCENARIO(wake_send_line, .about = "a step and a park || a send, policy line", .setup = running_one_line,
-         .threads = {runs, sends_0}, .finish = has_seen_all)
+SCENARIO(wake_send_line, .about = "a step and a park || a send, policy line", .setup = running_one_line, .threads = {runs, sends_0},
+         .finish = has_seen_all)
 SCENARIO(wake_send_foreign, .about = "a step and a park || a send from outside", .setup = running_one,
          .threads = {runs, sends_from_outside}, .finish = has_seen_all)
 SCENARIO(wake_send_two, .about = "a step and a park || two sends", .setup = running_two, .threads = {runs, sends_0, sends_1_and_leaves_it},
@@ -140,17 +140,16 @@ SCENARIO(wake_ready, .about = "a ready process is taken from its queue, runs, pa
          .threads = {runs_queue, sends_0}, .finish = has_seen_all)
 SCENARIO(wake_ready_steal, .about = "the same || a thief", .setup = ready_one, .threads = {runs_queue, sends_0, steals},
          .finish = has_seen_all)
-SCENARIO(wake_ready_steal_line, .about = "the same, policy line", .setup = ready_one_line,
-         .threads = {runs_queue, sends_0, steals}, .finish = has_seen_all)
-
-SCENARIO(wake_cancel, .about = "a step and a park || a cancel", .setup = running_cancel, .threads = {runs, cancels},
+SCENARIO(wake_ready_steal_line, .about = "the same, policy line", .setup = ready_one_line, .threads = {runs_queue, sends_0, steals},
          .finish = has_seen_all)
+
+SCENARIO(wake_cancel, .about = "a step and a park || a cancel", .setup = running_cancel, .threads = {runs, cancels}, .finish = has_seen_all)
 SCENARIO(wake_cancel_two, .about = "a step and a park || two cancels: one event", .setup = running_cancel,
          .threads = {runs, one_of_two_cancels, one_of_two_cancels}, .finish = has_seen_all)
 SCENARIO(wake_send_cancel, .about = "a step and a park || a send || a cancel", .setup = running_one_cancel,
          .threads = {runs, sends_0, cancels}, .finish = has_seen_all)
-SCENARIO(wake_send_cancel_line, .about = "the same, policy line", .setup = running_one_cancel_line,
-         .threads = {runs, sends_0, cancels}, .finish = has_seen_all)
+SCENARIO(wake_send_cancel_line, .about = "the same, policy line", .setup = running_one_cancel_line, .threads = {runs, sends_0, cancels},
+         .finish = has_seen_all)
 
 /* ---- more messages than a step is given at once ------------------------------------------------------------------- */
 
@@ -227,8 +226,9 @@ SCENARIO(wake_mail, .about = "a process with unread mail empties its mailbox and
 
 /* M7: it parks beside its mail. The next letter is not the first, and wakes nobody. */
 static void parks_beside_mail(void) { step_commit(small_play(0), proc, WEFT_IDLE); }
-SCENARIO(wake_mail_unread, .about = "broken: a process with unread mail parks until a message comes || a send", .setup = running_beside_mail,
-         .threads = {parks_beside_mail, sends_1}, .finish = has_received_all, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+SCENARIO(wake_mail_unread, .about = "broken: a process with unread mail parks until a message comes || a send",
+         .setup = running_beside_mail, .threads = {parks_beside_mail, sends_1}, .finish = has_received_all, .flawed_in = CHK_ALL,
+         .flaw = CHK_ASSERT)
 /* The same where it has received one letter and not looked whether that was the last. */
 static void receives_one_and_parks(void) {
     struct mpsc_node *node = mpsc_pop(&proc->box);

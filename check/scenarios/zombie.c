@@ -114,8 +114,8 @@ SCENARIO(keep_join_after, .about = "a process has ended: is joined || is joined"
 SCENARIO(keep_detach, .about = "a process ends || is joined || is detached", .setup = set_up, .threads = {ends, joins_0, detaches},
          .finish = joined_or_detached)
 SCENARIO(keep_owner, .about = "a process ends || its owner ends", .setup = set_up, .threads = {ends, owner_ends}, .finish = given_up)
-SCENARIO(keep_owner_join, .about = "a process ends || is joined || its owner ends", .setup = set_up,
-         .threads = {ends, joins_0, owner_ends}, .finish = given_up, .deep_in = CHK_SC | CHK_TSO)
+SCENARIO(keep_owner_join, .about = "a process ends || is joined || its owner ends", .setup = set_up, .threads = {ends, joins_0, owner_ends},
+         .finish = given_up, .deep_in = CHK_SC | CHK_TSO)
 SCENARIO(keep_owner_after, .about = "a process has ended: is joined || its owner ends", .setup = set_up_ended,
          .threads = {joins_0, owner_ends}, .finish = given_up)
 

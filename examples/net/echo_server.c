@@ -17,8 +17,9 @@ static void echo(void *arg) {
 static int app(int argc, char **argv) {
     bool help = argc == 2 && strcmp(argv[1], "--help") == 0;
     if (argc != 2 || help) {
-        fprintf(help ? stdout : stderr, "usage: echo_server ADDRESS\n\n"
-                                        "Sends back what it is sent. ADDRESS is 127.0.0.1:7777, [::1]:7777, unix:/tmp/echo; port 0: any.\n");
+        fprintf(help ? stdout : stderr,
+                "usage: echo_server ADDRESS\n\n"
+                "Sends back what it is sent. ADDRESS is 127.0.0.1:7777, [::1]:7777, unix:/tmp/echo; port 0: any.\n");
         return help ? 0 : 2;
     }
     return server_run("echo_server", argv[1], echo);

@@ -77,8 +77,7 @@ static void run(int64_t *balances) {
 
 static int app(int argc, char **argv) {
     (void)argc, (void)argv;
-    int64_t *balances = savina_zeroed(accounts, sizeof *balances), *wanted = savina_zeroed(accounts, sizeof *wanted),
-            sum = 0;
+    int64_t *balances = savina_zeroed(accounts, sizeof *balances), *wanted = savina_zeroed(accounts, sizeof *wanted), sum = 0;
     uint64_t began = weft_now(), random = 1;
     run(balances);
     uint64_t took = weft_now() - began;
@@ -88,12 +87,11 @@ static int app(int argc, char **argv) {
         wanted[order.to] += order.amount;
     }
     for (uint64_t i = 0; i < accounts; i++) {
-        SAVINA_CHECK(balances[i] == OPENING + wanted[i], "account %" PRIu64 " has %" PRId64 ", not %" PRId64, i,
-                     balances[i], OPENING + wanted[i]);
+        SAVINA_CHECK(balances[i] == OPENING + wanted[i], "account %" PRIu64 " has %" PRId64 ", not %" PRId64, i, balances[i],
+                     OPENING + wanted[i]);
         sum += balances[i];
     }
-    SAVINA_CHECK(sum == (int64_t)accounts * OPENING, "the bank has %" PRId64 " more than before",
-                 sum - (int64_t)accounts * OPENING);
+    SAVINA_CHECK(sum == (int64_t)accounts * OPENING, "the bank has %" PRId64 " more than before", sum - (int64_t)accounts * OPENING);
     free(balances);
     free(wanted);
     return savina_ok(took, "%" PRIu64 " accounts, %" PRIu64 " transfers", accounts, transfers);

@@ -16,9 +16,7 @@ struct peer {
 };
 
 /* The next one that peer `index` will ping: any but itself. */
-static uint64_t choose(uint64_t *random, uint64_t index) {
-    return (index + 1 + savina_below(random, processes - 1)) % processes;
-}
+static uint64_t choose(uint64_t *random, uint64_t index) { return (index + 1 + savina_below(random, processes - 1)) % processes; }
 
 static void peer(void *arg) {
     struct peer *self = arg;
@@ -35,9 +33,7 @@ static void peer(void *arg) {
             savina_send(from, PONG, &number, sizeof number);
             continue;
         }
-        if (tag == PONG)
-            SAVINA_CHECK(from == asked && number == sent, "peer %" PRIu64 " got a pong that is not for its ping",
-                         self->index);
+        if (tag == PONG) SAVINA_CHECK(from == asked && number == sent, "peer %" PRIu64 " got a pong that is not for its ping", self->index);
         if (sent == pings) {
             savina_send(self->sink, FINISHED, &self->index, sizeof self->index);
             continue;
@@ -81,8 +77,8 @@ static int app(int argc, char **argv) {
             wanted[choose(&random, i)]++;
     }
     for (uint64_t i = 0; i < processes; i++)
-        SAVINA_CHECK(peers[i].answered == wanted[i], "peer %" PRIu64 " had %" PRIu64 " pings, not %" PRIu64, i,
-                     peers[i].answered, wanted[i]);
+        SAVINA_CHECK(peers[i].answered == wanted[i], "peer %" PRIu64 " had %" PRIu64 " pings, not %" PRIu64, i, peers[i].answered,
+                     wanted[i]);
     free(wanted);
     free(peers);
     return savina_ok(took, "%" PRIu64 " processes, %" PRIu64 " pings each", processes, pings);

@@ -93,15 +93,13 @@ static void client(void *arg) {
             if (!own_key(self->index, &key)) continue;
             self->last[key] = i + 1;
             value = use(self->dictionary, WRITE, key, i + 1);
-            SAVINA_CHECK(value == i + 1, "client %" PRIu64 " wrote %" PRIu64 " and was told %" PRIu64, self->index,
-                         i + 1, value);
+            SAVINA_CHECK(value == i + 1, "client %" PRIu64 " wrote %" PRIu64 " and was told %" PRIu64, self->index, i + 1, value);
         } else {
             value = use(self->dictionary, READ, key, 0);
             SAVINA_CHECK(!owner || value == self->last[key],
-                         "client %" PRIu64 " wrote %" PRIu64 " under the key %" PRIu64 " and reads %" PRIu64,
-                         self->index, self->last[key], key, value);
-            SAVINA_CHECK(value >= seen[key],
-                         "client %" PRIu64 " saw %" PRIu64 " under the key %" PRIu64 ", now %" PRIu64, self->index,
+                         "client %" PRIu64 " wrote %" PRIu64 " under the key %" PRIu64 " and reads %" PRIu64, self->index, self->last[key],
+                         key, value);
+            SAVINA_CHECK(value >= seen[key], "client %" PRIu64 " saw %" PRIu64 " under the key %" PRIu64 ", now %" PRIu64, self->index,
                          seen[key], key, value);
         }
         seen[key] = value;
@@ -148,18 +146,16 @@ static uint64_t run(uint64_t *contents) {
 
 static int app(int argc, char **argv) {
     (void)argc, (void)argv;
-    uint64_t *contents = savina_zeroed(keys, sizeof *contents), *wanted = savina_zeroed(keys, sizeof *wanted),
-             written = 0;
+    uint64_t *contents = savina_zeroed(keys, sizeof *contents), *wanted = savina_zeroed(keys, sizeof *wanted), written = 0;
     uint64_t took = run(contents);
     for (uint64_t i = 0; i < clients; i++)
         written += replay(i, wanted);
     for (uint64_t key = 0; key < keys; key++)
-        SAVINA_CHECK(contents[key] == wanted[key], "under the key %" PRIu64 " is %" PRIu64 ", not %" PRIu64, key,
-                     contents[key], wanted[key]);
+        SAVINA_CHECK(contents[key] == wanted[key], "under the key %" PRIu64 " is %" PRIu64 ", not %" PRIu64, key, contents[key],
+                     wanted[key]);
     free(contents);
     free(wanted);
-    return savina_ok(took, "%" PRIu64 " clients, %" PRIu64 " requests each, %" PRIu64 " of all were writes", clients,
-                     requests, written);
+    return savina_ok(took, "%" PRIu64 " clients, %" PRIu64 " requests each, %" PRIu64 " of all were writes", clients, requests, written);
 }
 
 int main(int argc, char **argv) {

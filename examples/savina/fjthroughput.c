@@ -51,8 +51,7 @@ static int app(int argc, char **argv) {
         uint64_t sum = 0;
         for (uint64_t k = 0; k < messages; k++)
             sum += work(k * processes + i);
-        SAVINA_CHECK(workers[i].sum == sum, "worker %" PRIu64 " has the sum %" PRIu64 ", not %" PRIu64, i,
-                     workers[i].sum, sum);
+        SAVINA_CHECK(workers[i].sum == sum, "worker %" PRIu64 " has the sum %" PRIu64 ", not %" PRIu64, i, workers[i].sum, sum);
     }
     free(workers);
     return savina_ok(took, "%" PRIu64 " processes, %" PRIu64 " messages each", processes, messages);

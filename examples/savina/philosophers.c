@@ -70,8 +70,7 @@ static uint64_t run(struct fork *forks) {
     weft_scope_begin(&scope, WEFT_FOREVER);
     weft_pid judge = savina_spawn(&scope, arbitrator, NULL);
     for (uint64_t i = 0; i < philosophers; i++) {
-        all[i] = (struct philosopher){
-            .arbitrator = judge, .index = i, .left = &forks[i], .right = &forks[(i + 1) % philosophers]};
+        all[i] = (struct philosopher){.arbitrator = judge, .index = i, .left = &forks[i], .right = &forks[(i + 1) % philosophers]};
         savina_spawn(&scope, philosopher, &all[i]);
     }
     savina_must(weft_scope_end(&scope), "the philosophers");
@@ -88,11 +87,10 @@ static int app(int argc, char **argv) {
     uint64_t denied = run(forks);
     uint64_t took = weft_now() - began;
     for (uint64_t i = 0; i < philosophers; i++)
-        SAVINA_CHECK(forks[i].uses == 2 * rounds, "fork %" PRIu64 " was used %" PRIu64 " times, not %" PRIu64, i,
-                     forks[i].uses, 2 * rounds);
+        SAVINA_CHECK(forks[i].uses == 2 * rounds, "fork %" PRIu64 " was used %" PRIu64 " times, not %" PRIu64, i, forks[i].uses,
+                     2 * rounds);
     free(forks);
-    return savina_ok(took, "%" PRIu64 " philosophers, %" PRIu64 " rounds each, denied %" PRIu64 " times", philosophers,
-                     rounds, denied);
+    return savina_ok(took, "%" PRIu64 " philosophers, %" PRIu64 " rounds each, denied %" PRIu64 " times", philosophers, rounds, denied);
 }
 
 int main(int argc, char **argv) {

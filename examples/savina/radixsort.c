@@ -18,10 +18,8 @@ static void sorter(void *arg) {
     uint64_t *kept = savina_zeroed(values, sizeof *kept), count = 0, value;
     for (uint64_t i = 0; i < values; i++) {
         savina_recv_into(&value, sizeof value);
-        if (value >> self->bit & 1)
-            kept[count++] = value;
-        else
-            savina_send(self->next, 0, &value, sizeof value);
+        if (value >> self->bit & 1) kept[count++] = value;
+        else savina_send(self->next, 0, &value, sizeof value);
     }
     for (uint64_t i = 0; i < count; i++)
         savina_send(self->next, 0, &kept[i], sizeof kept[i]);
@@ -64,8 +62,7 @@ static int app(int argc, char **argv) {
     uint64_t took = weft_now() - began;
     qsort(numbers, values, sizeof *numbers, compare);
     for (uint64_t i = 0; i < values; i++)
-        SAVINA_CHECK(sorted[i] == numbers[i], "%" PRIu64 " is at place %" PRIu64 ", where %" PRIu64 " should be",
-                     sorted[i], i, numbers[i]);
+        SAVINA_CHECK(sorted[i] == numbers[i], "%" PRIu64 " is at place %" PRIu64 ", where %" PRIu64 " should be", sorted[i], i, numbers[i]);
     free(numbers);
     free(sorted);
     return savina_ok(took, "%" PRIu64 " values of %" PRIu64 " bits", values, bits);

@@ -27,15 +27,13 @@ __attribute__((noreturn, format(printf, 1, 2))) static inline void savina_wrong(
     _exit(1); /* not exit: the other processes are running */
 }
 
-#define SAVINA_CHECK(condition, ...)                                                                                   \
-    do {                                                                                                               \
-        if (!(condition)) savina_wrong(__VA_ARGS__);                                                                   \
+#define SAVINA_CHECK(condition, ...)                                                                                                       \
+    do {                                                                                                                                   \
+        if (!(condition)) savina_wrong(__VA_ARGS__);                                                                                       \
     } while (0)
 
 /* For calls whose failure would be a mistake. */
-static inline void savina_must(int result, const char *what) {
-    SAVINA_CHECK(result >= 0, "%s: %s", what, weft_strerror(result));
-}
+static inline void savina_must(int result, const char *what) { SAVINA_CHECK(result >= 0, "%s: %s", what, weft_strerror(result)); }
 
 static inline void *savina_zeroed(size_t count, size_t size) {
     void *memory = calloc(count ? count : 1, size);
@@ -63,15 +61,14 @@ static inline bool savina_set(const struct savina_parameter *parameter, const ch
     char *end;
     errno = 0;
     unsigned long long value = strtoull(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || errno || value < parameter->least || value > parameter->most)
-        return false;
+    if (*text < '0' || *text > '9' || *end || errno || value < parameter->least || value > parameter->most) return false;
     *parameter->value = value;
     return true;
 }
 
 /* In main, before the runtime is started. Ends the program after --help, and with 2 when it cannot make sense of the arguments. */
-static inline void savina_begin(const char *name, const char *about, const struct savina_parameter *parameters,
-                                size_t count, int argc, char **argv) {
+static inline void savina_begin(const char *name, const char *about, const struct savina_parameter *parameters, size_t count, int argc,
+                                char **argv) {
     savina_name = name;
     for (int i = 1; i < argc; i += 2) {
         size_t k = 0;
@@ -82,16 +79,14 @@ static inline void savina_begin(const char *name, const char *about, const struc
         while (k < count && !(strncmp(argv[i], "--", 2) == 0 && strcmp(argv[i] + 2, parameters[k].name) == 0))
             k++;
         if (k < count && i + 1 < argc && savina_set(&parameters[k], argv[i + 1])) continue;
-        if (k == count)
-            fprintf(stderr, "%s: what is %s?\n", name, argv[i]);
+        if (k == count) fprintf(stderr, "%s: what is %s?\n", name, argv[i]);
         else
-            fprintf(stderr, "%s: %s is a number from %" PRIu64 " to %" PRIu64 "\n", name, argv[i], parameters[k].least,
-                    parameters[k].most);
+            fprintf(stderr, "%s: %s is a number from %" PRIu64 " to %" PRIu64 "\n", name, argv[i], parameters[k].least, parameters[k].most);
         savina_help(stderr, about, parameters, count);
         exit(2);
     }
 }
-#define SAVINA_BEGIN(name, about, parameters, argc, argv)                                                              \
+#define SAVINA_BEGIN(name, about, parameters, argc, argv)                                                                                  \
     savina_begin(name, about, parameters, sizeof(parameters) / sizeof((parameters)[0]), argc, argv)
 
 /* The verdict; `took` is what the run took, without the second computation. Returns the program's exit status. */
@@ -130,8 +125,8 @@ static inline void savina_send(weft_pid to, uint64_t tag, const void *data, size
 
 /* What the message carries, if that has `size` bytes. */
 static inline const void *savina_data(weft_msg *message, size_t size) {
-    SAVINA_CHECK(weft_msg_len(message) == size, "a message with tag %" PRIu64 " has %zu bytes, not %zu",
-                 weft_msg_tag(message), weft_msg_len(message), size);
+    SAVINA_CHECK(weft_msg_len(message) == size, "a message with tag %" PRIu64 " has %zu bytes, not %zu", weft_msg_tag(message),
+                 weft_msg_len(message), size);
     return weft_msg_data(message);
 }
 
@@ -151,8 +146,7 @@ static inline uint64_t savina_recv_into(void *data, size_t size) {
 }
 
 /* Asks and waits for the answer. */
-static inline void savina_call(weft_pid to, uint64_t tag, const void *data, size_t size, void *answer,
-                               size_t answer_size) {
+static inline void savina_call(weft_pid to, uint64_t tag, const void *data, size_t size, void *answer, size_t answer_size) {
     weft_msg *reply;
     savina_must(weft_call(to, tag, data, size, &reply, WEFT_FOREVER), "call");
     if (answer_size) memcpy(answer, savina_data(reply, answer_size), answer_size);

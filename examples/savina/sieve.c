@@ -86,8 +86,8 @@ static int app(int argc, char **argv) {
     uint64_t took = weft_now() - began;
     struct found wanted = plainly();
     SAVINA_CHECK(all.primes == wanted.primes && all.sum == wanted.sum,
-                 "%" PRIu64 " primes with the sum %" PRIu64 ", not %" PRIu64 " with %" PRIu64, all.primes, all.sum,
-                 wanted.primes, wanted.sum);
+                 "%" PRIu64 " primes with the sum %" PRIu64 ", not %" PRIu64 " with %" PRIu64, all.primes, all.sum, wanted.primes,
+                 wanted.sum);
     return savina_ok(took, "%" PRIu64 " primes up to %" PRIu64 " in %" PRIu64 " processes", all.primes, limit, filters);
 }
 

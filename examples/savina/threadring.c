@@ -22,10 +22,8 @@ static void member(void *arg) {
     while (savina_recv_into(&left, sizeof left) == TOKEN) {
         self->seen++;
         self->last = left == 0;
-        if (left--)
-            savina_send(next, TOKEN, &left, sizeof left);
-        else
-            savina_send(next, STOP, &all, sizeof all); /* goes round once, back to this one */
+        if (left--) savina_send(next, TOKEN, &left, sizeof left);
+        else savina_send(next, STOP, &all, sizeof all); /* goes round once, back to this one */
     }
     if (--left) savina_send(next, STOP, &left, sizeof left);
 }
@@ -51,10 +49,10 @@ static int app(int argc, char **argv) {
     uint64_t took = weft_now() - began;
     for (uint64_t i = 0; i < processes; i++) {
         uint64_t wanted = i <= hops ? (hops - i) / processes + 1 : 0; /* hops i, i + processes, ... */
-        SAVINA_CHECK(members[i].seen == wanted, "member %" PRIu64 " had the token %" PRIu64 " times, not %" PRIu64, i,
-                     members[i].seen, wanted);
-        SAVINA_CHECK(members[i].last == (i == hops % processes), "the token ended at member %" PRIu64 ", not %" PRIu64,
-                     i, hops % processes);
+        SAVINA_CHECK(members[i].seen == wanted, "member %" PRIu64 " had the token %" PRIu64 " times, not %" PRIu64, i, members[i].seen,
+                     wanted);
+        SAVINA_CHECK(members[i].last == (i == hops % processes), "the token ended at member %" PRIu64 ", not %" PRIu64, i,
+                     hops % processes);
     }
     free(members);
     return savina_ok(took, "%" PRIu64 " processes, %" PRIu64 " hops", processes, hops);

@@ -27,12 +27,13 @@ typedef int (*weft_handler)(void *user, weft_completion completion, const void *
  * weft/file.h and weft/blocking.h say. Where that cannot be had the completion says so (WEFT_ENOMEM, WEFT_ENOSTACK, WEFT_ENOBUFS). */
 #define WEFT_COMMAND_SLEEP UINT32_C(0xffff0001) /* a uint64_t: completed when so many nanoseconds have passed */
 #define WEFT_COMMAND_READ UINT32_C(0xffff0002)  /* weft_command_read. Result: what was read; nothing at the end */
-#define WEFT_COMMAND_WRITE UINT32_C(0xffff0003) /* weft_command_write, and behind it the bytes. All are written. Result: a size_t, how many */
-#define WEFT_COMMAND_OPEN UINT32_C(0xffff0004)  /* weft_command_open, and behind it the path. Result: an int, the descriptor */
-#define WEFT_COMMAND_CLOSE UINT32_C(0xffff0005) /* an int, the descriptor */
-#define WEFT_COMMAND_SYNC UINT32_C(0xffff0006)  /* likewise: to the disk */
-#define WEFT_COMMAND_CALL UINT32_C(0xffff0007)  /* weft_command_call, and behind it the data */
-#define WEFT_COMMAND_NET UINT32_C(0xffff0008)   /* weft/net.h */
+#define WEFT_COMMAND_WRITE                                                                                                                 \
+    UINT32_C(0xffff0003) /* weft_command_write, and behind it the bytes. All are written. Result: a size_t, how many */
+#define WEFT_COMMAND_OPEN UINT32_C(0xffff0004)    /* weft_command_open, and behind it the path. Result: an int, the descriptor */
+#define WEFT_COMMAND_CLOSE UINT32_C(0xffff0005)   /* an int, the descriptor */
+#define WEFT_COMMAND_SYNC UINT32_C(0xffff0006)    /* likewise: to the disk */
+#define WEFT_COMMAND_CALL UINT32_C(0xffff0007)    /* weft_command_call, and behind it the data */
+#define WEFT_COMMAND_NET UINT32_C(0xffff0008)     /* weft/net.h */
 #define WEFT_COMMAND_RESOLVE UINT32_C(0xffff0009) /* weft/name.h */
 #define WEFT_COMMAND_CHILD UINT32_C(0xffff000a)   /* weft/child.h */
 

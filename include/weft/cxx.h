@@ -17,11 +17,11 @@ WEFT_BEGIN
 /* Functions of a C++ library and of its unwinder, by their names in the C++ ABI. Those of the unwinder may be NULL, all of them: then weft's own
  * are used, if it was linked with one. */
 typedef struct weft_cxx {
-    void *(*globals)(void);                                                  /* __cxa_get_globals */
-    void (*resume)(void *exception);                                         /* _Unwind_Resume */
-    int (*forced)(void *exception, void *stop, void *argument);              /* _Unwind_ForcedUnwind */
-    uintptr_t (*frame)(void *context);                                       /* _Unwind_GetCFA */
-    void (*go_on_at)(void *context, uintptr_t address);                      /* _Unwind_SetIP */
+    void *(*globals)(void);                                     /* __cxa_get_globals */
+    void (*resume)(void *exception);                            /* _Unwind_Resume */
+    int (*forced)(void *exception, void *stop, void *argument); /* _Unwind_ForcedUnwind */
+    uintptr_t (*frame)(void *context);                          /* _Unwind_GetCFA */
+    void (*go_on_at)(void *context, uintptr_t address);         /* _Unwind_SetIP */
 } weft_cxx;
 
 /* Copied. Counted: each add wants its remove, before that library is unloaded. 0, or WEFT_ENOBUFS: there are four already. */

@@ -105,11 +105,11 @@ WEFT_END
 #define WEFT_BLOCKING_BEGIN() weft_blocking_begin(weft_at)
 #define WEFT_BLOCKING_END() weft_blocking_end(weft_at)
 
-#define WEFT_TASK(...)                                                                                                 \
-    WEFT_TASK_DECLARE(__VA_ARGS__);                                                                                    \
+#define WEFT_TASK(...)                                                                                                                     \
+    WEFT_TASK_DECLARE(__VA_ARGS__);                                                                                                        \
     WEFT_TASK_DEFINE(__VA_ARGS__)
-#define WEFT_VOID_TASK(...)                                                                                            \
-    WEFT_VOID_TASK_DECLARE(__VA_ARGS__);                                                                               \
+#define WEFT_VOID_TASK(...)                                                                                                                \
+    WEFT_VOID_TASK_DECLARE(__VA_ARGS__);                                                                                                   \
     WEFT_VOID_TASK_DEFINE(__VA_ARGS__)
 #define WEFT_TASK_DECLARE(...) WEFT_TASK_PICK(WEFT_TASK_DECLARE_, WEFT_TASK_COUNT(__VA_ARGS__))(__VA_ARGS__)
 #define WEFT_TASK_DEFINE(...) WEFT_TASK_PICK(WEFT_TASK_DEFINE_, WEFT_TASK_COUNT(__VA_ARGS__))(__VA_ARGS__)
@@ -119,21 +119,20 @@ WEFT_END
 /* ---- what they are made of -------------------------------------------------------------------------------------------- */
 
 /* Into a task, and in its place there. */
-#define WEFT_TASK_FITS(type)                                                                                           \
-    typedef char type##_fits[sizeof(type) <= sizeof(((weft_task *)0)->data) && __alignof__(type) <= 16 ? 1 : -1]       \
-        __attribute__((unused))
+#define WEFT_TASK_FITS(type)                                                                                                               \
+    typedef char type##_fits[sizeof(type) <= sizeof(((weft_task *)0)->data) && __alignof__(type) <= 16 ? 1 : -1] __attribute__((unused))
 
 /* A task with a result, and one without. */
-#define WEFT_TASK_VALUE(R, name, ...)                                                                                  \
-    typedef struct __attribute__((may_alias)) {                                                                        \
-        R value;                                                                                                       \
-    } name##_weft_result;                                                                                              \
-    WEFT_TASK_FITS(name##_weft_result);                                                                                \
+#define WEFT_TASK_VALUE(R, name, ...)                                                                                                      \
+    typedef struct __attribute__((may_alias)) {                                                                                            \
+        R value;                                                                                                                           \
+    } name##_weft_result;                                                                                                                  \
+    WEFT_TASK_FITS(name##_weft_result);                                                                                                    \
     WEFT_TASK_PARTS(R, name, WEFT_TASK_KEEP, WEFT_TASK_GIVE, WEFT_TASK_BACK, __VA_ARGS__)
 #define WEFT_TASK_KEEP(name, at, call) ((name##_weft_result *)&(at)->data)->value = call
 #define WEFT_TASK_GIVE(name, at) return ((name##_weft_result *)&(at)->data)->value
 #define WEFT_TASK_BACK(call) return call
-#define WEFT_TASK_NO_VALUE(name, ...)                                                                                  \
+#define WEFT_TASK_NO_VALUE(name, ...)                                                                                                      \
     WEFT_TASK_PARTS(void, name, WEFT_TASK_KEEP_VOID, WEFT_TASK_GIVE_VOID, WEFT_TASK_BACK_VOID, __VA_ARGS__)
 #define WEFT_TASK_KEEP_VOID(name, at, call) call
 #define WEFT_TASK_GIVE_VOID(name, at) return
@@ -141,41 +140,41 @@ WEFT_END
 
 /* The lists of arguments are in parentheses: PARAMS, LOADS and NAMES with a comma in front. */
 #define WEFT_TASK_PARTS(...) WEFT_TASK_PARTS_OF(__VA_ARGS__)
-#define WEFT_TASK_PARTS_OF(R, name, KEEP, GIVE, BACK, PARAMS, ALONE, FIELDS, STORES, LOADS, NAMES)                     \
-    typedef struct __attribute__((may_alias)) {                                                                        \
-        WEFT_TASK_OPEN FIELDS                                                                                          \
-    } name##_weft_args;                                                                                                \
-    WEFT_TASK_FITS(name##_weft_args);                                                                                  \
-    static R name##_weft_body(weft_task *weft_at WEFT_TASK_OPEN PARAMS);                                               \
-    static __attribute__((unused)) void name##_weft_run(weft_task *weft_self, weft_task *weft_at) {                    \
-        const name##_weft_args *weft_args = (const name##_weft_args *)&weft_self->data;                                \
-        (void)weft_args;                                                                                               \
-        KEEP(name, weft_self, name##_weft_body(weft_at WEFT_TASK_OPEN LOADS));                                         \
-    }                                                                                                                  \
-    WEFT_TASK_INLINE void name##_weft_fork(weft_task **weft_top WEFT_TASK_OPEN PARAMS) {                               \
-        weft_task *weft_at = weft_task_push(weft_top);                                                                 \
-        name##_weft_args *weft_args = (name##_weft_args *)&weft_at->data;                                              \
-        (void)weft_args;                                                                                               \
-        WEFT_TASK_OPEN STORES weft_at->run = name##_weft_run;                                                          \
-        weft_task_pushed(weft_at);                                                                                     \
-    }                                                                                                                  \
-    WEFT_TASK_INLINE R name##_weft_join(weft_task **weft_top) {                                                        \
-        weft_task *weft_at = --*weft_top;                                                                              \
-        const name##_weft_args *weft_args = (const name##_weft_args *)&weft_at->data;                                  \
-        (void)weft_args;                                                                                               \
-        if (!weft_task_pop(weft_at, name##_weft_run)) GIVE(name, weft_at);                                             \
-        BACK(name##_weft_body(weft_at WEFT_TASK_OPEN LOADS));                                                          \
-    }                                                                                                                  \
-    WEFT_TASK_INLINE R name##_weft_call(weft_task **weft_top WEFT_TASK_OPEN PARAMS) {                                  \
-        BACK(name##_weft_body(*weft_top WEFT_TASK_OPEN NAMES));                                                        \
-    }                                                                                                                  \
-    static inline __attribute__((unused)) R name##_weft_enter ALONE {                                                  \
-        weft_task *weft_at __attribute__((cleanup(weft_tasks_close))) = weft_tasks_open(#name);                        \
-        BACK(name##_weft_body(weft_at WEFT_TASK_OPEN NAMES));                                                          \
-    }                                                                                                                  \
+#define WEFT_TASK_PARTS_OF(R, name, KEEP, GIVE, BACK, PARAMS, ALONE, FIELDS, STORES, LOADS, NAMES)                                         \
+    typedef struct __attribute__((may_alias)) {                                                                                            \
+        WEFT_TASK_OPEN FIELDS                                                                                                              \
+    } name##_weft_args;                                                                                                                    \
+    WEFT_TASK_FITS(name##_weft_args);                                                                                                      \
+    static R name##_weft_body(weft_task *weft_at WEFT_TASK_OPEN PARAMS);                                                                   \
+    static __attribute__((unused)) void name##_weft_run(weft_task *weft_self, weft_task *weft_at) {                                        \
+        const name##_weft_args *weft_args = (const name##_weft_args *)&weft_self->data;                                                    \
+        (void)weft_args;                                                                                                                   \
+        KEEP(name, weft_self, name##_weft_body(weft_at WEFT_TASK_OPEN LOADS));                                                             \
+    }                                                                                                                                      \
+    WEFT_TASK_INLINE void name##_weft_fork(weft_task **weft_top WEFT_TASK_OPEN PARAMS) {                                                   \
+        weft_task *weft_at = weft_task_push(weft_top);                                                                                     \
+        name##_weft_args *weft_args = (name##_weft_args *)&weft_at->data;                                                                  \
+        (void)weft_args;                                                                                                                   \
+        WEFT_TASK_OPEN STORES weft_at->run = name##_weft_run;                                                                              \
+        weft_task_pushed(weft_at);                                                                                                         \
+    }                                                                                                                                      \
+    WEFT_TASK_INLINE R name##_weft_join(weft_task **weft_top) {                                                                            \
+        weft_task *weft_at = --*weft_top;                                                                                                  \
+        const name##_weft_args *weft_args = (const name##_weft_args *)&weft_at->data;                                                      \
+        (void)weft_args;                                                                                                                   \
+        if (!weft_task_pop(weft_at, name##_weft_run)) GIVE(name, weft_at);                                                                 \
+        BACK(name##_weft_body(weft_at WEFT_TASK_OPEN LOADS));                                                                              \
+    }                                                                                                                                      \
+    WEFT_TASK_INLINE R name##_weft_call(weft_task **weft_top WEFT_TASK_OPEN PARAMS) {                                                      \
+        BACK(name##_weft_body(*weft_top WEFT_TASK_OPEN NAMES));                                                                            \
+    }                                                                                                                                      \
+    static inline __attribute__((unused)) R name##_weft_enter ALONE {                                                                      \
+        weft_task *weft_at __attribute__((cleanup(weft_tasks_close))) = weft_tasks_open(#name);                                            \
+        BACK(name##_weft_body(weft_at WEFT_TASK_OPEN NAMES));                                                                              \
+    }                                                                                                                                      \
     typedef int name##_weft_end __attribute__((unused))
 #define WEFT_TASK_HEAD(R, name, ...) WEFT_TASK_HEAD_OF(R, name, __VA_ARGS__)
-#define WEFT_TASK_HEAD_OF(R, name, PARAMS, ALONE, FIELDS, STORES, LOADS, NAMES)                                        \
+#define WEFT_TASK_HEAD_OF(R, name, PARAMS, ALONE, FIELDS, STORES, LOADS, NAMES)                                                            \
     static R name##_weft_body(weft_task *weft_at __attribute__((unused)) WEFT_TASK_OPEN PARAMS)
 #define WEFT_TASK_OPEN(...) __VA_ARGS__
 #define WEFT_TASK_INLINE static inline __attribute__((unused, always_inline))
@@ -196,10 +195,8 @@ WEFT_END
 #define WEFT_TASK_DO_8(what, name, a, b, c, d, e, f, g) name##_weft_##what(&weft_at, a, b, c, d, e, f, g)
 #define WEFT_TASK_DO_9(what, name, a, b, c, d, e, f, g, h) name##_weft_##what(&weft_at, a, b, c, d, e, f, g, h)
 #define WEFT_TASK_DO_10(what, name, a, b, c, d, e, f, g, h, i) name##_weft_##what(&weft_at, a, b, c, d, e, f, g, h, i)
-#define WEFT_TASK_DO_11(what, name, a, b, c, d, e, f, g, h, i, j)                                                      \
-    name##_weft_##what(&weft_at, a, b, c, d, e, f, g, h, i, j)
-#define WEFT_TASK_DO_12(what, name, a, b, c, d, e, f, g, h, i, j, k)                                                   \
-    name##_weft_##what(&weft_at, a, b, c, d, e, f, g, h, i, j, k)
+#define WEFT_TASK_DO_11(what, name, a, b, c, d, e, f, g, h, i, j) name##_weft_##what(&weft_at, a, b, c, d, e, f, g, h, i, j)
+#define WEFT_TASK_DO_12(what, name, a, b, c, d, e, f, g, h, i, j, k) name##_weft_##what(&weft_at, a, b, c, d, e, f, g, h, i, j, k)
 #define WEFT_TASK_RUN_1(name) name##_weft_enter()
 #define WEFT_TASK_RUN_2(name, a) name##_weft_enter(a)
 #define WEFT_TASK_RUN_3(name, a, b) name##_weft_enter(a, b)
@@ -216,25 +213,22 @@ WEFT_END
 #define WEFT_TASK_STORED(a) weft_args->a = a;
 #define WEFT_TASK_LISTS_0 (), (void), (char weft_none;), (), (), ()
 #define WEFT_TASK_LISTS_1(T, a) (, T a), (T a), (T a;), (WEFT_TASK_STORED(a)), (, weft_args->a), (, a)
-#define WEFT_TASK_LISTS_2(T, a, U, b)                                                                                  \
-    (, T a, U b), (T a, U b), (T a; U b;), (WEFT_TASK_STORED(a) WEFT_TASK_STORED(b)), (, weft_args->a, weft_args->b),  \
-        (, a, b)
-#define WEFT_TASK_LISTS_3(T, a, U, b, V, c)                                                                            \
-    (, T a, U b, V c), (T a, U b, V c), (T a; U b; V c;),                                                              \
-        (WEFT_TASK_STORED(a) WEFT_TASK_STORED(b) WEFT_TASK_STORED(c)), (, weft_args->a, weft_args->b, weft_args->c),   \
-        (, a, b, c)
-#define WEFT_TASK_LISTS_4(T, a, U, b, V, c, W, d)                                                                      \
-    (, T a, U b, V c, W d), (T a, U b, V c, W d), (T a; U b; V c; W d;),                                               \
-        (WEFT_TASK_STORED(a) WEFT_TASK_STORED(b) WEFT_TASK_STORED(c) WEFT_TASK_STORED(d)),                             \
+#define WEFT_TASK_LISTS_2(T, a, U, b)                                                                                                      \
+    (, T a, U b), (T a, U b), (T a; U b;), (WEFT_TASK_STORED(a) WEFT_TASK_STORED(b)), (, weft_args->a, weft_args->b), (, a, b)
+#define WEFT_TASK_LISTS_3(T, a, U, b, V, c)                                                                                                \
+    (, T a, U b, V c), (T a, U b, V c), (T a; U b; V c;), (WEFT_TASK_STORED(a) WEFT_TASK_STORED(b) WEFT_TASK_STORED(c)),                   \
+        (, weft_args->a, weft_args->b, weft_args->c), (, a, b, c)
+#define WEFT_TASK_LISTS_4(T, a, U, b, V, c, W, d)                                                                                          \
+    (, T a, U b, V c, W d), (T a, U b, V c, W d), (T a; U b; V c; W d;),                                                                   \
+        (WEFT_TASK_STORED(a) WEFT_TASK_STORED(b) WEFT_TASK_STORED(c) WEFT_TASK_STORED(d)),                                                 \
         (, weft_args->a, weft_args->b, weft_args->c, weft_args->d), (, a, b, c, d)
-#define WEFT_TASK_LISTS_5(T, a, U, b, V, c, W, d, X, e)                                                                \
-    (, T a, U b, V c, W d, X e), (T a, U b, V c, W d, X e), (T a; U b; V c; W d; X e;),                                \
-        (WEFT_TASK_STORED(a) WEFT_TASK_STORED(b) WEFT_TASK_STORED(c) WEFT_TASK_STORED(d) WEFT_TASK_STORED(e)),         \
+#define WEFT_TASK_LISTS_5(T, a, U, b, V, c, W, d, X, e)                                                                                    \
+    (, T a, U b, V c, W d, X e), (T a, U b, V c, W d, X e), (T a; U b; V c; W d; X e;),                                                    \
+        (WEFT_TASK_STORED(a) WEFT_TASK_STORED(b) WEFT_TASK_STORED(c) WEFT_TASK_STORED(d) WEFT_TASK_STORED(e)),                             \
         (, weft_args->a, weft_args->b, weft_args->c, weft_args->d, weft_args->e), (, a, b, c, d, e)
-#define WEFT_TASK_LISTS_6(T, a, U, b, V, c, W, d, X, e, Y, f)                                                          \
-    (, T a, U b, V c, W d, X e, Y f), (T a, U b, V c, W d, X e, Y f), (T a; U b; V c; W d; X e; Y f;),                 \
-        (WEFT_TASK_STORED(a) WEFT_TASK_STORED(b) WEFT_TASK_STORED(c) WEFT_TASK_STORED(d) WEFT_TASK_STORED(e)           \
-             WEFT_TASK_STORED(f)),                                                                                     \
+#define WEFT_TASK_LISTS_6(T, a, U, b, V, c, W, d, X, e, Y, f)                                                                              \
+    (, T a, U b, V c, W d, X e, Y f), (T a, U b, V c, W d, X e, Y f), (T a; U b; V c; W d; X e; Y f;),                                     \
+        (WEFT_TASK_STORED(a) WEFT_TASK_STORED(b) WEFT_TASK_STORED(c) WEFT_TASK_STORED(d) WEFT_TASK_STORED(e) WEFT_TASK_STORED(f)),         \
         (, weft_args->a, weft_args->b, weft_args->c, weft_args->d, weft_args->e, weft_args->f), (, a, b, c, d, e, f)
 
 #define WEFT_TASK_DECLARE_2(R, name) WEFT_TASK_VALUE(R, name, WEFT_TASK_LISTS_0)
@@ -253,29 +247,24 @@ WEFT_END
 #define WEFT_TASK_DEFINE_8(R, name, T, a, U, b, V, c) WEFT_TASK_HEAD(R, name, WEFT_TASK_LISTS_3(T, a, U, b, V, c))
 #define WEFT_VOID_TASK_DECLARE_7(name, T, a, U, b, V, c) WEFT_TASK_NO_VALUE(name, WEFT_TASK_LISTS_3(T, a, U, b, V, c))
 #define WEFT_VOID_TASK_DEFINE_7(name, T, a, U, b, V, c) WEFT_TASK_HEAD(void, name, WEFT_TASK_LISTS_3(T, a, U, b, V, c))
-#define WEFT_TASK_DECLARE_10(R, name, T, a, U, b, V, c, W, d)                                                          \
-    WEFT_TASK_VALUE(R, name, WEFT_TASK_LISTS_4(T, a, U, b, V, c, W, d))
-#define WEFT_TASK_DEFINE_10(R, name, T, a, U, b, V, c, W, d)                                                           \
-    WEFT_TASK_HEAD(R, name, WEFT_TASK_LISTS_4(T, a, U, b, V, c, W, d))
-#define WEFT_VOID_TASK_DECLARE_9(name, T, a, U, b, V, c, W, d)                                                         \
-    WEFT_TASK_NO_VALUE(name, WEFT_TASK_LISTS_4(T, a, U, b, V, c, W, d))
-#define WEFT_VOID_TASK_DEFINE_9(name, T, a, U, b, V, c, W, d)                                                          \
-    WEFT_TASK_HEAD(void, name, WEFT_TASK_LISTS_4(T, a, U, b, V, c, W, d))
-#define WEFT_TASK_DECLARE_12(R, name, T, a, U, b, V, c, W, d, X, e)                                                    \
+#define WEFT_TASK_DECLARE_10(R, name, T, a, U, b, V, c, W, d) WEFT_TASK_VALUE(R, name, WEFT_TASK_LISTS_4(T, a, U, b, V, c, W, d))
+#define WEFT_TASK_DEFINE_10(R, name, T, a, U, b, V, c, W, d) WEFT_TASK_HEAD(R, name, WEFT_TASK_LISTS_4(T, a, U, b, V, c, W, d))
+#define WEFT_VOID_TASK_DECLARE_9(name, T, a, U, b, V, c, W, d) WEFT_TASK_NO_VALUE(name, WEFT_TASK_LISTS_4(T, a, U, b, V, c, W, d))
+#define WEFT_VOID_TASK_DEFINE_9(name, T, a, U, b, V, c, W, d) WEFT_TASK_HEAD(void, name, WEFT_TASK_LISTS_4(T, a, U, b, V, c, W, d))
+#define WEFT_TASK_DECLARE_12(R, name, T, a, U, b, V, c, W, d, X, e)                                                                        \
     WEFT_TASK_VALUE(R, name, WEFT_TASK_LISTS_5(T, a, U, b, V, c, W, d, X, e))
-#define WEFT_TASK_DEFINE_12(R, name, T, a, U, b, V, c, W, d, X, e)                                                     \
-    WEFT_TASK_HEAD(R, name, WEFT_TASK_LISTS_5(T, a, U, b, V, c, W, d, X, e))
-#define WEFT_VOID_TASK_DECLARE_11(name, T, a, U, b, V, c, W, d, X, e)                                                  \
+#define WEFT_TASK_DEFINE_12(R, name, T, a, U, b, V, c, W, d, X, e) WEFT_TASK_HEAD(R, name, WEFT_TASK_LISTS_5(T, a, U, b, V, c, W, d, X, e))
+#define WEFT_VOID_TASK_DECLARE_11(name, T, a, U, b, V, c, W, d, X, e)                                                                      \
     WEFT_TASK_NO_VALUE(name, WEFT_TASK_LISTS_5(T, a, U, b, V, c, W, d, X, e))
-#define WEFT_VOID_TASK_DEFINE_11(name, T, a, U, b, V, c, W, d, X, e)                                                   \
+#define WEFT_VOID_TASK_DEFINE_11(name, T, a, U, b, V, c, W, d, X, e)                                                                       \
     WEFT_TASK_HEAD(void, name, WEFT_TASK_LISTS_5(T, a, U, b, V, c, W, d, X, e))
-#define WEFT_TASK_DECLARE_14(R, name, T, a, U, b, V, c, W, d, X, e, Y, f)                                              \
+#define WEFT_TASK_DECLARE_14(R, name, T, a, U, b, V, c, W, d, X, e, Y, f)                                                                  \
     WEFT_TASK_VALUE(R, name, WEFT_TASK_LISTS_6(T, a, U, b, V, c, W, d, X, e, Y, f))
-#define WEFT_TASK_DEFINE_14(R, name, T, a, U, b, V, c, W, d, X, e, Y, f)                                               \
+#define WEFT_TASK_DEFINE_14(R, name, T, a, U, b, V, c, W, d, X, e, Y, f)                                                                   \
     WEFT_TASK_HEAD(R, name, WEFT_TASK_LISTS_6(T, a, U, b, V, c, W, d, X, e, Y, f))
-#define WEFT_VOID_TASK_DECLARE_13(name, T, a, U, b, V, c, W, d, X, e, Y, f)                                            \
+#define WEFT_VOID_TASK_DECLARE_13(name, T, a, U, b, V, c, W, d, X, e, Y, f)                                                                \
     WEFT_TASK_NO_VALUE(name, WEFT_TASK_LISTS_6(T, a, U, b, V, c, W, d, X, e, Y, f))
-#define WEFT_VOID_TASK_DEFINE_13(name, T, a, U, b, V, c, W, d, X, e, Y, f)                                             \
+#define WEFT_VOID_TASK_DEFINE_13(name, T, a, U, b, V, c, W, d, X, e, Y, f)                                                                 \
     WEFT_TASK_HEAD(void, name, WEFT_TASK_LISTS_6(T, a, U, b, V, c, W, d, X, e, Y, f))
 
 #endif

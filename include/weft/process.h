@@ -120,9 +120,9 @@ WEFT_API int weft_context_new(weft_context **context, weft_context *parent, uint
 WEFT_API int weft_context_with(weft_context **context, weft_context *parent, const void *key, void *value);
 WEFT_API weft_context *weft_context_hold(weft_context *context);
 WEFT_API void weft_context_drop(weft_context *context);
-WEFT_API uint64_t weft_context_deadline(const weft_context *context);           /* the earliest of it and its ancestors */
+WEFT_API uint64_t weft_context_deadline(const weft_context *context);            /* the earliest of it and its ancestors */
 WEFT_API void *weft_context_value(const weft_context *context, const void *key); /* the nearest, or NULL */
-WEFT_API bool weft_context_cancelled(const weft_context *context);              /* it or an ancestor, or its deadline has passed */
+WEFT_API bool weft_context_cancelled(const weft_context *context);               /* it or an ancestor, or its deadline has passed */
 /* Marks it and cancels every process of the runtime that was spawned with it or with a context below it. */
 WEFT_API void weft_context_cancel(weft_context *context, weft_runtime *runtime);
 /* The calling process's own, or NULL. */

@@ -36,11 +36,13 @@ typedef struct weft_config {
     bool check_mutexes;     /* [WEFT_CHECK_MUTEXES=1] abort when a process waits with a mutex: weft/stack.h; always in debug builds */
     bool preempt;           /* [WEFT_PREEMPT=1] every stackful process is interrupted when it has had its time: weft/preempt.h */
     unsigned preempt_us;    /* [WEFT_PREEMPT_US] which is so many microseconds: 50 to 10,000, the default */
-    unsigned max_threads;   /* [WEFT_MAX_THREADS] threads of the runtime, those in blocking calls included; 1024. More workers than that: as many */
+    unsigned
+        max_threads; /* [WEFT_MAX_THREADS] threads of the runtime, those in blocking calls included; 1024. More workers than that: as many */
     const char *at_max_threads; /* [WEFT_AT_MAX_THREADS] weft_blocking then: "wait" (default) or "error"; weft/blocking.h */
-    unsigned max_extra;     /* [WEFT_MAX_EXTRA] extra workers beside processes that do not give way; 64, and not more. Processes that were
+    unsigned max_extra; /* [WEFT_MAX_EXTRA] extra workers beside processes that do not give way; 64, and not more. Processes that were
                              * interrupted go on even when these are used up */
-    unsigned grace_ms;      /* [WEFT_GRACE_MS] milliseconds that a process has to end when it is asked to, before it is ended: weft_stop; 5,000 */
+    unsigned
+        grace_ms; /* [WEFT_GRACE_MS] milliseconds that a process has to end when it is asked to, before it is ended: weft_stop; 5,000 */
     unsigned max_stopped; /* [WEFT_MAX_STOPPED] so many at most are interrupted at a time, each keeping a thread; 64, and not more */
 } weft_config;
 
@@ -50,8 +52,8 @@ typedef struct weft_config {
 WEFT_API int weft_start(weft_runtime **runtime, const weft_config *config);
 
 typedef struct weft_stop_report {
-    size_t left;              /* processes that would not end */
-    weft_pid first[16];       /* some of them */
+    size_t left;        /* processes that would not end */
+    weft_pid first[16]; /* some of them */
 } weft_stop_report;
 
 /* Cancels every process, lets all run on until none is left or the deadline has passed, and takes the runtime down. Refuses

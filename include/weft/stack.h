@@ -18,7 +18,7 @@ WEFT_BEGIN
 /* What is known about the processes of one entry function, with one size of stacks. */
 typedef struct weft_stack_mark {
     weft_entry entry;
-    char name[32];      /* as given when one of them was spawned, shortened; "" when there was none */
+    char name[32]; /* as given when one of them was spawned, shortened; "" when there was none */
     size_t stack_size;
     uint64_t measured;  /* so many ended and had been measured: the first of each worker, then now and then one */
     uint64_t overflows; /* all that there were */

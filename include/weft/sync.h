@@ -23,9 +23,9 @@ WEFT_BEGIN
 typedef struct weft_mutex {
     uint64_t opaque[6];
 } weft_mutex;
-#define WEFT_MUTEX_INIT                                                                                                \
-    {                                                                                                                  \
-        { 0 }                                                                                                          \
+#define WEFT_MUTEX_INIT                                                                                                                    \
+    {                                                                                                                                      \
+        { 0 }                                                                                                                              \
     }
 
 WEFT_API int weft_mutex_lock(weft_mutex *mutex, uint64_t deadline);
@@ -38,9 +38,9 @@ WEFT_API void weft_mutex_unlock(weft_mutex *mutex);
 typedef struct weft_cond {
     uint64_t opaque[6];
 } weft_cond;
-#define WEFT_COND_INIT                                                                                                 \
-    {                                                                                                                  \
-        { 0 }                                                                                                          \
+#define WEFT_COND_INIT                                                                                                                     \
+    {                                                                                                                                      \
+        { 0 }                                                                                                                              \
     }
 
 WEFT_API int weft_cond_wait(weft_cond *cond, weft_mutex *mutex, uint64_t deadline);
@@ -53,9 +53,9 @@ typedef struct weft_sem {
     uint64_t opaque[6];
 } weft_sem;
 #define WEFT_SEM_MAX (UINT32_MAX >> 1)
-#define WEFT_SEM_INIT(permits)                                                                                         \
-    {                                                                                                                  \
-        { (uint64_t)(permits) << 1 }                                                                                   \
+#define WEFT_SEM_INIT(permits)                                                                                                             \
+    {                                                                                                                                      \
+        { (uint64_t)(permits) << 1 }                                                                                                       \
     }
 
 WEFT_API void weft_sem_init(weft_sem *sem, uint32_t permits);
@@ -71,9 +71,9 @@ WEFT_API uint32_t weft_sem_available(const weft_sem *sem);
 typedef struct weft_rwlock {
     uint64_t opaque[6];
 } weft_rwlock;
-#define WEFT_RWLOCK_INIT                                                                                               \
-    {                                                                                                                  \
-        { 0 }                                                                                                          \
+#define WEFT_RWLOCK_INIT                                                                                                                   \
+    {                                                                                                                                      \
+        { 0 }                                                                                                                              \
     }
 
 WEFT_API int weft_rwlock_read(weft_rwlock *rwlock, uint64_t deadline);
@@ -88,9 +88,9 @@ WEFT_API void weft_rwlock_write_end(weft_rwlock *rwlock);
 typedef struct weft_once {
     uint64_t opaque[6];
 } weft_once;
-#define WEFT_ONCE_INIT                                                                                                 \
-    {                                                                                                                  \
-        { 0 }                                                                                                          \
+#define WEFT_ONCE_INIT                                                                                                                     \
+    {                                                                                                                                      \
+        { 0 }                                                                                                                              \
     }
 
 WEFT_API int weft_once_do(weft_once *once, int (*function)(void *arg), void *arg, uint64_t deadline);
@@ -101,9 +101,9 @@ WEFT_API int weft_once_do(weft_once *once, int (*function)(void *arg), void *arg
 typedef struct weft_waitgroup {
     uint64_t opaque[6];
 } weft_waitgroup;
-#define WEFT_WAITGROUP_INIT                                                                                            \
-    {                                                                                                                  \
-        { 0 }                                                                                                          \
+#define WEFT_WAITGROUP_INIT                                                                                                                \
+    {                                                                                                                                      \
+        { 0 }                                                                                                                              \
     }
 #define WEFT_WAITGROUP_MAX (UINT32_MAX >> 1)
 

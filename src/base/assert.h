@@ -26,7 +26,7 @@ void chk_fail(const char *what, const char *condition) __attribute__((noreturn))
 #define WEFT_MISUSE(function, what, remedy) chk_fail(what, function)
 #else
 #define WEFT_PANIC(...) assert_panic(__FILE__, __LINE__, __func__, 0, __VA_ARGS__)
-#define WEFT_ENSURE(condition, ...)                                                                                    \
+#define WEFT_ENSURE(condition, ...)                                                                                                        \
     (__builtin_expect(!!(condition), 1) ? (void)0 : assert_panic(__FILE__, __LINE__, __func__, #condition, __VA_ARGS__))
 #define WEFT_MISUSE(function, what, remedy) assert_misuse(function, what, remedy)
 #endif

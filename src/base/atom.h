@@ -33,9 +33,9 @@ typedef struct {
 } atom_u64;
 
 /* A cell that holds a pointer to T; use it in a typedef or a member declaration. */
-#define ATOM_PTR(T)                                                                                                    \
-    struct {                                                                                                           \
-        _Atomic(T *) cell;                                                                                             \
+#define ATOM_PTR(T)                                                                                                                        \
+    struct {                                                                                                                               \
+        _Atomic(T *) cell;                                                                                                                 \
     }
 
 #define atom_load_rlx(a) atomic_load_explicit(&(a)->cell, memory_order_relaxed)
@@ -48,12 +48,12 @@ typedef struct {
 
 /* The old value is always used, if only by the empty asm: clang makes a plain store of a swap whose result nobody wants, and a
  * store does not continue a release sequence. */
-#define ATOM_SWAP(a, v, order)                                                                                         \
-    ({                                                                                                                 \
-        __typeof__(atomic_load_explicit(&(a)->cell, memory_order_relaxed)) atom_old =                                  \
-            atomic_exchange_explicit(&(a)->cell, (v), memory_order_##order);                                           \
-        __asm__ volatile("" ::"r"(atom_old));                                                                          \
-        atom_old;                                                                                                      \
+#define ATOM_SWAP(a, v, order)                                                                                                             \
+    ({                                                                                                                                     \
+        __typeof__(atomic_load_explicit(&(a)->cell, memory_order_relaxed)) atom_old =                                                      \
+            atomic_exchange_explicit(&(a)->cell, (v), memory_order_##order);                                                               \
+        __asm__ volatile("" ::"r"(atom_old));                                                                                              \
+        atom_old;                                                                                                                          \
     })
 #define atom_swap_rlx(a, v) ATOM_SWAP(a, v, relaxed)
 #define atom_swap_acq(a, v) ATOM_SWAP(a, v, acquire)
@@ -86,7 +86,7 @@ typedef struct {
 #define atom_and_sc(a, v) atomic_fetch_and_explicit(&(a)->cell, (v), memory_order_seq_cst)
 
 /* *expected receives what was found when the swap fails. */
-#define ATOM_CAS(a, expected, v, success, failure)                                                                     \
+#define ATOM_CAS(a, expected, v, success, failure)                                                                                         \
     atomic_compare_exchange_strong_explicit(&(a)->cell, (expected), (v), memory_order_##success, memory_order_##failure)
 #define atom_cas_rlx_rlx(a, expected, v) ATOM_CAS(a, expected, v, relaxed, relaxed)
 #define atom_cas_acq_rlx(a, expected, v) ATOM_CAS(a, expected, v, acquire, relaxed)
@@ -109,10 +109,8 @@ static inline void atom_fence_light(void) { chk_fence_light(); }
 extern bool atom_fence_light_is_full;
 static inline void atom_fence_light(void) {
     atomic_signal_fence(memory_order_seq_cst);
-    if (__builtin_expect(__atomic_load_n(&atom_fence_light_is_full, __ATOMIC_ACQUIRE), 0))
-        atomic_thread_fence(memory_order_seq_cst);
-    else
-        atomic_signal_fence(memory_order_seq_cst);
+    if (__builtin_expect(__atomic_load_n(&atom_fence_light_is_full, __ATOMIC_ACQUIRE), 0)) atomic_thread_fence(memory_order_seq_cst);
+    else atomic_signal_fence(memory_order_seq_cst);
 }
 #endif
 

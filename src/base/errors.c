@@ -19,7 +19,7 @@ static const char *errors_of_system(int code, bool name) {
 const char *weft_strerror(int code) {
     switch (code) {
     case 0: return "no error";
-#define ERRORS_TEXT(name, number, text)                                                                                \
+#define ERRORS_TEXT(name, number, text)                                                                                                    \
     case name: return text;
         WEFT_ERRORS(ERRORS_TEXT)
 #undef ERRORS_TEXT
@@ -32,7 +32,7 @@ const char *weft_strerror(int code) {
 const char *weft_errname(int code) {
     switch (code) {
     case 0: return "WEFT_OK";
-#define ERRORS_NAME(name, number, text)                                                                                \
+#define ERRORS_NAME(name, number, text)                                                                                                    \
     case name: return #name;
         WEFT_ERRORS(ERRORS_NAME)
 #undef ERRORS_NAME

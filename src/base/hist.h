@@ -36,8 +36,7 @@ uint64_t hist_bucket_top(unsigned bucket);
 static inline void hist_record_times(struct hist *hist, uint64_t value, uint64_t times) {
     if (times == 0) return;
     uint64_t product, sum;
-    if (__builtin_mul_overflow(value, times, &product) || __builtin_add_overflow(hist->sum, product, &sum))
-        sum = UINT64_MAX;
+    if (__builtin_mul_overflow(value, times, &product) || __builtin_add_overflow(hist->sum, product, &sum)) sum = UINT64_MAX;
     hist->sum = sum;
     hist->count += times;
     if (value < hist->min) hist->min = value;

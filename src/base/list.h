@@ -22,8 +22,8 @@ struct list {
 #define list_item(node, type, member) ((type *)(void *)((char *)(node)-offsetof(type, member)))
 
 /* Walks from front to back; the node at hand may be removed in the body. */
-#define list_each(list, node)                                                                                          \
-    for (struct list_node *node = (list)->head.next, *node##_after = node->next; node != &(list)->head;                \
+#define list_each(list, node)                                                                                                              \
+    for (struct list_node *node = (list)->head.next, *node##_after = node->next; node != &(list)->head;                                    \
          node = node##_after, node##_after = node->next)
 
 static inline void list_init(struct list *list) { list->head.next = list->head.prev = &list->head; }
@@ -39,12 +39,8 @@ static inline void list_link(struct list_node *prev, struct list_node *node, str
     next->prev = node;
 }
 
-static inline void list_push_back(struct list *list, struct list_node *node) {
-    list_link(list->head.prev, node, &list->head);
-}
-static inline void list_push_front(struct list *list, struct list_node *node) {
-    list_link(&list->head, node, list->head.next);
-}
+static inline void list_push_back(struct list *list, struct list_node *node) { list_link(list->head.prev, node, &list->head); }
+static inline void list_push_front(struct list *list, struct list_node *node) { list_link(&list->head, node, list->head.next); }
 
 static inline void list_remove(struct list_node *node) {
     WEFT_ASSERT(node->next && node->prev, "node %p is in no list", (void *)node);
@@ -54,9 +50,7 @@ static inline void list_remove(struct list_node *node) {
 }
 
 /* NULL when empty. */
-static inline struct list_node *list_front(const struct list *list) {
-    return list_empty(list) ? NULL : list->head.next;
-}
+static inline struct list_node *list_front(const struct list *list) { return list_empty(list) ? NULL : list->head.next; }
 static inline struct list_node *list_pop_front(struct list *list) {
     struct list_node *node = list_front(list);
     if (node) list_remove(node);

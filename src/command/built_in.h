@@ -11,8 +11,8 @@ int command_open(void *user, weft_completion completion, const void *data, size_
 int command_close(void *user, weft_completion completion, const void *data, size_t size);
 int command_sync(void *user, weft_completion completion, const void *data, size_t size);
 int command_call(void *user, weft_completion completion, const void *data, size_t size);
-int command_net(void *user, weft_completion completion, const void *data, size_t size); /* command/net_commands.c */
+int command_net(void *user, weft_completion completion, const void *data, size_t size);     /* command/net_commands.c */
 int command_resolve(void *user, weft_completion completion, const void *data, size_t size); /* command/name_command.c */
-int command_child(void *user, weft_completion completion, const void *data, size_t size); /* command/child_commands.c */
+int command_child(void *user, weft_completion completion, const void *data, size_t size);   /* command/child_commands.c */
 
 #endif

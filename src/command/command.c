@@ -4,9 +4,9 @@
 #include "command/yield.h"
 #include "mail/send.h"
 #include "sched/door.h"
-#include "sched/timer_event.h"
 #include "sched/external_wait.h"
 #include "sched/rt_enter.h"
+#include "sched/timer_event.h"
 
 /* A yielded command: in the list of its step's output, as a message whose data begins with this. */
 struct yielded {
@@ -81,7 +81,7 @@ int weft_register_command(weft_runtime *opaque, uint32_t number, weft_handler ha
     lock_take(&runtime->lock);
     bool known = command_find(runtime, number) != NULL;
     *command = (struct command){number, handler, user, atom_load_rlx(&runtime->commands)}; /* rlx: written under the lock */
-    if (!known) atom_store_rel(&runtime->commands, command); /* rel: pairs with the acq in command_find */
+    if (!known) atom_store_rel(&runtime->commands, command);                               /* rel: pairs with the acq in command_find */
     lock_drop(&runtime->lock);
     if (known) sys->free(command, sizeof *command);
     return known ? WEFT_EEXIST : 0;
@@ -97,8 +97,7 @@ void command_destroy_all(struct runtime *runtime) {
 /* ---- completing ------------------------------------------------------------------------------------------------------ */
 
 /* The message that carries a result: the room made for it, or a larger one when there is data and memory. */
-static struct message *completion_message(struct local *local, weft_completion completion, int error, const void *data,
-                                          size_t size) {
+static struct message *completion_message(struct local *local, weft_completion completion, int error, const void *data, size_t size) {
     struct message *message = completion.reserved;
     if (size > message_capacity(message)) {
         struct message *larger = message_new(&local->cache, size);
@@ -118,8 +117,7 @@ static struct message *completion_message(struct local *local, weft_completion c
     return message;
 }
 
-static int complete_with(struct local *local, struct worker *self, weft_completion completion, int error, const void *data,
-                         size_t size) {
+static int complete_with(struct local *local, struct worker *self, weft_completion completion, int error, const void *data, size_t size) {
     struct message *message = completion_message(local, completion, error, data, size);
     external_wait_end(local);
     int late = send_message(local, self, completion.pid, message);

@@ -85,9 +85,7 @@ static void job_open(struct job *job) {
     job_done(job, fd < 0 ? fd : 0, fd < 0 ? 0 : sizeof fd);
 }
 
-static void job_close(struct job *job) {
-    job_done(job, weft_file_close(job->descriptor), 0);
-}
+static void job_close(struct job *job) { job_done(job, weft_file_close(job->descriptor), 0); }
 
 static void job_sync(struct job *job) {
     weft_shield_begin();

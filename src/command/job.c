@@ -30,7 +30,7 @@ static void job_tell(struct local *local, struct worker *self, struct monitor *m
     struct job *job = (struct job *)monitor;
     (void)reason;
     struct proc *helper = atom_swap_acqrel(&job->helper, JOB_ABANDONED); /* acqrel: pairs with the swap in job_main */
-    if (!helper || !state_cancel(&helper->state)) return; /* it has not begun, and will see it then */
+    if (!helper || !state_cancel(&helper->state)) return;                /* it has not begun, and will see it then */
     interrupt_cancelled(local->runtime, helper);
     proc_wake(local->runtime, self, helper);
 }

@@ -23,9 +23,7 @@ static void command_opened(struct job *job, weft_fd fd) {
     job_done(job, fd < 0 ? (int)fd : 0, fd < 0 ? 0 : sizeof fd);
 }
 /* A number of bytes: what is in the data, `before` them included. */
-static void command_moved(struct job *job, size_t before, ssize_t n) {
-    job_done(job, n < 0 ? (int)n : 0, n < 0 ? 0 : before + (size_t)n);
-}
+static void command_moved(struct job *job, size_t before, ssize_t n) { job_done(job, n < 0 ? (int)n : 0, n < 0 ? 0 : before + (size_t)n); }
 
 static void command_accept(struct job *job) { command_opened(job, weft_net_accept(*command_fd(job), NULL, job->deadline)); }
 static void command_connect(struct job *job) { command_opened(job, weft_net_connect((const char *)job->data, job->deadline)); }
@@ -33,9 +31,7 @@ static void command_connect_name(struct job *job) {
     const char *host = (const char *)job->data;
     command_opened(job, weft_net_connect_name(host, host + strlen(host) + 1, job->deadline));
 }
-static void command_fd_read(struct job *job) {
-    command_moved(job, 0, weft_fd_read(*command_fd(job), job->data, job->size, job->deadline));
-}
+static void command_fd_read(struct job *job) { command_moved(job, 0, weft_fd_read(*command_fd(job), job->data, job->size, job->deadline)); }
 static void command_fd_write(struct job *job) {
     ssize_t n = weft_fd_write(*command_fd(job), job->data, job->size, job->deadline);
     job_done(job, n < 0 ? (int)n : 0, 0);
@@ -86,10 +82,10 @@ static bool command_is_pair(const char *data, size_t size) {
 /* A job with what is behind the command, or with room for what is to come. */
 static int command_job(weft_completion completion, const weft_command_net *net, const void *data, size_t size, struct job **job) {
     static void (*const runs[])(struct job *) = {
-        [WEFT_DO_ACCEPT] = command_accept,       [WEFT_DO_CONNECT] = command_connect, [WEFT_DO_READ] = command_fd_read,
-        [WEFT_DO_WRITE] = command_fd_write,      [WEFT_DO_WAIT] = command_fd_wait,    [WEFT_DO_RECV_FROM] = command_recv_from,
-        [WEFT_DO_SEND_TO] = command_send_to,     [WEFT_DO_SENDFILE] = command_sendfile,
-        [WEFT_DO_CONNECT_NAME] = command_connect_name, [WEFT_DO_RELEASE] = command_release,
+        [WEFT_DO_ACCEPT] = command_accept,   [WEFT_DO_CONNECT] = command_connect,   [WEFT_DO_READ] = command_fd_read,
+        [WEFT_DO_WRITE] = command_fd_write,  [WEFT_DO_WAIT] = command_fd_wait,      [WEFT_DO_RECV_FROM] = command_recv_from,
+        [WEFT_DO_SEND_TO] = command_send_to, [WEFT_DO_SENDFILE] = command_sendfile, [WEFT_DO_CONNECT_NAME] = command_connect_name,
+        [WEFT_DO_RELEASE] = command_release,
     };
     struct command_file file = {net->offset, net->size};
     size_t room = size;

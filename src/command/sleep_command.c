@@ -1,8 +1,8 @@
 /* The command that is completed by a timer. The timer lies in the room that was made for the completion: command_room. */
 #include "command/built_in.h"
 #include "mail/send.h"
-#include "sched/timer_event.h"
 #include "sched/external_wait.h"
+#include "sched/timer_event.h"
 
 static struct message *sleeping_message(struct timer_event *event) {
     return (struct message *)((unsigned char *)event - offsetof(struct message, data));

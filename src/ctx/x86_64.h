@@ -16,9 +16,9 @@ struct ctx_frame {
 };
 
 #if defined(__AVX512F__)
-#define CTX_CLOBBER_WIDE                                                                                               \
-    "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27",        \
-        "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7",
+#define CTX_CLOBBER_WIDE                                                                                                                   \
+    "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", \
+        "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", "k7",
 #else
 #define CTX_CLOBBER_WIDE
 #endif
@@ -54,10 +54,9 @@ static inline __attribute__((always_inline)) void *ctx_switch(struct ctx *save, 
                      : [pc] "i"(offsetof(struct ctx_frame, pc)), [sp] "i"(offsetof(struct ctx_frame, sp)),
                        [fp] "i"(offsetof(struct ctx_frame, fp)), [base] "i"(offsetof(struct ctx_frame, base)),
                        [mxcsr] "i"(offsetof(struct ctx_frame, mxcsr)), [fpucw] "i"(offsetof(struct ctx_frame, fpucw))
-                     : "rax", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3",
-                       "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
-                       "xmm15", CTX_CLOBBER_WIDE "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)",
-                       "cc", "memory");
+                     : "rax", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+                       "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", CTX_CLOBBER_WIDE "st", "st(1)",
+                       "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)", "cc", "memory");
     return gift;
 }
 

@@ -32,9 +32,7 @@ static inline struct altstack *altstack_push(struct fiber *fiber, struct stack *
 }
 
 /* The stack that the process runs on. */
-static inline struct stack *altstack_stack(const struct fiber *fiber) {
-    return fiber->altstack ? fiber->altstack->stack : fiber->stack;
-}
+static inline struct stack *altstack_stack(const struct fiber *fiber) { return fiber->altstack ? fiber->altstack->stack : fiber->stack; }
 
 /* The stack of the process whose code this thread runs, in a blocking call too; NULL: of none. For signal handlers. */
 static inline struct stack *altstack_here(struct worker *worker) {

@@ -1,6 +1,6 @@
 /* A call on a bigger stack. */
-#include "fiber/upcall.h"
 #include "fiber/altstack.h"
+#include "fiber/upcall.h"
 
 #include <weft/stack.h>
 

@@ -1,11 +1,11 @@
 /* Stackful processes are born as any other, without a stack; they get one when they first run. */
-#include "fiber/stack_usage.h"
 #include "fiber/overflow.h"
 #include "fiber/snapshot.h"
+#include "fiber/stack_usage.h"
 #include "life/spawn.h"
+#include "sched/atfork.h"
 #include "sched/parts.h"
 #include "thread/stopped.h"
-#include "sched/atfork.h"
 
 static struct fiber *fiber_on(struct proc *proc, struct stack *stack) {
     struct fiber *fiber = (struct fiber *)(((uintptr_t)stack_top(stack) - sizeof *fiber) & ~(uintptr_t)63);
@@ -109,7 +109,8 @@ static inline int fiber_input(struct fiber_input *input, struct runtime *runtime
         .stack_now = options->flags & WEFT_STACK_NOW ? runtime : NULL,
     };
     if (__builtin_expect(options->flags & WEFT_PREEMPT, 0))
-        input->preempt = preempt_is_on(runtime) || parts.preempt_begin(runtime, false) == 0; /* if not, it has been said, and it runs as others do */
+        input->preempt =
+            preempt_is_on(runtime) || parts.preempt_begin(runtime, false) == 0; /* if not, it has been said, and it runs as others do */
     size_t size = options->stack_size ? options->stack_size : runtime->stack_size;
     input->stack_class = (uint8_t)stack_class_of(size);
     return __builtin_expect(input->stack_class == STACK_CLASSES, 0) ? WEFT_EINVAL : 0;
@@ -138,7 +139,7 @@ int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const weft_stack
 }
 
 int fiber_spawn_monitored(struct worker *self, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options,
-                        struct monitor *monitor, uint16_t *ticket) {
+                          struct monitor *monitor, uint16_t *ticket) {
     struct fiber_input input;
     if (!options) options = &spawn_defaults;
     int error = fiber_input(&input, self->runtime, entry, arg, options);

@@ -1,7 +1,7 @@
 #include "fiber/cleanup.h"
 
-#include "fiber/upcall.h"
 #include "fiber/ending.h"
+#include "fiber/upcall.h"
 
 void cleanup_push(struct proc *proc, struct cleanup *cleanup) {
     struct fiber *fiber = fiber_of(proc);
@@ -82,7 +82,8 @@ static void deferred_run(void *arg) {
     struct upcall way = {.strict = "weft_defer"};
     deferred_free(arg);
     upcall(fiber_of(worker_here()->current), deferred.run, deferred.arg, &way);
-    if (__builtin_expect(way.thrown != NULL, 0)) fiber_quit_here(ending_landed(way.thrown)); /* weft_exit in there: the rest are called (C1) */
+    if (__builtin_expect(way.thrown != NULL, 0))
+        fiber_quit_here(ending_landed(way.thrown)); /* weft_exit in there: the rest are called (C1) */
 }
 
 int weft_defer(void (*run)(void *arg), void *arg) {

@@ -1,13 +1,13 @@
 #include "fiber/ending.h"
 
-#include "fiber/upcall.h"
 #include "fiber/exceptions.h"
+#include "fiber/upcall.h"
 #include "thread/thread.h"
 
 /* The unwinder's interface (Itanium C++ ABI, base level), as far as it is needed. It is called through exceptions_unwinder: <unwind.h> would declare
  * functions that a program in C has not. */
 enum ending_answer { ENDING_GO_ON = 0, ENDING_LAND = 7, ENDING_NEXT = 8 }; /* _URC_NO_REASON, _INSTALL_CONTEXT, _CONTINUE_UNWIND */
-enum { ENDING_SEARCH = 1, ENDING_FORCED = 8, ENDING_OUTERMOST = 16 };     /* _UA_SEARCH_PHASE, _FORCE_UNWIND, _END_OF_STACK */
+enum { ENDING_SEARCH = 1, ENDING_FORCED = 8, ENDING_OUTERMOST = 16 };      /* _UA_SEARCH_PHASE, _FORCE_UNWIND, _END_OF_STACK */
 struct ending_exception {
     uint64_t class;
     void (*cleanup)(int why, struct ending_exception *exception);
@@ -38,12 +38,14 @@ static bool ending_in_process(void) {
 }
 
 /* Called by the unwinder for a frame of upcall_call. */
-int upcall_personality(int version, int actions, uint64_t class, void *exception, void *context) __attribute__((visibility("hidden"), used));
+int upcall_personality(int version, int actions, uint64_t class, void *exception, void *context)
+    __attribute__((visibility("hidden"), used));
 int upcall_personality(int version, int actions, uint64_t class, void *exception, void *context) {
     weft_cxx unwinder;
     (void)version;
     if (actions & ENDING_FORCED && class != ENDING_CLASS && ending_in_process()) /* T5 */
-        WEFT_MISUSE("pthread_exit", "called in a process, or its thread was cancelled: threads are weft's", "call weft_exit or weft_cancel");
+        WEFT_MISUSE("pthread_exit", "called in a process, or its thread was cancelled: threads are weft's",
+                    "call weft_exit or weft_cancel");
     if (!exceptions_unwinder(&unwinder)) return ENDING_NEXT;
     struct upcall *upcall = *(struct upcall **)(unwinder.frame(context) + UPCALL_AT);
     if (actions & ENDING_SEARCH) {

@@ -72,7 +72,8 @@ static bool exceptions_can_unwind(const weft_cxx *library) {
 bool exceptions_unwinder(weft_cxx *unwinder) {
     *unwinder = exceptions_own();
     for (unsigned i = 0; i < EXCEPTIONS_MOST && !exceptions_can_unwind(unwinder); i++)
-        if (atom_load_acq(&exceptions_libraries[i].globals)) *unwinder = exceptions_libraries[i].library; /* acq: pairs with the rel in weft_cxx_add */
+        if (atom_load_acq(&exceptions_libraries[i].globals))
+            *unwinder = exceptions_libraries[i].library; /* acq: pairs with the rel in weft_cxx_add */
     return exceptions_can_unwind(unwinder);
 }
 
@@ -80,7 +81,8 @@ bool exceptions_unwinder(weft_cxx *unwinder) {
 
 /* The calling thread's, of the i-th; NULL: there is none. */
 static struct exceptions_state *exceptions_at(unsigned i) {
-    exceptions_of *library = (exceptions_of *)(uintptr_t)atom_load_acq(&exceptions_libraries[i].globals); /* acq: pairs with the rel in weft_cxx_add */
+    exceptions_of *library =
+        (exceptions_of *)(uintptr_t)atom_load_acq(&exceptions_libraries[i].globals); /* acq: pairs with the rel in weft_cxx_add */
     return library ? library() : NULL;
 }
 

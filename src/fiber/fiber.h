@@ -45,19 +45,19 @@ struct fiber {
     ATOM_PTR(const void) waits_about;
     int error_number; /* errno, while it does not run */
     unsigned shields;
-    void *floor;      /* of the last upcall: upcall.h */
+    void *floor; /* of the last upcall: upcall.h */
 
     struct annotate annotate;
-    unsigned held_locks;             /* held_locks.h */
+    unsigned held_locks;        /* held_locks.h */
     unsigned nopreempt;         /* weft_nopreempt_begin */
-    const void *last_lock;           /* the last one that it entered */
+    const void *last_lock;      /* the last one that it entered */
     uint16_t pins, holds;       /* pin.c, mutex_check.c; 0 when it has ended */
     uint32_t heeds;             /* how often it could have been ended by force: self.c */
     const void *held, *held_by; /* the last mutex, and who locked it */
-    struct altstack *altstack;      /* the stack that it runs on, if that is not its own: altstack.h */
+    struct altstack *altstack;  /* the stack that it runs on, if that is not its own: altstack.h */
     struct cleanup *cleanups;   /* newest first; none when it has ended */
     struct region *tasks;       /* the innermost fork/join region; valid with PROC_TASKS */
-    struct mailbox mailbox;           /* valid with PROC_MAILBOX */
+    struct mailbox mailbox;     /* valid with PROC_MAILBOX */
     /* In a blocking call: how deep, and which worker it had (thread/oscall.h), or NULL and the thread that it went out with. */
     unsigned calls;
     uint32_t call_number;
@@ -103,13 +103,11 @@ static inline void fiber_spend(struct worker *worker, uint64_t deadline) {
 /* As weft_spawn_with, on the calling process's worker, but the monitor is told of the end, however soon that is. *ticket is that of the
  * first entry. */
 int fiber_spawn_monitored(struct worker *self, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options,
-                        struct monitor *monitor, uint16_t *ticket);
+                          struct monitor *monitor, uint16_t *ticket);
 
 /* Who runs next on this worker, claimed; NULL: the loop has to snapshot. It looks round every so often, so that no source is forgotten
  * while processes change over among themselves. */
-static inline struct proc *fiber_next(struct worker *worker) {
-    return __builtin_expect(tick_take(worker), 1) ? policy_pop(worker) : NULL;
-}
+static inline struct proc *fiber_next(struct worker *worker) { return __builtin_expect(tick_take(worker), 1) ? policy_pop(worker) : NULL; }
 
 /* switch.c */
 /* The step of a stackful process: on the worker's loop. */

@@ -44,8 +44,7 @@ int weft_debug_mutex_unlock(pthread_mutex_t *mutex) {
     if (!worker || error) return error;
     struct fiber *fiber = fiber_of(worker->current);
     if (fiber->holds == 0)
-        WEFT_MISUSE("weft_debug_mutex_unlock", "the process holds none that was locked by weft_debug_mutex_lock",
-                    "pair them");
+        WEFT_MISUSE("weft_debug_mutex_unlock", "the process holds none that was locked by weft_debug_mutex_lock", "pair them");
     if (--fiber->holds == 0) worker->current->extras &= (uint8_t)~PROC_HOLDS;
     return 0;
 }
@@ -56,8 +55,7 @@ void mutex_check(struct worker *worker, struct fiber *fiber, struct proc *proc) 
     struct fiber_start *start = fiber_start_of(proc);
     fiber_symbol(fiber->held_by, who, sizeof who);
     /* rlx: it runs, so its generation is its own. */
-    snprintf(text, sizeof text,
-             "process %016lx (%s) waits, yields or ends and holds %u mutexes, the last one %p, locked at %s",
+    snprintf(text, sizeof text, "process %016lx (%s) waits, yields or ends and holds %u mutexes, the last one %p, locked at %s",
              (unsigned long)pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot),
              start->name ? start->name : "process", fiber->holds, (void *)fiber->held, who);
     WEFT_MISUSE("weft_debug_mutex_lock", text, "unlock it first, or use a weft_mutex");

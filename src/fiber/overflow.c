@@ -1,8 +1,8 @@
 #include "fiber/overflow.h"
 
-#include "fiber/stack_usage.h"
 #include "fiber/altstack.h"
 #include "fiber/snapshot.h"
+#include "fiber/stack_usage.h"
 
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
@@ -86,10 +86,8 @@ static const void *overflow_object(uintptr_t address) {
 /* NULL: yes. Else where it is. */
 static const char *overflow_not_own(uintptr_t pc, uintptr_t entry, char *text, size_t size) {
     const void *program = overflow_object(getauxval(AT_PHDR)), *here = overflow_object(pc);
-    const void *weft = overflow_object((uintptr_t)overflow_not_own),
-               *libc = overflow_object((uintptr_t)gnu_get_libc_version());
-    if (!program || libc == program || libc == weft)
-        return "the program has its C library in itself, and may be in there";
+    const void *weft = overflow_object((uintptr_t)overflow_not_own), *libc = overflow_object((uintptr_t)gnu_get_libc_version());
+    if (!program || libc == program || libc == weft) return "the program has its C library in itself, and may be in there";
     if (here == weft && weft != overflow_object(entry) && weft != program) return "it was inside of weft";
     if (here == weft && (weft == program || weft == overflow_object(entry))) {
         uintptr_t start = (uintptr_t)__start_weft_text, stop = (uintptr_t)__stop_weft_text;
@@ -103,8 +101,7 @@ static const char *overflow_not_own(uintptr_t pc, uintptr_t entry, char *text, s
     return text;
 }
 
-const char *overflow_why_not(struct worker *worker, const struct fault *fault, enum overflow_kind kind, char *text,
-                             size_t size) {
+const char *overflow_why_not(struct worker *worker, const struct fault *fault, enum overflow_kind kind, char *text, size_t size) {
     if (kind == OVERFLOW_BEYOND) return "the step was so large that the stacks of others may be damaged";
     struct proc *proc = worker->current;
     struct fiber *fiber = fiber_of(proc);
@@ -137,11 +134,13 @@ static void overflow_advise(char *advice, size_t size, unsigned class, size_t tr
     if (enough < 2 * tried) enough = 2 * tried;
     if (enough > largest) enough = largest;
     if (class + 1 == STACK_CLASSES) snprintf(advice, size, "there are no larger ones: does it call itself without end?");
-    else snprintf(advice, size, "needed are more than %zu, how many is not known: try stack_size %zu when it is spawned, or WEFT_STACK_SIZE for all", tried, stack_class_size(stack_class_of(enough)));
+    else
+        snprintf(advice, size,
+                 "needed are more than %zu, how many is not known: try stack_size %zu when it is spawned, or WEFT_STACK_SIZE for all",
+                 tried, stack_class_size(stack_class_of(enough)));
 }
 
-static void overflow_report(struct worker *worker, const struct fault *fault, const struct stack_place *place,
-                            const char *why_not) {
+static void overflow_report(struct worker *worker, const struct fault *fault, const struct stack_place *place, const char *why_not) {
     char text[1024], entry[128] = "?", at[128], advice[160];
     struct proc *proc = worker->current;
     struct fiber_start *start = proc && proc->stackful ? fiber_start_of(proc) : NULL;
@@ -151,12 +150,10 @@ static void overflow_report(struct worker *worker, const struct fault *fault, co
     if (start) fiber_symbol((void *)(uintptr_t)start->entry, entry, sizeof entry);
     fiber_symbol((void *)fault->pc, at, sizeof at);
     overflow_advise(advice, sizeof advice, class, top > low ? top - low : stack_class_size(class));
-    int length = snprintf(
-        text, sizeof text,
-        "weft: the stack of process %016lx (%s) has run over: entry %s, size %zu, at %s; %s\nweft: %s%s\n",
-        (unsigned long)worker_pid(worker), start && start->name ? start->name : "process", entry,
-        stack_class_size(class), at, advice,
-        why_not ? "the program aborts, because " : "the process ends with WEFT_ESTACK", why_not ? why_not : "");
+    int length =
+        snprintf(text, sizeof text, "weft: the stack of process %016lx (%s) has run over: entry %s, size %zu, at %s; %s\nweft: %s%s\n",
+                 (unsigned long)worker_pid(worker), start && start->name ? start->name : "process", entry, stack_class_size(class), at,
+                 advice, why_not ? "the program aborts, because " : "the process ends with WEFT_ESTACK", why_not ? why_not : "");
     overflow_print(text, length, sizeof text);
 }
 
@@ -225,10 +222,11 @@ static void overflow_report_lost(struct worker *worker, size_t left) {
     static atom_u32 told; /* rlx: a count */
     char text[512];
     if (atom_add_rlx(&told, 1) >= OVERFLOW_LOST_TOLD) return;
-    int length = snprintf(text, sizeof text,
-                          "weft: a signal is lost: process %016lx had %zu bytes of stack left, and the signal's handler is installed without "
-                          "SA_ONSTACK (add it: weft's threads have a stack for handlers; or give the process a larger stack)\n",
-                          (unsigned long)(worker ? worker_pid(worker) : WEFT_NOBODY), left);
+    int length =
+        snprintf(text, sizeof text,
+                 "weft: a signal is lost: process %016lx had %zu bytes of stack left, and the signal's handler is installed without "
+                 "SA_ONSTACK (add it: weft's threads have a stack for handlers; or give the process a larger stack)\n",
+                 (unsigned long)(worker ? worker_pid(worker) : WEFT_NOBODY), left);
     overflow_print(text, length, sizeof text);
 }
 
@@ -274,10 +272,8 @@ static void overflow_pass_on(int number, siginfo_t *info, void *context) {
         if (info->si_code > 0) overflow_default(number, info, context); /* a fault cannot be ignored */
         return;
     }
-    if (before->sa_flags & SA_SIGINFO)
-        before->sa_sigaction(number, info, context);
-    else
-        before->sa_handler(number);
+    if (before->sa_flags & SA_SIGINFO) before->sa_sigaction(number, info, context);
+    else before->sa_handler(number);
 }
 
 static void overflow_signal(int number, siginfo_t *info, void *context) {
@@ -305,8 +301,7 @@ static void overflow_install(int number) {
 
 static void overflow_uninstall(int number) {
     struct sigaction now;
-    if (sys->signal_action(number, NULL, &now) == 0 && overflow_is_ours(&now))
-        sys->signal_action(number, overflow_before(number), NULL);
+    if (sys->signal_action(number, NULL, &now) == 0 && overflow_is_ours(&now)) sys->signal_action(number, overflow_before(number), NULL);
 }
 
 void overflow_begin(void) {

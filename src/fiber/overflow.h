@@ -43,8 +43,7 @@ enum overflow_kind overflow_kind(struct worker *worker, const struct fault *faul
 void overflow_prepare(struct worker *worker);
 
 /* Why the process cannot just end; NULL: it can. The text is in `text` or constant. */
-const char *overflow_why_not(struct worker *worker, const struct fault *fault, enum overflow_kind kind, char *text,
-                             size_t size);
+const char *overflow_why_not(struct worker *worker, const struct fault *fault, enum overflow_kind kind, char *text, size_t size);
 
 /* A runtime more, one less. */
 void overflow_begin(void);

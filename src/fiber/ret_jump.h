@@ -17,25 +17,25 @@
 #include "base/config.h"
 
 #if defined(__x86_64__)
-#define FIBER_RET_JUMP(home, slow)                                                                                                       \
-    __asm__(".pushsection .text\n\t"                                                                                                 \
-            ".p2align 4\n\t"                                                                                                         \
-            ".globl " #home "\n\t"                                                                                                   \
-            ".hidden " #home "\n\t"                                                                                                  \
-            ".type " #home ", @function\n" #home ":\n\t"                                                                             \
-            ".cfi_startproc\n\t"                                                                                                     \
-            "subq $8, %rsp\n\t"                                                                                                      \
-            ".cfi_adjust_cfa_offset 8\n\t"                                                                                           \
-            "call " #slow "\n\t"                                                                                                     \
-            "addq $8, %rsp\n\t"                                                                                                      \
-            ".cfi_adjust_cfa_offset -8\n\t"                                                                                          \
-            "popq %rcx\n\t"                                                                                                          \
-            ".cfi_adjust_cfa_offset -8\n\t"                                                                                          \
-            ".cfi_register rip, rcx\n\t"                                                                                             \
-            "jmpq *%rcx\n\t"                                                                                                         \
-            ".cfi_endproc\n\t"                                                                                                       \
-            ".size " #home ", . - " #home "\n\t"                                                                                     \
-            ".popsection");                                                                                                          \
+#define FIBER_RET_JUMP(home, slow)                                                                                                         \
+    __asm__(".pushsection .text\n\t"                                                                                                       \
+            ".p2align 4\n\t"                                                                                                               \
+            ".globl " #home "\n\t"                                                                                                         \
+            ".hidden " #home "\n\t"                                                                                                        \
+            ".type " #home ", @function\n" #home ":\n\t"                                                                                   \
+            ".cfi_startproc\n\t"                                                                                                           \
+            "subq $8, %rsp\n\t"                                                                                                            \
+            ".cfi_adjust_cfa_offset 8\n\t"                                                                                                 \
+            "call " #slow "\n\t"                                                                                                           \
+            "addq $8, %rsp\n\t"                                                                                                            \
+            ".cfi_adjust_cfa_offset -8\n\t"                                                                                                \
+            "popq %rcx\n\t"                                                                                                                \
+            ".cfi_adjust_cfa_offset -8\n\t"                                                                                                \
+            ".cfi_register rip, rcx\n\t"                                                                                                   \
+            "jmpq *%rcx\n\t"                                                                                                               \
+            ".cfi_endproc\n\t"                                                                                                             \
+            ".size " #home ", . - " #home "\n\t"                                                                                           \
+            ".popsection");                                                                                                                \
     __typeof__(slow) home __attribute__((visibility("hidden")))
 #else
 #define FIBER_RET_JUMP(home, slow) __typeof__(slow) home __attribute__((visibility("hidden"), alias(#slow)))

@@ -1,7 +1,7 @@
 /* A look at a stackful process from outside, for dumps and reports. It may run or end meanwhile. Its block is always one, and stacks stay
  * mapped as long as the runtime lives, so nothing that is read here can be missing; whether it belongs together is asked at the end. */
-#include "fiber/fiber.h"
 #include "fiber/snapshot.h"
+#include "fiber/fiber.h"
 
 /* Not for the race detector: these are its owner's, and are thrown away if they have changed. The stack of one that has ended may be anything
  * by now, a big stack's for one, whose plain writes a race detector would hold against the atomic reads. */

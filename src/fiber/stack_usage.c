@@ -52,10 +52,8 @@ void stack_usage_end(struct runtime *runtime, struct proc *proc, struct stack *s
     lock_take(&usage->lock);
     struct weft_stack_mark *mark = stack_usage_find(usage, start->entry, size);
     if (mark) {
-        if (overflow)
-            mark->overflows++;
-        else
-            mark->measured++;
+        if (overflow) mark->overflows++;
+        else mark->measured++;
         if (high > mark->high_water) mark->high_water = high < size ? high : size;
         if (start->name && !mark->name[0]) snprintf(mark->name, sizeof mark->name, "%s", start->name);
     }

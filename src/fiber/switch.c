@@ -1,11 +1,11 @@
 /* From stack to stack. */
-#include "fiber/upcall.h"
 #include "fiber/ending.h"
 #include "fiber/exceptions.h"
 #include "fiber/stack_usage.h"
+#include "fiber/upcall.h"
 #include "life/spawn.h"
-#include "sched/parts.h"
 #include "sched/atfork.h"
+#include "sched/parts.h"
 #include "thread/thread.h"
 
 /* ---- the far side ------------------------------------------------------------------------------------------------- */
@@ -59,7 +59,8 @@ static inline struct worker *fiber_leave_plainly(struct worker *worker, enum wef
 }
 
 /* In a catch block, or while an exception is on its way. Also when a thread first meets a C++ library. */
-static __attribute__((noinline, cold)) struct worker *fiber_leave_catching(struct worker *worker, enum weft_status status, struct proc *next) {
+static __attribute__((noinline, cold)) struct worker *fiber_leave_catching(struct worker *worker, enum weft_status status,
+                                                                           struct proc *next) {
     struct exceptions exceptions;
     exceptions_ask(worker->loop);
     exceptions_take(&exceptions);

@@ -14,8 +14,6 @@ void fiber_symbol(const void *address, char *text, size_t size) {
     const char *object = strrchr(info.dli_fname, '/');
     object = object ? object + 1 : info.dli_fname;
     if (info.dli_sname)
-        snprintf(text, size, "%s+%#lx (%s)", info.dli_sname,
-                 (unsigned long)((uintptr_t)address - (uintptr_t)info.dli_saddr), object);
-    else
-        snprintf(text, size, "%s+%#lx", object, (unsigned long)((uintptr_t)address - (uintptr_t)info.dli_fbase));
+        snprintf(text, size, "%s+%#lx (%s)", info.dli_sname, (unsigned long)((uintptr_t)address - (uintptr_t)info.dli_saddr), object);
+    else snprintf(text, size, "%s+%#lx", object, (unsigned long)((uintptr_t)address - (uintptr_t)info.dli_fbase));
 }

@@ -71,32 +71,22 @@ struct region {
     struct region *next; /* while it is free */
 };
 
-enum {
-    REGION_FIRST = (sizeof(struct region) + sizeof(weft_task) - 1) / sizeof(weft_task)
-};                           /* place of the first task */
-enum { REGION_SOFT = 1024 }; /* a fork from here on asks, once */
+enum { REGION_FIRST = (sizeof(struct region) + sizeof(weft_task) - 1) / sizeof(weft_task) }; /* place of the first task */
+enum { REGION_SOFT = 1024 };                                                                 /* a fork from here on asks, once */
 #define REGION_PLACES ((uint32_t)(WEFT_TASKS_BYTES / sizeof(weft_task)))
 
-static inline struct region *region_of(weft_task *task) {
-    return (struct region *)((uintptr_t)task & ~(WEFT_TASKS_BYTES - 1));
-}
+static inline struct region *region_of(weft_task *task) { return (struct region *)((uintptr_t)task & ~(WEFT_TASKS_BYTES - 1)); }
 static inline weft_task *region_task(struct region *region, uint32_t place) { return (weft_task *)region + place; }
-static inline uint32_t region_place(struct region *region, weft_task *task) {
-    return (uint32_t)(task - (weft_task *)region);
-}
+static inline uint32_t region_place(struct region *region, weft_task *task) { return (uint32_t)(task - (weft_task *)region); }
 /* The last place is there to be written and never counts: a fork writes first and asks then. */
-static inline bool region_is_full(struct region *region, weft_task *at) {
-    return region_place(region, at) >= REGION_PLACES - 1;
-}
+static inline bool region_is_full(struct region *region, weft_task *at) { return region_place(region, at) >= REGION_PLACES - 1; }
 
 static inline atom_u64 *task_cell(weft_task *task) { return (atom_u64 *)&task->state; }
 static inline enum task_state task_state_of(uint64_t word) { return (enum task_state)(word & TASK_STATE_MASK); }
 static inline uint64_t task_word(uintptr_t address, unsigned class, enum task_state state) {
     return (uint64_t) class << TASK_CLASS_SHIFT | (uint64_t)address << TASK_STATE_BITS | (uint64_t)state;
 }
-static inline uintptr_t task_address(uint64_t word) {
-    return (uintptr_t)((word & TASK_ADDRESS_MASK) >> TASK_STATE_BITS);
-}
+static inline uintptr_t task_address(uint64_t word) { return (uintptr_t)((word & TASK_ADDRESS_MASK) >> TASK_STATE_BITS); }
 static inline unsigned task_class(uint64_t word) { return (unsigned)(word >> TASK_CLASS_SHIFT); }
 
 /* Zeroed memory, aligned to its size. */

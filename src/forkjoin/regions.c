@@ -62,10 +62,8 @@ struct region *regions_take(struct runtime *runtime) {
     if (!regions) return NULL;
     lock_take(&regions->lock);
     struct region *region = regions->free;
-    if (region)
-        regions->free = region->next;
-    else
-        region = region_new(regions);
+    if (region) regions->free = region->next;
+    else region = region_new(regions);
     lock_drop(&regions->lock);
     if (!region) return NULL;
     region_begin(region);
@@ -82,8 +80,7 @@ void regions_give(struct region *region) {
         atom_sub_rlx(&runtime->fork_regions, 1);
     }
     /* Zeroed pages are IDLE places: a thief that looks meanwhile finds nothing. */
-    if (region->grown)
-        sys->vm_advise((unsigned char *)region + REGION_KEPT, WEFT_TASKS_BYTES - REGION_KEPT, SYS_VM_DROP);
+    if (region->grown) sys->vm_advise((unsigned char *)region + REGION_KEPT, WEFT_TASKS_BYTES - REGION_KEPT, SYS_VM_DROP);
     lock_take(&regions->lock);
     region->next = regions->free;
     regions->free = region;

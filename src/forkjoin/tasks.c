@@ -1,6 +1,6 @@
 /* The slow parts of fork and join, on the process's own stack. */
-#include "wait/wait.h"
 #include "forkjoin/regions.h"
+#include "wait/wait.h"
 
 /* ---- regions of a process ----------------------------------------------------------------------------------------- */
 
@@ -17,8 +17,7 @@ void tasks_enter(struct proc *proc, struct region *region, struct proc *root, co
 void tasks_leave(struct proc *proc, struct region *region) {
     struct fiber *fiber = fiber_of(proc);
     if (!region_end(region) || fiber->tasks != region)
-        WEFT_MISUSE(region->name, "a task returned and had not joined all that it had forked",
-                    "let every WEFT_FORK have its WEFT_JOIN");
+        WEFT_MISUSE(region->name, "a task returned and had not joined all that it had forked", "let every WEFT_FORK have its WEFT_JOIN");
     fiber->tasks = region->outer;
     if (!region->outer) proc->extras &= (uint8_t)~PROC_TASKS;
 }
@@ -48,7 +47,7 @@ static void tasks_show(struct region *region) {
 
 /* There is something to take: clears an earlier refusal, and wakes a worker that sleeps. */
 static void tasks_offer(struct runtime *runtime) {
-    struct regions *regions = atom_load_rlx(&runtime->regions); /* rlx: known since the region was taken */
+    struct regions *regions = atom_load_rlx(&runtime->regions);                     /* rlx: known since the region was taken */
     if (atom_load_rlx(&regions->refused)) atom_store_rlx(&regions->refused, false); /* rlx: a hint */
     ready_wake(runtime, worker_here());
 }
@@ -65,15 +64,13 @@ static void tasks_open(struct region *region, weft_task *end) {
 void weft_task_share(weft_task *at) {
     struct region *region = region_of(at);
     if (region_is_full(region, at))
-        WEFT_MISUSE("WEFT_FORK", "a process has more than 1,048,570 tasks that are not joined",
-                    "join some, or fork a tree");
+        WEFT_MISUSE("WEFT_FORK", "a process has more than 1,048,570 tasks that are not joined", "join some, or fork a tree");
     if (region_place(region, at) >= REGION_SOFT) region->grown = true;
     tasks_open(region, at + 1);
 }
 
 void weft_task_not_joined(weft_task *at) {
-    WEFT_MISUSE(region_of(at)->name, "a task returned and had not joined all that it had forked",
-                "let every WEFT_FORK have its WEFT_JOIN");
+    WEFT_MISUSE(region_of(at)->name, "a task returned and had not joined all that it had forked", "let every WEFT_FORK have its WEFT_JOIN");
 }
 
 /* ---- join --------------------------------------------------------------------------------------------------------- */
@@ -97,8 +94,7 @@ bool weft_task_settle(weft_task *at, weft_task_run *run) {
         return true;
     }
     uint64_t word = atom_load_rlx(task_cell(at)); /* rlx: only to complain */
-    if (at->run || task_state_of(word) == TASK_IDLE ||
-        (task_state_of(word) == TASK_OPEN && task_address(word) != (uintptr_t)run))
+    if (at->run || task_state_of(word) == TASK_IDLE || (task_state_of(word) == TASK_OPEN && task_address(word) != (uintptr_t)run))
         WEFT_MISUSE(region->name, "WEFT_JOIN of another task than was forked last, or of none",
                     "join the newest first, by the name that it was forked by");
     switch (region_take_back(region, at)) {
@@ -130,8 +126,7 @@ void weft_blocking_end(weft_task *at) {
 
 void tasks_may_wait(struct proc *proc, const char *call) {
     if (fiber_of(proc)->tasks->may_wait == 0)
-        WEFT_MISUSE(call, "it would have to wait, in a task",
-                    "put it between WEFT_BLOCKING_BEGIN and WEFT_BLOCKING_END");
+        WEFT_MISUSE(call, "it would have to wait, in a task", "put it between WEFT_BLOCKING_BEGIN and WEFT_BLOCKING_END");
 }
 
 bool weft_fork_cancelled(void) {

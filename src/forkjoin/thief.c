@@ -1,7 +1,7 @@
 /* Workers that have nothing to do run others' tasks, in a process for the purpose. */
 #include "fiber/upcall.h"
-#include "wait/wait.h"
 #include "forkjoin/regions.h"
+#include "wait/wait.h"
 
 enum { THIEF_ROUNDS = 100, THIEF_PAUSES = 4 }; /* how long a worker waits for what it has asked for, before it sleeps */
 
@@ -11,7 +11,7 @@ static int thief_look(struct worker *worker, struct regions *regions, bool ask) 
     uint32_t start = made ? rng_below(&worker->rng, made) : 0;
     for (uint32_t i = 0; i < made; i++) {
         struct region *region = atom_load_rlx(&regions->seen[(start + i) % made]); /* rlx: published by `made` */
-        if (!atom_load_rlx(&region->active)) continue; /* rlx: a hint, or behind the fence of idle_enter */
+        if (!atom_load_rlx(&region->active)) continue;                             /* rlx: a hint, or behind the fence of idle_enter */
         int class = region_has_open(region);
         if (class != REGION_NONE) return class;
         if (ask) region_ask(region);
@@ -43,9 +43,7 @@ static void thief_complete(weft_task *task) {
 }
 
 /* Whether its worker has nothing else to do. */
-static bool thief_may_go_on(struct worker *worker) {
-    return policy_is_empty(worker) && inject_size(&worker->runtime->inject) == 0;
-}
+static bool thief_may_go_on(struct worker *worker) { return policy_is_empty(worker) && inject_size(&worker->runtime->inject) == 0; }
 
 static void thief_main(void *unused) {
     (void)unused;
@@ -61,8 +59,7 @@ static void thief_main(void *unused) {
     do {
         if (!(task = thief_steal(worker, proc->stack_class, &run))) break;
         region_begin(region);
-        tasks_enter(proc, region, region_of(task)->root,
-                    region_of(task)->name); /* its owner does not end before this */
+        tasks_enter(proc, region, region_of(task)->root, region_of(task)->name); /* its owner does not end before this */
         upcall_here((uintptr_t)run, (uintptr_t)task, (uintptr_t)region_task(region, REGION_FIRST), &(struct upcall){.strict = "weft_fork"});
         tasks_leave(proc, region);
         thief_complete(task);
@@ -74,8 +71,7 @@ static void thief_main(void *unused) {
 /* ---- the worker --------------------------------------------------------------------------------------------------- */
 
 static struct proc *thief_spawn(struct worker *worker, struct regions *regions, int class) {
-    weft_stackful_options options = {
-        .stack_size = stack_class_size((unsigned)class), .name = "task", .flags = WEFT_STACK_NOW};
+    weft_stackful_options options = {.stack_size = stack_class_size((unsigned)class), .name = "task", .flags = WEFT_STACK_NOW};
     weft_pid pid;
     if (weft_spawn_with(&pid, thief_main, NULL, &options)) {
         thief_refuse(regions);

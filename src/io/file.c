@@ -3,9 +3,7 @@
 
 #include <weft/file.h>
 
-int weft_file_open(const char *path, int flags, mode_t mode) {
-    return (int)IO_CALL("weft_file_open", sys->file->open(path, flags, mode));
-}
+int weft_file_open(const char *path, int flags, mode_t mode) { return (int)IO_CALL("weft_file_open", sys->file->open(path, flags, mode)); }
 
 int weft_file_close(int descriptor) {
     io_caller("weft_file_close"); /* for the misuse alone: a cancelled process closes too */
@@ -29,19 +27,13 @@ ssize_t weft_file_pwrite(int descriptor, const void *data, size_t size, off_t of
 
 int weft_file_sync(int descriptor) { return (int)IO_CALL_LONG("weft_file_sync", sys->file->sync(descriptor, false)); }
 int weft_file_datasync(int descriptor) { return (int)IO_CALL_LONG("weft_file_datasync", sys->file->sync(descriptor, true)); }
-int weft_file_truncate(int descriptor, off_t size) {
-    return (int)IO_CALL("weft_file_truncate", sys->file->truncate(descriptor, size));
-}
+int weft_file_truncate(int descriptor, off_t size) { return (int)IO_CALL("weft_file_truncate", sys->file->truncate(descriptor, size)); }
 
-int weft_file_stat(const char *path, struct stat *info) {
-    return (int)IO_CALL("weft_file_stat", sys->file->stat_path(path, info, true));
-}
+int weft_file_stat(const char *path, struct stat *info) { return (int)IO_CALL("weft_file_stat", sys->file->stat_path(path, info, true)); }
 int weft_file_lstat(const char *path, struct stat *info) {
     return (int)IO_CALL("weft_file_lstat", sys->file->stat_path(path, info, false));
 }
-int weft_file_fstat(int descriptor, struct stat *info) {
-    return (int)IO_CALL("weft_file_fstat", sys->file->stat(descriptor, info));
-}
+int weft_file_fstat(int descriptor, struct stat *info) { return (int)IO_CALL("weft_file_fstat", sys->file->stat(descriptor, info)); }
 
 int weft_file_unlink(const char *path) { return (int)IO_CALL("weft_file_unlink", sys->file->unlink(path, false)); }
 int weft_file_rmdir(const char *path) { return (int)IO_CALL("weft_file_rmdir", sys->file->unlink(path, true)); }

@@ -1,7 +1,7 @@
 #include "io/file_call.h"
 
-#include "net/await.h"
 #include "life/interrupt.h"
+#include "net/await.h"
 #include "thread/thread.h"
 
 #include <weft/net.h>

@@ -25,16 +25,16 @@ int io_enter(const char *call, bool is_long);
 static inline void io_leave(void) { weft_blocking_leave(); }
 
 /* What `expression` answers, or why it was not asked. */
-#define IO_CALL_AS(call, is_long, expression)                                                                                        \
-    ({                                                                                                                               \
-        int64_t io_result = io_enter(call, is_long);                                                                                 \
-        if (io_result == 0) {                                                                                                        \
-            do                                                                                                                       \
-                io_result = (expression);                                                                                            \
-            while (io_result == -EINTR);                                                                                             \
-            io_leave();                                                                                                              \
-        }                                                                                                                            \
-        io_result;                                                                                                                   \
+#define IO_CALL_AS(call, is_long, expression)                                                                                              \
+    ({                                                                                                                                     \
+        int64_t io_result = io_enter(call, is_long);                                                                                       \
+        if (io_result == 0) {                                                                                                              \
+            do                                                                                                                             \
+                io_result = (expression);                                                                                                  \
+            while (io_result == -EINTR);                                                                                                   \
+            io_leave();                                                                                                                    \
+        }                                                                                                                                  \
+        io_result;                                                                                                                         \
     })
 #define IO_CALL(call, expression) IO_CALL_AS(call, false, expression)
 #define IO_CALL_LONG(call, expression) IO_CALL_AS(call, true, expression)

@@ -6,7 +6,9 @@ struct monitor_chunk {
     struct zombie *owned[TABLE_CHUNK];
 };
 
-struct lock *monitor_lock(struct runtime *runtime, uint32_t slot) { return &runtime->monitor_locks[slot % MONITOR_LOCKS]; }
+struct lock *monitor_lock(struct runtime *runtime, uint32_t slot) {
+    return &runtime->monitor_locks[slot % MONITOR_LOCKS];
+}
 
 static struct monitor_chunk *monitor_chunk(struct runtime *runtime, uint32_t slot, bool make) {
     __typeof__(runtime->monitored[0]) *place = &runtime->monitored[slot / TABLE_CHUNK];

@@ -19,7 +19,7 @@
 struct monitor {
     struct monitor *next, *prev;
     bool told;
-    bool joins; /* it takes the result: nothing need be kept */
+    bool joins;     /* it takes the result: nothing need be kept */
     bool is_zombie; /* a struct zombie's, which has no `tell`: first in its list, and stays there if nobody takes the result (zombie.h) */
     /* Under the slot's lock: short. `self` is the worker whose thread this is, if any. */
     void (*tell)(struct local *local, struct worker *self, struct monitor *monitor, int reason);

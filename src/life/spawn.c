@@ -49,10 +49,8 @@ static void self_free(struct local *local, struct proc *proc) {
     size_t size = atom_load_rlx(&proc->behavior)->state_size;
     if (size <= PROC_INLINE_STATE) return;
     unsigned class = self_class(size);
-    if (class < POOL_CLASSES)
-        pool_give(&local->blocks, class, proc->self);
-    else
-        sys->free(proc->self, size);
+    if (class < POOL_CLASSES) pool_give(&local->blocks, class, proc->self);
+    else sys->free(proc->self, size);
 }
 
 /* Room in the global queue for this process, whatever its slot: then no later push of it can fail for want of memory. Twice as much,
@@ -143,7 +141,9 @@ static bool birth_resume(struct birth *birth) {
     struct rt_entry *by = &birth->by;
     if (by->self) {
         by->self = worker_here();
-        if (!by->self) WEFT_MISUSE("weft_spawn_step", "init returned inside of a blocking call", "pair weft_blocking_enter with a weft_blocking_leave");
+        if (!by->self)
+            WEFT_MISUSE("weft_spawn_step", "init returned inside of a blocking call",
+                        "pair weft_blocking_enter with a weft_blocking_leave");
         by->local = &by->self->local;
         return true;
     }
@@ -229,7 +229,7 @@ static inline int spawn_prepare(struct rt_entry *by, struct proc *proc, const we
 
 /* Between local_enter and local_leave. */
 static inline int spawn_inside(struct rt_entry *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
-                             const char *method, struct monitor *monitor, uint16_t *first_ticket) {
+                               const char *method, struct monitor *monitor, uint16_t *first_ticket) {
     struct runtime *runtime = by->local->runtime;
     int error;
     struct proc *proc = spawn_begin(by->local, behavior, options->flags, &error);
@@ -261,7 +261,7 @@ static inline int spawn_with(struct rt_entry *by, weft_pid *pid, const weft_beha
 
 /* One whose result may have to be kept. Its owner is the process that spawns, if any. */
 static int spawn_maybe_joinable(struct rt_entry *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
-                            const char *method) {
+                                const char *method) {
     if (!(options->flags & WEFT_JOINABLE)) return spawn_with(by, pid, behavior, options, method, NULL, NULL);
     struct zombie *zombie = zombie_new(by->local, by->self ? by->self->current : NULL);
     if (!zombie) return WEFT_ENOMEM;
@@ -309,7 +309,7 @@ __attribute__((flatten)) int weft_spawn_step(weft_pid *pid, const weft_behavior 
 }
 
 int spawn_monitored(struct worker *self, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
-                  struct monitor *monitor, uint16_t *ticket) {
+                    struct monitor *monitor, uint16_t *ticket) {
     struct rt_entry by = {.local = &self->local, .self = self};
     return spawn_with(&by, pid, behavior, options, spawn_method(behavior, NULL), monitor, ticket);
 }
@@ -353,8 +353,8 @@ bool weft_alive(weft_pid pid) {
     if (!local) return false;
     struct proc *proc = table_at(&local->runtime->table, pid_slot(pid));
     /* acq: as in send_message. */
-    bool alive = proc && atom_load_acq(&proc->generation) == pid_generation(pid) && pid_generation(pid) % 2 == 1 &&
-                 !mpsc_is_closed(&proc->box);
+    bool alive =
+        proc && atom_load_acq(&proc->generation) == pid_generation(pid) && pid_generation(pid) % 2 == 1 && !mpsc_is_closed(&proc->box);
     if (!inside) door_leave(instance, door);
     return alive;
 }

@@ -23,7 +23,7 @@ struct monitor;
 /* A process that is watched from its birth on: its monitor is told of its end, whenever that is. From a worker's own thread. *ticket is
  * that of its first entry. Otherwise as weft_spawn_step. */
 int spawn_monitored(struct worker *self, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
-                  struct monitor *monitor, uint16_t *ticket);
+                    struct monitor *monitor, uint16_t *ticket);
 /* Flags of weft_spawn_options that are not for users. LATE: born even while the runtime stops; the process that it is born for lives
  * still, so those who stop the runtime wait for it. PLAIN: init is weft's own, and does not wait. */
 enum { SPAWN_LATE = 1 << 30, SPAWN_PLAIN = 1 << 29 };

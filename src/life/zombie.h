@@ -22,7 +22,7 @@ struct zombie {
     struct monitor monitor; /* first; `told`: the process has ended */
     weft_pid pid;
     struct zombie *next, **link; /* in the owner's list */
-    uint32_t owner;            /* its slot; 0: nobody */
+    uint32_t owner;              /* its slot; 0: nobody */
     int reason;
 };
 _Static_assert(sizeof(struct zombie) <= POOL_LEAST, "the smallest block");

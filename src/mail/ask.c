@@ -2,16 +2,16 @@
 #include "mail/mailbox.h"
 #include "mail/send.h"
 #include "sched/door.h"
-#include "wait/wait.h"
 #include "sched/rt_enter.h"
+#include "wait/wait.h"
 
 #include <weft/message.h>
 
 /* ---- what goes to and fro --------------------------------------------------------------------------------------------- */
 
 /* With a head; NULL when there is no memory. */
-static struct message *call_message(struct local *local, uint8_t type, weft_pid from, uint64_t tag, uint64_t reference,
-                                    const void *data, size_t size) {
+static struct message *call_message(struct local *local, uint8_t type, weft_pid from, uint64_t tag, uint64_t reference, const void *data,
+                                    size_t size) {
     if (size > UINT32_MAX - sizeof(struct message_head)) return NULL;
     struct message *message = message_new(&local->cache, sizeof(struct message_head) + size);
     if (!message) return NULL;
@@ -39,8 +39,7 @@ weft_request weft_msg_request(const weft_msg *opaque) {
 
 weft_request weft_event_request(const weft_event *event) {
     weft_request request = {.from = event->from, .tag = event->tag};
-    if (event->type == WEFT_REQUEST)
-        request.reference = ((const struct message_head *)event->data - 1)->reference; /* message_payload */
+    if (event->type == WEFT_REQUEST) request.reference = ((const struct message_head *)event->data - 1)->reference; /* message_payload */
     return request;
 }
 

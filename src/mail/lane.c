@@ -32,7 +32,8 @@ static uint32_t lane_enter(struct runtime *runtime, struct worker *self, atom_u6
 
 static void lane_arm_in(struct runtime *runtime, struct worker *self, uint32_t chosen, struct timer_event *event, uint64_t when) {
     uint32_t index = chosen & ((1U << LANE_TENURE) - 1);
-    struct worker *at = atom_load_rlx(&runtime->workers[index]); /* rlx: whoever chose it knew it, and comes before by the lane's acq, or by the lock of the timers */
+    struct worker *at = atom_load_rlx(
+        &runtime->workers[index]); /* rlx: whoever chose it knew it, and comes before by the lane's acq, or by the lock of the timers */
     if (!alarm_arm_unmoved(runtime, self, at, chosen >> LANE_TENURE, event, when)) /* N2 */
         timer_event_arm_at(runtime, self, worker_first(runtime), event, when);
 }

@@ -35,8 +35,7 @@ struct proc *send_wake(struct local *local, struct worker *self, weft_pid to, bo
     return next.verdict == STATE_RUN ? proc : NULL;
 }
 
-static int send_copy(struct local *local, struct worker *self, weft_pid from, weft_pid to, uint64_t tag, const void *data,
-                     size_t size) {
+static int send_copy(struct local *local, struct worker *self, weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size) {
     struct message *message = message_copy(&local->cache, from, tag, data, size);
     if (!message) return WEFT_ENOMEM;
     return send_count(local, message, send_message(local, self, to, message));
@@ -49,8 +48,7 @@ int send_message_handoff(struct worker *self, weft_pid to, struct message *messa
     section_enter(&local->section);
     struct proc *proc = proc_find(local->runtime, to);
     enum mpsc_pushed pushed = proc ? mpsc_push(&proc->box, &message->node) : MPSC_CLOSED;
-    if (pushed != MPSC_CLOSED)
-        next = handoff_is_allowed(self) ? policy_wake_to_run(local->runtime, proc) : state_wake(&proc->state);
+    if (pushed != MPSC_CLOSED) next = handoff_is_allowed(self) ? policy_wake_to_run(local->runtime, proc) : state_wake(&proc->state);
     section_leave(&local->section);
     if (next.verdict == STATE_ENQUEUE) ready_again(local->runtime, self, proc, next, READY_WOKEN);
     handoff_count(self, next.verdict == STATE_RUN);

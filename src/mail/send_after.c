@@ -7,11 +7,11 @@
  *   A1  All of a `struct send_after` but its timer is guarded by its own lock. Sending is under it too: after a cancel that returned 0
  *       nothing will be sent, and nothing is about to be.
  *   A2  While the timer is handed out (TAKEN), it is send_after_ring's, which waits for the lock and then looks whether it was cancelled. */
-#include "sched/timer_event.h"
 #include "mail/lane.h"
 #include "mail/send.h"
 #include "sched/door.h"
 #include "sched/rt_enter.h"
+#include "sched/timer_event.h"
 
 #include <weft/time.h>
 
@@ -32,7 +32,7 @@ struct send_after {
     weft_pid to;
     atom_u64 *lane;          /* the receiver's: lane.h */
     struct message *message; /* what is sent, or with a period what copies of are sent */
-    struct send_after *next;      /* in the list of free ones */
+    struct send_after *next; /* in the list of free ones */
 };
 
 struct send_after_chunk {
@@ -137,7 +137,7 @@ static int send_after_arm(struct rt_entry *entry, struct message *message, weft_
 }
 
 static int send_after_begin(uint64_t nanoseconds, uint64_t period, weft_pid to, uint64_t tag, const void *data, size_t size,
-                       weft_timer *timer) {
+                            weft_timer *timer) {
     struct rt_entry entry;
     if (timer) *timer = (weft_timer){NULL, 0};
     uint64_t now = sys->now(), when = nanoseconds < WEFT_FOREVER - now ? now + nanoseconds : WEFT_FOREVER;

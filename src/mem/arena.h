@@ -17,9 +17,7 @@ struct stack_arena {
 
 static inline size_t arena_bytes(const struct stack_arena *arena) { return arena->slots * arena->stride; }
 
-static inline unsigned char *slot_base(const struct stack_arena *arena, uint32_t slot) {
-    return arena->base + slot * arena->stride;
-}
+static inline unsigned char *slot_base(const struct stack_arena *arena, uint32_t slot) { return arena->base + slot * arena->stride; }
 
 static inline struct stack *slot_stack(const struct stack_arena *arena, uint32_t slot) {
     unsigned char *end = slot_base(arena, slot) + arena->stride;

@@ -23,7 +23,7 @@ void pool_give_back(struct pool *pool, unsigned c, void *memory) {
 }
 
 void pool_survey(struct pool *pool, bool all) {
-    for (struct pool_class *class = pool->class; class < pool->class + POOL_CLASSES; class++) {
+    for (struct pool_class *class = pool->class; class < pool->class + POOL_CLASSES; class ++) {
         lock_take(&class->lock);
         class->surplus = all ? class->count : class->least;
         class->least = class->count;
@@ -64,7 +64,7 @@ static bool class_trim_list(struct pool *pool, struct pool_class *class) {
 
 bool pool_trim(struct pool *pool) {
     bool more = false;
-    for (struct pool_class *class = pool->class; class < pool->class + POOL_CLASSES; class++) {
+    for (struct pool_class *class = pool->class; class < pool->class + POOL_CLASSES; class ++) {
         unsigned lists = 0;
         while (lists < POOL_SLICE && class_trim_list(pool, class))
             lists++;
@@ -88,6 +88,6 @@ static void class_leave_newest(struct pool *pool, struct pool_class *class) {
 void pool_trim_all(struct pool *pool) {
     pool_survey(pool, true);
     while (pool_trim(pool)) {}
-    for (struct pool_class *class = pool->class; class < pool->class + POOL_CLASSES; class++)
+    for (struct pool_class *class = pool->class; class < pool->class + POOL_CLASSES; class ++)
         class_leave_newest(pool, class);
 }

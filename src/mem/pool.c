@@ -145,15 +145,15 @@ __attribute__((noinline, cold)) __attribute__((noinline)) bool pool_refill(struc
 }
 
 __attribute__((noinline, cold)) __attribute__((noinline)) void pool_spill(struct pool_cache *cache, unsigned c) {
-    if (cache->spare[c].first) depot_put(&cache->pool->class[c], cache->spare[c]);
+    if (cache->spare[c].first) depot_put(&cache->pool->class[c], cache -> spare[c]);
     cache->spare[c] = cache->hot[c];
     cache->hot[c] = (struct pool_list){NULL, 0};
 }
 
 void cache_flush(struct pool_cache *cache) {
     for (unsigned c = 0; c < POOL_CLASSES; c++) {
-        if (cache->hot[c].first) depot_put(&cache->pool->class[c], cache->hot[c]);
-        if (cache->spare[c].first) depot_put(&cache->pool->class[c], cache->spare[c]);
+        if (cache->hot[c].first) depot_put(&cache->pool->class[c], cache -> hot[c]);
+        if (cache->spare[c].first) depot_put(&cache->pool->class[c], cache -> spare[c]);
         cache->hot[c] = cache->spare[c] = (struct pool_list){NULL, 0};
     }
 }

@@ -44,11 +44,11 @@ struct pool_block {
 
 struct pool_class {
     struct lock lock;
-    struct pool_block *lists;      /* full lists of POOL_BATCH */
-    uint32_t count, least;         /* lists there are; the fewest since the last survey */
-    uint32_t surplus;              /* lists that were not needed between the last two surveys: to be taken apart */
-    struct pool_chunk *open;       /* P2 */
-    struct pool_chunk *newest;     /* the chunk that is being cut, and what is left of it */
+    struct pool_block *lists;  /* full lists of POOL_BATCH */
+    uint32_t count, least;     /* lists there are; the fewest since the last survey */
+    uint32_t surplus;          /* lists that were not needed between the last two surveys: to be taken apart */
+    struct pool_chunk *open;   /* P2 */
+    struct pool_chunk *newest; /* the chunk that is being cut, and what is left of it */
     unsigned char *fresh, *fresh_end;
 };
 

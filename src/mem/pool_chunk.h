@@ -15,9 +15,7 @@ struct pool_chunk {
 enum { CHUNK_HEAD = 64 };
 _Static_assert(sizeof(struct pool_chunk) <= CHUNK_HEAD, "the blocks are aligned behind it");
 
-static inline struct pool_chunk *chunk_of(void *block) {
-    return (struct pool_chunk *)((uintptr_t)block & ~(uintptr_t)(SYS_CHUNK - 1));
-}
+static inline struct pool_chunk *chunk_of(void *block) { return (struct pool_chunk *)((uintptr_t)block & ~(uintptr_t)(SYS_CHUNK - 1)); }
 
 /* Under the class's lock. */
 static inline void chunk_open(struct pool_class *class, struct pool_chunk *chunk) {

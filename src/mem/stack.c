@@ -18,7 +18,7 @@ void stacks_init(struct stacks *stacks) {
     stacks->guard = stacks->page > STACK_GUARD ? stacks->page : STACK_GUARD;
     lock_init(&stacks->all_lock);
     lock_init(&stacks->trim_lock);
-    for (unsigned class = 0; class < STACK_CLASSES; class++) {
+    for (unsigned class = 0; class < STACK_CLASSES; class ++) {
         size_t size = stack_class_size(class);
         lock_init(&stacks->class[class].lock);
         stacks->class[class].stride = stacks->guard + (size > stacks->page ? size : stacks->page);
@@ -42,9 +42,7 @@ void stacks_destroy(struct stacks *stacks) {
 /* At the lower end of the uppermost page, which is touched anyway: a tenant that goes deeper writes over it, but for
  * the odd one that leaves a hole in a frame just there. So the common stack, which stays within its page, goes to
  * the depot without a system call. */
-static uint64_t *stack_canary(struct stack *stack) {
-    return (uint64_t *)((uintptr_t)stack & ~(stack->arena->page - 1));
-}
+static uint64_t *stack_canary(struct stack *stack) { return (uint64_t *)((uintptr_t)stack & ~(stack->arena->page - 1)); }
 static uint64_t canary_of(const struct stack *stack) { return (uintptr_t)stack ^ UINT64_C(0x9e3779b97f4a7c15); }
 
 /* A tenant that ended in the middle of its calls has left marks of the address sanitizer here. */
@@ -98,10 +96,8 @@ static void range_guard(struct stacks *stacks, const struct stack_range *range) 
     atom_u64 *guarded = &range->arena->guarded[range->next / 64]; /* a range does not cross words */
     /* rlx: as in slot_guard. */
     if (atom_load_rlx(&stacks->one_by_one) || (atom_load_rlx(guarded) & bits) == bits) return;
-    if (sys->vm_guards(slot_base(range->arena, range->next), stacks->guard, range->arena->stride, count) == 0)
-        atom_or_rlx(guarded, bits);
-    else
-        atom_store_rlx(&stacks->one_by_one, true);
+    if (sys->vm_guards(slot_base(range->arena, range->next), stacks->guard, range->arena->stride, count) == 0) atom_or_rlx(guarded, bits);
+    else atom_store_rlx(&stacks->one_by_one, true);
 }
 
 /* Makes a stack of the range's next slot; NULL when it gets no guard. */
@@ -176,8 +172,7 @@ static struct stack_range arena_take(struct stack_arena *arena) {
     uint32_t first = (uint32_t)__builtin_ctzll(arena->free[word]), run = 0;
     while (run < STACK_RANGE && first + run < 64 && arena->free[word] >> (first + run) & 1)
         arena->free[word] &= ~(UINT64_C(1) << (first + run++));
-    WEFT_ENSURE(run <= arena->free_count, "arena %p: %u slots free, says its count: %u", (void *)arena, run,
-                arena->free_count);
+    WEFT_ENSURE(run <= arena->free_count, "arena %p: %u slots free, says its count: %u", (void *)arena, run, arena->free_count);
     arena->free_count -= run;
     return (struct stack_range){arena, word * 64 + first, word * 64 + first + run};
 }
@@ -239,7 +234,7 @@ static void depot_give(struct stacks *stacks, unsigned c, struct stack_list list
 
 void stack_cache_init(struct stack_cache *cache, struct stacks *stacks) {
     *cache = (struct stack_cache){.stacks = stacks};
-    for (unsigned class = 0; class < STACK_CLASSES; class++)
+    for (unsigned class = 0; class < STACK_CLASSES; class ++)
         cache->hot[class] = cache->spare[class] = list_empty(class);
 }
 

@@ -55,7 +55,7 @@ enum {
 
 struct stack {
     _Alignas(64) struct stack *next; /* in a list of free ones; itself: it has never been in one */
-    struct stack *next_list; /* in the head of a list in the depot: the next list, and how much room is in this one */
+    struct stack *next_list;         /* in the head of a list in the depot: the next list, and how much room is in this one */
     uint32_t room;
     /* Set when it is cut. */
     uint32_t class;
@@ -117,9 +117,7 @@ static inline unsigned stack_class_of(size_t size) {
 static inline size_t stack_class_size(unsigned class) { return (size_t)STACK_LEAST << class; }
 
 /* Lists of larger stacks are shorter: what a cache holds back is bounded in bytes. */
-static inline uint32_t stack_batch(unsigned class) {
-    return class <= 2 ? STACK_BATCH : class < 6 ? STACK_BATCH >> (class - 2) : 2;
-}
+static inline uint32_t stack_batch(unsigned class) { return class <= 2 ? STACK_BATCH : class < 6 ? STACK_BATCH >> (class - 2) : 2; }
 
 /* A new stack grows down from here; aligned to 64 bytes. */
 static inline void *stack_top(struct stack *stack) { return stack; }

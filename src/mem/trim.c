@@ -62,7 +62,7 @@ static size_t class_trim(struct stack_class *class, bool all) {
 size_t stacks_trim(struct stacks *stacks, bool all) {
     size_t trimmed = 0;
     lock_take(&stacks->trim_lock);
-    for (unsigned class = 0; class < STACK_CLASSES; class++)
+    for (unsigned class = 0; class < STACK_CLASSES; class ++)
         trimmed += class_trim(&stacks->class[class], all);
     lock_drop(&stacks->trim_lock);
     return trimmed;

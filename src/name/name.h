@@ -28,7 +28,6 @@ struct name {
 /* One more, with the port; what there is no room for is left out. */
 void name_add(struct name *name, const struct sockaddr *address, socklen_t size);
 
-
 /* 0, or an error. name_libc with a service instead of a host finds the port. */
 int name_libc(struct name *name);
 int name_ares(struct name *name);

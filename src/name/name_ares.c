@@ -29,9 +29,9 @@ int name_ares(struct name *name) {
 
 /* ---- the library ----------------------------------------------------------------------------------------------------------------- */
 
-#define NAME_ARES_CALLS(X)                                                                                                           \
-    X(library_init) X(init_options) X(destroy) X(set_servers_ports_csv) X(set_socket_functions) X(getaddrinfo) X(freeaddrinfo)       \
-    X(process_fd) X(timeout)
+#define NAME_ARES_CALLS(X)                                                                                                                 \
+    X(library_init)                                                                                                                        \
+    X(init_options) X(destroy) X(set_servers_ports_csv) X(set_socket_functions) X(getaddrinfo) X(freeaddrinfo) X(process_fd) X(timeout)
 static struct {
 #define NAME_ARES_FIELD(call) __typeof__(ares_##call) *call;
     NAME_ARES_CALLS(NAME_ARES_FIELD)
@@ -39,13 +39,13 @@ static struct {
 
 /* 0, or WEFT_ENOSYS: it is not there; or why that cannot be told now. */
 static int name_ares_open(void) {
-    if (getauxval(AT_BASE) == 0) return WEFT_ENOSYS; /* no loader: it would get a C library of its own beside the program's */
+    if (getauxval(AT_BASE) == 0) return WEFT_ENOSYS;             /* no loader: it would get a C library of its own beside the program's */
     void *file = dlopen("libcares.so.2", RTLD_NOW | RTLD_LOCAL); /* for good */
-    int spare = file ? 0 : sys->net->bell_open(); /* the loader does not say whether it was short of descriptors */
+    int spare = file ? 0 : sys->net->bell_open();                /* the loader does not say whether it was short of descriptors */
     if (!file && spare >= 0) sys->net->close(spare);
     if (!file) return spare < 0 ? spare : WEFT_ENOSYS;
     bool all = true;
-#define NAME_ARES_FIND(call)                                                                                                         \
+#define NAME_ARES_FIND(call)                                                                                                               \
     if (all) all = (name_ares_library.call = (__typeof__(ares_##call) *)dlsym(file, "ares_" #call)) != NULL;
     NAME_ARES_CALLS(NAME_ARES_FIND)
     if (!all) return WEFT_ENOSYS;
@@ -84,11 +84,11 @@ struct question {
 struct query {
     struct name *name;
     ares_channel channel;
-    int set;        /* of its sockets */
-    weft_fd handle; /* the set, for a process to wait for; WEFT_NO_FD in a thread */
-    int error;      /* of a registration: nobody would hear of that socket any more */
-    int shortage;   /* why there was no socket */
-    int refusal;    /* what the last packet said: c-ares asks the next server then, and in the end has forgotten why */
+    int set;                         /* of its sockets */
+    weft_fd handle;                  /* the set, for a process to wait for; WEFT_NO_FD in a thread */
+    int error;                       /* of a registration: nobody would hear of that socket any more */
+    int shortage;                    /* why there was no socket */
+    int refusal;                     /* what the last packet said: c-ares asks the next server then, and in the end has forgotten why */
     struct question asked, alone[2]; /* for what was asked for; for each family alone */
     uint64_t apart;                  /* when the families are to be asked for one by one */
 };
@@ -119,13 +119,12 @@ static void query_hear(struct query *query, const unsigned char *packet) {
     unsigned code = packet[3] & 0xf;
     query->refusal = code == SERVFAIL ? WEFT_EAGAIN : code == NOTIMP || code == REFUSED ? WEFT_EPROTO : 0;
 }
-static ares_ssize_t query_receive(ares_socket_t number, void *data, size_t size, int flags, struct sockaddr *from, ares_socklen_t *from_size,
-                                  void *arg) {
+static ares_ssize_t query_receive(ares_socket_t number, void *data, size_t size, int flags, struct sockaddr *from,
+                                  ares_socklen_t *from_size, void *arg) {
     struct iovec part = {data, size};
     struct msghdr message = {.msg_name = from, .msg_namelen = from_size ? *from_size : 0, .msg_iov = &part, .msg_iovlen = 1};
     ssize_t n;
-    while ((n = sys->net->recvmsg(number, &message, flags)) == -EINTR) {
-    }
+    while ((n = sys->net->recvmsg(number, &message, flags)) == -EINTR) {}
     if (n >= 0 && from_size) *from_size = message.msg_namelen;
     if (n >= 12 && from) query_hear(arg, data);
     return query_result(n);
@@ -134,8 +133,7 @@ static ares_ssize_t query_send(ares_socket_t number, const struct iovec *parts, 
     struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = (size_t)count};
     ssize_t n;
     (void)arg;
-    while ((n = sys->net->sendmsg(number, &message, MSG_NOSIGNAL)) == -EINTR) {
-    }
+    while ((n = sys->net->sendmsg(number, &message, MSG_NOSIGNAL)) == -EINTR) {}
     return query_result(n);
 }
 static const struct ares_socket_functions query_functions = {query_open, query_close, query_connect, query_receive, query_send};
@@ -162,8 +160,12 @@ static void query_done(void *arg, int status, int timeouts, struct ares_addrinfo
 static int query_code(const struct query *query, int status) {
     switch (status) {
     case ARES_SUCCESS: return 0;
-    case ARES_ENODATA: case ARES_ENOTFOUND: case ARES_ENONAME: return WEFT_ENOENT;
-    case ARES_EBADNAME: case ARES_EBADFAMILY: case ARES_EBADSTR: return WEFT_EINVAL;
+    case ARES_ENODATA:
+    case ARES_ENOTFOUND:
+    case ARES_ENONAME: return WEFT_ENOENT;
+    case ARES_EBADNAME:
+    case ARES_EBADFAMILY:
+    case ARES_EBADSTR: return WEFT_EINVAL;
     case ARES_ESERVFAIL: return WEFT_EAGAIN;
     case ARES_ETIMEOUT: return WEFT_ETIMEDOUT;
     case ARES_ENOMEM: return WEFT_ENOMEM;

@@ -22,8 +22,7 @@ static struct desc *desc_make(int number) {
     if (!atom_cas_rel_rlx(&desc_chunks[at], &none, chunk)) sys->vm_unmap(chunk, size); /* rel: pairs with the acq in desc_at */
     uint32_t highest = atom_load_rlx(&desc_highest);
     /* rlx: whoever closes a runtime's descriptors comes after those who opened them. */
-    while (highest <= at && !atom_cas_rlx_rlx(&desc_highest, &highest, at + 1)) {
-    }
+    while (highest <= at && !atom_cas_rlx_rlx(&desc_highest, &highest, at + 1)) {}
     return desc_at(number);
 }
 
@@ -36,9 +35,7 @@ struct desc *desc_next(int *number) {
     return NULL;
 }
 
-static inline weft_fd desc_handle(uint64_t generation, int number) {
-    return (weft_fd)(generation << DESC_NUMBER_BITS | (uint64_t)number);
-}
+static inline weft_fd desc_handle(uint64_t generation, int number) { return (weft_fd)(generation << DESC_NUMBER_BITS | (uint64_t)number); }
 
 /* ---- using ------------------------------------------------------------------------------------------------------------------ */
 
@@ -67,7 +64,7 @@ static void desc_end(struct desc *desc, int number) {
     lock_drop(&desc->readiness.lock);
     if (strange) desc_misused("weft_fd_close");
     if (adopted) foreign_let_go(number, restores);
-    fdref_end(&desc->fdref); /* D4 */
+    fdref_end(&desc->fdref);            /* D4 */
     if (!keep) sys->net->close(number); /* whatever it says, it is closed */
 }
 
@@ -147,7 +144,7 @@ weft_fd desc_open_or_close(int number, unsigned flags, const char *call) {
 /* By a user of it: who waits is told if the closing is `mine`. */
 static void desc_shut(struct desc *desc, int number, bool mine, bool keep) {
     if (mine) {
-        desc->keep = keep;      /* for the last user, which comes after this one */
+        desc->keep = keep;                /* for the last user, which comes after this one */
         readiness_shut(&desc->readiness); /* D5 */
     }
     desc_done(desc, number);

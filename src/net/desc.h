@@ -16,8 +16,8 @@
 #ifndef WEFT_NET_DESC_H
 #define WEFT_NET_DESC_H
 
-#include "net/readiness.h"
 #include "net/fdref.h"
+#include "net/readiness.h"
 #include "sched/netpoll.h"
 #include "sys/sys_net.h"
 
@@ -32,8 +32,8 @@ _Static_assert(FDREF_GENERATIONS < UINT64_C(1) << (63 - DESC_NUMBER_BITS), "a ha
 
 enum desc_flags {
     DESC_SOCKET = 1,
-    DESC_TCP = 2,      /* a short read says that there is no more: readiness.h, N6 */
-    DESC_ADOPTED = 4,  /* not weft's to close when the runtime stops */
+    DESC_TCP = 2,       /* a short read says that there is no more: readiness.h, N6 */
+    DESC_ADOPTED = 4,   /* not weft's to close when the runtime stops */
     DESC_BORROWED = 8,  /* nor weft's to make non-blocking */
     DESC_BLOCKING = 16, /* it was; `restores` says whether it is to be again */
     DESC_UNIX = 32,     /* the kernel does not tell a writer of every end: op.h */

@@ -36,11 +36,11 @@ static inline bool fdref_reserve(struct fdref *fdref, uint64_t *generation) {
     return atom_cas_acq_rlx(&fdref->word, &word, word | FDREF_CLOSING); /* acq: pairs with the rel in fdref_end (D2) */
 }
 static inline void fdref_begin(struct fdref *fdref) {
-    uint64_t word = atom_load_rlx(&fdref->word);              /* rlx: reserved, so nobody else writes it (D2) */
+    uint64_t word = atom_load_rlx(&fdref->word);               /* rlx: reserved, so nobody else writes it (D2) */
     atom_store_rel(&fdref->word, (word & ~FDREF_CLOSING) + 1); /* rel: pairs with the acq in fdref_use (D3) */
 }
 static inline void fdref_forgo(struct fdref *fdref) {
-    uint64_t word = atom_load_rlx(&fdref->word);          /* rlx: likewise */
+    uint64_t word = atom_load_rlx(&fdref->word);         /* rlx: likewise */
     atom_store_rel(&fdref->word, word & ~FDREF_CLOSING); /* rel: pairs with the acq in fdref_reserve (D2) */
 }
 

@@ -40,7 +40,8 @@ static inline int op_waited(int why, uint64_t until, uint64_t *deadline) {
 /* ---- a call -------------------------------------------------------------------------------------------------------------------- */
 
 /* As readiness_wait, after an attempt that said EAGAIN. */
-static inline int op_wait(struct desc *desc, enum readiness_side side, uint64_t seen, uint64_t *deadline, struct op_pause *pause, const char *call) {
+static inline int op_wait(struct desc *desc, enum readiness_side side, uint64_t seen, uint64_t *deadline, struct op_pause *pause,
+                          const char *call) {
     if (*deadline == 0) return wait_late();
     uint64_t until = side == READINESS_OUT ? op_until(desc, pause, *deadline) : *deadline;
     return op_waited(readiness_wait(&desc->readiness, side, seen, until, call), until, deadline);

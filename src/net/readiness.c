@@ -76,7 +76,7 @@ void readiness_retry(struct readiness *readiness) {
 bool readiness_edge(struct readiness *readiness, uint64_t generation, unsigned sides, bool ended, bool urgent) {
     struct wakes wakes = {NULL, NULL};
     lock_take(&readiness->lock);
-    if (readiness->open && readiness->generation == generation) { /* N5 */
+    if (readiness->open && readiness->generation == generation) {     /* N5 */
         if (ended || urgent) atom_store_rlx(&readiness->ended, true); /* rlx: before the rel */
         if (ended) sides = READINESS_BOTH;
         for (unsigned side = READINESS_IN; side <= READINESS_OUT; side++) {
@@ -115,7 +115,7 @@ int readiness_wait(struct readiness *readiness, enum readiness_side side, uint64
     waiter_init(&waiter, &wait, READINESS_EDGE);
     lock_take(&readiness->lock);
     int why = 0;
-    if (!readiness->open) why = READINESS_CLOSED; /* recheck */
+    if (!readiness->open) why = READINESS_CLOSED;                                     /* recheck */
     else if (atom_load_rlx(&cell->edges) != seen) why = READINESS_EDGE; /* recheck */ /* rlx: written under the lock */
     if (why) {
         lock_drop(&readiness->lock);
@@ -150,7 +150,7 @@ int readiness_wait_either(struct readiness *readiness, const uint64_t seen[2], u
     bool open = readiness->open, edge = false;
     for (unsigned side = READINESS_IN; side <= READINESS_OUT; side++)
         if (atom_load_rlx(&readiness->cells[side].edges) != seen[side]) edge = true; /* recheck */ /* rlx: written under the lock */
-    if (!open || edge) { /* recheck */
+    if (!open || edge) {                                                                           /* recheck */
         lock_drop(&readiness->lock);
         return open ? READINESS_AGAIN : WEFT_ECLOSED;
     }

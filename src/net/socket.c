@@ -7,9 +7,7 @@
 static struct sockaddr *socket_place(weft_addr *address) { return (struct sockaddr *)&address->place; }
 static const struct sockaddr *socket_where(const weft_addr *address) { return (const struct sockaddr *)&address->place; }
 
-static bool socket_is_tcp(const weft_addr *address) {
-    return address->place.ss_family == AF_INET || address->place.ss_family == AF_INET6;
-}
+static bool socket_is_tcp(const weft_addr *address) { return address->place.ss_family == AF_INET || address->place.ss_family == AF_INET6; }
 static unsigned socket_kind(const weft_addr *address) { return DESC_SOCKET | (address->place.ss_family == AF_UNIX ? DESC_UNIX : 0); }
 /* Of a connection. */
 static unsigned socket_flags(const weft_addr *address) { return socket_kind(address) | (socket_is_tcp(address) ? DESC_TCP : 0); }
@@ -24,7 +22,7 @@ static int socket_set(int number, int level, int option) {
 static int socket_bind(int number, const weft_addr *address, bool stream, const weft_listen_options *options) {
     int error = 0;
     if (socket_is_tcp(address)) {
-        if (stream) error = socket_set(number, SOL_SOCKET, SO_REUSEADDR); /* not held up by connections of the last run */
+        if (stream) error = socket_set(number, SOL_SOCKET, SO_REUSEADDR);           /* not held up by connections of the last run */
         if (!error && stream) error = socket_set(number, IPPROTO_TCP, TCP_NODELAY); /* inherited by what is accepted */
         if (!error && options && options->reuse_port) error = socket_set(number, SOL_SOCKET, SO_REUSEPORT);
     }
@@ -82,7 +80,14 @@ static bool socket_is_short(ssize_t error) {
 /* The connection failed before it was accepted; the next one need not. */
 static bool socket_is_passing(ssize_t error) {
     switch (-error) {
-    case ECONNABORTED: case EPROTO: case ENETDOWN: case ENOPROTOOPT: case EHOSTDOWN: case ENONET: case EHOSTUNREACH: case ENETUNREACH:
+    case ECONNABORTED:
+    case EPROTO:
+    case ENETDOWN:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
     case ETIMEDOUT: return true;
     default: return false;
     }

@@ -6,10 +6,10 @@
  *   G3  `queued`: the entry is in a list of sysmon's, and whoever takes it out looks at the count after that. */
 #include "os/signal.h"
 
+#include "mail/post.h"
 #include "net/desc.h"
 #include "queue/visitors.h"
 #include "sched/atfork.h"
-#include "mail/post.h"
 
 #include <weft/signal.h>
 
@@ -136,8 +136,16 @@ static bool signal_deliver(struct posted *posted) {
 
 static bool signal_can_be_watched(int number) {
     switch (number) {
-    case SIGKILL: case SIGSTOP: case SIGSEGV: case SIGBUS: case SIGFPE: case SIGILL: case SIGTRAP: case SIGSYS: case SIGABRT: case SIGURG:
-        return false;
+    case SIGKILL:
+    case SIGSTOP:
+    case SIGSEGV:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+    case SIGTRAP:
+    case SIGSYS:
+    case SIGABRT:
+    case SIGURG: return false;
     default: return number > 0 && number <= SIGNAL_MOST;
     }
 }

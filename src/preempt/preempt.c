@@ -1,8 +1,8 @@
 #include "preempt/preempt.h"
 
+#include "fiber/altstack.h"
 #include "fiber/upcall.h"
 #include "preempt/restart.h"
-#include "fiber/altstack.h"
 #include "preempt/unwind.h"
 #include "thread/stopped.h"
 #include "thread/thread.h"
@@ -64,8 +64,7 @@ static void preempt_registers(const ucontext_t *context, struct unwind *unwind) 
 /* ---- X1, X2: whose code? --------------------------------------------------------------------------------------------------- */
 
 /* Whether a word in there may be a return address into weft. */
-static __attribute__((no_sanitize("address"), noinline)) bool preempt_on_stack(const uintptr_t *at,
-                                                                               const uintptr_t *end) {
+static __attribute__((no_sanitize("address"), noinline)) bool preempt_on_stack(const uintptr_t *at, const uintptr_t *end) {
     for (; at < end; at++) {
         uintptr_t word = *at & UNWIND_ADDRESS;
         if (__builtin_expect(preempt_is_weft(word), 0) && word != (uintptr_t)upcall_back) return true;
@@ -85,9 +84,7 @@ static __attribute__((noinline)) bool preempt_walk(const ucontext_t *context, ui
     return false;
 }
 
-bool preempt_in_program(const struct thread *thread) {
-    return preempt_walk(thread->context, (uintptr_t)thread->floor, true);
-}
+bool preempt_in_program(const struct thread *thread) { return preempt_walk(thread->context, (uintptr_t)thread->floor, true); }
 
 /* ---- the verdict ------------------------------------------------------------------------------------------------------------ */
 
@@ -98,8 +95,7 @@ static bool preempt_is_marked(struct worker *worker, struct proc *proc) {
 /* X1, X2, X3. */
 static enum preempt_verdict preempt_place(const struct fiber *fiber, const ucontext_t *context) {
     struct stack *stack = altstack_stack(fiber);
-    uintptr_t sp = preempt_sp(context), low = (uintptr_t)stack->low, top = (uintptr_t)stack_top(stack),
-              floor = (uintptr_t)fiber->floor;
+    uintptr_t sp = preempt_sp(context), low = (uintptr_t)stack->low, top = (uintptr_t)stack_top(stack), floor = (uintptr_t)fiber->floor;
     if (sp < low || sp >= top) return PREEMPT_ELSEWHERE;
     if (floor < sp || floor > top) return PREEMPT_IN_WEFT; /* equal, on ARM: a function that needs no stack */
     sp = (sp + 7) & ~(uintptr_t)7;
@@ -122,7 +118,8 @@ static enum preempt_verdict preempt_judge(struct worker *worker, const ucontext_
     my_thread->context = context;
     my_thread->floor = fiber->floor;
     struct preempt *preempt = &worker->runtime->preempt;
-    bool settling = atom_load_rlx(&preempt->settling) && !atom_load_rlx(&preempt->anywhere); /* rlx, both: looked at again under the lock; a request */
+    bool settling =
+        atom_load_rlx(&preempt->settling) && !atom_load_rlx(&preempt->anywhere); /* rlx, both: looked at again under the lock; a request */
     return verdict == PREEMPT_DONE && settling && !preempt_in_program(my_thread) ? PREEMPT_IN_WEFT : verdict;
 }
 
@@ -184,9 +181,7 @@ struct thread *preempt_thread_of(struct proc *proc) {
     return fiber_start_of(proc)->arg;
 }
 
-int preempt_resume(struct worker *worker, struct proc *proc) {
-    return stopped_resume_with(worker, proc) ? STEP_GONE : 0;
-}
+int preempt_resume(struct worker *worker, struct proc *proc) { return stopped_resume_with(worker, proc) ? STEP_GONE : 0; }
 
 /* ---- the signal ---------------------------------------------------------------------------------------------------------------- */
 
@@ -220,10 +215,8 @@ static void preempt_pass_on(int number, siginfo_t *info, ucontext_t *context) {
     sigorset(&blocked, &context->uc_sigmask, &before->sa_mask);
     if (!(before->sa_flags & SA_NODEFER)) sigaddset(&blocked, number);
     pthread_sigmask(SIG_SETMASK, &blocked, NULL);
-    if (with_info)
-        before->sa_sigaction(number, info, context);
-    else
-        before->sa_handler(number);
+    if (with_info) before->sa_sigaction(number, info, context);
+    else before->sa_handler(number);
 }
 
 static void preempt_signal(int number, siginfo_t *info, void *context) {
@@ -315,7 +308,8 @@ static const char *preempt_begin_locked(struct runtime *runtime) {
     const char *why_not = urgent.runtimes == 0 ? preempt_find() : NULL;
     if (why_not) return why_not;
     if (thread_maker_start(runtime) != 0) return "there is no thread";
-    if (urgent.runtimes == 0 && preempt_install() != 0) { /* last, so that it has not to be taken back: what was before is kept in one place */
+    if (urgent.runtimes == 0 &&
+        preempt_install() != 0) { /* last, so that it has not to be taken back: what was before is kept in one place */
         thread_maker_stop(runtime);
         return "the signal cannot be had";
     }

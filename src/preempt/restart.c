@@ -20,7 +20,7 @@ static const struct {
     {SYS_pause, false},
     {SYS_epoll_wait, true},
 #endif
-    {SYS_ppoll, false}, /* likewise */
+    {SYS_ppoll, false},    /* likewise */
     {SYS_pselect6, false}, /* likewise */
     {SYS_epoll_pwait, true},
     {SYS_epoll_pwait2, true},
@@ -81,7 +81,8 @@ static bool restart_will_another(const ucontext_t *context) {
     sigset_t pending;
     if (sigpending(&pending) != 0) return false;
     for (int number = 1; number <= SIGRTMAX; number++)
-        if (number != SIGURG && sigismember(&pending, number) == 1 && sigismember(&context->uc_sigmask, number) == 0 && restart_is_handled(number))
+        if (number != SIGURG && sigismember(&pending, number) == 1 && sigismember(&context->uc_sigmask, number) == 0 &&
+            restart_is_handled(number))
             return true;
     return false;
 }
@@ -159,7 +160,7 @@ void restart_call(ucontext_t *context, bool at_once, uintptr_t low) {
 
 enum {
     RESTART_SVC = 0xd4000001,
-    RESTART_LOOK = 16, /* instructions */
+    RESTART_LOOK = 16,       /* instructions */
     RESTART_KEPT_FIRST = 19, /* registers that a call leaves alone: in these a caller keeps what it needs again */
     RESTART_KEPT_LAST = 28,
 };

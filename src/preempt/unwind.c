@@ -44,10 +44,8 @@ static int64_t bytes_sleb(struct bytes *bytes) {
     return 0;
 }
 static void bytes_skip(struct bytes *bytes, uint64_t size) {
-    if (bytes->bad || (uint64_t)(bytes->end - bytes->at) < size)
-        bytes->bad = true;
-    else
-        bytes->at += size;
+    if (bytes->bad || (uint64_t)(bytes->end - bytes->at) < size) bytes->bad = true;
+    else bytes->at += size;
 }
 
 enum { ENC_PCREL_S4 = 0x1b, ENC_DATAREL_S4 = 0x3b, ENC_U4 = 0x03 };
@@ -79,8 +77,7 @@ static bool unwind_shared(const unsigned char *at, struct entry *entry, bool *au
     entry->data_align = bytes_sleb(bytes);
     uint64_t return_register = version == 1 ? bytes_take(bytes, 1) : bytes_uleb(bytes);
     *augmented = text[0] == 'z';
-    if (bytes->bad || (version != 1 && version != 3) || return_register != UNWIND_RETURN || (text[0] && !*augmented))
-        return false;
+    if (bytes->bad || (version != 1 && version != 3) || return_register != UNWIND_RETURN || (text[0] && !*augmented)) return false;
     if (!*augmented) return false; /* then the entries hold whole addresses; nobody writes them */
     uint64_t length = bytes_uleb(bytes);
     struct bytes data = {bytes->at, bytes->at + length, false};
@@ -88,10 +85,8 @@ static bool unwind_shared(const unsigned char *at, struct entry *entry, bool *au
     for (text++; *text; text++) {
         uint64_t encoding = *text == 'R' || *text == 'L' || *text == 'P' ? bytes_take(&data, 1) : 0;
         if (*text == 'R' && encoding != ENC_PCREL_S4) return false;
-        if (*text == 'P')
-            bytes_skip(&data, (encoding & 7) == 0 || (encoding & 7) == 4 ? 8 : (encoding & 7) == 3 ? 4 : 2);
-        if (*text != 'R' && *text != 'L' && *text != 'P' && *text != 'B')
-            return false; /* S: a signal handler's frame */
+        if (*text == 'P') bytes_skip(&data, (encoding & 7) == 0 || (encoding & 7) == 4 ? 8 : (encoding & 7) == 3 ? 4 : 2);
+        if (*text != 'R' && *text != 'L' && *text != 'P' && *text != 'B') return false; /* S: a signal handler's frame */
     }
     return !bytes->bad && !data.bad;
 }
@@ -113,8 +108,7 @@ static bool unwind_read(const unsigned char *at, struct entry *entry) {
 /* ---- finding an entry ------------------------------------------------------------------------------------------------------------ */
 
 #if defined(DLFO_STRUCT_HAS_EH_DBASE)
-extern int _dl_find_object(void *address, struct dl_find_object *result)
-    __attribute__((weak)); /* since glibc 2.35; takes no locks */
+extern int _dl_find_object(void *address, struct dl_find_object *result) __attribute__((weak)); /* since glibc 2.35; takes no locks */
 static const unsigned char *unwind_index(uint64_t pc) {
     struct dl_find_object found;
     if (!_dl_find_object || _dl_find_object((void *)(uintptr_t)pc, &found) != 0) return NULL;
@@ -127,8 +121,7 @@ static const unsigned char *unwind_index(uint64_t pc) { return (void)pc, NULL; }
 static bool unwind_find(uint64_t pc, struct entry *entry) {
     const unsigned char *index = unwind_index(pc);
     uint32_t count;
-    if (!index || index[0] != 1 || index[1] != ENC_PCREL_S4 || index[2] != ENC_U4 || index[3] != ENC_DATAREL_S4)
-        return false;
+    if (!index || index[0] != 1 || index[1] != ENC_PCREL_S4 || index[2] != ENC_U4 || index[3] != ENC_DATAREL_S4) return false;
     memcpy(&count, index + 8, 4);
     const unsigned char *table = index + 12;
     uint32_t low = 0, high = count; /* the last that begins at pc or before */
@@ -136,10 +129,8 @@ static bool unwind_find(uint64_t pc, struct entry *entry) {
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         memcpy(pair, table + (size_t)middle * 8, 8);
-        if ((uint64_t)(uintptr_t)index + (uint64_t)(int64_t)pair[0] <= pc)
-            low = middle + 1;
-        else
-            high = middle;
+        if ((uint64_t)(uintptr_t)index + (uint64_t)(int64_t)pair[0] <= pc) low = middle + 1;
+        else high = middle;
     }
     if (low == 0) return false;
     memcpy(pair, table + (size_t)(low - 1) * 8, 8);
@@ -187,13 +178,9 @@ static bool machine_other(struct machine *machine, struct bytes *bytes, uint64_t
     switch (code) {
     case 0x00: /* nop */
     case 0x2d: /* the return address is signed from here on, or no longer */ return true;
-    case 0x05:
-        number = bytes_uleb(bytes);
-        return machine_rule(row, number, RULE_SAVED, (int64_t)bytes_uleb(bytes) * align);
+    case 0x05: number = bytes_uleb(bytes); return machine_rule(row, number, RULE_SAVED, (int64_t)bytes_uleb(bytes) * align);
     case 0x11: number = bytes_uleb(bytes); return machine_rule(row, number, RULE_SAVED, bytes_sleb(bytes) * align);
-    case 0x2f:
-        number = bytes_uleb(bytes);
-        return machine_rule(row, number, RULE_SAVED, -(int64_t)bytes_uleb(bytes) * align);
+    case 0x2f: number = bytes_uleb(bytes); return machine_rule(row, number, RULE_SAVED, -(int64_t)bytes_uleb(bytes) * align);
     case 0x06: return machine_restore(machine, bytes_uleb(bytes));
     case 0x07: return machine_rule(row, bytes_uleb(bytes), RULE_LOST, 0);
     case 0x08: return machine_rule(row, bytes_uleb(bytes), RULE_SAME, 0);
@@ -236,15 +223,12 @@ static bool machine_run(struct machine *machine, struct bytes bytes, uint64_t *p
         switch (code & 0xc0) {
         case 0x40: step = low; break;
         case 0x80:
-            if (!machine_rule(&machine->row, low, RULE_SAVED, (int64_t)bytes_uleb(&bytes) * machine->entry->data_align))
-                return false;
+            if (!machine_rule(&machine->row, low, RULE_SAVED, (int64_t)bytes_uleb(&bytes) * machine->entry->data_align)) return false;
             continue;
         case 0xc0: machine_restore(machine, low); continue;
         default:
-            if (code >= 0x02 && code <= 0x04)
-                step = bytes_take(&bytes, 1u << (code - 2));
-            else if (!machine_other(machine, &bytes, code))
-                return false;
+            if (code >= 0x02 && code <= 0x04) step = bytes_take(&bytes, 1u << (code - 2));
+            else if (!machine_other(machine, &bytes, code)) return false;
         }
         if (bytes.bad) return false;
         *place += step * machine->entry->code_align;
@@ -256,8 +240,7 @@ static bool machine_run(struct machine *machine, struct bytes bytes, uint64_t *p
 /* ---- a frame ------------------------------------------------------------------------------------------------------------------------ */
 
 /* A word of the stack. */
-static __attribute__((no_sanitize("address"))) bool unwind_word(const struct unwind *unwind, uint64_t address,
-                                                                uint64_t *word) {
+static __attribute__((no_sanitize("address"))) bool unwind_word(const struct unwind *unwind, uint64_t address, uint64_t *word) {
     if (address < unwind->low || address + 8 > unwind->high || address % 8 != 0) return false;
     *word = *(const volatile uint64_t *)(uintptr_t)address;
     return true;

@@ -30,8 +30,8 @@ _Static_assert(sizeof(struct message) == 32, "small messages fit the smallest bl
 
 /* Types that a step process is not told of as such. */
 enum message_type {
-    MESSAGE_REPLY = 0x10, /* as a WEFT_REQUEST: begins with a struct message_head */
-    MESSAGE_MOVED = 0x11, /* data is a struct message_moved */
+    MESSAGE_REPLY = 0x10,  /* as a WEFT_REQUEST: begins with a struct message_head */
+    MESSAGE_MOVED = 0x11,  /* data is a struct message_moved */
     MESSAGE_RESULT = 0x12, /* a completion; data is a struct message_result */
 };
 enum message_class {
@@ -59,7 +59,7 @@ struct message_moved {
 };
 /* A result that is not copied. */
 struct message_result {
-    struct message_moved moved;  /* first; released so if the process ends without having seen it */
+    struct message_moved moved; /* first; released so if the process ends without having seen it */
     void (*seen)(void *buffer); /* released so otherwise */
 };
 _Static_assert(sizeof(struct message) + sizeof(struct message_result) <= POOL_LEAST, "a shell is the smallest block");
@@ -102,7 +102,7 @@ static inline struct message *message_new(struct message_cache *cache, size_t si
     struct message *message = pool_take(&cache->pool, class);
     if (__builtin_expect(!message, 0)) return NULL;
     message->size = (uint32_t)size;
-    message->class = (uint8_t)class;
+    message->class = (uint8_t) class;
     return message;
 }
 
@@ -118,10 +118,8 @@ static inline struct message *message_copy(struct message_cache *cache, weft_pid
 }
 
 static inline void message_free(struct message_cache *cache, struct message *message) {
-    if (__builtin_expect(message->class >= POOL_CLASSES, 0))
-        message_free_other(cache, message);
-    else
-        pool_give(&cache->pool, message->class, message);
+    if (__builtin_expect(message->class >= POOL_CLASSES, 0)) message_free_other(cache, message);
+    else pool_give(&cache->pool, message->class, message);
 }
 
 #endif

@@ -15,13 +15,13 @@ enum { PROC_INLINE_STATE = 32 };
 
 /* What a stackful process has made use of, so that those who have not do not pay. */
 enum {
-    PROC_MAILBOX = 1,    /* its messages may lie elsewhere than in its mailbox, and some there are not for it: mail/mailbox.h */
-    PROC_FAREWELL = 2, /* something is to be done when it ends: fiber/cleanup.h */
-    PROC_TASKS = 4,    /* it is in a fork/join region: forkjoin/tasks.c */
-    PROC_PINNED = 8,   /* to its worker: fiber/pin.c */
+    PROC_MAILBOX = 1,   /* its messages may lie elsewhere than in its mailbox, and some there are not for it: mail/mailbox.h */
+    PROC_FAREWELL = 2,  /* something is to be done when it ends: fiber/cleanup.h */
+    PROC_TASKS = 4,     /* it is in a fork/join region: forkjoin/tasks.c */
+    PROC_PINNED = 8,    /* to its worker: fiber/pin.c */
     PROC_MEASURED = 16, /* how deep it uses its stack is asked at its end: fiber/stack_usage.h */
-    PROC_HOLDS = 32,   /* a mutex of the C library: fiber/mutex_check.c */
-    PROC_PREEMPT = 64, /* it may be interrupted anywhere: preempt/preempt.h */
+    PROC_HOLDS = 32,    /* a mutex of the C library: fiber/mutex_check.c */
+    PROC_PREEMPT = 64,  /* it may be interrupted anywhere: preempt/preempt.h */
 };
 /* Beside the class of its stack: it was interrupted and keeps its thread (preempt/preempt.c). It has no `fiber` meanwhile, so whoever would run it
  * takes the way of a newborn one, and its stack fits none. */
@@ -54,10 +54,10 @@ struct proc {
 
     /* Whoever runs the process. */
     bool cancel_told;
-    uint8_t waits; /* enum weft_status it waits with; WEFT_CONTINUE: it is due a step even without events */
+    uint8_t waits;    /* enum weft_status it waits with; WEFT_CONTINUE: it is due a step even without events */
     uint8_t stackful; /* enum proc_kind */
     uint8_t stack_class;
-    uint8_t extras; /* PROC_MAILBOX, PROC_FAREWELL; none when it is born */
+    uint8_t extras;      /* PROC_MAILBOX, PROC_FAREWELL; none when it is born */
     unsigned since : 24; /* when it began to wait: the runtime's `coarse`, for dumps */
 
     _Alignas(8) unsigned char inline_state[PROC_INLINE_STATE];

@@ -15,8 +15,8 @@ uint64_t (*state_pid)(const struct state *state);
 
 void state_illegal(const struct state *state, const char *operation, uint64_t word, enum state_name wanted) {
     WEFT_PANIC("%s: process %016llx (block %p) is %s and should be %s (word %#llx)", operation,
-               (unsigned long long)(state_pid ? state_pid(state) : 0), (const void *)state, state_text(state_of(word)),
-               state_text(wanted), (unsigned long long)word);
+               (unsigned long long)(state_pid ? state_pid(state) : 0), (const void *)state, state_text(state_of(word)), state_text(wanted),
+               (unsigned long long)word);
 #if WEFT_CHECK
     (void)state, (void)operation, (void)word, (void)wanted;
 #endif

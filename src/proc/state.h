@@ -78,9 +78,9 @@ enum state_verdict {
 };
 
 struct state_next {
-    uint16_t ticket; /* valid with STATE_ENQUEUE */
-    uint16_t pinned_to;   /* likewise: the worker's number in the word that was made READY; later the process may run again, and change it */
-    uint8_t verdict; /* enum state_verdict */
+    uint16_t ticket;    /* valid with STATE_ENQUEUE */
+    uint16_t pinned_to; /* likewise: the worker's number in the word that was made READY; later the process may run again, and change it */
+    uint8_t verdict;    /* enum state_verdict */
 };
 
 #define STATE_MASK UINT64_C(7)
@@ -104,19 +104,15 @@ const char *state_text(enum state_name name);
 /* Whose state it is, for messages: set by whoever gives out PIDs, NULL until then. */
 extern uint64_t (*state_pid)(const struct state *state);
 /* Panics: `operation` met the state that `word` holds. */
-void state_illegal(const struct state *state, const char *operation, uint64_t word, enum state_name wanted)
-    __attribute__((noreturn, cold));
+void state_illegal(const struct state *state, const char *operation, uint64_t word, enum state_name wanted) __attribute__((noreturn, cold));
 
 /* The same word in another state, neither NOTIFIED nor NEWBORN. */
 static inline uint64_t state_with(uint64_t word, enum state_name name) {
     return (word & ~(STATE_MASK | STATE_NOTIFIED | STATE_NEWBORN)) | (uint64_t)name;
 }
 /* The same word, READY, with the next ticket. */
-static inline uint64_t state_made_ready(uint64_t word) {
-    return state_with(word, STATE_READY) + (UINT64_C(1) << STATE_TICKET_SHIFT);
-}
-static inline void state_expect(const struct state *state, const char *operation, uint64_t word,
-                                enum state_name wanted) {
+static inline uint64_t state_made_ready(uint64_t word) { return state_with(word, STATE_READY) + (UINT64_C(1) << STATE_TICKET_SHIFT); }
+static inline void state_expect(const struct state *state, const char *operation, uint64_t word, enum state_name wanted) {
 #if WEFT_DEBUG
     if (state_of(word) != wanted) state_illegal(state, operation, word, wanted);
 #else
@@ -298,12 +294,10 @@ static inline struct state_next state_wake_to_run(struct state *state) {
         if (__builtin_expect(name == STATE_COMPLETE || word & STATE_PINNED_TO, 0)) return state_wake(state);
         if (name == STATE_RUNNING) {
             /* rel: as in state_wake. */
-            if (atom_cas_rel_rlx(&state->word, &word, word | STATE_NOTIFIED))
-                return (struct state_next){.verdict = STATE_NOTHING};
+            if (atom_cas_rel_rlx(&state->word, &word, word | STATE_NOTIFIED)) return (struct state_next){.verdict = STATE_NOTHING};
         } else {
             /* acq: as in state_claim. No rel: what the caller delivered it will itself find. */
-            if (atom_cas_acq_rlx(&state->word, &word, state_with(word, STATE_RUNNING)))
-                return (struct state_next){.verdict = STATE_RUN};
+            if (atom_cas_acq_rlx(&state->word, &word, state_with(word, STATE_RUNNING))) return (struct state_next){.verdict = STATE_RUN};
         }
     }
 }
@@ -340,7 +334,9 @@ static inline bool state_monitor(struct state *state) {
 }
 
 /* Likewise, for one that is not born yet: by its spawner, before anybody else could be told of it. rlx: published with the word. */
-static inline bool state_is_monitored(struct state *state) { return atom_load_rlx(&state->asked) & STATE_MONITORED; } /* rlx: under the monitors' lock later */
+static inline bool state_is_monitored(struct state *state) {
+    return atom_load_rlx(&state->asked) & STATE_MONITORED;
+} /* rlx: under the monitors' lock later */
 static inline void state_monitor_newborn(struct state *state) { atom_or_rlx(&state->asked, STATE_MONITORED); }
 
 /* By the process itself: when it ends, something is to be given up (life/zombie.h). rlx: its own. */
@@ -364,9 +360,7 @@ static inline bool state_is_interruptible(struct state *state) {
 
 /* Asks the process to yield soon. rlx, all three: a hint that carries no data; late is as good as never. */
 static inline void state_preempt(struct state *state) { atom_or_rlx(&state->asked, STATE_PREEMPT); }
-static inline bool state_is_preempted(struct state *state) {
-    return (atom_load_rlx(&state->asked) & STATE_PREEMPT) != 0;
-}
+static inline bool state_is_preempted(struct state *state) { return (atom_load_rlx(&state->asked) & STATE_PREEMPT) != 0; }
 static inline void state_preempt_forget(struct state *state) { atom_and_rlx(&state->asked, ~(uint32_t)STATE_PREEMPT); }
 
 #endif

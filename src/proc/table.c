@@ -121,7 +121,7 @@ void magazine_init(struct magazine *magazine, struct table *table) {
 /* Everybody who is inside a section now has to leave before the waiting batch is free. */
 static void magazine_note(struct magazine *magazine) {
     struct table *table = magazine->table;
-    sys_fence_heavy();                                          /* A */
+    sys_fence_heavy();                                            /* A */
     magazine->noted_count = atom_load_acq(&table->section_count); /* acq: pairs with the rel in table_add_section */
     for (uint32_t i = 0; i < magazine->noted_count; i++)
         magazine->noted[i] = section_note(atom_load_rlx(&table->sections[i])); /* rlx: published by the count */
@@ -205,9 +205,7 @@ struct proc *magazine_take(struct magazine *magazine, int *error) {
     }
 }
 
-void magazine_return(struct magazine *magazine, struct proc *proc) {
-    push(&magazine->free, proc);
-}
+void magazine_return(struct magazine *magazine, struct proc *proc) { push(&magazine->free, proc); }
 
 void magazine_flush(struct magazine *magazine) {
     for (struct spin spin = spin_begin(); magazine->filling || magazine->waiting;) {

@@ -31,11 +31,11 @@ struct table_chunk {
 };
 
 struct table {
-    uint32_t limit;            /* set once: slots in all */
-    uint32_t generation;       /* set once: of slots never used, even (B4) */
-    struct lock lock;          /* growth and the depot */
-    uint32_t fresh;            /* slots below were given out at least once */
-    struct proc *depot;        /* free blocks, linked by node.next; each first of a batch by node.prev */
+    uint32_t limit;      /* set once: slots in all */
+    uint32_t generation; /* set once: of slots never used, even (B4) */
+    struct lock lock;    /* growth and the depot */
+    uint32_t fresh;      /* slots below were given out at least once */
+    struct proc *depot;  /* free blocks, linked by node.next; each first of a batch by node.prev */
     atom_u32 section_count;
     ATOM_PTR(struct section) sections[TABLE_SECTIONS]; /* everybody who looks up */
     ATOM_PTR(struct table_chunk) chunks[TABLE_CHUNKS];

@@ -6,13 +6,9 @@
 
 #include <errno.h>
 
-static inline atom_u64 *deque_slot(struct deque_buffer *buffer, uint64_t index) {
-    return &buffer->slots[index & (buffer->capacity - 1)];
-}
+static inline atom_u64 *deque_slot(struct deque_buffer *buffer, uint64_t index) { return &buffer->slots[index & (buffer->capacity - 1)]; }
 
-static size_t deque_buffer_bytes(uint64_t capacity) {
-    return sizeof(struct deque_buffer) + (size_t)capacity * sizeof(atom_u64);
-}
+static size_t deque_buffer_bytes(uint64_t capacity) { return sizeof(struct deque_buffer) + (size_t)capacity * sizeof(atom_u64); }
 
 static struct deque_buffer *deque_buffer_make(uint64_t capacity, struct deque_buffer *older) {
     if (capacity > SIZE_MAX / 2 / sizeof(atom_u64)) return NULL;
@@ -82,9 +78,7 @@ int deque_push(struct deque *own, uint64_t entry) {
     return 0;
 }
 
-int deque_reserve(struct deque *own, uint64_t more) {
-    return deque_room(own, atom_load_rlx(&own->bottom), more) ? 0 : -ENOMEM;
-}
+int deque_reserve(struct deque *own, uint64_t more) { return deque_room(own, atom_load_rlx(&own->bottom), more) ? 0 : -ENOMEM; }
 
 uint64_t deque_pop(struct deque *own) {
     uint64_t bottom = atom_load_rlx(&own->bottom);

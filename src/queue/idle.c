@@ -37,8 +37,8 @@ __attribute__((noinline)) int idle_rouse(struct idle *idle) {
         while (seen) {
             uint64_t lowest = seen & -seen;
             seen = atom_and_acq(&idle->sleeping[i], ~lowest); /* acq: pairs with the rel in idle_enter (I5) */
-            if (!(seen & lowest)) continue;    /* it left, or another was faster (I1) */
-            atom_add_rlx(&idle->searching, 1); /* before the token, so before the worker can stop (I2) */
+            if (!(seen & lowest)) continue;                   /* it left, or another was faster (I1) */
+            atom_add_rlx(&idle->searching, 1);                /* before the token, so before the worker can stop (I2) */
             return (int)(i * IDLE_BITS) + __builtin_ctzll(lowest);
         }
     }
@@ -97,9 +97,7 @@ bool idle_leave(struct idle *idle, unsigned worker, bool searching) {
     return mine;
 }
 
-bool idle_is_asleep(struct idle *idle, unsigned worker) {
-    return (atom_load_rlx(idle_word(idle, worker)) & idle_bit(worker)) != 0;
-}
+bool idle_is_asleep(struct idle *idle, unsigned worker) { return (atom_load_rlx(idle_word(idle, worker)) & idle_bit(worker)) != 0; }
 
 unsigned idle_sleepers(struct idle *idle) {
     unsigned count = 0;

@@ -31,14 +31,10 @@ static void line_unlock(struct line *line, struct line_node *first) {
 /* Takes the node out; returns what is now the first one. The caller holds the lock. */
 static struct line_node *line_unlink(struct line *line, struct line_node *first, struct line_node *node) {
     struct line_node *next = node->next, *prev = node->prev;
-    if (next)
-        next->prev = prev;
-    else
-        line->tail = prev;
-    if (prev)
-        prev->next = next;
-    else
-        first = next;
+    if (next) next->prev = prev;
+    else line->tail = prev;
+    if (prev) prev->next = next;
+    else first = next;
     node->next = node->prev = NULL;
     /* L3. Pairs with line_node_owner: without it the next enqueue could come before our last touch of the links. */
     atom_store_rel(&node->owner, NULL);

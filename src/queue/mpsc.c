@@ -96,6 +96,4 @@ bool mpsc_is_empty(struct mpsc *box) {
     return empty;
 }
 
-bool mpsc_is_closed(struct mpsc *box) {
-    return atom_load_acq(&box->head) == &mpsc_mark; /* pairs with the swap in mpsc_close: M6 */
-}
+bool mpsc_is_closed(struct mpsc *box) { return atom_load_acq(&box->head) == &mpsc_mark; /* pairs with the swap in mpsc_close: M6 */ }

@@ -9,7 +9,7 @@ void posts_init(struct posts *posts) {
 struct post *posts_claim(struct posts *posts) {
     for (unsigned i = 0; i < POST_SLOTS; i++) {
         struct post *post = &posts->slots[i];
-        if (atom_load_rlx(&post->taken)) continue;                /* rlx: the swap decides */
+        if (atom_load_rlx(&post->taken)) continue;           /* rlx: the swap decides */
         if (!atom_swap_acq(&post->taken, true)) return post; /* acq: pairs with the rel in post_free */
     }
     return NULL;

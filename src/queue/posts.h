@@ -25,7 +25,7 @@ enum { POST_SLOTS = 64 };
 
 /* What is in the list: a slot, or an entry of the pusher's own. */
 struct posted {
-    struct mpsc_node node; /* first: its address is the entry's */
+    struct mpsc_node node;                  /* first: its address is the entry's */
     bool (*deliver)(struct posted *posted); /* by the consumer. False: not now, and it stays in the list */
 };
 

@@ -25,7 +25,7 @@ static inline void visitors_open(struct visitors *visitors) {
 
 static inline bool visitors_enter(struct visitors *visitors) {
     if (atom_add_acq(&visitors->word, VISITORS_ONE) & VISITORS_OPEN) return true; /* acq: W1 */
-    atom_sub_rlx(&visitors->word, VISITORS_ONE); /* rlx: it has touched nothing */
+    atom_sub_rlx(&visitors->word, VISITORS_ONE);                                  /* rlx: it has touched nothing */
     return false;
 }
 

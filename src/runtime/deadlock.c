@@ -41,9 +41,9 @@ static bool deadlock_outside(struct runtime *runtime) {
     unsigned made = atom_load_acq(&runtime->made);
     for (unsigned pass = 0; pass < 2; pass++) {
         for (unsigned i = 0; i < made + DOORS + 1; i++) {
-            struct local *local = i < made             ? &atom_load_rlx(&runtime->workers[i])->local
+            struct local *local = i < made           ? &atom_load_rlx(&runtime->workers[i])->local
                                   : i < made + DOORS ? &runtime->doors[i - made]
-                                                       : &runtime->sysmon.local;
+                                                     : &runtime->sysmon.local;
             if (pass == 0) ended += atom_load_rlx(&local->counters.external_wait_ended);
             else begun += atom_load_rlx(&local->counters.external_wait_begun);
         }
@@ -100,9 +100,10 @@ static void waiting_show(struct runtime *runtime, struct proc *proc, weft_pid pi
 
 static void deadlock_report(struct runtime *runtime, unsigned processes) {
     unsigned shown = 0;
-    print_line(STDERR_FILENO, processes == 1 ? "weft: deadlock: the only process waits, and nobody is left to wake it\n"
-                                              : "weft: deadlock: all %u processes wait, and nobody is left to wake one\n",
-                processes);
+    print_line(STDERR_FILENO,
+               processes == 1 ? "weft: deadlock: the only process waits, and nobody is left to wake it\n"
+                              : "weft: deadlock: all %u processes wait, and nobody is left to wake one\n",
+               processes);
     each_process(runtime, waiting_show, &shown);
     if (shown > DEADLOCK_SHOWN) print_line(STDERR_FILENO, "  and %u more\n", shown - DEADLOCK_SHOWN);
 }

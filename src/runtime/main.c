@@ -5,7 +5,9 @@
 
 #include <stdio.h>
 
-enum { MAIN_CLEANUP_SECONDS = 1 }; /* when the first process has ended, others have their grace period, and so long to clean up if they are forced */
+enum {
+    MAIN_CLEANUP_SECONDS = 1
+}; /* when the first process has ended, others have their grace period, and so long to clean up if they are forced */
 
 struct main_call {
     int argc;
@@ -33,8 +35,10 @@ void weft_on_deadlock(enum weft_deadlock action) {
 }
 
 static int main_watch_deadlock(struct runtime *runtime) {
-    static const char *const names[] = {
-        [WEFT_DEADLOCK_STOP] = "stop", [WEFT_DEADLOCK_ABORT] = "abort", [WEFT_DEADLOCK_REPORT] = "report", [WEFT_DEADLOCK_IGNORE] = "ignore"};
+    static const char *const names[] = {[WEFT_DEADLOCK_STOP] = "stop",
+                                        [WEFT_DEADLOCK_ABORT] = "abort",
+                                        [WEFT_DEADLOCK_REPORT] = "report",
+                                        [WEFT_DEADLOCK_IGNORE] = "ignore"};
     const char *wanted = sys->setting("WEFT_DEADLOCK");
     unsigned action = WEFT_DEADLOCK_STOP;
     if (wanted && *wanted)

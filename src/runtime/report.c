@@ -1,8 +1,8 @@
+#include "runtime/report.h"
 #include "fiber/snapshot.h"
 #include "life/cancel.h"
 #include "sys/print.h"
 #include "thread/stopped.h"
-#include "runtime/report.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -94,14 +94,14 @@ static bool hog_show(struct worker *worker, uint64_t now) {
     const char *advice = hog_advice(worker->runtime, report_is_stackful(proc), hog_place(worker, place, sizeof place));
     if (atom_load_rlx(&worker->local.counters.steps) != steps) return false;
     print_line(STDERR_FILENO, "  process %016lx (%s), on worker %u for %.3f s%s: %s\n", (unsigned long)pid, name, worker->index,
-                (double)(now - worker->seen.step_since) / 1e9, place, advice);
+               (double)(now - worker->seen.step_since) / 1e9, place, advice);
     return true;
 }
 
 void report_hogs(struct runtime *runtime, uint64_t now) {
     unsigned made = atom_load_acq(&runtime->made), shown = 0; /* acq: as in find_steal_pass */
     print_line(STDERR_FILENO, "weft: %u workers and %u extra ones are all held by processes that do not give way, and others wait:\n",
-                atom_load_rlx(&runtime->wanted), atom_load_rlx(&runtime->extra)); /* rlx, both: numbers */
+               atom_load_rlx(&runtime->wanted), atom_load_rlx(&runtime->extra)); /* rlx, both: numbers */
     for (unsigned i = 0; i < made && shown < HOGS_SHOWN; i++)
         shown += hog_show(atom_load_rlx(&runtime->workers[i]), now); /* rlx: published by `made` */
 }
@@ -149,7 +149,7 @@ void report_left(struct runtime *runtime, uint64_t asked) {
     each_process(runtime, left_count, &count);
     if (count == 0 && births == 0) return; /* the last has just ended */
     print_line(STDERR_FILENO, "weft: %u %s asked to end %.1f s ago and %s not:\n", count + births,
-                count + births == 1 ? "process was" : "processes were", (double)asked / 1e9, count + births == 1 ? "has" : "have");
+               count + births == 1 ? "process was" : "processes were", (double)asked / 1e9, count + births == 1 ? "has" : "have");
     each_process(runtime, left_show, &left);
     if (left.count > LEFT_SHOWN) print_line(STDERR_FILENO, "  and %u more\n", left.count - LEFT_SHOWN);
     if (births > 0) print_line(STDERR_FILENO, "  %u being spawned by other threads, which are in init\n", births);

@@ -56,20 +56,19 @@ static void dump_process(struct runtime *runtime, struct proc *proc, weft_pid pi
     report_name(runtime, proc, name, sizeof name);
     report_wait(runtime, proc, wait, sizeof wait);
     bool waiting = atom_load_rlx(&proc->box.head) != NULL; /* what has been taken out of the box already is its owner's */
-    print_line(dump->descriptor, "  process %016lx %-10s %s%s%s%s%s\n", (unsigned long)pid, state_text(state_of(word)),
-            name, word & STATE_NOTIFIED ? ", notified" : "",
-            state_is_cancelled(&proc->state) ? ", cancelled" : "", waiting ? ", has messages" : "", wait);
+    print_line(dump->descriptor, "  process %016lx %-10s %s%s%s%s%s\n", (unsigned long)pid, state_text(state_of(word)), name,
+               word & STATE_NOTIFIED ? ", notified" : "", state_is_cancelled(&proc->state) ? ", cancelled" : "",
+               waiting ? ", has messages" : "", wait);
 }
 
 static void dump_worker(struct worker *worker, int descriptor) {
     struct ring *ring = &worker->ring;
     print_line(descriptor, "  worker %u: %s, queue %s (ring %u, newborn %zu, deque %lu), %lu steps, %lu steals, %lu sleeps\n",
-            worker->index, atom_load_rlx(&worker->driven) ? "has a thread" : "no thread",
-            policy_is_empty(worker) ? "empty" : "not empty", ring_size(ring), inject_size(&worker->newborn),
-            worker->runtime->policy == POLICY_DEQUE ? (unsigned long)deque_size(&worker->deque) : 0,
-            (unsigned long)atom_load_rlx(&worker->local.counters.steps),
-            (unsigned long)atom_load_rlx(&worker->local.counters.steals),
-            (unsigned long)atom_load_rlx(&worker->local.counters.sleeps));
+               worker->index, atom_load_rlx(&worker->driven) ? "has a thread" : "no thread",
+               policy_is_empty(worker) ? "empty" : "not empty", ring_size(ring), inject_size(&worker->newborn),
+               worker->runtime->policy == POLICY_DEQUE ? (unsigned long)deque_size(&worker->deque) : 0,
+               (unsigned long)atom_load_rlx(&worker->local.counters.steps), (unsigned long)atom_load_rlx(&worker->local.counters.steals),
+               (unsigned long)atom_load_rlx(&worker->local.counters.sleeps));
 }
 
 void weft_dump(weft_runtime *opaque, int descriptor) {
@@ -77,11 +76,12 @@ void weft_dump(weft_runtime *opaque, int descriptor) {
     struct dump dump = {.descriptor = descriptor};
     weft_stats stats;
     weft_get_stats(opaque, &stats);
-    print_line(descriptor, "weft runtime %u: %lu processes (%lu spawned, %lu ended), %u workers, %u asleep, %u searching, %zu in the "
-                        "global queue\n",
-            runtime->instance, (unsigned long)stats.processes, (unsigned long)stats.spawned, (unsigned long)stats.ended,
-            atom_load_rlx(&runtime->wanted), idle_sleepers(&runtime->idle), idle_searchers(&runtime->idle),
-            inject_size(&runtime->inject));
+    print_line(descriptor,
+               "weft runtime %u: %lu processes (%lu spawned, %lu ended), %u workers, %u asleep, %u searching, %zu in the "
+               "global queue\n",
+               runtime->instance, (unsigned long)stats.processes, (unsigned long)stats.spawned, (unsigned long)stats.ended,
+               atom_load_rlx(&runtime->wanted), idle_sleepers(&runtime->idle), idle_searchers(&runtime->idle),
+               inject_size(&runtime->inject));
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++)
         dump_worker(atom_load_rlx(&runtime->workers[i]), descriptor);

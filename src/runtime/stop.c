@@ -6,17 +6,17 @@
 #include "life/cancel.h"
 #include "life/monitor.h"
 #include "life/spawn.h"
-#include "sched/atfork.h"
 #include "mail/lane.h"
 #include "mail/post.h"
 #include "mail/send_after.h"
 #include "net/desc.h"
+#include "os/signal.h"
 #include "preempt/preempt.h"
+#include "runtime/report.h"
+#include "sched/atfork.h"
+#include "sched/door.h"
 #include "sched/netpoll.h"
 #include "thread/stopped.h"
-#include "os/signal.h"
-#include "runtime/report.h"
-#include "sched/door.h"
 #include "thread/sysmon.h"
 #include "thread/thread.h"
 #include "thread/worker.h"
@@ -156,7 +156,8 @@ int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report)
     if (living(runtime) > 0) preempt_settle(runtime);
     if (runtime->sysmon.started) post_close(runtime);
     sysmon_stop(runtime);
-    if (living(runtime) == 0) atom_store_rlx(&runtime->forcing, false); /* rlx: this thread asks (worker_wait). No thread is in a process: all are waited for */
+    if (living(runtime) == 0)
+        atom_store_rlx(&runtime->forcing, false); /* rlx: this thread asks (worker_wait). No thread is in a process: all are waited for */
     workers_set(runtime, 0);
     preempt_finish(runtime);
     bool all = threads_end(runtime);

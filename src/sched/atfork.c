@@ -20,7 +20,9 @@ static void atfork_in_child_begin(void) {
     my_thread = NULL;
 }
 
-static void atfork_in_child_register(void) { pthread_atfork(NULL, NULL, atfork_in_child_begin); } /* no memory: then nobody is told, and may hang */
+static void atfork_in_child_register(void) {
+    pthread_atfork(NULL, NULL, atfork_in_child_begin);
+} /* no memory: then nobody is told, and may hang */
 
 void atfork_register(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

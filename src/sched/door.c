@@ -2,9 +2,9 @@
  * always takes the same one, so that what it sends to one process arrives in order and threads seldom meet.
  *
  * The doors outlive runtimes: closing takes every lock of the instance in turn, so nobody is inside when the runtime goes. */
+#include "sched/door.h"
 #include "base/handler.h"
 #include "sched/atfork.h"
-#include "sched/door.h"
 #include "sched/sched.h"
 
 struct door {
@@ -18,7 +18,7 @@ enum { GENERATIONS_MOST = INT32_MAX }; /* an instance that has come so far is le
 static struct instance {
     struct door door[DOORS];
     ATOM_PTR(struct runtime) runtime; /* changed with all doors locked */
-    uint32_t generation; /* under instances_lock, both: where the next runtime begins */
+    uint32_t generation;              /* under instances_lock, both: where the next runtime begins */
     uint64_t serial;
 } instances[INSTANCES];
 static struct lock instances_lock;
@@ -32,7 +32,7 @@ static __attribute__((noinline, cold)) void foreign_again(struct door *door) {
 }
 
 struct local *door_enter(unsigned instance, unsigned *door) {
-    atfork_check("a weft call"); /* those that can are named by whoever calls here */
+    atfork_check("a weft call");                                         /* those that can are named by whoever calls here */
     if (my_door == 0) my_door = atom_add_rlx(&next_door, 1) % DOORS + 1; /* rlx: any spread will do */
     *door = my_door - 1;
     if (!atom_load_rlx(&instances[instance].runtime)) return NULL; /* rlx: asked again behind the lock */

@@ -1,8 +1,8 @@
 /* Where a worker looks for work, one small function a source, and how it goes to sleep when there is none. */
-#include "sched/timer_event.h"
-#include "sched/newborn.h"
 #include "sched/netpoll.h"
+#include "sched/newborn.h"
 #include "sched/parts.h"
+#include "sched/timer_event.h"
 
 /* ---- the global queue --------------------------------------------------------------------------------------------- */
 
@@ -19,7 +19,7 @@ __attribute__((noinline)) struct proc *find_global_one(struct worker *worker) { 
 static size_t global_share(struct worker *worker) {
     size_t size = inject_size(&worker->runtime->inject), most;
     if (worker->runtime->policy == POLICY_DEQUE) return size < 17 ? size : 17; /* one to run, up to 16 to keep */
-    unsigned workers = atom_load_rlx(&worker->runtime->wanted);                 /* rlx: any recent value will do; 0 while starting */
+    unsigned workers = atom_load_rlx(&worker->runtime->wanted);                /* rlx: any recent value will do; 0 while starting */
     size_t share = size / (workers ? workers : 1) + 1;
     most = RING_HALF;
     if (share > size) share = size;
@@ -42,8 +42,7 @@ static void keep(struct worker *worker, uint64_t entry) {
 struct proc *find_adopt(struct worker *worker, const uint64_t *batch, size_t n) {
     struct proc *first = NULL;
     size_t i = 0;
-    while (i < n && !(first = find_claim(batch[i++]))) {
-    }
+    while (i < n && !(first = find_claim(batch[i++]))) {}
     bool some = i < n;
     /* The deque's owner takes the newest first: the oldest must come last. */
     if (worker->runtime->policy == POLICY_DEQUE)
@@ -225,7 +224,7 @@ static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *work
     if (!worker->searching) worker->searching = idle_search(&worker->runtime->idle);
     if (worker->searching) proc = find_steal(worker);
     if (proc || !preempt_is_on(worker->runtime) || atom_load_rlx(&worker->leave)) return proc; /* rlx: a request */
-    return parts.take_stopped(worker); /* last: they have had their time */
+    return parts.take_stopped(worker);                                                         /* last: they have had their time */
 }
 
 __attribute__((noinline)) void find_success(struct worker *worker) {
@@ -250,7 +249,8 @@ unsigned find_global_due(size_t queued, unsigned workers, uint32_t looks) {
 
 /* The workers whose queues may have lost their thread, one after the other; *place is 0 at first. NULL: there are no more. */
 static struct worker *find_orphan(struct runtime *runtime, unsigned *place) {
-    unsigned made = atom_load_acq(&runtime->made), wanted = atom_load_rlx(&runtime->wanted); /* acq: as in find_steal_pass; rlx: any recent value will do */
+    unsigned made = atom_load_acq(&runtime->made),
+             wanted = atom_load_rlx(&runtime->wanted); /* acq: as in find_steal_pass; rlx: any recent value will do */
     if (*place < wanted) *place = wanted;
     return *place < made ? atom_load_rlx(&runtime->workers[(*place)++]) : NULL; /* rlx: published by `made` */
 }
@@ -279,12 +279,14 @@ static struct proc *find_task(struct worker *worker) {
 
 /* Besides those who are queued: mostly there is none, and that is cheaper to know than to ask them all. rlx, all: hints. */
 static bool find_may_be_others(struct runtime *runtime) {
-    return atom_load_rlx(&runtime->wanted) != atom_load_rlx(&runtime->made) || atom_load_rlx(&runtime->fork_regions) != 0 || stopped_waiting(runtime);
+    return atom_load_rlx(&runtime->wanted) != atom_load_rlx(&runtime->made) || atom_load_rlx(&runtime->fork_regions) != 0 ||
+           stopped_waiting(runtime);
 }
 
 /* One process that is not in the worker's own queue. Each time another source is asked first, so that none keeps out the next. */
 static struct proc *find_other(struct worker *worker) {
-    static struct proc *(*const sources[FAIR_SOURCES])(struct worker *) = {find_orphaned, find_stopped, find_eldest, find_task, find_global_one};
+    static struct proc *(*const sources[FAIR_SOURCES])(struct worker *) = {find_orphaned, find_stopped, find_eldest, find_task,
+                                                                           find_global_one};
     struct proc *proc = NULL;
     for (unsigned i = 0; i < FAIR_SOURCES && !proc; i++)
         proc = sources[(worker->fair.rounds + i) % FAIR_SOURCES](worker);
@@ -340,9 +342,7 @@ struct proc *find_work(struct worker *worker) {
             return proc;
         }
         if (atom_load_rlx(&worker->leave)) return NULL; /* rlx: likewise */
-        if (find_sleep(worker))
-            spin = spin_begin();
-        else
-            spin_wait(&spin); /* somebody is in the way, or those who search are enough; but do not wait for long */
+        if (find_sleep(worker)) spin = spin_begin();
+        else spin_wait(&spin); /* somebody is in the way, or those who search are enough; but do not wait for long */
     }
 }

@@ -58,7 +58,7 @@ int netpoll_sleep(struct worker *own, uint64_t deadline, struct netpoll_batch *b
     netpoll_begin(netpoll);
     if (parker_away(&own->parker)) {
         int n = netpoll_wait(netpoll, batch, deadline ? deadline : 1); /* 0 would mean not to wait */
-        batch->count = n > 0 ? n : 0;                            /* a signal, or nothing: looks round and comes again */
+        batch->count = n > 0 ? n : 0;                                  /* a signal, or nothing: looks round and comes again */
         token = parker_back(&own->parker);
     }
     netpoll_drop(netpoll);

@@ -78,5 +78,4 @@ bool netpoll_watch(struct runtime *runtime, uint64_t now);
 int netpoll_make(struct netpoll *netpoll);
 int netpoll_wait(struct netpoll *netpoll, struct netpoll_batch *batch, uint64_t deadline);
 
-
 #endif

@@ -20,7 +20,9 @@ struct proc *newborn_newest(struct worker *own) {
     return proc;
 }
 
-struct proc *newborn_eldest(struct worker *own) { return find_oldest(&own->newborn); }
+struct proc *newborn_eldest(struct worker *own) {
+    return find_oldest(&own->newborn);
+}
 
 bool newborn_is_due(struct worker *own) {
     if (newborn_is_empty(own)) return false;

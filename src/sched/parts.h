@@ -34,35 +34,35 @@ struct thread;
 
 struct parts {
     /* Running processes. */
-    bool (*run)(struct worker *worker, struct proc *proc);                                       /* thread -> step: step_run */
-    void (*dispatch)(struct worker *worker, struct proc *proc, struct message *yield);           /* step -> command */
-    void (*carry)(struct thread *self, struct fiber *fiber);                                     /* thread -> fiber: fiber_carry */
-    void (*guard_begin)(struct guard *, struct proc *, void (*undo)(void *arg), void *arg);      /* life -> fiber */
+    bool (*run)(struct worker *worker, struct proc *proc);                                  /* thread -> step: step_run */
+    void (*dispatch)(struct worker *worker, struct proc *proc, struct message *yield);      /* step -> command */
+    void (*carry)(struct thread *self, struct fiber *fiber);                                /* thread -> fiber: fiber_carry */
+    void (*guard_begin)(struct guard *, struct proc *, void (*undo)(void *arg), void *arg); /* life -> fiber */
     void (*guard_end)(struct guard *, struct proc *);
-    void (*mailbox_end)(struct local *local, struct proc *proc, struct mailbox *mailbox);              /* fiber -> mail: mailbox_end */
+    void (*mailbox_end)(struct local *local, struct proc *proc, struct mailbox *mailbox); /* fiber -> mail: mailbox_end */
 
     /* Finding work. */
-    struct proc *(*take_stopped)(struct worker *worker);                                         /* sched -> thread: stopped_take */
-    struct proc *(*steal_task)(struct worker *worker);                                           /* sched -> forkjoin */
+    struct proc *(*take_stopped)(struct worker *worker); /* sched -> thread: stopped_take */
+    struct proc *(*steal_task)(struct worker *worker);   /* sched -> forkjoin */
     struct proc *(*take_task)(struct worker *worker);
     bool (*any_task)(struct worker *worker);
-    void (*tasks_may_wait)(struct proc *proc, const char *call);                                 /* fiber -> forkjoin */
-    void (*deliver)(const struct epoll_event *event);                                            /* sched -> net: net_deliver */
+    void (*tasks_may_wait)(struct proc *proc, const char *call); /* fiber -> forkjoin */
+    void (*deliver)(const struct epoll_event *event);            /* sched -> net: net_deliver */
 
     /* Threads and signals. */
-    void (*thread_begins)(struct signal_stack *mine, struct loop *loop);                         /* thread -> fiber: overflow.c */
+    void (*thread_begins)(struct signal_stack *mine, struct loop *loop); /* thread -> fiber: overflow.c */
     void (*thread_ends)(struct signal_stack *mine);
-    int (*preempt_begin)(struct runtime *runtime, bool all);                                     /* fiber -> preempt */
+    int (*preempt_begin)(struct runtime *runtime, bool all); /* fiber -> preempt */
     int (*preempt_resume)(struct worker *worker, struct proc *proc);
-    struct thread *(*thread_of)(struct proc *proc);                                              /* thread -> preempt */
+    struct thread *(*thread_of)(struct proc *proc); /* thread -> preempt */
     bool (*in_program)(const struct thread *thread);
 
     /* Reports. */
-    void (*name)(struct runtime *runtime, struct proc *proc, char *text, size_t size);           /* thread -> runtime: report_name */
-    void (*hogs)(struct runtime *runtime, uint64_t now);                                         /* thread -> runtime: report_hogs */
-    void (*all_asleep)(struct runtime *runtime, uint64_t now);                                   /* thread -> runtime: deadlock_check */
-    void (*sysmon_round)(struct runtime *runtime, uint64_t now);                                 /* thread -> runtime: deadlock_hurry */
-    void (*dump)(weft_runtime *runtime, int descriptor);                                         /* fiber -> runtime: weft_dump */
+    void (*name)(struct runtime *runtime, struct proc *proc, char *text, size_t size); /* thread -> runtime: report_name */
+    void (*hogs)(struct runtime *runtime, uint64_t now);                               /* thread -> runtime: report_hogs */
+    void (*all_asleep)(struct runtime *runtime, uint64_t now);                         /* thread -> runtime: deadlock_check */
+    void (*sysmon_round)(struct runtime *runtime, uint64_t now);                       /* thread -> runtime: deadlock_hurry */
+    void (*dump)(weft_runtime *runtime, int descriptor);                               /* fiber -> runtime: weft_dump */
 };
 extern const struct parts parts __attribute__((visibility("hidden")));
 

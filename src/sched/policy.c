@@ -123,9 +123,7 @@ static struct proc *deque_policy_steal(struct worker *own, struct worker *victim
 
 /* ---- line --------------------------------------------------------------------------------------------------------- */
 
-static struct proc *line_proc(struct line_node *node) {
-    return (struct proc *)((unsigned char *)node - offsetof(struct proc, node));
-}
+static struct proc *line_proc(struct line_node *node) { return (struct proc *)((unsigned char *)node - offsetof(struct proc, node)); }
 
 /* Idle workers first: theirs is the queue whose turn comes soonest. Otherwise one's own, or any that is not locked. */
 static __attribute__((noinline)) bool line_policy_push(struct worker *own, struct proc *proc) {

@@ -25,34 +25,35 @@ enum { DOORS = 2, EVENT_BATCH = 2, RESERVE_LEAST = 4, WORKERS_MAX = IDLE_MAX };
 #else
 enum {
     WORKERS_MAX = 1024,   /* that may be wanted; beside these there is room for EXTRA_MAX and PREEMPT_MOST */
-    DOORS = 8,          /* doors for threads that are not workers */
+    DOORS = 8,            /* doors for threads that are not workers */
     EVENT_BATCH = 64,     /* most events a step is given at once */
     RESERVE_LEAST = 2048, /* processes for which the global queue has room from the first on */
 };
 #endif
 enum {
     PLACES_MAX = IDLE_MAX, /* workers of all kinds */
-    BUDGET_CALLS = 64,    /* so many calls that could have waited and did not, one after the other, and a process yields: at 10 to 60 ns a
+    BUDGET_CALLS = 64,     /* so many calls that could have waited and did not, one after the other, and a process yields: at 10 to 60 ns a
                            * call a microsecond or some, of which the switch is a hundredth */
-    GLOBAL_TICK = 61,     /* every so many processes, one from the global queue */
+    GLOBAL_TICK = 61,      /* every so many processes, one from the global queue */
     GLOBAL_OFTEN = 16,     /* the same while very many wait there and a worker does not run dry */
-    FAIR_SOURCES = 5,     /* queues besides its own that a worker which looks round asks in turn */
+    FAIR_SOURCES = 5,      /* queues besides its own that a worker which looks round asks in turn */
     PINNED_TICK = 2,       /* a worker with pinned processes: every so many processes, one of them */
-    GLOBAL_PATIENCE = 64, /* times at GLOBAL_TICK before that: meanwhile a full ring has been worked off */
-    NEWEST_RUNS_MAX = GLOBAL_PATIENCE * GLOBAL_TICK, /* most newborn in a row from the newest end of a deque: with 61 a tree of processes was
+    GLOBAL_PATIENCE = 64,  /* times at GLOBAL_TICK before that: meanwhile a full ring has been worked off */
+    NEWEST_RUNS_MAX =
+        GLOBAL_PATIENCE * GLOBAL_TICK, /* most newborn in a row from the newest end of a deque: with 61 a tree of processes was
                                                       * walked in breadth, and took a tenth longer; with 16 * 61, 4 in 100 */
-    SLOT_RUNS_MAX = 16,   /* most processes in a row from the one-slot LIFO */
-    HANDOFFS_MAX = 16,    /* most hand-offs in a row */
-    STEPS_MAX = 128,      /* most steps in a row of a process that has more messages than a step is given: where a hundred send
+    SLOT_RUNS_MAX = 16,                /* most processes in a row from the one-slot LIFO */
+    HANDOFFS_MAX = 16,                 /* most hand-offs in a row */
+    STEPS_MAX = 128,                   /* most steps in a row of a process that has more messages than a step is given: where a hundred send
                            * to one, 16 let it fall behind for good, at three times the time and five times the memory */
     INSTANCES = 256,
     CONTEXT_LOCKS = 16,
     MONITOR_LOCKS = 64,
     STACK_DEFAULT = 64 << 10,
-    EXTRA_MAX = 64,      /* workers beside those wanted, for hogs: at most, and by default */
+    EXTRA_MAX = 64, /* workers beside those wanted, for hogs: at most, and by default */
     THREADS_DEFAULT = 1024,
     SIGNAL_STACK = 128 << 10, /* of every worker's thread: for signal handlers */
-    COARSE_SHIFT = 26, /* 67 ms: a process's 24 bits of it last 13 days */
+    COARSE_SHIFT = 26,        /* 67 ms: a process's 24 bits of it last 13 days */
 };
 
 #define PINNED_CLOSED 0x80000000u
@@ -107,7 +108,7 @@ struct weft_out {
     struct proc *proc;
     enum weft_status status;
     struct message *yields, **yields_end; /* commands, in order */
-    weft_pid handoff_to; /* in its mailbox already; to be woken after the step */
+    weft_pid handoff_to;                  /* in its mailbox already; to be woken after the step */
 };
 
 /* Where the C++ library keeps the exceptions of a thread, as the C++ ABI has it. */
@@ -121,8 +122,8 @@ enum { EXCEPTIONS_MOST = 4 }; /* C++ libraries in a program: one, but for plugin
 struct loop {
     struct ctx ctx;
     struct annotate annotate;
-    int *error_number; /* the thread's errno */
-    uintptr_t signals; /* its stack for signal handlers, or NO_STACK */
+    int *error_number;                             /* the thread's errno */
+    uintptr_t signals;                             /* its stack for signal handlers, or NO_STACK */
     uint32_t exceptions_version, exceptions_count; /* fiber/exceptions.h */
     struct exceptions_state *exceptions[EXCEPTIONS_MOST];
 };
@@ -179,11 +180,13 @@ struct worker {
     /* Others. */
     _Alignas(64) struct parker parker;
     struct mpsc pinned_ready; /* pinned processes that are ready; this worker's thread alone takes them out */
-    atom_u32 pinned_count;   /* how many processes are pinned here (its own thread), or PINNED_CLOSED (whoever changes the number of workers) */
-    atom_bool leave; /* this worker is not wanted any more */
-    atom_bool relief; /* it is here for processes that were stopped, and for no others (stopped.h, A6); written under the runtime's `moving` */
+    atom_u32
+        pinned_count; /* how many processes are pinned here (its own thread), or PINNED_CLOSED (whoever changes the number of workers) */
+    atom_bool leave;  /* this worker is not wanted any more */
+    atom_bool
+        relief; /* it is here for processes that were stopped, and for no others (stopped.h, A6); written under the runtime's `moving` */
     atom_bool driven;   /* some thread has it; written under the runtime's `moving`; rlx: others look at it in passing */
-    bool abandoned; /* its thread is in a process that does not end, and is not waited for; under the runtime's `moving` */
+    bool abandoned;     /* its thread is in a process that does not end, and is not waited for; under the runtime's `moving` */
     atom_bool undriven; /* it should have one, but there was none to be had: oscall.c */
     atom_u32 call;      /* odd: its thread is in a call. oscall.c */
     atom_u32 lasting;   /* so many calls in a row have lasted, and lost their threads the worker; rlx, all: a guess (wait/blocking.c) */
@@ -192,15 +195,15 @@ struct worker {
     /* Preemption (stopped.h): the number of its thread, 0 while that wakes up; the step that is to be interrupted; the step that cannot be. */
     atom_u32 driver;
     atom_u64 asked, refused;
-    atom_u64 again; /* the step of this number is that of one who was stopped before */
-    struct proc *stopped; /* stopped here and not queued yet: whoever drives the worker next does that */
+    atom_u64 again;          /* the step of this number is that of one who was stopped before */
+    struct proc *stopped;    /* stopped here and not queued yet: whoever drives the worker next does that */
     struct parker departure; /* its thread has left: for whoever waits for that */
 
     /* Sysmon. */
     struct {
         uint64_t steps, step_since, call_since, paced, paced_steps;
         uint32_t call;
-        bool held; /* its call has lasted, and somebody needs the worker, but it stays with its thread */
+        bool held;                      /* its call has lasted, and somebody needs the worker, but it stays with its thread */
         uint64_t cpu, cpu_at, cpu_step; /* stopped.c */
         uint64_t signalled, signalled_step, signalled_cpu;
         uint64_t asleep_at; /* when it was last found so */
@@ -219,7 +222,7 @@ struct threads {
     atom_u32 at_rest; /* how many; written under the lock */
     atom_u32 coming;  /* on their way there, having just been started */
     atom_bool told;   /* that there are no more to be had */
-    atom_u32 away; /* out in calls, their workers taken; or stopped by a signal (stopped.h) */
+    atom_u32 away;    /* out in calls, their workers taken; or stopped by a signal (stopped.h) */
 };
 
 /* stopped.c */
@@ -236,7 +239,7 @@ struct preempt {
     uint64_t slice;
     struct lock lock;
     struct thread *first, *last; /* stopped; the longest first */
-    atom_u32 stopped;          /* how many; written under the lock */
+    atom_u32 stopped;            /* how many; written under the lock */
     atom_u32 waiting;            /* how many of them could be resumed now; likewise */
     atom_u32 relief;             /* how many relief workers have a thread; likewise */
     atom_u64 taken;              /* how often one that could be resumed was taken; likewise */
@@ -244,9 +247,9 @@ struct preempt {
         uint64_t taken, since;
         unsigned times;
     } overdue;
-    atom_u64 times;              /* so often in all */
-    atom_bool settling;          /* the runtime stops: who is interrupted from now on stays so, and should be where it can be left */
-    atom_bool anywhere;          /* that has taken too long */
+    atom_u64 times;     /* so often in all */
+    atom_bool settling; /* the runtime stops: who is interrupted from now on stays so, and should be where it can be left */
+    atom_bool anywhere; /* that has taken too long */
     struct thread_maker maker;
 };
 
@@ -272,9 +275,9 @@ struct deadlock {
     atom_u64 first;  /* the PID of the first process; 0 until weft_main has spawned it */
     atom_bool found; /* and the processes have been asked to end */
     /* Sysmon's. */
-    uint64_t until;         /* then the program ends */
-    uint64_t steps;         /* how many there had been when it was last reported */
-    unsigned strangers;     /* set once: threads that cannot wake anybody, the race detector's own */
+    uint64_t until;     /* then the program ends */
+    uint64_t steps;     /* how many there had been when it was last reported */
+    unsigned strangers; /* set once: threads that cannot wake anybody, the race detector's own */
 };
 #define DEADLOCK_UNWATCHED 0u
 
@@ -283,7 +286,7 @@ struct netpoll {
     atom_u32 used;   /* descriptors that are known to it; 0: nobody polls */
     atom_u32 held;   /* 1: somebody does */
     atom_u64 rounds; /* so many times somebody has begun to; written by the holder */
-    int set, wakefd;   /* the kernel's; written before `used` is first above 0 */
+    int set, wakefd; /* the kernel's; written before `used` is first above 0 */
     bool made;       /* under the runtime's lock */
     struct {         /* sysmon's */
         uint64_t rounds, since;
@@ -311,13 +314,13 @@ struct runtime {
     unsigned instance;
     enum policy_name policy;
     uint64_t seed;
-    bool deque_local;  /* policy deque: woken processes stay with their waker */
+    bool deque_local;    /* policy deque: woken processes stay with their waker */
     size_t stack_size;   /* default, bytes */
     uint8_t stack_class; /* of that */
-    bool check_mutexes; /* fiber/mutex_check.c */
-    uint64_t most; /* processes; 0: as many as there are slots */
+    bool check_mutexes;  /* fiber/mutex_check.c */
+    uint64_t most;       /* processes; 0: as many as there are slots */
     unsigned extra_most; /* extra workers */
-    uint64_t grace; /* ns; weft_stop */
+    uint64_t grace;      /* ns; weft_stop */
     bool blocking_fails; /* weft_blocking, when there are as many threads as there may be */
 
     atom_u32 coarse; /* sysmon's clock, in units of 2^COARSE_SHIFT ns; 0: it has none. Seldom written */
@@ -342,9 +345,9 @@ struct runtime {
     struct lock context_locks[CONTEXT_LOCKS];
     struct lock monitor_locks[MONITOR_LOCKS], zombie_locks[MONITOR_LOCKS];
     struct lock interrupts_lock;
-    struct interrupt *interrupts; /* interrupt.c */
+    struct interrupt *interrupts;                           /* interrupt.c */
     ATOM_PTR(struct monitor_chunk) monitored[TABLE_CHUNKS]; /* monitor.c */
-    ATOM_PTR(struct command) commands; /* newest first */
+    ATOM_PTR(struct command) commands;                      /* newest first */
     struct send_afters send_afters;
     ATOM_PTR(struct lane_chunk) lanes[TABLE_CHUNKS]; /* lane.c */
 

@@ -13,7 +13,8 @@ void ready(struct runtime *runtime, struct worker *self, struct proc *proc, uint
 /* The same for a process that may be pinned: then to its own worker's inbox. (Asked of the word that was made READY: an entry in a queue may
  * be one too many, in an inbox it may not.) */
 void ready_pinned(struct runtime *runtime, struct worker *self, struct proc *proc, unsigned pinned_to);
-static inline void ready_again(struct runtime *runtime, struct worker *self, struct proc *proc, struct state_next next, enum ready_why why) {
+static inline void ready_again(struct runtime *runtime, struct worker *self, struct proc *proc, struct state_next next,
+                               enum ready_why why) {
     if (__builtin_expect(next.pinned_to != 0, 0)) ready_pinned(runtime, self, proc, next.pinned_to - 1u);
     else ready(runtime, self, proc, next.ticket, why);
 }
@@ -103,7 +104,7 @@ static inline uint32_t sysmon_coarse(uint64_t now) {
 }
 /* By a worker that has just been woken. */
 static inline void sysmon_wake(struct runtime *runtime) {
-    atom_fence_light(); /* pairs with the heavy one in sysmon_sleep */
+    atom_fence_light();                                                                      /* pairs with the heavy one in sysmon_sleep */
     if (__builtin_expect(atom_load_rlx(&runtime->sysmon.asleep), 0)) sysmon_unpark(runtime); /* rlx: the fence */
 }
 
@@ -126,7 +127,8 @@ static inline bool stopped_waiting(struct runtime *runtime) {
 }
 /* Whether there is such a one for this worker (A7). By whoever has it. */
 static inline bool stopped_waits_for(struct worker *worker) {
-    return stopped_waiting(worker->runtime) && (atom_load_rlx(&worker->pinned_count) & ~PINNED_CLOSED) == 0; /* rlx: this thread's, while there are any */
+    return stopped_waiting(worker->runtime) &&
+           (atom_load_rlx(&worker->pinned_count) & ~PINNED_CLOSED) == 0; /* rlx: this thread's, while there are any */
 }
 
 #endif

@@ -14,7 +14,7 @@ bool sysmon_all_asleep(struct runtime *runtime) {
 void sysmon_sleep(struct runtime *runtime) {
     struct sysmon *sysmon = &runtime->sysmon;
     atom_store_rlx(&sysmon->asleep, true); /* rlx: the fence */
-    sys_fence_heavy(); /* pairs with the light one in sysmon_wake: it sees `asleep`, or is seen awake */
+    sys_fence_heavy();                     /* pairs with the light one in sysmon_wake: it sees `asleep`, or is seen awake */
     if (!sysmon_all_asleep(runtime) || atom_load_rlx(&sysmon->over)) {
         atom_store_rlx(&sysmon->asleep, false);
         return;
@@ -30,6 +30,6 @@ void sysmon_tell_time(struct runtime *runtime, uint64_t now) {
 }
 
 void sysmon_unpark(struct runtime *runtime) {
-    sysmon_tell_time(runtime, sys->now()); /* it has stood still while sysmon slept */
+    sysmon_tell_time(runtime, sys->now());                                                     /* it has stood still while sysmon slept */
     if (atom_swap_rlx(&runtime->sysmon.asleep, false)) parker_unpark(&runtime->sysmon.parker); /* rlx: the parker orders */
 }

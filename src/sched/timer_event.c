@@ -28,7 +28,8 @@ void timer_event_arm_at(struct runtime *runtime, struct worker *self, struct wor
     alarm_armed(runtime, self, at, timers_arm(&at->timers, &event->timer, when));
 }
 
-bool alarm_arm_unmoved(struct runtime *runtime, struct worker *self, struct worker *at, uint32_t moved, struct timer_event *event, uint64_t when) {
+bool alarm_arm_unmoved(struct runtime *runtime, struct worker *self, struct worker *at, uint32_t moved, struct timer_event *event,
+                       uint64_t when) {
     bool earlier;
     if (!timers_arm_unmoved(&at->timers, moved, &event->timer, when, &earlier)) return false;
     alarm_armed(runtime, self, at, earlier);

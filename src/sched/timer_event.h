@@ -25,7 +25,8 @@ static inline void timer_event_arm(struct worker *own, struct timer_event *event
 /* By any thread, into the timers of `at`, which may be asleep and not know; `self` is the calling thread's worker, or NULL. */
 void timer_event_arm_at(struct runtime *runtime, struct worker *self, struct worker *at, struct timer_event *event, uint64_t when);
 /* The same unless that worker's timers have been moved away since timers_moved said `moved`. False: they have, and it is not armed. */
-bool alarm_arm_unmoved(struct runtime *runtime, struct worker *self, struct worker *at, uint32_t moved, struct timer_event *event, uint64_t when);
+bool alarm_arm_unmoved(struct runtime *runtime, struct worker *self, struct worker *at, uint32_t moved, struct timer_event *event,
+                       uint64_t when);
 /* The same into those of `self`, or if that is NULL into the first worker's. */
 void timer_event_arm_any(struct runtime *runtime, struct worker *self, struct timer_event *event, uint64_t when);
 /* By anyone: afterwards it will not ring, and nobody is about to. True: it did not. */

@@ -1,8 +1,8 @@
 /* Waiting for the end of a process, by a process or by a thread of one's own. */
-#include "wait/wait.h"
 #include "life/zombie.h"
 #include "sched/door.h"
 #include "sched/rt_enter.h"
+#include "wait/wait.h"
 
 struct join {
     struct monitor monitor;
@@ -39,8 +39,7 @@ int weft_join(weft_pid pid, int *reason, uint64_t deadline) {
     struct join join = {.monitor = {.tell = join_tell}};
     fiber_spend(worker_here(), deadline);
     wait_begin(&join.wait);
-    if (join.wait.proc && weft_self() == pid)
-        WEFT_MISUSE("weft_join", "a process waits for its own end", "join another, or return");
+    if (join.wait.proc && weft_self() == pid) WEFT_MISUSE("weft_join", "a process waits for its own end", "join another, or return");
     int error = join_add(pid, &join);
     if (error < 0) return error;
     join.wait.about = (const void *)(uintptr_t)pid;

@@ -104,9 +104,7 @@ void weft_scope_cancel(weft_scope *opaque) {
 /* ---- children ---------------------------------------------------------------------------------------------------------------- */
 
 /* A deadline that has passed holds also where its timer has not rung yet. */
-static bool scope_is_late(const struct scope *scope) {
-    return scope->deadline != WEFT_FOREVER && scope->deadline <= sys->now();
-}
+static bool scope_is_late(const struct scope *scope) { return scope->deadline != WEFT_FOREVER && scope->deadline <= sys->now(); }
 
 /* Counts one more; false: there are to be no more. */
 static bool scope_admit(struct scope *scope, struct worker *self) {

@@ -154,10 +154,8 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc, b
     step_free(worker, messages);
     struct proc *target = NULL;
     if (__builtin_expect(out->yields || out->handoff_to, 0)) target = step_output(worker, proc);
-    if (__builtin_expect(error < 0 || out->status == WEFT_DONE, 0))
-        proc_end(&worker->local, proc, error < 0 ? error : 0);
-    else if (step_goes_on(worker, proc, out->status, may && !target))
-        return proc;
+    if (__builtin_expect(error < 0 || out->status == WEFT_DONE, 0)) proc_end(&worker->local, proc, error < 0 ? error : 0);
+    else if (step_goes_on(worker, proc, out->status, may && !target)) return proc;
     return target;
 }
 

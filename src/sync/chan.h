@@ -35,10 +35,8 @@ static inline uint32_t chan_why(size_t number) { return (uint32_t)(number + 1) <
 
 static inline void chan_copy(void *to, const void *from, size_t size) {
     typedef uint64_t __attribute__((may_alias, aligned(1))) word;
-    if (size == sizeof(word))
-        *(word *)to = *(const word *)from;
-    else if (size > 0)
-        memcpy(to, from, size);
+    if (size == sizeof(word)) *(word *)to = *(const word *)from;
+    else if (size > 0) memcpy(to, from, size);
 }
 
 static inline unsigned char *chan_at(struct chan *chan, size_t place) {

@@ -6,8 +6,7 @@ int weft_chan_new(weft_chan **made, size_t element_size, size_t capacity) {
     size_t bytes;
     struct chan *chan = NULL;
     if (!made) WEFT_MISUSE("weft_chan_new", "no place for the channel", "give one");
-    if (!__builtin_mul_overflow(element_size, capacity, &bytes) && bytes < SIZE_MAX / 2)
-        chan = sys->alloc(sizeof *chan + bytes);
+    if (!__builtin_mul_overflow(element_size, capacity, &bytes) && bytes < SIZE_MAX / 2) chan = sys->alloc(sizeof *chan + bytes);
     if (!chan) return WEFT_ENOMEM;
     lock_init(&chan->lock);
     chan->closed = false;
@@ -25,14 +24,12 @@ void weft_chan_free(weft_chan *opaque) {
     lock_take(&chan->lock);
     bool waited_at = chan->senders.first || chan->receivers.first;
     lock_drop(&chan->lock);
-    if (waited_at)
-        WEFT_MISUSE("weft_chan_free", "somebody waits at the channel", "close it and wait until all have left");
+    if (waited_at) WEFT_MISUSE("weft_chan_free", "somebody waits at the channel", "close it and wait until all have left");
     sys->free(chan, sizeof *chan + chan->capacity * chan->element_size);
 }
 
 /* With the lock held: waits in one of the channel's lists. */
-static inline int chan_wait(struct chan *chan, struct waiters *list, void *element, uint64_t deadline,
-                            const char *call) {
+static inline int chan_wait(struct chan *chan, struct waiters *list, void *element, uint64_t deadline, const char *call) {
     struct turn turn;
     turn_begin(&turn, chan, chan_why(0))->item = element;
     int why = waiters_wait(list, &turn.waiter, &chan->lock, deadline, call);

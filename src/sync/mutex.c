@@ -119,8 +119,7 @@ static __attribute__((noinline)) void mutex_unlock_slow(struct mutex *mutex, con
         /* Not FREE: M4. rlx: whoever takes it has to take the lock first. */
         atom_store_rlx(&mutex->word, MUTEX_QUEUE);
     } else if (!mutex->waiting.first) {
-        atom_store_rlx(&mutex->word,
-                       MUTEX_HELD); /* rlx: the next holder sees it by the end of its wait, and others in the lock */
+        atom_store_rlx(&mutex->word, MUTEX_HELD); /* rlx: the next holder sees it by the end of its wait, and others in the lock */
     }
     lock_drop(&mutex->lock);
     if (next) waiter_wake(next);

@@ -9,8 +9,8 @@
  *   O1  Without QUEUE the word changes in one step. With it, under the lock only.
  *   O2  Who waits is in the list before the lock is dropped under which it set QUEUE, so the runner finds it there.
  *   O3  A runner that fails makes the first one who waits the runner; if nobody does, the word is FRESH. */
-#include "fiber/upcall.h"
 #include "fiber/held_locks.h"
+#include "fiber/upcall.h"
 #include "wait/waiters.h"
 
 #include <weft/sync.h>
@@ -54,10 +54,8 @@ static void once_over(struct once *once, int error) {
     uint32_t found = ONCE_RUNNING;
     /* rel: pairs with the acq in weft_once_do and once_enter, of those who find it done and of the next runner. */
     if (atom_cas_rel_rlx(&once->word, &found, error ? ONCE_FRESH : ONCE_DONE)) return;
-    if (error)
-        once_pass_on(once);
-    else
-        once_wake_all(once);
+    if (error) once_pass_on(once);
+    else once_wake_all(once);
 }
 
 /* The process that runs the function ends in there: as if it had failed. */
@@ -80,12 +78,10 @@ static int once_run(struct once *once, int (*function)(void *), void *arg) {
 /* Under the lock: how it was; RUNNING if it is the caller who runs it now, else QUEUE is set where that makes sense. */
 static uint32_t once_enter(struct once *once, bool queue) {
     for (struct spin spin = spin_begin();; spin_retry(&spin)) {
-        uint32_t found =
-            atom_load_acq(&once->word); /* acq: pairs with the rel of the runner, if it is DONE, or FRESH again */
+        uint32_t found = atom_load_acq(&once->word); /* acq: pairs with the rel of the runner, if it is DONE, or FRESH again */
         if (found == ONCE_DONE || found & ONCE_QUEUE || (found == ONCE_RUNNING && !queue)) return found;
         /* rlx: what is FRESH now was so when it was read: a runner begins under the lock. */
-        if (atom_cas_rlx_rlx(&once->word, &found, found == ONCE_FRESH ? ONCE_RUNNING : ONCE_RUNNING | ONCE_QUEUE))
-            return found;
+        if (atom_cas_rlx_rlx(&once->word, &found, found == ONCE_FRESH ? ONCE_RUNNING : ONCE_RUNNING | ONCE_QUEUE)) return found;
     }
 }
 
@@ -97,8 +93,7 @@ static int once_wait(struct once *once, uint64_t deadline) {
     return why;
 }
 
-static __attribute__((noinline)) int once_slow(struct once *once, int (*function)(void *), void *arg,
-                                               uint64_t deadline) {
+static __attribute__((noinline)) int once_slow(struct once *once, int (*function)(void *), void *arg, uint64_t deadline) {
     lock_take(&once->lock);
     uint32_t found = once_enter(once, deadline != 0);
     if (found == ONCE_FRESH || found == ONCE_DONE || deadline == 0) {
@@ -113,7 +108,6 @@ static __attribute__((noinline)) int once_slow(struct once *once, int (*function
 int weft_once_do(weft_once *opaque, int (*function)(void *), void *arg, uint64_t deadline) {
     struct once *once = (struct once *)(void *)opaque;
     fiber_spend(my_worker, deadline);
-    if (__builtin_expect(atom_load_acq(&once->word) == ONCE_DONE, 1))
-        return 0; /* acq: pairs with the rel of the runner */
+    if (__builtin_expect(atom_load_acq(&once->word) == ONCE_DONE, 1)) return 0; /* acq: pairs with the rel of the runner */
     return once_slow(once, function, arg, deadline);
 }

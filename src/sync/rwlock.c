@@ -116,20 +116,13 @@ static inline void rwlock_end(struct rwlock *rwlock, uint32_t amount, const char
     for (struct spin spin = spin_begin();; spin_retry(&spin)) {
         uint32_t found = atom_load_rlx(&rwlock->word); /* rlx: the exchange decides */
         if (__builtin_expect(amount == RW_WRITER ? !(found & RW_WRITER) : found < RW_READER, 0))
-            WEFT_MISUSE(call, "it is not locked in this way",
-                        "end once what was begun, with the same half of the name");
+            WEFT_MISUSE(call, "it is not locked in this way", "end once what was begun, with the same half of the name");
         /* rel: pairs with the acq in rwlock_try and rwlock_take. */
-        if (found & RW_QUEUE ? rwlock_end_slow(rwlock, amount)
-                             : atom_cas_rel_rlx(&rwlock->word, &found, found - amount))
-            return;
+        if (found & RW_QUEUE ? rwlock_end_slow(rwlock, amount) : atom_cas_rel_rlx(&rwlock->word, &found, found - amount)) return;
     }
 }
 
-int weft_rwlock_read(weft_rwlock *rwlock, uint64_t deadline) {
-    return rwlock_lock(rwlock_of(rwlock), RW_READER, deadline);
-}
-int weft_rwlock_write(weft_rwlock *rwlock, uint64_t deadline) {
-    return rwlock_lock(rwlock_of(rwlock), RW_WRITER, deadline);
-}
+int weft_rwlock_read(weft_rwlock *rwlock, uint64_t deadline) { return rwlock_lock(rwlock_of(rwlock), RW_READER, deadline); }
+int weft_rwlock_write(weft_rwlock *rwlock, uint64_t deadline) { return rwlock_lock(rwlock_of(rwlock), RW_WRITER, deadline); }
 void weft_rwlock_read_end(weft_rwlock *rwlock) { rwlock_end(rwlock_of(rwlock), RW_READER, "weft_rwlock_read_end"); }
 void weft_rwlock_write_end(weft_rwlock *rwlock) { rwlock_end(rwlock_of(rwlock), RW_WRITER, "weft_rwlock_write_end"); }

@@ -65,8 +65,7 @@ static uint32_t select_below(uint32_t n) {
     static atom_u32 streams;
     struct worker *self = worker_here();
     if (self) return rng_below(&self->rng, n);
-    if (!(mine.s[0] | mine.s[1] | mine.s[2] | mine.s[3]))
-        rng_seed(&mine, 1, atom_add_rlx(&streams, 1)); /* rlx: a number */
+    if (!(mine.s[0] | mine.s[1] | mine.s[2] | mine.s[3])) rng_seed(&mine, 1, atom_add_rlx(&streams, 1)); /* rlx: a number */
     return rng_below(&mine, n);
 #else
     uint32_t select_choose(uint32_t n); /* check/scenarios/small_fiber.c */

@@ -31,8 +31,7 @@ void weft_sem_init(weft_sem *opaque, uint32_t permits) {
 }
 
 uint32_t weft_sem_available(const weft_sem *sem) {
-    return (uint32_t)(atom_load_rlx(&((const struct sem *)(const void *)sem)->word) >>
-                      1); /* rlx: a number in passing */
+    return (uint32_t)(atom_load_rlx(&((const struct sem *)(const void *)sem)->word) >> 1); /* rlx: a number in passing */
 }
 
 /* Under the lock: gives what there is to those who wait, in order, as far as it goes. */

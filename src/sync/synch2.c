@@ -35,9 +35,7 @@ static void synch2_futex_wake(const struct synch2_waiter *waiter, unsigned role,
 const struct synch2_waiter synch2_thread_waiter = {
     .sleep = synch2_futex_sleep, .wake = synch2_futex_wake, .rounds = {SYNCH2_ROUNDS, SYNCH2_ROUNDS}};
 
-static const struct synch2_waiter *synch2_waiter(struct synch2 *s) {
-    return s->waiter ? s->waiter : &synch2_any_waiter;
-}
+static const struct synch2_waiter *synch2_waiter(struct synch2 *s) { return s->waiter ? s->waiter : &synch2_any_waiter; }
 
 static void __attribute__((noinline, cold)) synch2_wake(struct synch2 *s, unsigned who) {
     const struct synch2_waiter *waiter = synch2_waiter(s);
@@ -211,8 +209,7 @@ static void __attribute__((noinline)) synch2_take_waker(struct synch2 *s, unsign
 
 /* ---- The public side --------------------------------------------------------------------------------------------- */
 
-static void __attribute__((noreturn, noinline, cold))
-synch2_misuse(const char *function, unsigned role, enum synch2_place place) {
+static void __attribute__((noreturn, noinline, cold)) synch2_misuse(const char *function, unsigned role, enum synch2_place place) {
     static const char *const what[2][3] = {
         {"role 0 is not inside", "role 0 is still waiting to enter", "role 0 is inside already"},
         {"role 1 is not inside", "role 1 is still waiting to enter", "role 1 is inside already"},
@@ -232,8 +229,7 @@ synch2_misuse(const char *function, unsigned role, enum synch2_place place) {
 
 /* Every call begins here. The place is the role's own; another thread that uses the same role at the same moment
  * may slip through, so rlx: this finds mistakes, it does not synchronise anything. */
-static inline struct synch2 *synch2_check(weft_synch2 *synch2, unsigned role, enum synch2_place expected,
-                                          const char *function) {
+static inline struct synch2 *synch2_check(weft_synch2 *synch2, unsigned role, enum synch2_place expected, const char *function) {
     struct synch2 *s = synch2_of(synch2);
     if (__builtin_expect(role > 1, 0)) synch2_misuse(function, role, SYNCH2_OUT);
     enum synch2_place place = (enum synch2_place)atom_load_rlx(&s->role[role].place);

@@ -88,8 +88,6 @@ _Static_assert(_Alignof(struct synch2) == _Alignof(weft_synch2), "and alignment"
 static inline struct synch2 *synch2_of(weft_synch2 *synch2) { return (struct synch2 *)(void *)synch2; }
 
 /* After weft_synch2_init. */
-static inline void synch2_set_waiter(weft_synch2 *synch2, const struct synch2_waiter *waiter) {
-    synch2_of(synch2)->waiter = waiter;
-}
+static inline void synch2_set_waiter(weft_synch2 *synch2, const struct synch2_waiter *waiter) { synch2_of(synch2)->waiter = waiter; }
 
 #endif

@@ -22,10 +22,8 @@ static void synch2_shield_process(bool on) {
     struct worker *self = worker_here();
     if (!self || !self->current || !self->current->stackful) return;
     struct fiber *fiber = fiber_of(self->current);
-    if (on)
-        fiber->shields++;
-    else
-        fiber->shields--;
+    if (on) fiber->shields++;
+    else fiber->shields--;
 }
 
 /* Step processes, and tasks of a fork/join region, must not wait. At the door that is their own mistake, and wait_for says so. But leaving
@@ -57,10 +55,8 @@ static void synch2_unpark(const struct synch2_waiter *waiter, unsigned role, ato
     lock_take(&at->bed_lock);
     struct waiter *sleeper = waiters_claim(&at->bed);
     lock_drop(&at->bed_lock);
-    if (sleeper)
-        waiter_wake(sleeper);
-    else
-        synch2_thread_waiter.wake(waiter, role, bell);
+    if (sleeper) waiter_wake(sleeper);
+    else synch2_thread_waiter.wake(waiter, role, bell);
 }
 
 const struct synch2_waiter synch2_any_waiter = {

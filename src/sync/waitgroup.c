@@ -25,8 +25,7 @@ void weft_waitgroup_add(weft_waitgroup *opaque, uint32_t count) {
     /* rlx: who is started afterwards learns of it by that. */
     uint32_t found = count > WEFT_WAITGROUP_MAX ? UINT32_MAX : atom_add_rlx(&group_of(opaque)->word, count * GROUP_ONE);
     if (__builtin_expect((uint64_t)(found >> 1) + count > WEFT_WAITGROUP_MAX, 0))
-        WEFT_MISUSE("weft_waitgroup_add", "the count is above WEFT_WAITGROUP_MAX",
-                    "call weft_waitgroup_done as often as was added");
+        WEFT_MISUSE("weft_waitgroup_add", "the count is above WEFT_WAITGROUP_MAX", "call weft_waitgroup_done as often as was added");
 }
 
 static __attribute__((noinline)) void group_done_slow(struct group *group) {
@@ -49,8 +48,7 @@ void weft_waitgroup_done(weft_waitgroup *opaque) {
         uint32_t found = atom_load_rlx(&group->word); /* rlx: the exchange decides */
         if (found == (GROUP_ONE | GROUP_QUEUE)) break;
         if (__builtin_expect(found >> 1 == 0, 0))
-            WEFT_MISUSE("weft_waitgroup_done", "the count is 0",
-                        "call it as often as was added, after weft_waitgroup_add");
+            WEFT_MISUSE("weft_waitgroup_done", "the count is 0", "call it as often as was added, after weft_waitgroup_add");
         /* rel: pairs with the acq in group_is_done and group_done_slow. */
         if (atom_cas_rel_rlx(&group->word, &found, found - GROUP_ONE)) return;
     }

@@ -11,7 +11,7 @@
 #define SYS_BARE_FEATURE(name) 0
 #endif
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || SYS_BARE_FEATURE(thread_sanitizer) ||                                     \
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__) || SYS_BARE_FEATURE(thread_sanitizer) ||                                 \
     SYS_BARE_FEATURE(address_sanitizer) || SYS_BARE_FEATURE(memory_sanitizer)
 #define SYS_BARE 0
 #elif defined(__x86_64__) || defined(__aarch64__)
@@ -30,7 +30,7 @@ static inline long sys_bare(long number, long a, long b, long c, long d, long e,
 #elif SYS_BARE && defined(__aarch64__)
 static inline long sys_bare(long number, long a, long b, long c, long d, long e, long f) {
     register long x8 __asm__("x8") = number, x0 __asm__("x0") = a, x1 __asm__("x1") = b, x2 __asm__("x2") = c, x3 __asm__("x3") = d,
-                  x4 __asm__("x4") = e, x5 __asm__("x5") = f;
+                     x4 __asm__("x4") = e, x5 __asm__("x5") = f;
     __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x5) : "memory");
     return x0;
 }

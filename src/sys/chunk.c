@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 
 enum {
-    CHUNK_ARENA = 1024,          /* chunks: 64 MiB */
-    CHUNK_ARENA_LEAST = 16,      /* where address space is short */
-    CHUNK_ARENAS = 16384,        /* a tebibyte */
+    CHUNK_ARENA = 1024,     /* chunks: 64 MiB */
+    CHUNK_ARENA_LEAST = 16, /* where address space is short */
+    CHUNK_ARENAS = 16384,   /* a tebibyte */
     CHUNK_WORDS = CHUNK_ARENA / 64,
 };
 

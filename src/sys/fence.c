@@ -26,9 +26,9 @@ __attribute__((constructor)) static void sys_fence_setup_at_load(void) { sys_fen
  * what it had stored is seen by light ones that have seen (6); rel and acq, because the membarrier may have come to the light side before it came
  * to the other, and a load behind the flag must not be made in between. Scenarios: check/scenarios/fences.c. */
 static void fence_make_full(void) {
-    fence_set_light(true);                       /* 1 */
-    sys->fence_heavy();                          /* 2 */
-    atom_store_rel(&fence_heavy_is_full, true);  /* 3, rel: pairs with the acq in sys_fence_is_full */
+    fence_set_light(true);                      /* 1 */
+    sys->fence_heavy();                         /* 2 */
+    atom_store_rel(&fence_heavy_is_full, true); /* 3, rel: pairs with the acq in sys_fence_is_full */
 }
 static void fence_make_light(void) {
     atom_store_rlx(&fence_heavy_is_full, false); /* 4, rlx: the membarrier */

@@ -62,10 +62,8 @@ int heap_begin(void) {
         heap.low = memory;
         heap.size = size;
     }
-    if (heap.low)
-        atom_store_rel(&heap_on, true);
-    else
-        error = -ENOMEM;
+    if (heap.low) atom_store_rel(&heap_on, true);
+    else error = -ENOMEM;
     heap_unlock();
     errno = before;
     return error;

@@ -1,10 +1,10 @@
 /* The real table: Linux system calls, and the C library for memory and threads. What a process may come by leaves errno as it was. */
 #include "base/assert.h"
-#include "sys/sys_file.h"
 #include "sys/chunk.h"
 #include "sys/heap.h"
-#include "sys/sys_net.h"
 #include "sys/sys.h"
+#include "sys/sys_file.h"
+#include "sys/sys_net.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,13 +48,11 @@ static int linux_futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline
     int before = errno; /* a process that calls weft keeps its errno, and may come here without leaving its thread */
     /* The bit-set form takes an absolute time of the monotonic clock, so that a retry after a signal does not sleep
      * longer. */
-    long r =
-        syscall(SYS_futex, &word->cell, FUTEX_WAIT_BITSET_PRIVATE, expected, timeout, NULL, FUTEX_BITSET_MATCH_ANY);
+    long r = syscall(SYS_futex, &word->cell, FUTEX_WAIT_BITSET_PRIVATE, expected, timeout, NULL, FUTEX_BITSET_MATCH_ANY);
     if (r == 0) return 0;
     int error = errno;
     errno = before;
-    WEFT_ENSURE(error == EAGAIN || error == ETIMEDOUT || error == EINTR, "futex wait on %p failed with errno %d",
-                (void *)word, error);
+    WEFT_ENSURE(error == EAGAIN || error == ETIMEDOUT || error == EINTR, "futex wait on %p failed with errno %d", (void *)word, error);
     return -error;
 }
 
@@ -99,9 +97,7 @@ static void linux_free(void *memory, size_t size) {
 
 static size_t linux_vm_page(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 
-static void *linux_vm_map(size_t size) {
-    return linux_map(size, MAP_NORESERVE);
-}
+static void *linux_vm_map(size_t size) { return linux_map(size, MAP_NORESERVE); }
 
 static void linux_vm_unmap(void *memory, size_t size) {
     int r = munmap(memory, size);
@@ -200,7 +196,7 @@ static int linux_thread_start(sys_thread *thread, void *(*entry)(void *), void *
      * creator has. A kernel that refuses is as it was. */
     int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
     if (slack != LINUX_SLACK) prctl(PR_SET_TIMERSLACK, LINUX_SLACK, 0, 0, 0);
-    uint64_t slice = linux_set_slice(0, 0, LINUX_SLICE); /* likewise */
+    uint64_t slice = linux_set_slice(0, 0, LINUX_SLICE);                        /* likewise */
     int error = pthread_create((pthread_t *)&thread->handle, NULL, entry, arg); /* there before the thread runs, which somebody may join */
     /* One that was patient stays without: it goes to wait, and whoever made it so may just have taken that back. */
     if (slice > 0 && slice != LINUX_SLICE_PATIENT) linux_set_slice(0, LINUX_SLICE, slice);

@@ -1,7 +1,7 @@
 /* Files, descriptors and children of the real outside world. */
 #include "base/assert.h"
-#include "sys/sys_file.h"
 #include "sys/sys.h"
+#include "sys/sys_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,26 +9,24 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 /* The result of a call, or its error, negative. A process that calls weft keeps its errno. */
-#define LINUX_RESULT(expression)                                                                                                     \
-    ({                                                                                                                               \
-        int linux_before = errno;                                                                                                    \
-        __typeof__(expression) linux_result = (expression);                                                                          \
-        if (linux_result < 0) linux_result = -errno;                                                                                 \
-        errno = linux_before;                                                                                                        \
-        linux_result;                                                                                                                \
+#define LINUX_RESULT(expression)                                                                                                           \
+    ({                                                                                                                                     \
+        int linux_before = errno;                                                                                                          \
+        __typeof__(expression) linux_result = (expression);                                                                                \
+        if (linux_result < 0) linux_result = -errno;                                                                                       \
+        errno = linux_before;                                                                                                              \
+        linux_result;                                                                                                                      \
     })
 
-static int linux_open(const char *path, int flags, unsigned mode) {
-    return LINUX_RESULT(open(path, flags | O_CLOEXEC, (mode_t)mode));
-}
+static int linux_open(const char *path, int flags, unsigned mode) { return LINUX_RESULT(open(path, flags | O_CLOEXEC, (mode_t)mode)); }
 
 static int linux_close(int descriptor) { return LINUX_RESULT(close(descriptor)); }
 
@@ -59,9 +57,7 @@ static int linux_reopen(int descriptor, bool writes) {
     return LINUX_RESULT(open(path, (writes ? O_WRONLY : O_RDONLY) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
-static int linux_sync(int descriptor, bool data_only) {
-    return LINUX_RESULT(data_only ? fdatasync(descriptor) : fsync(descriptor));
-}
+static int linux_sync(int descriptor, bool data_only) { return LINUX_RESULT(data_only ? fdatasync(descriptor) : fsync(descriptor)); }
 static int linux_truncate(int descriptor, int64_t size) { return LINUX_RESULT(ftruncate(descriptor, size)); }
 
 static int linux_stat_path(const char *path, struct stat *info, bool follow) {
@@ -69,9 +65,7 @@ static int linux_stat_path(const char *path, struct stat *info, bool follow) {
 }
 static int linux_stat(int descriptor, struct stat *info) { return LINUX_RESULT(fstat(descriptor, info)); }
 
-static int linux_unlink(const char *path, bool directory) {
-    return LINUX_RESULT(unlinkat(AT_FDCWD, path, directory ? AT_REMOVEDIR : 0));
-}
+static int linux_unlink(const char *path, bool directory) { return LINUX_RESULT(unlinkat(AT_FDCWD, path, directory ? AT_REMOVEDIR : 0)); }
 static int linux_rename(const char *from, const char *to) { return LINUX_RESULT(rename(from, to)); }
 static int linux_mkdir(const char *path, unsigned mode) { return LINUX_RESULT(mkdir(path, (mode_t)mode)); }
 

@@ -11,7 +11,9 @@ static int linux_lookup_code(int code) {
     case EAI_AGAIN: return -EAGAIN;
     case EAI_MEMORY: return -ENOMEM;
     case EAI_FAIL: return -EPROTO;
-    case EAI_BADFLAGS: case EAI_SOCKTYPE: case EAI_FAMILY: return -EINVAL;
+    case EAI_BADFLAGS:
+    case EAI_SOCKTYPE:
+    case EAI_FAMILY: return -EINVAL;
     default: return -ENOENT; /* no such name, service or address */
     }
 }

@@ -20,15 +20,15 @@
 #endif
 
 /* The call's result, or its error, with errno as it was before. */
-#define LINUX_NET(call)                                                                                                              \
-    ({                                                                                                                               \
-        int net_before = errno;                                                                                                      \
-        ssize_t net_result = (call);                                                                                                 \
-        if (__builtin_expect(net_result < 0, 0)) {                                                                                   \
-            net_result = -errno;                                                                                                     \
-            errno = net_before;                                                                                                      \
-        }                                                                                                                            \
-        net_result;                                                                                                                  \
+#define LINUX_NET(call)                                                                                                                    \
+    ({                                                                                                                                     \
+        int net_before = errno;                                                                                                            \
+        ssize_t net_result = (call);                                                                                                       \
+        if (__builtin_expect(net_result < 0, 0)) {                                                                                         \
+            net_result = -errno;                                                                                                           \
+            errno = net_before;                                                                                                            \
+        }                                                                                                                                  \
+        net_result;                                                                                                                        \
     })
 
 /* Those that all the traffic goes through. */

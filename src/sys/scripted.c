@@ -54,10 +54,8 @@ SCRIPTED static bool scripted_alloc_fails(void) {
 }
 
 SCRIPTED static void *scripted_allocated(void *memory) {
-    if (memory)
-        atom_add_rlx(&scripted.live, 1);
-    else
-        scripted_count(&sys_script.counts.alloc_failed);
+    if (memory) atom_add_rlx(&scripted.live, 1);
+    else scripted_count(&sys_script.counts.alloc_failed);
     return memory;
 }
 

@@ -12,9 +12,9 @@
 #ifndef WEFT_SYS_SCRIPTED_H
 #define WEFT_SYS_SCRIPTED_H
 
+#include "sys/sys.h"
 #include "sys/sys_file.h"
 #include "sys/sys_net.h"
-#include "sys/sys.h"
 
 /* The calls of struct sys_file that may fail. */
 enum sys_file_call {
@@ -41,10 +41,32 @@ extern const struct sys_file scripted_file_table;
 
 /* The calls of struct sys_net that may fail. */
 enum sys_net_call {
-    SYS_NET_POLL_OPEN, SYS_NET_POLL_CHANGE, SYS_NET_POLL_WAIT, SYS_NET_BELL_OPEN, SYS_NET_READY, SYS_NET_SOCKET, SYS_NET_SOCKET_PAIR,
-    SYS_NET_BIND, SYS_NET_LISTEN, SYS_NET_ACCEPT, SYS_NET_CONNECT, SYS_NET_SHUTDOWN, SYS_NET_NAME, SYS_NET_OPTION_SET,
-    SYS_NET_OPTION_GET, SYS_NET_RECV, SYS_NET_SEND, SYS_NET_RECVMSG, SYS_NET_SENDMSG, SYS_NET_PIPE, SYS_NET_READV, SYS_NET_WRITEV,
-    SYS_NET_SENDFILE, SYS_NET_NONBLOCKING, SYS_NET_CLOSE, SYS_NET_START,
+    SYS_NET_POLL_OPEN,
+    SYS_NET_POLL_CHANGE,
+    SYS_NET_POLL_WAIT,
+    SYS_NET_BELL_OPEN,
+    SYS_NET_READY,
+    SYS_NET_SOCKET,
+    SYS_NET_SOCKET_PAIR,
+    SYS_NET_BIND,
+    SYS_NET_LISTEN,
+    SYS_NET_ACCEPT,
+    SYS_NET_CONNECT,
+    SYS_NET_SHUTDOWN,
+    SYS_NET_NAME,
+    SYS_NET_OPTION_SET,
+    SYS_NET_OPTION_GET,
+    SYS_NET_RECV,
+    SYS_NET_SEND,
+    SYS_NET_RECVMSG,
+    SYS_NET_SENDMSG,
+    SYS_NET_PIPE,
+    SYS_NET_READV,
+    SYS_NET_WRITEV,
+    SYS_NET_SENDFILE,
+    SYS_NET_NONBLOCKING,
+    SYS_NET_CLOSE,
+    SYS_NET_START,
     SYS_NET_CALLS,
 };
 

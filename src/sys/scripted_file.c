@@ -14,10 +14,10 @@ SCRIPTED static int scripted_file(enum sys_file_call call, bool interruptible) {
     if (error && (sys_script.file[call].at == 0 || sys_script.file[call].at == number)) return error;
     return interruptible && sys_script.file_eintr_every && number % sys_script.file_eintr_every == 0 ? -EINTR : 0;
 }
-#define SCRIPTED_FILE(call, interruptible, real)                                                                                     \
-    ({                                                                                                                               \
-        int scripted_error = scripted_file(call, interruptible);                                                                     \
-        scripted_error ? scripted_error : (real);                                                                                    \
+#define SCRIPTED_FILE(call, interruptible, real)                                                                                           \
+    ({                                                                                                                                     \
+        int scripted_error = scripted_file(call, interruptible);                                                                           \
+        scripted_error ? scripted_error : (real);                                                                                          \
     })
 
 SCRIPTED static int scripted_open(const char *path, int flags, unsigned mode) {
@@ -30,7 +30,8 @@ SCRIPTED static int scripted_close(int descriptor) {
 }
 
 typedef int64_t scripted_mover(int descriptor, const struct iovec *parts, int count, int64_t offset, bool nowait);
-SCRIPTED static int64_t scripted_move(scripted_mover *move, int descriptor, const struct iovec *parts, int count, int64_t offset, bool nowait) {
+SCRIPTED static int64_t scripted_move(scripted_mover *move, int descriptor, const struct iovec *parts, int count, int64_t offset,
+                                      bool nowait) {
     if (nowait && sys_script.nowait_refused) return -EOPNOTSUPP;
     if (!sys_script.file_most || count < 1) return move(descriptor, parts, count, offset, nowait);
     struct iovec part = parts[0];

@@ -182,8 +182,7 @@ SCRIPTED_NET static int scripted_net_start(const char *const *arguments, const i
     return error ? error : linux_net_start(arguments, ends, child);
 }
 
-SCRIPTED_NET static int scripted_net_lookup(const char *host, const char *service, const struct addrinfo *hints,
-                                            struct addrinfo **found) {
+SCRIPTED_NET static int scripted_net_lookup(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
     return (sys_script.net_lookup ? sys_script.net_lookup : linux_net_lookup)(host, service, hints, found);
 }
 

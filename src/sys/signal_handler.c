@@ -33,7 +33,10 @@ struct handler_frame {
 
 /* Where handlers return to: the C library has one place for all, and gives it to the kernel with every action. */
 static uintptr_t handler_back(void) {
-    struct { uintptr_t handler, flags, restorer; uint64_t mask; } action = {0};
+    struct {
+        uintptr_t handler, flags, restorer;
+        uint64_t mask;
+    } action = {0};
     return syscall(SYS_rt_sigaction, SIGSEGV, NULL, &action, sizeof action.mask) == 0 ? action.restorer : 0;
 }
 

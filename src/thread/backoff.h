@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 enum {
-    BACKOFF_SHORTEST = 20000, /* ns */
+    BACKOFF_SHORTEST = 20000,  /* ns */
     BACKOFF_WAITING = 1000000, /* at most, while somebody waits in the global queue */
     BACKOFF_LONGEST = 10000000,
     BACKOFF_ROUNDS = 50, /* rounds without anything to do, before it looks less often */

@@ -37,7 +37,8 @@ bool oscall_leave(struct worker *worker, uint32_t number) {
 void oscall_back(struct runtime *runtime) { atom_sub_rlx(&runtime->threads.away, 1); } /* rlx: a count */
 
 uint32_t oscall_seen(struct worker *worker) {
-    uint32_t number = atom_load_acq(&worker->call); /* acq: pairs with the rel in oscall_enter, for oscall_stays and oscall_retake, where the swap decides */
+    uint32_t number = atom_load_acq(
+        &worker->call); /* acq: pairs with the rel in oscall_enter, for oscall_stays and oscall_retake, where the swap decides */
     return number % 2 ? number : 0;
 }
 
@@ -46,7 +47,7 @@ bool oscall_stays(struct worker *worker) { return atom_load_rlx(&worker->pinned_
 bool oscall_retake(struct worker *worker, uint32_t number) {
     struct threads *threads = &worker->runtime->threads;
     uint32_t expected = number;
-    atom_add_rlx(&threads->away, 1); /* before: the thread may come back at once */
+    atom_add_rlx(&threads->away, 1);                                         /* before: the thread may come back at once */
     if (atom_cas_rlx_rlx(&worker->call, &expected, number + 1)) return true; /* rlx: who has the number has seen the call, or is in it */
     atom_sub_rlx(&threads->away, 1);
     return false;
@@ -61,7 +62,7 @@ bool oscall_hand_over(struct worker *worker, uint32_t number) {
 
 bool oscall_drive_again(struct worker *worker) {
     if (!atom_load_acq(&worker->undriven)) return false; /* acq: pairs with the rel in oscall_hand_over */
-    atom_store_rlx(&worker->undriven, false); /* rlx: the worker is the caller's, until it is given away */
+    atom_store_rlx(&worker->undriven, false);            /* rlx: the worker is the caller's, until it is given away */
     if (thread_give(worker->runtime, worker) == 0) return true;
     atom_store_rlx(&worker->undriven, true);
     return false;

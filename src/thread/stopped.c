@@ -61,7 +61,8 @@ static void preempt_can_be_resumed(struct runtime *runtime, struct proc *proc) {
     struct preempt *preempt = &runtime->preempt;
     struct thread *thread = parts.thread_of(proc);
     lock_take(&preempt->lock);
-    if (!thread->waits && !atom_load_rlx(&preempt->settling)) { /* rlx, all: under the lock; `waiting`, behind the fence in ready_wake too */
+    if (!thread->waits &&
+        !atom_load_rlx(&preempt->settling)) { /* rlx, all: under the lock; `waiting`, behind the fence in ready_wake too */
         thread->waits = true;
         atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) + 1);
     }
@@ -211,8 +212,7 @@ static bool preempt_ask(struct worker *worker, uint64_t now) {
 enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
     struct runtime *runtime = worker->runtime;
     struct preempt *preempt = &runtime->preempt;
-    if (!preempt_is_on(runtime) || now - worker->seen.step_since < preempt->slice / PREEMPT_AGAIN_PART / 2)
-        return PREEMPT_NONE;
+    if (!preempt_is_on(runtime) || now - worker->seen.step_since < preempt->slice / PREEMPT_AGAIN_PART / 2) return PREEMPT_NONE;
     if (atom_load_rlx(&worker->driver) == 0) return PREEMPT_ASKED; /* rlx: a number. On the way from one to the next */
     enum preempt_view view = preempt_at_work(worker, now);
     /* rlx, here and below: numbers, which the handler looks at again. */
@@ -222,8 +222,7 @@ enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
     if (preempt_is_full(preempt)) return PREEMPT_NONE;
     if (atom_load_rlx(&runtime->threads.at_rest) == 0) {
         thread_maker_call(runtime);
-        if (atom_load_rlx(&preempt->stopped) == 0)
-            return atom_load_rlx(&preempt->maker.refused) ? PREEMPT_NONE : PREEMPT_ASKED;
+        if (atom_load_rlx(&preempt->stopped) == 0) return atom_load_rlx(&preempt->maker.refused) ? PREEMPT_NONE : PREEMPT_ASKED;
     }
     /* It has had little time of the processor: because it sleeps, or because others have it. */
     if (view == PREEMPT_NONE && sys->thread_asleep(atom_load_rlx(&worker->driver))) return PREEMPT_ASKED;
@@ -270,16 +269,13 @@ void preempt_evict(struct worker *worker) {
 }
 
 /* rlx, both: requests; the first is never taken back, the second not by a runtime that stops. */
-bool stopped_is_last(struct worker *worker) {
-    return atom_load_rlx(&worker->runtime->preempt.settling) && atom_load_rlx(&worker->leave);
-}
+bool stopped_is_last(struct worker *worker) { return atom_load_rlx(&worker->runtime->preempt.settling) && atom_load_rlx(&worker->leave); }
 
 struct thread *stopped_heir(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
     if (!preempt_is_on(runtime)) return NULL;
     /* rlx, both: numbers. */
-    bool extra = worker->index >= atom_load_rlx(&runtime->wanted),
-         alone = atom_load_rlx(&runtime->threads.at_rest) == 0;
+    bool extra = worker->index >= atom_load_rlx(&runtime->wanted), alone = atom_load_rlx(&runtime->threads.at_rest) == 0;
     return extra || alone ? stopped_next(worker) : NULL;
 }
 
@@ -299,7 +295,7 @@ static bool preempt_settled(struct runtime *runtime) {
     lock_drop(&preempt->lock);
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++) {
-        struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
+        struct worker *worker = atom_load_rlx(&runtime->workers[i]);                       /* rlx: published by `made` */
         if (!atom_load_rlx(&worker->driven) || atom_load_rlx(&worker->undriven)) continue; /* rlx, both: in passing */
         if (idle_is_asleep(&runtime->idle, i) || oscall_seen(worker)) continue;
         preempt_evict(worker);

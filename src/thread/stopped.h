@@ -87,9 +87,7 @@ struct thread *stopped_next(struct worker *worker);
 /* ---- who is stopped, and when: with signals, of which the checker has none ---------------------------------------- */
 
 #if WEFT_CHECK
-static inline enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
-    return (void)worker, (void)now, PREEMPT_NONE;
-}
+static inline enum preempt_view preempt_look(struct worker *worker, uint64_t now) { return (void)worker, (void)now, PREEMPT_NONE; }
 static inline void preempt_evict(struct worker *worker) { (void)worker; }
 static inline void preempt_settle(struct runtime *runtime) { (void)runtime; }
 static inline unsigned preempt_overdue(struct runtime *runtime, uint64_t now) { return (void)runtime, (void)now, 0; }

@@ -3,25 +3,25 @@
  *
  * It looks every 20 us while things happen, less and less often (up to 10 ms) while there is nothing to do for it, and not at all once
  * the runtime has been idle for a second: then the first worker to wake up wakes it too. */
-#include "sched/timer_event.h"
-#include "thread/oscall.h"
-#include "thread/backoff.h"
-#include "sched/netpoll.h"
-#include "thread/stopped.h"
-#include "sched/parts.h"
 #include "thread/sysmon.h"
-#include "thread/worker.h"
+#include "sched/netpoll.h"
+#include "sched/parts.h"
+#include "sched/timer_event.h"
+#include "thread/backoff.h"
+#include "thread/oscall.h"
+#include "thread/stopped.h"
 #include "thread/sysmon_trim.h"
+#include "thread/worker.h"
 
 enum {
-    SYSMON_WATCHFUL = 100000,   /* ns; how often at least, while somebody waits at a busy worker and another sleeps */
-    SYSMON_HOG = 10000000,      /* a step that lasts so long is a hog's */
-    SYSMON_TRIM = 1000000000,   /* how often stacks that nobody needs are given back */
-    SYSMON_LINGER = 800000000,  /* of idleness, before it sleeps */
-    SYSMON_PACE = 1000000,      /* how often it looks whether a worker is so slow that it should look round sooner */
+    SYSMON_WATCHFUL = 100000,     /* ns; how often at least, while somebody waits at a busy worker and another sleeps */
+    SYSMON_HOG = 10000000,        /* a step that lasts so long is a hog's */
+    SYSMON_TRIM = 1000000000,     /* how often stacks that nobody needs are given back */
+    SYSMON_LINGER = 800000000,    /* of idleness, before it sleeps */
+    SYSMON_PACE = 1000000,        /* how often it looks whether a worker is so slow that it should look round sooner */
     SYSMON_COMPLAINT = 500000000, /* how long there are too many hogs, before they are named */
-    SYSMON_CALM = 100000000,    /* how long without extra workers, before fences are light again */
-    SYSMON_DEADLOCK = 30000000, /* of idleness, before it asks whether that is a deadlock */
+    SYSMON_CALM = 100000000,      /* how long without extra workers, before fences are light again */
+    SYSMON_DEADLOCK = 30000000,   /* of idleness, before it asks whether that is a deadlock */
 };
 
 enum { SYSMON_SILENCE_SECONDS = 10 }; /* between two complaints */
@@ -29,9 +29,7 @@ enum { SYSMON_SILENCE_SECONDS = 10 }; /* between two complaints */
 /* ---- one worker --------------------------------------------------------------------------------------------------- */
 
 /* Whether anybody waits at the worker. */
-static bool sysmon_waits_at(struct worker *worker, uint64_t now) {
-    return !policy_is_empty(worker) || timers_next(&worker->timers) <= now;
-}
+static bool sysmon_waits_at(struct worker *worker, uint64_t now) { return !policy_is_empty(worker) || timers_next(&worker->timers) <= now; }
 
 /* And whether anywhere. */
 static bool sysmon_somebody_waits(struct runtime *runtime, uint64_t now) {
@@ -85,7 +83,8 @@ static bool sysmon_hog(struct worker *worker, uint64_t now) {
     if (view == PREEMPT_ASKED) return false;
     atom_store_rlx(&worker->give_way, steps); /* rlx: a request; the step that is meant sees it or not */
     budget_end(worker);
-    return !in_call && atom_load_rlx(&worker->driver) != 0; /* rlx: a number. 0: it has lost the worker to its call, and no thread has it yet */
+    return !in_call &&
+           atom_load_rlx(&worker->driver) != 0; /* rlx: a number. 0: it has lost the worker to its call, and no thread has it yet */
 }
 
 /* The thread of a hog leaves the CPU at once to whoever wakes up beside it, until its step is over. */
@@ -103,9 +102,9 @@ static bool sysmon_stuck(struct worker *worker, uint64_t now) {
     if (worker->seen.step_since == now || idle_is_asleep(&runtime->idle, worker->index)) return false; /* it moves, or will by itself */
     uint64_t next = timers_next(&worker->timers);
     bool due = now >= SYSMON_WATCHFUL && next <= now - SYSMON_WATCHFUL;
-    while (due && timer_events_ring(&runtime->sysmon.local, NULL, worker, now) > 0) {
-    }
-    if (!due && next + SYSMON_WATCHFUL < runtime->sysmon.come_back && next != SYS_FOREVER) runtime->sysmon.come_back = next + SYSMON_WATCHFUL;
+    while (due && timer_events_ring(&runtime->sysmon.local, NULL, worker, now) > 0) {}
+    if (!due && next + SYSMON_WATCHFUL < runtime->sysmon.come_back && next != SYS_FOREVER)
+        runtime->sysmon.come_back = next + SYSMON_WATCHFUL;
     if (due || policy_is_empty(worker) || idle_sleepers(&runtime->idle) == 0) return due;
     ready_wake(runtime, NULL);
     return true;
@@ -193,7 +192,7 @@ static void *sysmon_main(void *argument) {
     struct backoff backoff = backoff_begin();
     thread_is_careful = true;
     sysmon->come_back = SYS_FOREVER;
-    bool asked = false; /* whether it is a deadlock, since they all fell asleep */
+    bool asked = false;                     /* whether it is a deadlock, since they all fell asleep */
     while (!atom_load_acq(&sysmon->over)) { /* acq: pairs with the rel in sysmon_stop */
         if (sysmon_nap(runtime, backoff.period)) backoff = backoff_woken();
         bool delivered = posts_deliver(&runtime->posts);

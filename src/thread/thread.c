@@ -1,8 +1,8 @@
-#include "thread/stopped.h"
+#include "thread/thread.h"
 #include "sched/parts.h"
 #include "sys/print.h"
+#include "thread/stopped.h"
 #include "thread/worker.h"
-#include "thread/thread.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -105,7 +105,8 @@ static void thread_serve(struct thread *self) {
 /* ---- a thread that ends in the middle ------------------------------------------------------------------------------- */
 
 #if !WEFT_CHECK
-static pthread_key_t thread_key; /* set while a thread may drive workers: its destructor finds that it has ended without having been told to */
+static pthread_key_t
+    thread_key; /* set while a thread may drive workers: its destructor finds that it has ended without having been told to */
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
 static int thread_key_error;
 
@@ -182,7 +183,7 @@ static void thread_say_refused(struct runtime *runtime, const char *why) {
     struct threads *threads = &runtime->threads;
     if (atom_load_rlx(&runtime->coarse) == 0 || threads->over || atom_swap_rlx(&threads->told, true)) return; /* rlx: who is first */
     print_line(STDERR_FILENO, "weft: no more threads than %u (%s): processes wait while these are in blocking calls\n",
-                atom_load_rlx(&threads->living), why); /* rlx: a number */
+               atom_load_rlx(&threads->living), why); /* rlx: a number */
 }
 
 /* For the worker; `reserved`: for whoever starts it; else it goes to its rest. */

@@ -26,14 +26,14 @@ struct thread {
     struct thread *next;  /* in a list of the pool */
     struct proc *orphan;  /* a process that came back from a call and had lost its worker: to be queued once its stack is left */
     struct fiber *caller; /* whose blocking call it is in */
-    bool reserved; /* it was started to be woken by whoever has started it */
+    bool reserved;        /* it was started to be woken by whoever has started it */
     sys_thread handle;
     uint32_t number; /* the kernel's */
     /* While it sleeps in a signal handler, with a process that was interrupted (stopped.h): whose, and its place among those. */
     struct proc *stopped;
     struct thread *sooner, *later;
-    bool unjoined; /* nobody waits for its end */
-    bool waits; /* and it can be resumed; under preempt's lock */
+    bool unjoined;       /* nobody waits for its end */
+    bool waits;          /* and it can be resumed; under preempt's lock */
     const void *context; /* what was interrupted: a ucontext_t; and how far up its stack is looked at */
     const void *floor;
     struct worker *moved; /* what it drives now, when it lost one and came back with another */

@@ -1,13 +1,13 @@
 /* A worker's thread, and changing how many there are. */
 #include "thread/worker.h"
 
+#include "sched/atfork.h"
+#include "sched/netpoll.h"
 #include "sched/parts.h"
 #include "sched/timer_event.h"
 #include "thread/oscall.h"
-#include "thread/thread.h"
-#include "sched/atfork.h"
-#include "sched/netpoll.h"
 #include "thread/stopped.h"
+#include "thread/thread.h"
 
 #include <stdio.h>
 
@@ -124,7 +124,7 @@ static int worker_begin(struct runtime *runtime, unsigned index) {
     if (!worker) return WEFT_ENOMEM;
     idle_resize(&runtime->idle, index + 1);
     lock_take(&runtime->moving);
-    bool there = atom_load_rlx(&worker->driven); /* its thread has been sent away and has not left yet: it may stay */
+    bool there = atom_load_rlx(&worker->driven);                  /* its thread has been sent away and has not left yet: it may stay */
     if (atom_load_rlx(&worker->relief)) worker_no_relief(worker); /* more workers are wanted, and it is one of them now */
     atom_store_rlx(&worker->leave, false);
     atom_store_rlx(&worker->driven, true);
@@ -302,7 +302,7 @@ void workers_relieve(struct runtime *runtime, unsigned hogs) {
     if (!preempt_is_on(runtime) || (count == 0 && atom_load_rlx(&preempt->relief) == 0) || !lock_try(&runtime->resizing)) return;
     unsigned wanted = atom_load_rlx(&runtime->wanted), most = wanted > 0 ? PLACES_MAX : 0; /* 0: the runtime stops */
     for (unsigned i = wanted + runtime->extra_most; i < most && i <= atom_load_rlx(&runtime->made); i++) {
-        bool known = i < atom_load_rlx(&runtime->made), shall = count > 0;
+        bool known = i<atom_load_rlx(&runtime->made), shall = count> 0;
         struct worker *worker = known || (shall && stopped_waiting(runtime)) ? worker_at(runtime, i) : NULL;
         if (worker && worker_relief(worker, shall)) count -= shall;
     }

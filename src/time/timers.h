@@ -67,7 +67,9 @@ bool timers_arm(struct timers *own, struct timer *timer, uint64_t when);
 /* The same, unless all that were armed here have been moved away since timers_moved said `moved`. False: they have, and it is not armed.
  * `earlier`: as what timers_arm returns. */
 bool timers_arm_unmoved(struct timers *at, uint32_t moved, struct timer *timer, uint64_t when, bool *earlier);
-static inline uint32_t timers_moved(struct timers *any) { return atom_load_rlx(&any->moved); } /* rlx: a number; timers_arm_unmoved looks again */
+static inline uint32_t timers_moved(struct timers *any) {
+    return atom_load_rlx(&any->moved);
+} /* rlx: a number; timers_arm_unmoved looks again */
 
 /* True: it will not fire and is the caller's again. False: it is being handed out, or was (T3). */
 bool timers_cancel(struct timer *timer);

@@ -8,9 +8,7 @@ struct wheel_where {
 };
 
 static unsigned wheel_shift(unsigned level) { return WHEEL_GRANULE_BITS + level * WHEEL_DIGIT_BITS; }
-static unsigned wheel_digit(uint64_t at, unsigned level) {
-    return (unsigned)(at >> wheel_shift(level)) & (WHEEL_SLOTS - 1);
-}
+static unsigned wheel_digit(uint64_t at, unsigned level) { return (unsigned)(at >> wheel_shift(level)) & (WHEEL_SLOTS - 1); }
 
 /* Serial numbers go round: right as long as fewer than 2^31 timers were armed in between. */
 static bool wheel_older(uint32_t a, uint32_t b) { return (int32_t)(a - b) < 0; }
@@ -90,18 +88,12 @@ uint64_t wheel_remove(struct wheel *wheel, struct timer *timer) {
     struct timer *next = timer->next, *prev = timer->prev;
     uint64_t bound = slot->bound;
     if (timer == slot->lag) slot->lag = next ? next : prev; /* W6 */
-    if (next)
-        next->prev = prev;
-    else
-        slot->last = prev;
-    if (prev)
-        prev->next = next;
-    else
-        slot->first = next;
-    if (!prev && !next)
-        wheel_empty(wheel, level, digit);
-    else if (!prev && wheel->sorted[level] >> digit & 1)
-        slot->bound = next->when; /* W4; of a list out of order the bound stays, W3 */
+    if (next) next->prev = prev;
+    else slot->last = prev;
+    if (prev) prev->next = next;
+    else slot->first = next;
+    if (!prev && !next) wheel_empty(wheel, level, digit);
+    else if (!prev && wheel->sorted[level] >> digit & 1) slot->bound = next->when; /* W4; of a list out of order the bound stays, W3 */
     return bound;
 }
 
@@ -222,10 +214,8 @@ static void wheel_order(struct wheel *wheel, struct wheel_where at, unsigned *mo
         wheel_place(wheel, timer);
     }
     slot->first = timer;
-    if (timer)
-        timer->prev = NULL;
-    else
-        wheel_empty(wheel, at.level, at.digit);
+    if (timer) timer->prev = NULL;
+    else wheel_empty(wheel, at.level, at.digit);
 }
 
 struct timer *wheel_pop(struct wheel *wheel, uint64_t now, unsigned *moves) {
@@ -258,6 +248,5 @@ void wheel_move(struct wheel *to, struct wheel *from, void (*moved)(struct timer
         from->used[level] = from->sorted[level] = 0;
     }
     from->levels = 0;
-    if (wheel_older(to->serial, from->serial))
-        to->serial = from->serial; /* what is armed from now on is younger than all */
+    if (wheel_older(to->serial, from->serial)) to->serial = from->serial; /* what is armed from now on is younger than all */
 }

@@ -1,13 +1,13 @@
 /* Blocking calls of stackful processes: fiber/switch.c knows how one goes on that has lost its worker meanwhile. */
 #include "fiber/upcall.h"
-#include "wait/wait.h"
 #include "thread/oscall.h"
+#include "wait/wait.h"
 
 #include <weft/blocking.h>
 
 enum {
-    BLOCKING_LASTING = 4,     /* so many calls in a row have lasted: then the next will, too */
-    BLOCKING_SHORT = 50000,   /* ns; one that does not last so long would rather have kept its worker */
+    BLOCKING_LASTING = 4,   /* so many calls in a row have lasted: then the next will, too */
+    BLOCKING_SHORT = 50000, /* ns; one that does not last so long would rather have kept its worker */
 };
 
 /* Whether the call will last as those before it did, and others wait for the worker. */

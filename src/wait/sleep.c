@@ -1,5 +1,5 @@
-#include "wait/wait.h"
 #include "sched/external_wait.h"
+#include "wait/wait.h"
 
 #include <weft/time.h>
 

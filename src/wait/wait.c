@@ -40,10 +40,8 @@ void wait_wake(const struct wake *wake) {
         wait_awake(runtime, self, proc);
         return;
     }
-    if (proc)
-        wait_awake(runtime, NULL, proc);
-    else
-        parker_unpark(&wait->parker);
+    if (proc) wait_awake(runtime, NULL, proc);
+    else parker_unpark(&wait->parker);
     atom_store_rel(&wait->claimed, why); /* rel: likewise (W4) */
 }
 
@@ -93,10 +91,8 @@ int wait_for(struct wait *wait, uint64_t deadline, const char *call) {
     bool armed = false;
     fiber_waits(proc, call, wait->about);
     if (claimed == WAIT_PENDING && deadline != WEFT_FOREVER) {
-        if (deadline <= sys->now())
-            claimed = wait_give_up(wait, WAIT_LATE);
-        else
-            armed = true, timer_event_arm(worker, &wait->timer, deadline);
+        if (deadline <= sys->now()) claimed = wait_give_up(wait, WAIT_LATE);
+        else armed = true, timer_event_arm(worker, &wait->timer, deadline);
     }
     while (claimed == WAIT_PENDING) {
         if (fiber_is_cancelled(proc)) {

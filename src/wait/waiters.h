@@ -14,8 +14,8 @@
 #ifndef WEFT_WAIT_WAITERS_H
 #define WEFT_WAIT_WAITERS_H
 
-#include "wait/wait.h"
 #include "queue/lock.h"
+#include "wait/wait.h"
 
 struct waiter {
     struct waiter *next, *prev;
@@ -42,23 +42,17 @@ static inline void waiters_add(struct waiters *list, struct waiter *waiter) {
     waiter->in = list;
     waiter->next = NULL;
     waiter->prev = list->last;
-    if (list->last)
-        list->last->next = waiter;
-    else
-        list->first = waiter;
+    if (list->last) list->last->next = waiter;
+    else list->first = waiter;
     list->last = waiter;
 }
 
 static inline void waiters_remove(struct waiter *waiter) {
     struct waiters *list = waiter->in;
-    if (waiter->prev)
-        waiter->prev->next = waiter->next;
-    else
-        list->first = waiter->next;
-    if (waiter->next)
-        waiter->next->prev = waiter->prev;
-    else
-        list->last = waiter->prev;
+    if (waiter->prev) waiter->prev->next = waiter->next;
+    else list->first = waiter->next;
+    if (waiter->next) waiter->next->prev = waiter->prev;
+    else list->last = waiter->prev;
     waiter->in = NULL;
 }
 
@@ -86,10 +80,8 @@ struct wakes {
 
 static inline void wakes_add(struct wakes *wakes, struct waiter *waiter) {
     waiter->next = NULL;
-    if (wakes->first)
-        wakes->last->next = waiter;
-    else
-        wakes->first = waiter;
+    if (wakes->first) wakes->last->next = waiter;
+    else wakes->first = waiter;
     wakes->last = waiter;
 }
 
@@ -115,8 +107,7 @@ static inline struct waiter *turn_begin(struct turn *turn, const void *about, ui
 /* Waits with one waiter in one list, which `lock` guards; the caller holds it and has seen that it has to wait. As wait_for. On
  * return the lock is dropped and the waiter in no list if the answer is 1 or more; else the lock is held again, the waiter out
  * of the list too, and the caller has to set things right and drop it. */
-static inline int waiters_wait(struct waiters *list, struct waiter *waiter, struct lock *lock, uint64_t deadline,
-                               const char *call) {
+static inline int waiters_wait(struct waiters *list, struct waiter *waiter, struct lock *lock, uint64_t deadline, const char *call) {
     waiters_add(list, waiter);
     lock_drop(lock);
     int why = wait_for(waiter->wait, deadline, call);

@@ -26,9 +26,7 @@ static void links_twice(void) {
     list_push_back(&list, &node);
 }
 
-TEST(assert_panic_gives_the_facts) {
-    EXPECT_ABORT(panics, "weft: panic at ", "test_assert.c:", " in panics: queue 7 holds nothing\n");
-}
+TEST(assert_panic_gives_the_facts) { EXPECT_ABORT(panics, "weft: panic at ", "test_assert.c:", " in panics: queue 7 holds nothing\n"); }
 
 TEST(assert_ensure_names_the_condition) { EXPECT_ABORT(ensures, "sum is 2 [1 + 1 == 3 does not hold]\n"); }
 

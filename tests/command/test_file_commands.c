@@ -162,8 +162,8 @@ static void all_errors(void) {
     static const struct {
         void (*yield)(weft_out *out);
         enum sys_file_call fails;
-    } failing[] = {{opens, SYS_FILE_OPEN},    {closes, SYS_FILE_CLOSE},  {reads_at, SYS_FILE_READ},
-                   {writes_at, SYS_FILE_WRITE}, {syncs, SYS_FILE_SYNC},    {reads_end, SYS_FILE_STAT}};
+    } failing[] = {{opens, SYS_FILE_OPEN},      {closes, SYS_FILE_CLOSE}, {reads_at, SYS_FILE_READ},
+                   {writes_at, SYS_FILE_WRITE}, {syncs, SYS_FILE_SYNC},   {reads_end, SYS_FILE_STAT}};
     begin();
     for (unsigned i = 0; i < sizeof failing / sizeof failing[0]; i++)
         for (int code = 1; code < 134; code++) {

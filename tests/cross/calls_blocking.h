@@ -103,8 +103,7 @@ WEFT_TASK(int, cross_leaf, struct trial *, trial) {
 }
 WEFT_TASK(int, cross_tree, struct trial *, trial) {
     WEFT_FORK(cross_leaf, trial);
-    for (uint64_t until = weft_now() + 20 * WEFT_MICROSECOND; weft_now() < until;) {
-    } /* so that another worker may take it */
+    for (uint64_t until = weft_now() + 20 * WEFT_MICROSECOND; weft_now() < until;) {} /* so that another worker may take it */
     return WEFT_JOIN(cross_leaf);
 }
 static inline int fork_wait(struct trial *trial, uint64_t deadline) {
@@ -227,29 +226,25 @@ static inline bool name_complete(struct trial *trial) {
 static inline void name_clean(struct trial *trial) { close(trial->things.raw[0]); }
 static inline bool name_is_there(void) {
     weft_addr one;
-    return weft_resolve("x", "77", &(weft_resolve_options){.resolver = "ares", .servers = "not one"}, &one, 1, WEFT_FOREVER) !=
-           WEFT_ENOSYS;
+    return weft_resolve("x", "77", &(weft_resolve_options){.resolver = "ares", .servers = "not one"}, &one, 1, WEFT_FOREVER) != WEFT_ENOSYS;
 }
 
 #define BLOCKING CALL_ONCE | CALL_NO_DEADLINE | CALL_TO_ITS_END
 #define ALWAYS_READY CALL_INSTANT | CALL_NO_DEADLINE | CALL_REFUSES | CALL_LEVEL
-#define CALLS_BLOCKING(CALL)                                                                                           \
-    CALL(blocking, .is = BLOCKING, .make = blocking_make, .wait = blocking_wait, .complete = blocking_complete,        \
-         .clean = blocking_clean)                                                                                      \
-    CALL(blocking_long, .is = BLOCKING, .make = blocking_make, .wait = blocking_wait_long,                             \
-         .complete = blocking_complete, .clean = blocking_clean)                                                       \
-    CALL(blocking_between, .is = BLOCKING | CALL_NOT_TOLD, .make = blocking_make, .wait = blocking_wait_between,       \
-         .complete = blocking_complete, .clean = blocking_clean)                                                       \
-    CALL(blocking_until, .is = CALL_ONCE | CALL_NOT_BEFORE, .make = errand_make, .wait = errand_call,    \
-         .complete = errand_complete, .clean = errand_clean)                                                           \
-    CALL(fork_join, .is = BLOCKING | CALL_NOT_TOLD, .wait = fork_wait, .complete = fork_complete)                      \
-    CALL(file_pread, .is = ALWAYS_READY, .make = file_make, .wait = file_wait_pread, .clean = file_clean)              \
-    CALL(file_sync, .is = ALWAYS_READY, .make = file_make, .wait = file_wait_sync, .clean = file_clean)                \
-    CALL(file_stat, .is = ALWAYS_READY, .make = file_make, .wait = file_wait_stat, .clean = file_clean)                \
-    CALL(file_load, .is = ALWAYS_READY, .make = file_make, .wait = file_wait_load, .clean = file_clean)                \
-    CALL(waitpid, .is = CALL_REFUSES, .gone = WEFT_ECHILD, .make = child_make, .wait = child_wait,                     \
-         .complete = child_complete)                                                                                   \
-    CALL(resolve, .is = CALL_ONCE | CALL_NOT_BEFORE, .make = name_make, .wait = name_wait, .complete = name_complete,  \
-         .clean = name_clean)
+#define CALLS_BLOCKING(CALL)                                                                                                               \
+    CALL(blocking, .is = BLOCKING, .make = blocking_make, .wait = blocking_wait, .complete = blocking_complete, .clean = blocking_clean)   \
+    CALL(blocking_long, .is = BLOCKING, .make = blocking_make, .wait = blocking_wait_long, .complete = blocking_complete,                  \
+         .clean = blocking_clean)                                                                                                          \
+    CALL(blocking_between, .is = BLOCKING | CALL_NOT_TOLD, .make = blocking_make, .wait = blocking_wait_between,                           \
+         .complete = blocking_complete, .clean = blocking_clean)                                                                           \
+    CALL(blocking_until, .is = CALL_ONCE | CALL_NOT_BEFORE, .make = errand_make, .wait = errand_call, .complete = errand_complete,         \
+         .clean = errand_clean)                                                                                                            \
+    CALL(fork_join, .is = BLOCKING | CALL_NOT_TOLD, .wait = fork_wait, .complete = fork_complete)                                          \
+    CALL(file_pread, .is = ALWAYS_READY, .make = file_make, .wait = file_wait_pread, .clean = file_clean)                                  \
+    CALL(file_sync, .is = ALWAYS_READY, .make = file_make, .wait = file_wait_sync, .clean = file_clean)                                    \
+    CALL(file_stat, .is = ALWAYS_READY, .make = file_make, .wait = file_wait_stat, .clean = file_clean)                                    \
+    CALL(file_load, .is = ALWAYS_READY, .make = file_make, .wait = file_wait_load, .clean = file_clean)                                    \
+    CALL(waitpid, .is = CALL_REFUSES, .gone = WEFT_ECHILD, .make = child_make, .wait = child_wait, .complete = child_complete)             \
+    CALL(resolve, .is = CALL_ONCE | CALL_NOT_BEFORE, .make = name_make, .wait = name_wait, .complete = name_complete, .clean = name_clean)
 
 #endif

@@ -70,8 +70,7 @@ static inline bool tcp_complete(struct trial *trial) {
     char byte;
     int number = (int)(trial->things.fd[0] & 0xffffff);
     EXPECT_EQ(write(trial->things.raw[1], "ab", 2), 2);
-    while (moment_of(trial) == BEFORE && recv(number, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1) {
-    } /* it is on its way */
+    while (moment_of(trial) == BEFORE && recv(number, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 1) {} /* it is on its way */
     return true;
 }
 static inline int read_judge(ssize_t got, const char *data) {
@@ -238,37 +237,34 @@ static inline int write_wait_end(struct trial *trial, uint64_t deadline) {
 
 #define READS(what) .is = CALL_ANYWHERE, .make = read_make_##what, .complete = read_complete, .clean = fd_clean
 #define WRITES(what) .is = CALL_LEVEL | CALL_ANYWHERE, .make = write_make_##what, .complete = write_complete, .clean = write_clean
-#define CALLS_FD(CALL)                                                                                                 \
-    CALL(fd_read, READS(pipe), .wait = read_wait)                                                                      \
-    CALL(fd_read_pair, READS(pair), .wait = read_wait)                                                                 \
-    CALL(fd_read_tcp, .is = CALL_ANYWHERE, .make = tcp_make, .complete = tcp_complete, .clean = fd_clean, .wait = read_wait) \
-    CALL(fd_wait_tcp, .is = CALL_ANYWHERE, .make = tcp_make, .complete = tcp_complete, .clean = fd_clean, .wait = read_wait_readable) \
-    CALL(fd_read_all, READS(pipe), .wait = read_wait_all)                                                              \
-    CALL(fd_readv, READS(pipe), .wait = read_wait_vector)                                                              \
-    CALL(fd_wait_readable, READS(pipe), .wait = read_wait_readable)                                                    \
-    CALL(fd_wait_either, .is = CALL_ANYWHERE, .make = either_make, .complete = read_complete, .clean = fd_clean,       \
-         .wait = read_wait_either)                                                                                     \
-    CALL(fd_wait_raw, .make = raw_make, .complete = read_complete, .clean = fd_clean, .wait = read_wait_raw)           \
-    CALL(fd_read_end, .is = CALL_LEVEL | CALL_ANYWHERE, .make = read_make_pair, .complete = read_complete_end, .clean = fd_clean, \
-         .wait = read_wait_end)                                                                                        \
-    CALL(fd_read_close, .is = CALL_LEVEL | CALL_ANYWHERE, .make = read_make_pair, .complete = read_complete_close,     \
-         .clean = read_clean_closed, .wait = read_wait_close)                                                          \
-    CALL(fd_write, WRITES(pipe), .wait = write_wait)                                                                   \
-    CALL(fd_write_pair, WRITES(pair), .wait = write_wait)                                                              \
-    CALL(fd_write_some, WRITES(pipe), .wait = write_wait_some)                                                         \
-    CALL(fd_writev, WRITES(pipe), .wait = write_wait_vector)                                                           \
-    CALL(fd_wait_writable, WRITES(pipe), .wait = write_wait_writable)                                                  \
-    CALL(fd_write_end, .is = CALL_LEVEL | CALL_ANYWHERE, .make = write_make_pair, .complete = write_complete_end,      \
-         .clean = fd_clean, .wait = write_wait_end)                                                                    \
-    CALL(file_read, .is = CALL_REFUSES, .make = raw_make, .complete = read_complete, .clean = fd_clean,                \
-         .wait = file_wait_read)                                                                                       \
-    CALL(file_readv, .is = CALL_REFUSES, .make = raw_make, .complete = read_complete, .clean = fd_clean,               \
-         .wait = file_wait_readv)                                                                                      \
-    CALL(file_write, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete,               \
-         .clean = write_clean, .wait = file_wait_write)                                                                \
-    CALL(file_writev, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete,              \
-         .clean = write_clean, .wait = file_wait_writev)                                                               \
-    CALL(file_write_all, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete,           \
-         .clean = write_clean, .wait = file_wait_write_all)
+#define CALLS_FD(CALL)                                                                                                                     \
+    CALL(fd_read, READS(pipe), .wait = read_wait)                                                                                          \
+    CALL(fd_read_pair, READS(pair), .wait = read_wait)                                                                                     \
+    CALL(fd_read_tcp, .is = CALL_ANYWHERE, .make = tcp_make, .complete = tcp_complete, .clean = fd_clean, .wait = read_wait)               \
+    CALL(fd_wait_tcp, .is = CALL_ANYWHERE, .make = tcp_make, .complete = tcp_complete, .clean = fd_clean, .wait = read_wait_readable)      \
+    CALL(fd_read_all, READS(pipe), .wait = read_wait_all)                                                                                  \
+    CALL(fd_readv, READS(pipe), .wait = read_wait_vector)                                                                                  \
+    CALL(fd_wait_readable, READS(pipe), .wait = read_wait_readable)                                                                        \
+    CALL(fd_wait_either, .is = CALL_ANYWHERE, .make = either_make, .complete = read_complete, .clean = fd_clean, .wait = read_wait_either) \
+    CALL(fd_wait_raw, .make = raw_make, .complete = read_complete, .clean = fd_clean, .wait = read_wait_raw)                               \
+    CALL(fd_read_end, .is = CALL_LEVEL | CALL_ANYWHERE, .make = read_make_pair, .complete = read_complete_end, .clean = fd_clean,          \
+         .wait = read_wait_end)                                                                                                            \
+    CALL(fd_read_close, .is = CALL_LEVEL | CALL_ANYWHERE, .make = read_make_pair, .complete = read_complete_close,                         \
+         .clean = read_clean_closed, .wait = read_wait_close)                                                                              \
+    CALL(fd_write, WRITES(pipe), .wait = write_wait)                                                                                       \
+    CALL(fd_write_pair, WRITES(pair), .wait = write_wait)                                                                                  \
+    CALL(fd_write_some, WRITES(pipe), .wait = write_wait_some)                                                                             \
+    CALL(fd_writev, WRITES(pipe), .wait = write_wait_vector)                                                                               \
+    CALL(fd_wait_writable, WRITES(pipe), .wait = write_wait_writable)                                                                      \
+    CALL(fd_write_end, .is = CALL_LEVEL | CALL_ANYWHERE, .make = write_make_pair, .complete = write_complete_end, .clean = fd_clean,       \
+         .wait = write_wait_end)                                                                                                           \
+    CALL(file_read, .is = CALL_REFUSES, .make = raw_make, .complete = read_complete, .clean = fd_clean, .wait = file_wait_read)            \
+    CALL(file_readv, .is = CALL_REFUSES, .make = raw_make, .complete = read_complete, .clean = fd_clean, .wait = file_wait_readv)          \
+    CALL(file_write, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete, .clean = write_clean,             \
+         .wait = file_wait_write)                                                                                                          \
+    CALL(file_writev, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete, .clean = write_clean,            \
+         .wait = file_wait_writev)                                                                                                         \
+    CALL(file_write_all, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete, .clean = write_clean,         \
+         .wait = file_wait_write_all)
 
 #endif

@@ -182,24 +182,20 @@ static inline int sleep_wait(struct trial *trial, uint64_t deadline) {
     return error ? error : WEFT_ETIMEDOUT;
 }
 
-#define CALLS_MAIL(CALL)                                                                                               \
-    CALL(recv, .is = CALL_ANY_MAIL, .wait = recv_wait_any, .complete = recv_complete)                                  \
-    CALL(recv_tag, .wait = recv_wait_tag, .complete = recv_complete)                                                   \
-    CALL(recv_match, .wait = recv_wait_match, .complete = recv_complete)                                               \
-    CALL(recv_into, .is = CALL_ANY_MAIL, .wait = recv_wait_into, .complete = recv_complete)                            \
-    CALL(call, .is = CALL_ONCE | CALL_NOT_BEFORE, .make = server_make, .wait = call_wait, .complete = server_answers,  \
-         .clean = server_clean)                                                                                        \
-    CALL(call_end, .is = CALL_ONCE, .make = server_make, .wait = call_wait_end, .complete = server_ends,               \
-         .clean = server_clean)                                                                                        \
-    CALL(recv_reply, .gone = WEFT_ENOENT, .make = ask_make, .wait = ask_wait_reply, .complete = server_answers,        \
-         .clean = server_clean)                                                                                        \
-    CALL(join, .is = CALL_ANYWHERE, .gone = WEFT_ENOPROC, .make = join_make, .wait = join_wait, .complete = server_ends) \
-    CALL(scope_end, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_CHILDREN, .make = scope_make, .wait = scope_wait,        \
-         .complete = scope_complete)                                                                                   \
-    CALL(scope_until, .is = CALL_ONCE | CALL_NOT_BEFORE | CALL_CHILDREN, .wait = scope_wait_until,                     \
-         .complete = scope_complete)                                                                                   \
-    CALL(spawn_many, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_NOT_BEFORE | CALL_CHILDREN, .wait = many_wait,          \
-         .complete = scope_complete)                                                                                   \
+#define CALLS_MAIL(CALL)                                                                                                                   \
+    CALL(recv, .is = CALL_ANY_MAIL, .wait = recv_wait_any, .complete = recv_complete)                                                      \
+    CALL(recv_tag, .wait = recv_wait_tag, .complete = recv_complete)                                                                       \
+    CALL(recv_match, .wait = recv_wait_match, .complete = recv_complete)                                                                   \
+    CALL(recv_into, .is = CALL_ANY_MAIL, .wait = recv_wait_into, .complete = recv_complete)                                                \
+    CALL(call, .is = CALL_ONCE | CALL_NOT_BEFORE, .make = server_make, .wait = call_wait, .complete = server_answers,                      \
+         .clean = server_clean)                                                                                                            \
+    CALL(call_end, .is = CALL_ONCE, .make = server_make, .wait = call_wait_end, .complete = server_ends, .clean = server_clean)            \
+    CALL(recv_reply, .gone = WEFT_ENOENT, .make = ask_make, .wait = ask_wait_reply, .complete = server_answers, .clean = server_clean)     \
+    CALL(join, .is = CALL_ANYWHERE, .gone = WEFT_ENOPROC, .make = join_make, .wait = join_wait, .complete = server_ends)                   \
+    CALL(scope_end, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_CHILDREN, .make = scope_make, .wait = scope_wait,                            \
+         .complete = scope_complete)                                                                                                       \
+    CALL(scope_until, .is = CALL_ONCE | CALL_NOT_BEFORE | CALL_CHILDREN, .wait = scope_wait_until, .complete = scope_complete)             \
+    CALL(spawn_many, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_NOT_BEFORE | CALL_CHILDREN, .wait = many_wait, .complete = scope_complete)  \
     CALL(sleep, .is = CALL_TIMES_OUT | CALL_ONCE | CALL_ANYWHERE, .wait = sleep_wait)
 
 #endif

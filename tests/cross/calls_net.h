@@ -148,16 +148,14 @@ static inline int sendfile_wait(struct trial *trial, uint64_t deadline) {
     return write_judge(weft_fd_sendfile(trial->things.fd[1], trial->things.raw[1], &offset, PIECE, deadline));
 }
 
-#define CALLS_NET(CALL)                                                                                                \
-    CALL(accept, .make = listen_make, .complete = accept_complete, .clean = fd_clean, .wait = accept_wait)             \
-    CALL(connect, .is = CALL_LEVEL, .make = connect_make, .complete = connect_complete, .clean = fd_clean,             \
-         .wait = connect_wait)                                                                                         \
-    CALL(recv_from, .is = CALL_ANYWHERE, .make = datagram_make, .complete = datagram_complete, .clean = fd_clean, .wait = datagram_wait) \
-    CALL(recv_fds, .is = CALL_ANYWHERE, .make = read_make_pair, .complete = pass_complete, .clean = fd_clean, .wait = pass_wait) \
-    CALL(send_fds, WRITES(pair), .wait = pass_wait_send)                                                               \
-    CALL(send_to, .is = CALL_LEVEL | CALL_ANYWHERE, .make = send_make, .complete = send_complete, .clean = send_clean, \
-         .wait = send_wait)                                                                                            \
-    CALL(sendfile, .is = CALL_LEVEL | CALL_ANYWHERE, .make = sendfile_make, .complete = write_complete, .clean = write_clean, \
+#define CALLS_NET(CALL)                                                                                                                    \
+    CALL(accept, .make = listen_make, .complete = accept_complete, .clean = fd_clean, .wait = accept_wait)                                 \
+    CALL(connect, .is = CALL_LEVEL, .make = connect_make, .complete = connect_complete, .clean = fd_clean, .wait = connect_wait)           \
+    CALL(recv_from, .is = CALL_ANYWHERE, .make = datagram_make, .complete = datagram_complete, .clean = fd_clean, .wait = datagram_wait)   \
+    CALL(recv_fds, .is = CALL_ANYWHERE, .make = read_make_pair, .complete = pass_complete, .clean = fd_clean, .wait = pass_wait)           \
+    CALL(send_fds, WRITES(pair), .wait = pass_wait_send)                                                                                   \
+    CALL(send_to, .is = CALL_LEVEL | CALL_ANYWHERE, .make = send_make, .complete = send_complete, .clean = send_clean, .wait = send_wait)  \
+    CALL(sendfile, .is = CALL_LEVEL | CALL_ANYWHERE, .make = sendfile_make, .complete = write_complete, .clean = write_clean,              \
          .wait = sendfile_wait)
 
 #endif

@@ -219,32 +219,31 @@ static inline bool group_complete(struct trial *trial) {
 }
 static inline int group_wait(struct trial *trial, uint64_t deadline) { return weft_waitgroup_wait(&trial->things.group, deadline); }
 
-#define CALLS_SYNC(CALL)                                                                                               \
+#define CALLS_SYNC(CALL)                                                                                                                   \
     CALL(chan_recv, .is = CALL_ANYWHERE, .make = chan_make_empty, .wait = chan_wait_recv, .complete = chan_put, .clean = chan_clean_empty) \
-    CALL(chan_recv_bare, .is = CALL_ANYWHERE | CALL_NOT_BEFORE, .make = chan_make_bare, .wait = chan_wait_recv, .complete = chan_put, \
-         .clean = chan_clean_empty)                                                                                    \
-    CALL(chan_recv_closed, .is = CALL_ANYWHERE | CALL_LEVEL, .make = chan_make_empty, .wait = chan_wait_closed,        \
-         .complete = chan_complete_close, .clean = chan_clean_empty)                                                   \
-    CALL(chan_send, .is = CALL_ANYWHERE, .make = chan_make_full, .wait = chan_wait_send, .complete = chan_get, .clean = chan_clean_full) \
-    CALL(chan_send_bare, .is = CALL_ANYWHERE | CALL_NOT_BEFORE, .make = chan_make_bare, .wait = chan_wait_send, .complete = chan_get, \
-         .clean = chan_clean_empty)                                                                                    \
-    CALL(select_recv, .is = CALL_ANYWHERE, .make = chan_make_empty, .wait = select_wait_recv, .complete = chan_put,    \
-         .clean = chan_clean_empty)                                                                                    \
-    CALL(select_send, .is = CALL_ANYWHERE, .make = chan_make_full, .wait = select_wait_send, .complete = chan_get,     \
-         .clean = chan_clean_full)                                                                                     \
-    CALL(select_many, .is = CALL_ANYWHERE, .make = chan_make_empty, .wait = select_wait_many, .complete = chan_put,    \
-         .clean = chan_clean_empty)                                                                                    \
-    CALL(mutex, .is = CALL_LEVEL, .hold = mutex_hold, .wait = mutex_wait, .complete = mutex_complete,                  \
-         .clean = mutex_clean)                                                                                         \
-    CALL(cond, .is = CALL_ANYWHERE, .wait = cond_wait, .complete = cond_complete)                                      \
-    CALL(sem, .is = CALL_ANYWHERE, .wait = sem_wait_permits, .complete = sem_complete, .clean = sem_clean)             \
-    CALL(rwlock_read, .is = CALL_ANYWHERE | CALL_LEVEL, .hold = rwlock_hold_write, .wait = rwlock_wait_read,           \
-         .complete = rwlock_end_write, .clean = rwlock_clean)                                                          \
-    CALL(rwlock_write, .is = CALL_ANYWHERE | CALL_LEVEL, .hold = rwlock_hold_read, .wait = rwlock_wait_write,          \
-         .complete = rwlock_end_read, .clean = rwlock_clean)                                                           \
-    CALL(synch2, .is = CALL_ANYWHERE | CALL_LEVEL, .hold = synch2_hold, .wait = synch2_wait, .complete = synch2_complete, \
-         .clean = synch2_clean)                                                                                        \
-    CALL(once, .is = CALL_ANYWHERE | CALL_LEVEL, .make = once_make, .wait = once_wait, .complete = once_complete)      \
+    CALL(chan_recv_bare, .is = CALL_ANYWHERE | CALL_NOT_BEFORE, .make = chan_make_bare, .wait = chan_wait_recv, .complete = chan_put,      \
+         .clean = chan_clean_empty)                                                                                                        \
+    CALL(chan_recv_closed, .is = CALL_ANYWHERE | CALL_LEVEL, .make = chan_make_empty, .wait = chan_wait_closed,                            \
+         .complete = chan_complete_close, .clean = chan_clean_empty)                                                                       \
+    CALL(chan_send, .is = CALL_ANYWHERE, .make = chan_make_full, .wait = chan_wait_send, .complete = chan_get, .clean = chan_clean_full)   \
+    CALL(chan_send_bare, .is = CALL_ANYWHERE | CALL_NOT_BEFORE, .make = chan_make_bare, .wait = chan_wait_send, .complete = chan_get,      \
+         .clean = chan_clean_empty)                                                                                                        \
+    CALL(select_recv, .is = CALL_ANYWHERE, .make = chan_make_empty, .wait = select_wait_recv, .complete = chan_put,                        \
+         .clean = chan_clean_empty)                                                                                                        \
+    CALL(select_send, .is = CALL_ANYWHERE, .make = chan_make_full, .wait = select_wait_send, .complete = chan_get,                         \
+         .clean = chan_clean_full)                                                                                                         \
+    CALL(select_many, .is = CALL_ANYWHERE, .make = chan_make_empty, .wait = select_wait_many, .complete = chan_put,                        \
+         .clean = chan_clean_empty)                                                                                                        \
+    CALL(mutex, .is = CALL_LEVEL, .hold = mutex_hold, .wait = mutex_wait, .complete = mutex_complete, .clean = mutex_clean)                \
+    CALL(cond, .is = CALL_ANYWHERE, .wait = cond_wait, .complete = cond_complete)                                                          \
+    CALL(sem, .is = CALL_ANYWHERE, .wait = sem_wait_permits, .complete = sem_complete, .clean = sem_clean)                                 \
+    CALL(rwlock_read, .is = CALL_ANYWHERE | CALL_LEVEL, .hold = rwlock_hold_write, .wait = rwlock_wait_read, .complete = rwlock_end_write, \
+         .clean = rwlock_clean)                                                                                                            \
+    CALL(rwlock_write, .is = CALL_ANYWHERE | CALL_LEVEL, .hold = rwlock_hold_read, .wait = rwlock_wait_write, .complete = rwlock_end_read, \
+         .clean = rwlock_clean)                                                                                                            \
+    CALL(synch2, .is = CALL_ANYWHERE | CALL_LEVEL, .hold = synch2_hold, .wait = synch2_wait, .complete = synch2_complete,                  \
+         .clean = synch2_clean)                                                                                                            \
+    CALL(once, .is = CALL_ANYWHERE | CALL_LEVEL, .make = once_make, .wait = once_wait, .complete = once_complete)                          \
     CALL(waitgroup, .is = CALL_ANYWHERE | CALL_LEVEL, .make = group_make, .wait = group_wait, .complete = group_complete)
 
 #endif

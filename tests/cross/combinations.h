@@ -11,8 +11,9 @@ static const char *const worker_names[] = {"1", "2", "4", "16"};
 static const char *const preempt_names[] = {"off", "50us"};
 static const unsigned worker_counts[] = {1, 2, 4, 16};
 
-static const unsigned sizes[DIMENSIONS] = {[CALL] = CALLS,   [STATE] = STATES, [COMPLETER] = COMPLETERS, [MOMENT] = MOMENTS,
-                                           [LIMIT] = LIMITS, [POLICY] = 3,     [WORKERS] = 4,            [PREEMPT] = 2};
+static const unsigned sizes[DIMENSIONS] = {
+    [CALL] = CALLS, [STATE] = STATES, [COMPLETER] = COMPLETERS, [MOMENT] = MOMENTS, [LIMIT] = LIMITS, [POLICY] = 3,
+    [WORKERS] = 4,  [PREEMPT] = 2};
 
 static inline const char *value_name(enum dimension dimension, unsigned value) {
     switch (dimension) {

@@ -33,8 +33,7 @@ static inline void completer_await_open(struct trial *trial) {
         else weft_yield();
     }
     if (moment_of(trial) == LATER) pause_until(trial->begun + trial->delay);
-    while (completer_early(trial)) {
-    }
+    while (completer_early(trial)) {}
 }
 
 /* By a thread, or a stackful process of either runtime. */

@@ -110,8 +110,7 @@ static inline void trial_disturb(struct trial *trial, struct rng *rng) {
     if (!trial->state->during) return;
     uint64_t until = trial->begun + (moment_of(trial) == LATER ? A_WHILE / 2 : rng_below(rng, A_LITTLE));
     if (moment_of(trial) == LATER) pause_until(until);
-    while (weft_now() < until) {
-    }
+    while (weft_now() < until) {}
     trial->state->during(trial);
 }
 

@@ -13,13 +13,13 @@ struct member {
     uint32_t id, letters; /* it has sent so many */
     weft_pid self;
     struct rng rng;
-    unsigned depth;                  /* of scopes around it */
-    uint32_t (*last)[TAGS];          /* the number of the last letter from each sender, by tag */
+    unsigned depth;         /* of scopes around it */
+    uint32_t (*last)[TAGS]; /* the number of the last letter from each sender, by tag */
 };
 
 static struct {
     uint64_t seed;
-    weft_runtime *other; /* has members too, which use the same things */
+    weft_runtime *other;        /* has members too, which use the same things */
     atom_u64 ids, begun, ended; /* members so far; processes that begin and end by themselves */
     atom_u64 pids[MEMBERS];
     weft_pid clock, server, reader, echo; /* these live until the end: mix_*.h */

@@ -40,8 +40,8 @@ static inline void act_write(struct member *member) {
     size_t size = 1 + mix_below(member, CHUNK);
     uint64_t deadline = mix_limit(member);
     memset(data, (int)mix_below(member, 256), size);
-    ssize_t put = mix_below(member, 2) ? weft_fd_write(flow.pipe[1], data, size, deadline)
-                                       : weft_fd_write_some(flow.pipe[1], data, size, deadline);
+    ssize_t put =
+        mix_below(member, 2) ? weft_fd_write(flow.pipe[1], data, size, deadline) : weft_fd_write_some(flow.pipe[1], data, size, deadline);
     if (put < 0) return mix_expect((int)put, deadline);
     EXPECT_EQ(put, size);
     atom_add_rlx(&flow.sum_written, bytes_sum(data, size));

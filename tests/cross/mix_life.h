@@ -69,8 +69,8 @@ static inline weft_pid member_spawn(struct member *parent, weft_scope *scope, we
     options.stack_size = 96 << 10;
     options.name = "member";
     atom_add_rlx(&mix.begun, 1);
-    int error = scope ? weft_scope_spawn_with(scope, &pid, member_main, member, &options)
-                      : weft_spawn_with(&pid, member_main, member, &options);
+    int error =
+        scope ? weft_scope_spawn_with(scope, &pid, member_main, member, &options) : weft_spawn_with(&pid, member_main, member, &options);
     if (!error) return pid;
     EXPECT_EQ(error, WEFT_ECANCELED);
     atom_sub_rlx(&mix.begun, 1);

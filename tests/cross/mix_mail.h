@@ -7,8 +7,8 @@
 /* sent = received + left in the mailboxes of those who ended = released. The server lives to the end: it has all that was sent to it. */
 static struct {
     atom_u64 sent, received, released;
-    atom_u64 posted, delivered;  /* letters and hand-offs to the server */
-    atom_u64 asked, heard;       /* requests to the server */
+    atom_u64 posted, delivered; /* letters and hand-offs to the server */
+    atom_u64 asked, heard;      /* requests to the server */
 } mail;
 
 struct letter {

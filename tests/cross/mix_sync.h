@@ -200,8 +200,8 @@ static inline void sync_audit(void) {
     weft_rwlock_write_end(&shared.rwlock);
     EXPECT_EQ(atom_load_acq(&shared.put), atom_load_acq(&shared.got) + shared.queued);
     EXPECT(atom_load_acq(&shared.made) <= 1);
-    printf("  %llu elements, %llu locks, %llu writes\n", (unsigned long long)atom_load_acq(&shared.in),
-           (unsigned long long)shared.locked, (unsigned long long)shared.left);
+    printf("  %llu elements, %llu locks, %llu writes\n", (unsigned long long)atom_load_acq(&shared.in), (unsigned long long)shared.locked,
+           (unsigned long long)shared.left);
 }
 
 #endif

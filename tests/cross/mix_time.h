@@ -6,9 +6,7 @@
 
 enum { TIMER_ONCE = 1, TIMER_AGAIN = 2 };
 
-static struct {
-    atom_u64 armed, fired;
-} timing;
+static struct { atom_u64 armed, fired; } timing;
 
 /* Counts what fires, and that nothing does too early. */
 static inline void clock_main(void *arg) {

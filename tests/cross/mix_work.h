@@ -5,8 +5,8 @@
 #include "mix.h"
 
 static struct {
-    atom_u64 called, returned;  /* functions that block */
-    atom_u64 given, finished;   /* those that may be abandoned: the call's answer or `abandoned` has told of it */
+    atom_u64 called, returned; /* functions that block */
+    atom_u64 given, finished;  /* those that may be abandoned: the call's answer or `abandoned` has told of it */
     FILE *file;
 } work;
 
@@ -81,8 +81,7 @@ static inline void act_yield(struct member *member) {
 }
 static inline void act_compute(struct member *member) {
     uint64_t until = weft_now() + mix_below(member, 100000);
-    while (weft_now() < until) {
-    }
+    while (weft_now() < until) {}
 }
 
 static inline void work_open(void) {

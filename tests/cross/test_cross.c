@@ -38,7 +38,7 @@ static void run_call(const char *name) {
     else run_sample(call);
 }
 
-#define CALL_TEST(id, ...)                                                                                             \
+#define CALL_TEST(id, ...)                                                                                                                 \
     TEST_WITHIN(cross_##id, 300) { run_call(#id); }
 EACH_CALL(CALL_TEST)
 

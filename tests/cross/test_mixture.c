@@ -8,8 +8,8 @@ enum { FIRST = 24, SEEDS = 3 };
 
 /* A thread of the program's own takes part where no process is needed. */
 static void *outsider(void *arg) {
-    static void (*const all[])(struct member *) = {act_send, act_chan_send, act_chan_recv, act_select, act_sem, act_mutex, act_after,
-                                                   act_write, act_cancel};
+    static void (*const all[])(struct member *) = {act_send,  act_chan_send, act_chan_recv, act_select, act_sem,
+                                                   act_mutex, act_after,     act_write,     act_cancel};
     struct member member = {.id = MEMBERS + (uint32_t)(uintptr_t)arg};
     rng_seed(&member.rng, mix.seed, member.id);
     for (unsigned i = 0; i < 200 / RT_SLOW; i++)
@@ -93,8 +93,8 @@ static void seeds(const char *policy, unsigned workers, bool preempt) {
     }
 }
 
-#define MIXTURE(policy, workers)                                                                                       \
-    TEST_WITHIN(mixture_##policy##_##workers, 300) { seeds(#policy, workers, false); }                                 \
+#define MIXTURE(policy, workers)                                                                                                           \
+    TEST_WITHIN(mixture_##policy##_##workers, 300) { seeds(#policy, workers, false); }                                                     \
     TEST_WITHIN(mixture_##policy##_##workers##_preempt, 300) { seeds(#policy, workers, true); }
 MIXTURE(ring, 1)
 MIXTURE(ring, 2)

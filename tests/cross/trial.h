@@ -30,29 +30,29 @@ struct combination {
 struct trial;
 
 enum {
-    CALL_LEVEL = 1,        /* a unit that was taken is still there: a wait group at 0, a descriptor that is ready */
-    CALL_ONCE = 2,         /* the unit belongs to this very call; what it leaves is not there for another */
-    CALL_NO_DEADLINE = 4,  /* it takes none */
-    CALL_TO_ITS_END = 8,   /* only the unit ends it; that the process was cancelled is told afterwards */
-    CALL_NOT_TOLD = 16,    /* and not even then */
-    CALL_REFUSES = 32,     /* a cancelled process is refused although the unit is there */
-    CALL_NOT_BEFORE = 64,  /* there is no unit before somebody calls */
-    CALL_INSTANT = 128,    /* it has never to wait */
-    CALL_TIMES_OUT = 256,  /* nothing but time ends it */
-    CALL_ANY_MAIL = 512,   /* takes the oldest message, whatever it is */
-    CALL_CHILDREN = 1024,  /* waits for children of its own, which share the caller's context and runtime */
-    CALL_ANYWHERE = 2048,  /* threads may call it, too */
+    CALL_LEVEL = 1,       /* a unit that was taken is still there: a wait group at 0, a descriptor that is ready */
+    CALL_ONCE = 2,        /* the unit belongs to this very call; what it leaves is not there for another */
+    CALL_NO_DEADLINE = 4, /* it takes none */
+    CALL_TO_ITS_END = 8,  /* only the unit ends it; that the process was cancelled is told afterwards */
+    CALL_NOT_TOLD = 16,   /* and not even then */
+    CALL_REFUSES = 32,    /* a cancelled process is refused although the unit is there */
+    CALL_NOT_BEFORE = 64, /* there is no unit before somebody calls */
+    CALL_INSTANT = 128,   /* it has never to wait */
+    CALL_TIMES_OUT = 256, /* nothing but time ends it */
+    CALL_ANY_MAIL = 512,  /* takes the oldest message, whatever it is */
+    CALL_CHILDREN = 1024, /* waits for children of its own, which share the caller's context and runtime */
+    CALL_ANYWHERE = 2048, /* threads may call it, too */
 };
 
 struct call {
     const char *name;
     unsigned is;
-    int gone;                                                /* what a call says when the unit has been taken; 0: WEFT_ETIMEDOUT */
-    void (*make)(struct trial *trial);                       /* in the caller */
-    int (*wait)(struct trial *trial, uint64_t deadline);     /* in the caller: 0, or an error */
-    void (*hold)(struct trial *trial);                       /* by the completer, before the call */
-    bool (*complete)(struct trial *trial);                   /* from anywhere; false: not yet, try again */
-    void (*clean)(struct trial *trial);                      /* in the caller, when all is over; checks what is left */
+    int gone;                                            /* what a call says when the unit has been taken; 0: WEFT_ETIMEDOUT */
+    void (*make)(struct trial *trial);                   /* in the caller */
+    int (*wait)(struct trial *trial, uint64_t deadline); /* in the caller: 0, or an error */
+    void (*hold)(struct trial *trial);                   /* by the completer, before the call */
+    bool (*complete)(struct trial *trial);               /* from anywhere; false: not yet, try again */
+    void (*clean)(struct trial *trial);                  /* in the caller, when all is over; checks what is left */
 };
 
 enum when { NEVER, EARLY, DURING };
@@ -62,26 +62,26 @@ struct state {
     enum when cancelled;
     bool shielded;
     uint64_t (*deadline)(struct trial *trial); /* NULL: the limit's */
-    bool has_mail;       /* messages lie in the mailbox that are not the unit */
-    bool pins_completer; /* which is a stackful process of the runtime then */
-    bool stops;          /* the runtime */
-    bool is_thread;      /* the call is made where the caller is a thread, and not a process */
-    bool everybody;      /* is cancelled, not the caller alone */
-    uint64_t context;    /* nanoseconds from the beginning until the context's deadline; 0: there is no context */
-    uint64_t scope;      /* likewise of a scope that the caller is a child in */
+    bool has_mail;                             /* messages lie in the mailbox that are not the unit */
+    bool pins_completer;                       /* which is a stackful process of the runtime then */
+    bool stops;                                /* the runtime */
+    bool is_thread;                            /* the call is made where the caller is a thread, and not a process */
+    bool everybody;                            /* is cancelled, not the caller alone */
+    uint64_t context;                          /* nanoseconds from the beginning until the context's deadline; 0: there is no context */
+    uint64_t scope;                            /* likewise of a scope that the caller is a child in */
     int scope_result;
-    unsigned flags;                            /* of the spawn */
-    void (*enter)(struct trial *trial);        /* in the caller, before the call */
-    void (*during)(struct trial *trial);       /* in the test's thread, when the call begins */
-    void (*after)(struct trial *trial);        /* in the test's thread, when it has returned */
-    void (*leave)(struct trial *trial);        /* in the caller, behind a shield */
-    void (*around)(struct trial *trial);       /* runs trial->body; NULL: a plain call */
+    unsigned flags;                      /* of the spawn */
+    void (*enter)(struct trial *trial);  /* in the caller, before the call */
+    void (*during)(struct trial *trial); /* in the test's thread, when the call begins */
+    void (*after)(struct trial *trial);  /* in the test's thread, when it has returned */
+    void (*leave)(struct trial *trial);  /* in the caller, behind a shield */
+    void (*around)(struct trial *trial); /* runs trial->body; NULL: a plain call */
 };
 
 struct completer {
     const char *name;
-    bool is_stackful; /* a stackful process of the caller's runtime */
-    unsigned workers; /* so many are needed */
+    bool is_stackful;                     /* a stackful process of the caller's runtime */
+    unsigned workers;                     /* so many are needed */
     void (*outside)(struct trial *trial); /* begins it in the test's thread; or */
     void (*inside)(struct trial *trial);  /* in the caller */
     void (*opens)(struct trial *trial);   /* in the caller, when the unit may come */
@@ -117,8 +117,8 @@ struct trial {
     const struct call *call;
     const struct state *state;
     const struct completer *completer;
-    void (*body)(struct trial *trial); /* the call itself, and what is judged around it: driver.h */
-    weft_runtime *other; /* the other runtime, where one is wanted */
+    void (*body)(struct trial *trial);            /* the call itself, and what is judged around it: driver.h */
+    weft_runtime *other;                          /* the other runtime, where one is wanted */
     weft_pid caller, root, sibling, friend, step; /* root: who is joined */
     weft_context *context;
     uint64_t friend_reference;

@@ -30,10 +30,8 @@ static _Unwind_Reason_Code trace_one(struct _Unwind_Context *context, void *arg)
 }
 
 static __attribute__((noinline)) void trace_from(unsigned depth, struct trace *trace) {
-    if (depth)
-        trace_from(depth - 1, trace);
-    else
-        trace->how = _Unwind_Backtrace(trace_one, trace);
+    if (depth) trace_from(depth - 1, trace);
+    else trace->how = _Unwind_Backtrace(trace_one, trace);
     __asm__ volatile("" ::: "memory"); /* no tail call */
 }
 

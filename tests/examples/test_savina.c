@@ -30,10 +30,8 @@ static void become(const char *program, const char *parameter, unsigned size, co
     find(path, sizeof path, program);
     snprintf(option, sizeof option, "--%s", parameter);
     snprintf(number, sizeof number, "%llu", (unsigned long long)size * test_scale());
-    if (policy)
-        setenv("WEFT_POLICY", policy, 1);
-    else
-        unsetenv("WEFT_POLICY");
+    if (policy) setenv("WEFT_POLICY", policy, 1);
+    else unsetenv("WEFT_POLICY");
     setenv("WEFT_WORKERS", workers, 1);
     execl(path, program, option, number, (char *)NULL);
     test_fail(__FILE__, __LINE__, "cannot run %s", path);
@@ -70,13 +68,13 @@ static void talk(const char *program, const char *parameter, const char *smalles
     EXPECT(strstr(printed, "what is surely?"));
 }
 
-#define SAVINA(program, parameter, size, smallest)                                                                     \
-    TEST(program##_ring) { become(#program, parameter, size, "ring", "2"); }                                           \
-    TEST(program##_deque) { become(#program, parameter, size, "deque", "2"); }                                         \
-    TEST(program##_line) { become(#program, parameter, size, "line", "2"); }                                           \
-    TEST(program##_1_worker) { become(#program, parameter, size, NULL, "1"); }                                         \
-    TEST(program##_2_workers) { become(#program, parameter, size, NULL, "2"); }                                        \
-    TEST(program##_4_workers) { become(#program, parameter, size, NULL, "4"); }                                        \
+#define SAVINA(program, parameter, size, smallest)                                                                                         \
+    TEST(program##_ring) { become(#program, parameter, size, "ring", "2"); }                                                               \
+    TEST(program##_deque) { become(#program, parameter, size, "deque", "2"); }                                                             \
+    TEST(program##_line) { become(#program, parameter, size, "line", "2"); }                                                               \
+    TEST(program##_1_worker) { become(#program, parameter, size, NULL, "1"); }                                                             \
+    TEST(program##_2_workers) { become(#program, parameter, size, NULL, "2"); }                                                            \
+    TEST(program##_4_workers) { become(#program, parameter, size, NULL, "4"); }                                                            \
     TEST(program##_talk) { talk(#program, parameter, smallest); }
 
 SAVINA(threadring, "hops", 20000, "--processes 1 --hops 3")

@@ -2,7 +2,6 @@
 #include "sched_stage.h"
 #include "victim.h"
 
-
 static atom_u64 done, turns[2];
 static atom_bool over;
 
@@ -87,12 +86,8 @@ static __attribute__((noinline)) void exit_from(unsigned depth, int reason) {
     if (victim_always) exit_from(depth - 1, reason);
     atom_store_rlx(&victim_sink, room[0]);
 }
-static void exits(void *arg) {
-    exit_from(20, (int)(uintptr_t)arg);
-}
-static void returns(void *arg) {
-    (void)arg;
-}
+static void exits(void *arg) { exit_from(20, (int)(uintptr_t)arg); }
+static void returns(void *arg) { (void)arg; }
 static void ends(void) {
     for (unsigned i = 1; i < 50; i++) {
         EXPECT_EQ(victim_reason(victim_joinable(exits, (void *)(uintptr_t)i, 0, NULL)), i);
@@ -174,18 +169,16 @@ static void nostack(const char *policy) {
     sys_script.map_most = 64 << 10; /* nothing that a stack of a megabyte fits into */
     /* joinable: an extra worker beside the hog may be first to find no stack */
     weft_pid pid = victim_joinable(never, NULL, 1 << 20, NULL), now = WEFT_NOBODY;
-    EXPECT_EQ(weft_spawn_with(
-                  &now, never, NULL,
-                  &(weft_stackful_options){.runtime = rt.runtime, .stack_size = 1 << 20, .flags = WEFT_STACK_NOW}),
-              WEFT_ENOSTACK);
+    EXPECT_EQ(
+        weft_spawn_with(&now, never, NULL, &(weft_stackful_options){.runtime = rt.runtime, .stack_size = 1 << 20, .flags = WEFT_STACK_NOW}),
+        WEFT_ENOSTACK);
     EXPECT_EQ(now, WEFT_NOBODY);
     atom_store_rel(&over, true);
     EXPECT_EQ(victim_reason(pid), WEFT_ENOSTACK);
     sys_script.map_most = 0;
     atom_store_rlx(&done, 0);
-    EXPECT_EQ(weft_spawn_with(
-                  &now, counts, NULL,
-                  &(weft_stackful_options){.runtime = rt.runtime, .stack_size = 1 << 20, .flags = WEFT_STACK_NOW}),
+    EXPECT_EQ(weft_spawn_with(&now, counts, NULL,
+                              &(weft_stackful_options){.runtime = rt.runtime, .stack_size = 1 << 20, .flags = WEFT_STACK_NOW}),
               0);
     rt_wait(&done, 1); /* and then there are some again */
     rt_stop();
@@ -199,12 +192,9 @@ TEST(spawn_without_a_stack) {
 TEST(spawn_refuses_sizes) {
     weft_pid pid;
     rt_start("ring", 1);
-    EXPECT_EQ(weft_spawn_with(&pid, never, NULL,
-                              &(weft_stackful_options){.runtime = rt.runtime, .stack_size = (8 << 20) + 1}),
+    EXPECT_EQ(weft_spawn_with(&pid, never, NULL, &(weft_stackful_options){.runtime = rt.runtime, .stack_size = (8 << 20) + 1}),
               WEFT_EINVAL);
-    EXPECT_EQ(
-        weft_spawn_with(&pid, never, NULL, &(weft_stackful_options){.runtime = rt.runtime, .stack_size = SIZE_MAX}),
-        WEFT_EINVAL);
+    EXPECT_EQ(weft_spawn_with(&pid, never, NULL, &(weft_stackful_options){.runtime = rt.runtime, .stack_size = SIZE_MAX}), WEFT_EINVAL);
     EXPECT_EQ(weft_spawn_with(&pid, never, NULL, NULL), WEFT_ENOTINSIDE);
     rt_stop();
 }
@@ -225,8 +215,7 @@ static void boss(void *arg) {
     (void)arg;
     weft_pid pids[6];
     for (unsigned i = 0; i < 6; i++) {
-        weft_stackful_options options = {.stack_size = (size_t)(16 << 10) << i % 3,
-                                         .flags = i % 2 ? WEFT_STACK_NOW : 0};
+        weft_stackful_options options = {.stack_size = (size_t)(16 << 10) << i % 3, .flags = i % 2 ? WEFT_STACK_NOW : 0};
         int error = weft_spawn_with(&pids[i], listens, NULL, &options);
         EXPECT(error == 0 || error == WEFT_ENOMEM || error == WEFT_ENOSTACK);
         if (error) pids[i] = WEFT_NOBODY;

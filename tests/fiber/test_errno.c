@@ -1,10 +1,10 @@
 /* errno stays with the process, whatever thread it goes on on: with <weft/errno.h>, at any optimisation (test_errno_o3.c). */
 #include "migrate.h"
 
-#define CHECK_ERRNO(value)                                                                                             \
-    do {                                                                                                               \
-        int seen = errno;                                                                                              \
-        if (seen != (value)) test_fail(__FILE__, __LINE__, "errno is %d, it was %d", seen, value);                     \
+#define CHECK_ERRNO(value)                                                                                                                 \
+    do {                                                                                                                                   \
+        int seen = errno;                                                                                                                  \
+        if (seen != (value)) test_fail(__FILE__, __LINE__, "errno is %d, it was %d", seen, value);                                         \
     } while (0)
 
 static void keeps_errno(void *arg) {
@@ -46,10 +46,8 @@ static void sees_its_thread(void *arg) {
     uintptr_t last = 0;
     for (unsigned round = 0; !atom_load_acq(&migrate_over); round++) {
         uintptr_t here = victim_thread(), marked = *whose_place();
-        if (marked == 0)
-            *whose_place() = here; /* the first process here */
-        else if (marked != here)
-            test_fail(__FILE__, __LINE__, "a variable of another thread");
+        if (marked == 0) *whose_place() = here; /* the first process here */
+        else if (marked != here) test_fail(__FILE__, __LINE__, "a variable of another thread");
         migrate_hop(round, migrate_pids[(number + 1) % MIGRATE_PROCESSES]);
         if (here != last) atom_add_rlx(&migrate_moves, 1);
         last = here;

@@ -3,7 +3,6 @@
 #include "sched_stage.h"
 #include "victim.h"
 
-
 enum { PARKED_BYTES = 4400, UNBORN_BYTES = 300 };
 
 static uint64_t resident(void) {

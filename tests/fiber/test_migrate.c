@@ -20,8 +20,7 @@ static void plain_errno(void *arg) {
     uintptr_t last = victim_thread();
     for (int round = 0; !atom_load_acq(&migrate_over); round++) {
         int mine = 1000 * (number + 1) + round % 1000;
-        if (!errno_kept(mine, (unsigned)round, migrate_pids[(number + 1) % MIGRATE_PROCESSES]))
-            atom_add_rlx(&stale_errno, 1);
+        if (!errno_kept(mine, (unsigned)round, migrate_pids[(number + 1) % MIGRATE_PROCESSES])) atom_add_rlx(&stale_errno, 1);
         atom_add_rlx(&rounds, 1);
         uintptr_t here = victim_thread();
         if (here != last) atom_add_rlx(&migrate_moves, 1);
@@ -70,8 +69,8 @@ static void count_local(void) {
     atom_store_rlx(&rounds, 0);
     atom_store_rlx(&stale_local, 0);
     migrate_run(plain_local);
-    printf("a thread-local variable by its name: the former thread's %lu times in %lu rounds\n",
-           (unsigned long)atom_load_rlx(&stale_local), (unsigned long)atom_load_rlx(&rounds));
+    printf("a thread-local variable by its name: the former thread's %lu times in %lu rounds\n", (unsigned long)atom_load_rlx(&stale_local),
+           (unsigned long)atom_load_rlx(&rounds));
     if (rt.workers == 1) EXPECT_EQ(atom_load_rlx(&stale_local), 0);
 }
 TEST(migrate_control_thread_local) {

@@ -184,8 +184,7 @@ static void child_body(void) {
     weft_pid pid, other;
     if (weft_start(&runtime, &(weft_config){.workers = 2})) _exit(99);
     weft_spawn_with(&other, bystander, NULL, &(weft_stackful_options){.runtime = runtime, .name = "another"});
-    weft_spawn_with(&pid, child_entry, NULL,
-                    &(weft_stackful_options){.runtime = runtime, .stack_size = 16 << 10, .name = "child"});
+    weft_spawn_with(&pid, child_entry, NULL, &(weft_stackful_options){.runtime = runtime, .stack_size = 16 << 10, .name = "child"});
     weft_join(pid, NULL, WEFT_FOREVER);
     while (weft_alive(pid))
         usleep(100);
@@ -318,7 +317,7 @@ TEST(overflow_with_a_lock_of_weft_aborts) {
         snprintf(name, sizeof name, "because it holds 1 of weft's locks, the one it took last is %p",
                  cases[i].entry == with_weft_mutex ? (const void *)&other_mutex : cases[i].lock);
         EXPECT_SAID(&child, name);
-        EXPECT_SAID(&child, "weft runtime"); /* the dump */
+        EXPECT_SAID(&child, "weft runtime");               /* the dump */
         EXPECT_SAID(&child, " another, test_overflow+0x"); /* by its name and its entry function */
     }
 }

@@ -12,10 +12,8 @@ static void stays(void *arg) {
     weft_pin_begin();
     uintptr_t here = victim_thread();
     for (unsigned i = 0; i < rounds; i++) {
-        if (i % 16 == 0)
-            EXPECT_EQ(weft_sleep(10 * WEFT_MICROSECOND), 0);
-        else if (i % 3 == 0)
-            weft_yield();
+        if (i % 16 == 0) EXPECT_EQ(weft_sleep(10 * WEFT_MICROSECOND), 0);
+        else if (i % 3 == 0) weft_yield();
         else {
             weft_pin_begin(); /* nested */
             weft_yield();

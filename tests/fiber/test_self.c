@@ -45,14 +45,10 @@ static const struct {
     int (*call)(uint64_t deadline);
     bool message; /* it is given one */
 } calls[] = {
-    {"weft_poll", looks, false},
-    {"weft_recv", receives, true},
-    {"weft_recv_tag", receives_tag, true},
-    {"weft_recv_match", receives_match, true},
-    {"weft_chan_send", sends, false},
-    {"weft_chan_recv", takes, false},
-    {"weft_select", selects, false},
-    {"weft_sleep", sleeps, false},
+    {"weft_poll", looks, false},           {"weft_recv", receives, true},
+    {"weft_recv_tag", receives_tag, true}, {"weft_recv_match", receives_match, true},
+    {"weft_chan_send", sends, false},      {"weft_chan_recv", takes, false},
+    {"weft_select", selects, false},       {"weft_sleep", sleeps, false},
 };
 enum { CALLS = sizeof calls / sizeof calls[0] };
 

@@ -34,10 +34,7 @@ static void keeps_registers(void *arg) {
         for (unsigned i = 0; i < 8; i++)
             pattern.vector[i] = rng_next(&rng);
         pattern.modes = some_modes(rng_next(&rng));
-        unsigned changed = registers_over(round % 64    ? call_yield
-                                          : round % 128 ? call_sleep
-                                                        : call_recv,
-                                          NULL, &pattern);
+        unsigned changed = registers_over(round % 64 ? call_yield : round % 128 ? call_sleep : call_recv, NULL, &pattern);
         if (changed) test_fail(__FILE__, __LINE__, "registers %#x changed in round %u", changed, round);
     }
     atom_add_rel(&done, 1);
@@ -247,10 +244,8 @@ void parked_marker(void);
 
 __attribute__((noinline)) void parked_marker(void) { __asm__ volatile("" ::: "memory"); }
 __attribute__((noinline)) void parked_inner(unsigned depth) {
-    if (depth)
-        parked_inner(depth - 1);
-    else
-        weft_sleep_until(WEFT_FOREVER);
+    if (depth) parked_inner(depth - 1);
+    else weft_sleep_until(WEFT_FOREVER);
     __asm__ volatile("" ::: "memory");
 }
 __attribute__((noinline)) void parked_big(void *arg) {
@@ -261,10 +256,8 @@ __attribute__((noinline)) void parked_big(void *arg) {
 __attribute__((noinline)) void parked_entry(void *arg) {
     parked_fiber = fiber_of(victim_self());
     atom_add_rel(&done, 1);
-    if (arg)
-        weft_call_big(parked_big, NULL, 512 << 10);
-    else
-        parked_inner(2);
+    if (arg) weft_call_big(parked_big, NULL, 512 << 10);
+    else parked_inner(2);
     __asm__ volatile("" ::: "memory");
 }
 static int be_debugged(bool on_a_bigger_stack) {

@@ -42,10 +42,10 @@ static uint64_t some_deadline(struct dice *dice) {
 static bool is_fine(int error) {
     return error == 0 || error == WEFT_ETIMEDOUT || error == WEFT_ECANCELED || error == WEFT_ECLOSED || error == WEFT_ENOPROC;
 }
-#define FINE(call)                                                                                                                   \
-    do {                                                                                                                             \
-        int fine_error = (call);                                                                                                     \
-        if (!is_fine(fine_error)) test_fail(__FILE__, __LINE__, "%s: %s", #call, weft_strerror(fine_error));                         \
+#define FINE(call)                                                                                                                         \
+    do {                                                                                                                                   \
+        int fine_error = (call);                                                                                                           \
+        if (!is_fine(fine_error)) test_fail(__FILE__, __LINE__, "%s: %s", #call, weft_strerror(fine_error));                               \
     } while (0)
 
 static void operate(struct dice *dice);
@@ -194,7 +194,8 @@ static void ends_soon(void *reason) {
 }
 static void use_join(struct dice *dice) {
     int reason, wanted = (int)roll(dice, 100);
-    weft_pid pid = roll(dice, 2) ? weft_spawn_joinable(ends_soon, (void *)(intptr_t)wanted) : weft_spawn(ends_soon, (void *)(intptr_t)wanted);
+    weft_pid pid =
+        roll(dice, 2) ? weft_spawn_joinable(ends_soon, (void *)(intptr_t)wanted) : weft_spawn(ends_soon, (void *)(intptr_t)wanted);
     if (pid == WEFT_NOBODY) return; /* the runtime is stopping */
     if (roll(dice, 3) == 0) deeper(dice);
     int error = weft_join(pid, &reason, some_deadline(dice));
@@ -218,14 +219,17 @@ static void nothing(void *arg) { (void)arg; }
 static void operate(struct dice *dice) {
     atom_add_rlx(&operations, 1);
     switch (roll(dice, 18)) {
-    case 0: case 1: use_channel(dice); break;
+    case 0:
+    case 1: use_channel(dice); break;
     case 2: use_select(dice); break;
-    case 3: case 4: use_mutex(dice); break;
+    case 3:
+    case 4: use_mutex(dice); break;
     case 5: use_semaphore(dice); break;
     case 6: use_rwlock(dice); break;
     case 7: use_once(dice); break;
     case 8: use_group(dice); break;
-    case 9: case 10: use_call(dice); break;
+    case 9:
+    case 10: use_call(dice); break;
     case 11: use_messages(dice); break;
     case 12: use_scope(dice); break;
     case 13: use_join(dice); break;
@@ -304,8 +308,8 @@ static void together(void) {
             weft_cancel(atom_load_acq(&servers[i]));
         usleep(1000);
     }
-    printf("%lu operations, %lu cancellations, seed %lu\n", (unsigned long)atom_load_rlx(&operations), (unsigned long)atom_load_rlx(&cancelled),
-           (unsigned long)seed);
+    printf("%lu operations, %lu cancellations, seed %lu\n", (unsigned long)atom_load_rlx(&operations),
+           (unsigned long)atom_load_rlx(&cancelled), (unsigned long)seed);
     EXPECT_EQ(guarded[0], guarded[1]);
     EXPECT_EQ(weft_sem_available(&sem), 4);
     EXPECT_EQ(weft_mutex_lock(&mutex, 0), 0);

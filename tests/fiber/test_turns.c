@@ -2,8 +2,8 @@
  *
  * Each kind of call, on each policy, with 1, 2 and 4 workers, against each kind of process that becomes ready. Played without threads and without a
  * monitor, so that nothing but the rules of sched/fair.h helps, and counted in calls. */
-#include "sched_stage.h"
 #include "sched/timer_event.h"
+#include "sched_stage.h"
 #include "victim.h"
 
 #include <weft/weft.h>
@@ -321,8 +321,7 @@ static const weft_behavior stepper = {.name = "steps", .step = steps};
 
 static void spawn_waiting(void *pinned) {
     waiting = weft_spawn(waits_for_word, pinned);
-    while (stage_step(0)) {
-    }
+    while (stage_step(0)) {}
 }
 static void nothing(void) {}
 static void waits(void) { spawn_waiting(NULL); }
@@ -398,8 +397,8 @@ static void one(enum policy_name policy, unsigned workers, unsigned wanted, cons
     for (unsigned i = 0; play.living > 0 || !play.ran; i++)
         stage_step(i % workers);
     if (play.calls > play.most)
-        test_fail(__FILE__, __LINE__, "%s, %u of %u workers: %s had no turn beside %s within %lu calls", names[policy], wanted, workers, source->name, hog->name,
-                  (unsigned long)play.most);
+        test_fail(__FILE__, __LINE__, "%s, %u of %u workers: %s had no turn beside %s within %lu calls", names[policy], wanted, workers,
+                  source->name, hog->name, (unsigned long)play.most);
     stage_end();
 }
 
@@ -432,12 +431,8 @@ static void next_beside_yields(enum policy_name policy, unsigned workers, int sp
     EXPECT(play.calls <= play.most);
     stage_end();
 }
-TEST(turns_of_one_that_yields_and_one_in_the_global_queue) {
-    stage_for_each_policy(policy) next_beside_yields(policy, 1, -1);
-}
-TEST(turns_of_one_that_yields_and_one_whose_worker_has_left) {
-    stage_for_each_policy(policy) next_beside_yields(policy, 2, 1);
-}
+TEST(turns_of_one_that_yields_and_one_in_the_global_queue) { stage_for_each_policy(policy) next_beside_yields(policy, 1, -1); }
+TEST(turns_of_one_that_yields_and_one_whose_worker_has_left) { stage_for_each_policy(policy) next_beside_yields(policy, 2, 1); }
 
 /* ---- a crowd ------------------------------------------------------------------------------------------------------------------- */
 

@@ -36,8 +36,7 @@ struct board {
 
 static bool board_allows(const struct board *board, int column) {
     for (int distance = 1; board; board = board->above, distance++)
-        if (board->column == column || board->column == column + distance || board->column == column - distance)
-            return false;
+        if (board->column == column || board->column == column + distance || board->column == column - distance) return false;
     return true;
 }
 
@@ -224,9 +223,7 @@ static void crowd_body(void) {
     atom_store_rlx(&crowd_done, 0);
     for (unsigned i = 0; i < CROWD; i++) {
         weft_pid pid;
-        EXPECT_EQ(
-            weft_spawn_with(&pid, crowd_process, (void *)(uintptr_t)i, &(weft_stackful_options){.runtime = rt.runtime}),
-            0);
+        EXPECT_EQ(weft_spawn_with(&pid, crowd_process, (void *)(uintptr_t)i, &(weft_stackful_options){.runtime = rt.runtime}), 0);
     }
     rt_wait(&crowd_done, CROWD);
 }

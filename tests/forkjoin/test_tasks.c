@@ -148,10 +148,10 @@ static void misuse(void) {
     alone_begin();
     in_process(misuser);
 }
-#define EXPECT_MISUSE(entry, ...)                                                                                                    \
-    do {                                                                                                                             \
-        misuser = entry;                                                                                                             \
-        EXPECT_ABORT(misuse, __VA_ARGS__);                                                                                           \
+#define EXPECT_MISUSE(entry, ...)                                                                                                          \
+    do {                                                                                                                                   \
+        misuser = entry;                                                                                                                   \
+        EXPECT_ABORT(misuse, __VA_ARGS__);                                                                                                 \
     } while (0)
 
 WEFT_VOID_TASK(nothing) {}
@@ -212,10 +212,10 @@ WEFT_VOID_TASK(forks_for_ever) {
         WEFT_FORK(nothing);
 }
 WEFT_VOID_TASK(ends_blocking) { WEFT_BLOCKING_END(); }
-#define PROCESS(task)                                                                                                  \
-    static void task##_process(void *unused) {                                                                         \
-        (void)unused;                                                                                                  \
-        WEFT_RUN(task);                                                                                                \
+#define PROCESS(task)                                                                                                                      \
+    static void task##_process(void *unused) {                                                                                             \
+        (void)unused;                                                                                                                      \
+        WEFT_RUN(task);                                                                                                                    \
     }
 PROCESS(waits_for_message)
 PROCESS(sleeps)

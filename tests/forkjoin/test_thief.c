@@ -71,10 +71,8 @@ TEST(thief_sleeps_and_is_woken) { rt_each(sleeps_body); }
 static atom_u64 elsewhere;
 static weft_pid root;
 WEFT_VOID_TASK(takes_long) {
-    if (weft_self() != root)
-        atom_add_rlx(&elsewhere, 1);
-    else if (atom_load_rlx(&elsewhere) < 4)
-        rt_pause(2 * RT_MS); /* long, until that many have been taken */
+    if (weft_self() != root) atom_add_rlx(&elsewhere, 1);
+    else if (atom_load_rlx(&elsewhere) < 4) rt_pause(2 * RT_MS); /* long, until that many have been taken */
 }
 WEFT_VOID_TASK(loops, unsigned, count) {
     for (unsigned i = 0; i < count; i++)

@@ -207,13 +207,13 @@ static const struct {
     int64_t (*call)(void);
     enum sys_file_call fails;
 } failing[] = {
-    {do_open, SYS_FILE_OPEN},         {do_close, SYS_FILE_CLOSE},       {do_read, SYS_FILE_READ},     {do_read, SYS_FILE_STAT},
-    {do_pread, SYS_FILE_READ},        {do_write, SYS_FILE_WRITE},       {do_write, SYS_FILE_STAT},    {do_pwrite, SYS_FILE_WRITE},
-    {do_write_all, SYS_FILE_WRITE},   {do_sync, SYS_FILE_SYNC},         {do_datasync, SYS_FILE_SYNC}, {do_truncate, SYS_FILE_TRUNCATE},
-    {do_stat, SYS_FILE_STAT_PATH},    {do_fstat, SYS_FILE_STAT},        {do_unlink, SYS_FILE_UNLINK}, {do_rmdir, SYS_FILE_UNLINK},
-    {do_rename, SYS_FILE_RENAME},     {do_mkdir, SYS_FILE_MKDIR},       {do_list, SYS_FILE_LIST},     {do_dir, SYS_FILE_OPEN},
-    {do_load, SYS_FILE_OPEN},         {do_load, SYS_FILE_STAT},         {do_load, SYS_FILE_READ},     {do_save, SYS_FILE_OPEN},
-    {do_save, SYS_FILE_WRITE},        {do_save, SYS_FILE_CLOSE},
+    {do_open, SYS_FILE_OPEN},       {do_close, SYS_FILE_CLOSE}, {do_read, SYS_FILE_READ},     {do_read, SYS_FILE_STAT},
+    {do_pread, SYS_FILE_READ},      {do_write, SYS_FILE_WRITE}, {do_write, SYS_FILE_STAT},    {do_pwrite, SYS_FILE_WRITE},
+    {do_write_all, SYS_FILE_WRITE}, {do_sync, SYS_FILE_SYNC},   {do_datasync, SYS_FILE_SYNC}, {do_truncate, SYS_FILE_TRUNCATE},
+    {do_stat, SYS_FILE_STAT_PATH},  {do_fstat, SYS_FILE_STAT},  {do_unlink, SYS_FILE_UNLINK}, {do_rmdir, SYS_FILE_UNLINK},
+    {do_rename, SYS_FILE_RENAME},   {do_mkdir, SYS_FILE_MKDIR}, {do_list, SYS_FILE_LIST},     {do_dir, SYS_FILE_OPEN},
+    {do_load, SYS_FILE_OPEN},       {do_load, SYS_FILE_STAT},   {do_load, SYS_FILE_READ},     {do_save, SYS_FILE_OPEN},
+    {do_save, SYS_FILE_WRITE},      {do_save, SYS_FILE_CLOSE},
 };
 
 static void all_errors(void) {

@@ -117,8 +117,7 @@ static void cancels(void) {
     printf("cancelled after %llu us\n", (unsigned long long)(reader_ended - asked) / 1000);
     for (unsigned i = 0; i < 30; i++) { /* at any moment */
         begin_reading(i % 2 ? WEFT_FOREVER : weft_in(20 * WEFT_SECOND));
-        for (volatile unsigned k = 0; k < i * 400; k++) {
-        }
+        for (volatile unsigned k = 0; k < i * 400; k++) {}
         EXPECT_EQ(weft_cancel(reader_pid), 0);
         EXPECT_EQ(end_reading(), WEFT_ECANCELED);
     }

@@ -83,8 +83,7 @@ static void *cancels(void *argument) {
     for (unsigned round = 1; round <= ROUNDS; round++) {
         while (atom_load_acq(&stage[index]) != 2 * round - 1)
             sched_yield();
-        for (volatile unsigned k = 0; k < round % 64; k++) {
-        }
+        for (volatile unsigned k = 0; k < round % 64; k++) {}
         EXPECT(cancel(&procs[index]));
         atom_store_rel(&stage[index], 2 * round);
     }

@@ -41,8 +41,7 @@ static void tenants(enum policy_name policy, unsigned count) {
             EXPECT_EQ(weft_cancel(pids[k]), WEFT_ENOPROC);
         }
         weft_pid nobody;
-        if (i % 1000 == 0)
-            EXPECT_EQ(weft_spawn_step(&nobody, &part_behavior, &(weft_spawn_options){.runtime = rt.runtime}), WEFT_ENOBUFS);
+        if (i % 1000 == 0) EXPECT_EQ(weft_spawn_step(&nobody, &part_behavior, &(weft_spawn_options){.runtime = rt.runtime}), WEFT_ENOBUFS);
         EXPECT_EQ(weft_send(current, current, NULL, 0), 0);
         EXPECT(stage_step(0));
         EXPECT(!weft_alive(current));

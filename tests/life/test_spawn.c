@@ -148,7 +148,8 @@ static int state_step(void *self, const weft_event *events, size_t count, weft_o
     return 0;
 }
 static void states(void) {
-#define STATE(size) {.name = "state", .state_size = size, .init = state_init_checks, .step = state_step}
+#define STATE(size)                                                                                                                        \
+    { .name = "state", .state_size = size, .init = state_init_checks, .step = state_step }
     static const weft_behavior behaviors[] = {STATE(1),    STATE(32),   STATE(33),   STATE(64),    STATE(65),
                                               STATE(2000), STATE(2048), STATE(2049), STATE(100000)};
     for (unsigned i = 0; i < sizeof behaviors / sizeof behaviors[0]; i++) {

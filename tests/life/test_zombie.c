@@ -1,7 +1,7 @@
 /* Results that are kept until somebody joins: once, for whoever comes first; given up by weft_detach and with their owner. */
-#include "mailbox_helpers.h"
 #include "life/cancel.h"
 #include "life/zombie.h"
+#include "mailbox_helpers.h"
 
 static weft_pid kept_with(weft_runtime *runtime, weft_entry entry, void *arg) {
     weft_pid pid = WEFT_NOBODY;

@@ -12,7 +12,7 @@ static void expect_trace(unsigned line, const uint32_t *who, unsigned count) {
         if (trace.who[i] != who[i]) test_fail(__FILE__, (int)line, "place %u has %u, not %u", i, trace.who[i], who[i]);
     if (trace.count != count) test_fail(__FILE__, (int)line, "%u steps, not %u", trace.count, count);
 }
-#define EXPECT_TRACE(...)                                                                                                       \
+#define EXPECT_TRACE(...)                                                                                                                  \
     expect_trace(__LINE__, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t))
 
 static uint64_t handoffs(unsigned index) { return atom_load_rlx(&stage_worker(index)->local.counters.handoffs); }

@@ -108,7 +108,7 @@ static void unread(void *unused) {
     void *mine = buffer_new(9);
     EXPECT_EQ(weft_send_move(pid, 0, mine, SIZE, buffer_release), WEFT_ENOPROC);
     EXPECT_EQ(weft_send_move(weft_self() + (1ull << 56), 0, mine, SIZE, buffer_release), WEFT_EFOREIGN);
-    buffer_release(mine); /* still the sender's */
+    buffer_release(mine);                                         /* still the sender's */
     EXPECT_EQ(weft_send_move(weft_self(), 0, &made, 8, NULL), 0); /* not to be released */
     expect_next(0);
 }
@@ -134,6 +134,5 @@ TEST(move_to_one_that_is_left_behind) {
         EXPECT_EQ(sys_scripted_live(), 0);
     }
 }
-
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -1,6 +1,6 @@
 /* Small blocks: sizes, that a block is in one place, lists that move as a whole, and no drift between caches. */
-#include "mem/pool.h"
 #include "base/rng.h"
+#include "mem/pool.h"
 #include "sys/scripted.h"
 #include "test.h"
 
@@ -26,7 +26,7 @@ static uint64_t chunks(void) { return sys_scripted_live(); }
 TEST(pool_classes_fit) {
     EXPECT_EQ(pool_class_of(0), 0);
     EXPECT_EQ(pool_class_of(1), 0);
-    for (unsigned class = 0; class < POOL_CLASSES; class++) {
+    for (unsigned class = 0; class < POOL_CLASSES; class ++) {
         size_t size = pool_class_size(class);
         EXPECT_EQ(size % 16, 0);
         EXPECT_EQ(pool_class_of(size), class);
@@ -44,14 +44,14 @@ TEST(pool_blocks_are_apart) {
     static unsigned char *blocks[POOL_CLASSES][EACH];
     begin();
     for (unsigned i = 0; i < EACH; i++)
-        for (unsigned class = 0; class < POOL_CLASSES; class++) {
+        for (unsigned class = 0; class < POOL_CLASSES; class ++) {
             blocks[class][i] = pool_take(i % 2 ? &a : &b, class);
             EXPECT(blocks[class][i]);
             EXPECT_EQ((uintptr_t)blocks[class][i] % (pool_class_size(class) % 64 ? 16 : 64), 0);
             memset(blocks[class][i], (int)(i * POOL_CLASSES + class), pool_class_size(class));
         }
     for (unsigned i = 0; i < EACH; i++)
-        for (unsigned class = 0; class < POOL_CLASSES; class++) {
+        for (unsigned class = 0; class < POOL_CLASSES; class ++) {
             for (size_t at = 0; at < pool_class_size(class); at++)
                 EXPECT_EQ(blocks[class][i][at], (unsigned char)(i * POOL_CLASSES + class));
             pool_give(&a, class, blocks[class][i]);

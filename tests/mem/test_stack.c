@@ -29,7 +29,7 @@ TEST(stack_classes_fit) {
     EXPECT_EQ(stack_class_of(64 << 10), CLASS);
     EXPECT_EQ(stack_class_of(SIZE_MAX), STACK_CLASSES);
     EXPECT_EQ(stack_class_size(STACK_CLASSES - 1), 8 << 20);
-    for (unsigned class = 0; class < STACK_CLASSES; class++) {
+    for (unsigned class = 0; class < STACK_CLASSES; class ++) {
         size_t size = stack_class_size(class);
         EXPECT_EQ(stack_class_of(size), class);
         EXPECT_EQ(stack_class_of(size + 1), class + 1);
@@ -42,7 +42,7 @@ TEST(stack_usable_from_end_to_end) {
     enum { EACH = 5 };
     static struct stack *taken[STACK_CLASSES][EACH];
     begin();
-    for (unsigned class = 0; class < STACK_CLASSES; class++)
+    for (unsigned class = 0; class < STACK_CLASSES; class ++)
         for (unsigned i = 0; i < EACH; i++) {
             struct stack *stack = taken[class][i] = stack_take(i % 2 ? &a : &b, class);
             EXPECT(stack && stack->class == class);
@@ -55,7 +55,7 @@ TEST(stack_usable_from_end_to_end) {
             EXPECT(!there(stack->low - 1));
             EXPECT(!there(stack->low - STACK_GUARD));
         }
-    for (unsigned class = 0; class < STACK_CLASSES; class++)
+    for (unsigned class = 0; class < STACK_CLASSES; class ++)
         for (unsigned i = 0; i < EACH; i++) {
             struct stack *stack = taken[class][i];
             for (unsigned char *at = stack->low; at < (unsigned char *)stack_top(stack); at += 509)
@@ -445,7 +445,7 @@ TEST_WITHIN(stack_many_threads, 120) {
     stacks_trim(&stacks, true);
     /* Every slot of every arena can be had again, without a new arena. */
     uint64_t maps = atom_load_rlx(&sys_script.counts.vm_map), bytes = sys_scripted_mapped(), taken = 0;
-    for (unsigned class = 0; class < 3; class++) {
+    for (unsigned class = 0; class < 3; class ++) {
         size_t stride = stack_class_size(class) + STACK_GUARD;
         for (size_t i = 0; i < (64 << 20) / stride; i++, taken += stride)
             EXPECT(stack_take(&b, class));

@@ -85,7 +85,7 @@ TEST(stack_guards_one_by_one) {
     begin();
     sys_script.guards_error = -EBADF;
     expect_guarded();
-    EXPECT_EQ(guards(), 2 * 4); /* of the stacks that were taken, no others */
+    EXPECT_EQ(guards(), 2 * 4);                /* of the stacks that were taken, no others */
     EXPECT(atom_load_rlx(&stacks.one_by_one)); /* and it is not asked for more again */
 
     struct stack *stack = stack_take(&b, CLASS);
@@ -154,7 +154,7 @@ TEST(stack_guard_fails_for_want_of_memory) {
 TEST(stack_without_address_space) {
     begin();
     sys_script.map_fail_from = 1;
-    for (unsigned class = 0; class < STACK_CLASSES; class++)
+    for (unsigned class = 0; class < STACK_CLASSES; class ++)
         EXPECT(!stack_take(&a, class));
     sys_script.map_fail_from = 0;
     struct stack *stack = stack_take(&a, CLASS);

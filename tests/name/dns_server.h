@@ -38,7 +38,7 @@ struct dns_question {
 static struct {
     int udp, tcp, stop[2];
     pthread_t thread;
-    char servers[64];                       /* for weft_resolve_options */
+    char servers[64];                        /* for weft_resolve_options */
     atom_u64 questions, by_tcp, connections; /* asked so far; of those by TCP; open now */
     unsigned lossy;                          /* times that it was asked */
     struct {
@@ -280,12 +280,32 @@ static const struct {
     const char *name;
     dns_kind *kind;
 } dns_kinds[] = {
-    {"one", dns_one},           {"late", dns_one},       {"drip", dns_many},           {"four", dns_four},   {"half", dns_half},
-    {"two", dns_two},           {"nx", dns_nx},          {"fail", dns_fail},           {"refuse", dns_refuse}, {"empty", dns_empty},
-    {"silent", dns_silent},     {"many", dns_many},      {"cut", dns_cut},             {"chain", dns_chain}, {"dead", dns_dead},
-    {"ring", dns_ring},         {"wrongid", dns_wrongid}, {"wrongname", dns_wrongname}, {"wrongtype", dns_wrongtype},
-    {"garbage", dns_garbage},   {"pointer", dns_pointer}, {"short", dns_short},        {"fuzz", dns_fuzz},   {"lossy", dns_lossy},
-    {"no6", dns_no6},           {"no4", dns_no4},
+    {"one", dns_one},
+    {"late", dns_one},
+    {"drip", dns_many},
+    {"four", dns_four},
+    {"half", dns_half},
+    {"two", dns_two},
+    {"nx", dns_nx},
+    {"fail", dns_fail},
+    {"refuse", dns_refuse},
+    {"empty", dns_empty},
+    {"silent", dns_silent},
+    {"many", dns_many},
+    {"cut", dns_cut},
+    {"chain", dns_chain},
+    {"dead", dns_dead},
+    {"ring", dns_ring},
+    {"wrongid", dns_wrongid},
+    {"wrongname", dns_wrongname},
+    {"wrongtype", dns_wrongtype},
+    {"garbage", dns_garbage},
+    {"pointer", dns_pointer},
+    {"short", dns_short},
+    {"fuzz", dns_fuzz},
+    {"lossy", dns_lossy},
+    {"no6", dns_no6},
+    {"no4", dns_no4},
 };
 
 static inline dns_kind *dns_kind_of(const struct dns_question *question) {

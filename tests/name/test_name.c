@@ -79,9 +79,9 @@ static void nonsense(void *arg) {
     memset(whole, 'a', 299), whole[299] = '\0';
     for (unsigned i = 50; i < 299; i += 50)
         whole[i] = '.';
-    const char *const names[] = {"",       ".",   "a..b",         ".a",          "a b",        "a/b",   "a\nb",    "\xc3\xa4.test", "127.1",
-                                 "1.2.3.4.5", "0x7f000001", "10", "1.2.3.0x4", "a\\.b", "[::1]", "1::2::3", "::1%",       label,
-                                 whole,    "*", "a:b"};
+    const char *const names[] = {"",      ".",         "a..b",       ".a", "a b",       "a/b",   "a\nb",  "\xc3\xa4.test",
+                                 "127.1", "1.2.3.4.5", "0x7f000001", "10", "1.2.3.0x4", "a\\.b", "[::1]", "1::2::3",
+                                 "::1%",  label,       whole,        "*",  "a:b"};
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++) {
         int n = with(names[i], "80", any, list, WEFT_FOREVER);
         if (n != WEFT_EINVAL && n != WEFT_ENODEV) test_fail(__FILE__, __LINE__, "'%s': %d", names[i], n);
@@ -267,8 +267,7 @@ TEST(c_library_fails) { rt_each(failures); }
 static atom_u64 slow_begun, slow_now, slow_peak, slow_ended, slow_let;
 static int slow(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
     uint64_t now = atom_add_rlx(&slow_now, 1) + 1, peak = atom_load_rlx(&slow_peak);
-    while (now > peak && !atom_cas_rlx_rlx(&slow_peak, &peak, now)) {
-    }
+    while (now > peak && !atom_cas_rlx_rlx(&slow_peak, &peak, now)) {}
     atom_add_rel(&slow_begun, 1);
     while (atom_load_acq(&slow_let) == 0)
         usleep(500);
@@ -292,7 +291,7 @@ static void times_out(void *arg) {
     (void)arg;
     char host[] = "slow.test"; /* gone when the lookup ends */
     weft_addr list[8];
-    uint64_t deadline = weft_in(200 * WEFT_MILLISECOND); /* time enough to begin it */
+    uint64_t deadline = weft_in(200 * WEFT_MILLISECOND);               /* time enough to begin it */
     EXPECT_EQ(with(host, "80", libc, list, deadline), WEFT_ETIMEDOUT); /* or it hangs: the lookup does not end */
     EXPECT(weft_now() >= deadline);
     memset(host, 0, sizeof host);

@@ -30,8 +30,8 @@ static void expect(const char *host, int wanted) {
 /* Whether there is c-ares in this build and on this machine. */
 static bool is_there(void) {
     weft_addr one;
-    bool there = weft_resolve("x", "77", &(weft_resolve_options){.resolver = "ares", .servers = "not one"}, &one, 1, WEFT_FOREVER) !=
-                 WEFT_ENOSYS;
+    bool there =
+        weft_resolve("x", "77", &(weft_resolve_options){.resolver = "ares", .servers = "not one"}, &one, 1, WEFT_FOREVER) != WEFT_ENOSYS;
     if (!there) printf("no c-ares here\n");
     return there;
 }
@@ -181,7 +181,8 @@ static void give_up(void *arg) {
     uint64_t deadline = weft_in(30 * WEFT_MILLISECOND);
     EXPECT_EQ(weft_resolve("silent.test.", "77", &patient, list, 4, deadline), WEFT_ETIMEDOUT);
     EXPECT(weft_now() >= deadline);
-    int n = resolve("late.test.", 0, list, 4, weft_in(20 * WEFT_MILLISECOND)); /* the answer comes when nobody is there; or we are late too */
+    int n =
+        resolve("late.test.", 0, list, 4, weft_in(20 * WEFT_MILLISECOND)); /* the answer comes when nobody is there; or we are late too */
     EXPECT(n == WEFT_ETIMEDOUT || n == 2);
     uint64_t before = atom_load_acq(&dns.questions);
     EXPECT_EQ(resolve("one.test.", 0, list, 4, 0), WEFT_ETIMEDOUT);

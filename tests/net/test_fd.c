@@ -256,14 +256,12 @@ TEST(wait_for_any_descriptor) { rt_each(waits_all); }
 static weft_fd either_pair[2];
 static void either_fill(void) {
     static char data[1 << 16];
-    while (weft_fd_write_some(either_pair[0], data, sizeof data, 0) > 0) {
-    }
+    while (weft_fd_write_some(either_pair[0], data, sizeof data, 0) > 0) {}
     EXPECT_EQ(weft_fd_wait(either_pair[0], WEFT_READABLE | WEFT_WRITABLE, 0), WEFT_ETIMEDOUT);
 }
 static void either_empty(void) {
     static char data[1 << 16];
-    while (weft_fd_read(either_pair[1], data, sizeof data, 0) > 0) {
-    }
+    while (weft_fd_read(either_pair[1], data, sizeof data, 0) > 0) {}
 }
 static int either_expected;
 static void either_waiter(void *arg) {
@@ -594,10 +592,27 @@ TEST(unix_sockets_pass_descriptors) { rt_each(unixes); }
 /* ---- addresses, options, mistakes ------------------------------------------------------------------------------------------------------ */
 
 TEST(addresses) {
-    static const char *const good[] = {"127.0.0.1:80", "0.0.0.0:0", "[::1]:65535", "[::]:1", "[fe80::1%7]:1", "unix:/tmp/x", "unix:@name", "unix:@"};
-    static const char *const bad[] = {"", "80", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:-1", "127.0.0.1:1x",
-                                      "::1:80", "[::1]80", "[::1", "[]:1", "[fe80::1%]:1", "[fe80::1%no-such-one]:1", "[::1%lo:1",
-                                      "unix:", "localhost:80", "1.2.3:4", "]:4"};
+    static const char *const good[] = {"127.0.0.1:80",  "0.0.0.0:0",   "[::1]:65535", "[::]:1",
+                                       "[fe80::1%7]:1", "unix:/tmp/x", "unix:@name",  "unix:@"};
+    static const char *const bad[] = {"",
+                                      "80",
+                                      ":80",
+                                      "127.0.0.1",
+                                      "127.0.0.1:",
+                                      "127.0.0.1:65536",
+                                      "127.0.0.1:-1",
+                                      "127.0.0.1:1x",
+                                      "::1:80",
+                                      "[::1]80",
+                                      "[::1",
+                                      "[]:1",
+                                      "[fe80::1%]:1",
+                                      "[fe80::1%no-such-one]:1",
+                                      "[::1%lo:1",
+                                      "unix:",
+                                      "localhost:80",
+                                      "1.2.3:4",
+                                      "]:4"};
     weft_addr address;
     char text[WEFT_ADDR_TEXT];
     for (unsigned i = 0; i < sizeof good / sizeof good[0]; i++) {

@@ -17,8 +17,7 @@ static atom_u64 fair_turns;
 static void fair_answers(void *arg) {
     struct fair *pair = arg;
     char byte;
-    while (weft_fd_read(pair->ends[1], &byte, 1, WEFT_FOREVER) == 1 && weft_fd_write(pair->ends[1], &byte, 1, WEFT_FOREVER) == 1) {
-    }
+    while (weft_fd_read(pair->ends[1], &byte, 1, WEFT_FOREVER) == 1 && weft_fd_write(pair->ends[1], &byte, 1, WEFT_FOREVER) == 1) {}
     weft_fd_close(pair->ends[1]);
     net_is_done();
 }

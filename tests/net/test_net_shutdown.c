@@ -39,8 +39,7 @@ static weft_fd shut_tcp(int *other) {
 /* What waits. Each ends with the error that a write gets, and the wait says that one need not wait any more. */
 static char shut_data[1 << 10];
 static void shut_fill(weft_fd fd) {
-    while (weft_fd_write(fd, shut_data, sizeof shut_data, 0) > 0) {
-    }
+    while (weft_fd_write(fd, shut_data, sizeof shut_data, 0) > 0) {}
 }
 static void shut_writes(void *arg) {
     EXPECT_EQ(weft_fd_write(net_unbox(arg), shut_data, sizeof shut_data, WEFT_FOREVER), WEFT_EPIPE);

@@ -120,8 +120,7 @@ static void spread_reader(void *arg) {
     weft_fd *pair = arg;
     EXPECT_EQ(weft_fd_read(pair[0], &byte, 1, WEFT_FOREVER), 1);
     atom_add_rlx(&spread_on[worker_here()->index % 64], 1);
-    for (uint64_t until = weft_now() + WEFT_MILLISECOND; weft_now() < until;) {
-    }
+    for (uint64_t until = weft_now() + WEFT_MILLISECOND; weft_now() < until;) {}
     net_is_done();
 }
 static void spread_begin(void *arg) {
@@ -284,7 +283,7 @@ static void stop_by_force(const char *policy, unsigned workers) {
     rt_watch_end();
     EXPECT_EQ(sys_scripted_live(), 0);
     EXPECT_EQ(net_count_open(), open); /* its descriptors are closed all the same */
-    rt_start(policy, workers); /* and the next runtime is not disturbed */
+    rt_start(policy, workers);         /* and the next runtime is not disturbed */
     net_run_until(idle_begin, 1);
     EXPECT_EQ(weft_fd_write(idle_pair[1], "x", 1, WEFT_FOREVER), 1);
     rt_wait(&net_done, 2);

@@ -87,8 +87,7 @@ static bool now_late_round(weft_fd fd, int other, uint64_t round) {
     weft_yield(); /* it waits */
     EXPECT_EQ(write(other, "x", 1), 1);
     bool in_time = recv((int)(fd & 0xffffff), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1 && weft_now() < now_deadline;
-    while (weft_now() < now_deadline + WEFT_MILLISECOND) {
-    }
+    while (weft_now() < now_deadline + WEFT_MILLISECOND) {}
     while (atom_load_acq(&net_done) <= round)
         weft_yield();
     if (in_time) EXPECT_EQ(now_result, 1);

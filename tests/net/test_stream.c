@@ -147,8 +147,7 @@ static void shut_reader(void *arg) {
 static void shut_writer(void *arg) {
     static char data[1 << 16];
     ssize_t n;
-    while ((n = weft_fd_write(net_unbox(arg), data, sizeof data, WEFT_FOREVER)) > 0) {
-    }
+    while ((n = weft_fd_write(net_unbox(arg), data, sizeof data, WEFT_FOREVER)) > 0) {}
     EXPECT_EQ(n, WEFT_EPIPE);
     net_is_done();
 }
@@ -178,8 +177,7 @@ static void reset_reader(void *arg) {
 static void reset_writer(void *arg) {
     static char data[1 << 16];
     ssize_t n;
-    while ((n = weft_fd_write(net_unbox(arg), data, sizeof data, WEFT_FOREVER)) > 0) {
-    }
+    while ((n = weft_fd_write(net_unbox(arg), data, sizeof data, WEFT_FOREVER)) > 0) {}
     EXPECT(n == WEFT_ECONNRESET || n == WEFT_EPIPE);
     net_is_done();
 }

@@ -86,8 +86,7 @@ static void holds_up(void *arg) {
     EXPECT_EQ(weft_signal_watch(SIGUSR2, weft_self(), 1), 0);
     weft_shield_begin();
     net_is_done();
-    for (uint64_t until = weft_in(50 * WEFT_MILLISECOND); weft_now() < until;) {
-    }
+    for (uint64_t until = weft_in(50 * WEFT_MILLISECOND); weft_now() < until;) {}
     weft_sleep(WEFT_SECOND * 1000);
 }
 static void stops_at_once(const char *policy, unsigned workers) {

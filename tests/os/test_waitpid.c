@@ -16,8 +16,7 @@ static pid_t child_until(int *close_me) {
     if (pid == 0) {
         char byte;
         close(ends[1]);
-        while (read(ends[0], &byte, 1) < 0) {
-        }
+        while (read(ends[0], &byte, 1) < 0) {}
         _exit(STATUS);
     }
     close(ends[0]);

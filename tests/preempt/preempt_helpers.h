@@ -10,18 +10,17 @@
 
 /* The thread sanitizer delays signals until it likes them, so nothing can be said about a signal at any instruction. */
 #if ANNOTATE_THREAD
-#define PREEMPT_TEST_APPLIES()                                                                                         \
-    do {                                                                                                               \
-        printf("note: not under the thread sanitizer, which delays signals\n");                                        \
-        return;                                                                                                        \
+#define PREEMPT_TEST_APPLIES()                                                                                                             \
+    do {                                                                                                                                   \
+        printf("note: not under the thread sanitizer, which delays signals\n");                                                            \
+        return;                                                                                                                            \
     } while (0)
 #else
 #define PREEMPT_TEST_APPLIES() (void)0
 #endif
 
 static inline void pre_start(const char *policy, unsigned workers, unsigned slice_us) {
-    rt_start_with(
-        &(weft_config){.policy = policy, .workers = workers, .seed = 1, .preempt = true, .preempt_us = slice_us});
+    rt_start_with(&(weft_config){.policy = policy, .workers = workers, .seed = 1, .preempt = true, .preempt_us = slice_us});
 }
 
 /* Whether an address is in weft's code, which is linked into every test. */
@@ -36,10 +35,9 @@ static inline void pre_note(const char *what) {
     printf(
         "note: %s: %lu interrupted, %lu in weft, %lu elsewhere, %lu forbidden, %lu with pinned_count, %lu without a thread, %lu too many, "
         "%lu not asked, %lu not marked; %lu stacks walked\n",
-        what, pre_verdict(PREEMPT_DONE), pre_verdict(PREEMPT_IN_WEFT), pre_verdict(PREEMPT_ELSEWHERE),
-        pre_verdict(PREEMPT_FORBIDDEN), pre_verdict(PREEMPT_WITH_PINNED), pre_verdict(PREEMPT_NO_THREAD),
-        pre_verdict(PREEMPT_TOO_MANY), pre_verdict(PREEMPT_NOT_ASKED), pre_verdict(PREEMPT_NOT_MARKED),
-        atom_load_rlx(&preempt_walked));
+        what, pre_verdict(PREEMPT_DONE), pre_verdict(PREEMPT_IN_WEFT), pre_verdict(PREEMPT_ELSEWHERE), pre_verdict(PREEMPT_FORBIDDEN),
+        pre_verdict(PREEMPT_WITH_PINNED), pre_verdict(PREEMPT_NO_THREAD), pre_verdict(PREEMPT_TOO_MANY), pre_verdict(PREEMPT_NOT_ASKED),
+        pre_verdict(PREEMPT_NOT_MARKED), atom_load_rlx(&preempt_walked));
 }
 
 #endif

@@ -16,9 +16,8 @@ struct image {
     unsigned char vector[32][64];
     uint64_t mask[8];
 };
-_Static_assert(offsetof(struct image, flags) == 112 && offsetof(struct image, mxcsr) == 120 &&
-                   offsetof(struct image, control) == 124 && offsetof(struct image, level) == 126 &&
-                   offsetof(struct image, x87) == 128 && offsetof(struct image, vector) == 256 &&
+_Static_assert(offsetof(struct image, flags) == 112 && offsetof(struct image, mxcsr) == 120 && offsetof(struct image, control) == 124 &&
+                   offsetof(struct image, level) == 126 && offsetof(struct image, x87) == 128 && offsetof(struct image, vector) == 256 &&
                    offsetof(struct image, mask) == 2304,
                "the assembler knows the offsets");
 
@@ -70,12 +69,11 @@ __asm__(
                                                                  SAVE_SSE) "jmp 8f\n"
                                                                            "6:\n\t" EACH16(
                                                                                SAVE_AVX) "vzeroupper\n\tjmp 8f\n"
-                                                                                         "7:\n\t" EACH16(SAVE_512)
-                                                                                             EACH16_HIGH(SAVE_512) EACH8(
-                                                                                                 SAVE_MASK) "vzeroupper\n"
-                                                                                                            "8:\n\tfninit\n\tldmxcsr (%rsp)\n\tfldcw 4(%rsp)\n\tadd $24, %rsp\n\t.cfi_adjust_cfa_offset -24\n\t"
-                                                                                                            "pop %r15\n\tpop %r14\n\tpop %r13\n\tpop %r12\n\tpop %rbp\n\tpop %rbx\n\t.cfi_adjust_cfa_offset -48\n\tret\n\t"
-                                                                                                            ".cfi_endproc\n\t.size hold_registers, . - hold_registers\n");
+                                                                                         "7:\n\t" EACH16(SAVE_512) EACH16_HIGH(SAVE_512) EACH8(
+                                                                                             SAVE_MASK) "vzeroupper\n"
+                                                                                                        "8:\n\tfninit\n\tldmxcsr (%rsp)\n\tfldcw 4(%rsp)\n\tadd $24, %rsp\n\t.cfi_adjust_cfa_offset -24\n\t"
+                                                                                                        "pop %r15\n\tpop %r14\n\tpop %r13\n\tpop %r12\n\tpop %rbp\n\tpop %rbx\n\t.cfi_adjust_cfa_offset -48\n\tret\n\t"
+                                                                                                        ".cfi_endproc\n\t.size hold_registers, . - hold_registers\n");
 
 /* What was filled in at random becomes what registers can hold. */
 static inline void image_tame(struct image *image) {
@@ -94,8 +92,7 @@ static inline void image_tame(struct image *image) {
 static inline bool same(const struct image *a, const struct image *b) {
     unsigned vectors = a->level == 2 ? 32 : 16;
     size_t width = a->level == 2 ? 64 : a->level == 1 ? 32 : 16;
-    if (memcmp(a->general, b->general, sizeof a->general) || a->flags != b->flags || a->mxcsr != b->mxcsr ||
-        a->control != b->control)
+    if (memcmp(a->general, b->general, sizeof a->general) || a->flags != b->flags || a->mxcsr != b->mxcsr || a->control != b->control)
         return false;
     for (unsigned i = 0; i < 8; i++)
         if (memcmp(a->x87[i], b->x87[i], 10)) return false;

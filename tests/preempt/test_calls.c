@@ -80,7 +80,10 @@ static void semaphores_up(void) {
 }
 static void messages(void) { EXPECT((ipc = msgget(IPC_PRIVATE, 0600)) >= 0); }
 static void messages_send(void) {
-    struct { long type; char text[8]; } message = {1, {0}};
+    struct {
+        long type;
+        char text[8];
+    } message = {1, {0}};
     EXPECT_EQ(msgsnd(ipc, &message, sizeof message.text, 0), 0);
 }
 static sem_t semaphore;
@@ -109,7 +112,10 @@ static long semops(void) {
     return semop(ipc, &down, 1) + 1;
 }
 static long msgrcvs(void) {
-    struct { long type; char text[8]; } message;
+    struct {
+        long type;
+        char text[8];
+    } message;
     return msgrcv(ipc, &message, sizeof message.text, 0, 0) == sizeof message.text;
 }
 static long sem_waits(void) {
@@ -131,7 +137,7 @@ static const struct {
     const char *name;
     void (*prepare)(void), (*finish)(void);
     long (*call)(void); /* 1 is right */
-    bool on_arm; /* where the argument that its result replaces is found with all C libraries before 2.41 */
+    bool on_arm;        /* where the argument that its result replaces is found with all C libraries before 2.41 */
 } calls[] = {
     {"poll", pair, one_byte, polls, true},
     {"ppoll", pair, one_byte, ppolls, true},

@@ -21,10 +21,10 @@ enum { HAMMER_SECONDS = 10, HAMMER_SECONDS_FULL = 60, HAMMER_SLICE_US = 100, HAM
 static atom_bool over;
 static atom_u64 done, work, interrupted_calls;
 
-#define DAMAGED(what)                                                                                                  \
-    do {                                                                                                               \
-        fprintf(stderr, "damaged: %s (line %d)\n", what, __LINE__);                                                    \
-        abort();                                                                                                       \
+#define DAMAGED(what)                                                                                                                      \
+    do {                                                                                                                                   \
+        fprintf(stderr, "damaged: %s (line %d)\n", what, __LINE__);                                                                        \
+        abort();                                                                                                                           \
     } while (0)
 
 /* ---- work, by any thread of control ------------------------------------------------------------------------------------- */
@@ -112,10 +112,8 @@ static void work_resolver(uint64_t *state) {
     bool number = pseudo(state) % 2;
     if (number) hints.ai_flags = AI_NUMERICHOST;
     int error = getaddrinfo(number ? "127.0.0.1" : "localhost", "80", &hints, &found);
-    if (error == 0)
-        freeaddrinfo(found);
-    else if (number)
-        DAMAGED("getaddrinfo");
+    if (error == 0) freeaddrinfo(found);
+    else if (number) DAMAGED("getaddrinfo");
 }
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -251,8 +249,7 @@ TEST_WITHIN(hammer, 150) {
     hammer_for("ring", 4, part);
     check_file();
     pre_note("hammer");
-    printf("note: %lu of the system calls said that a signal had interrupted them\n",
-           atom_load_rlx(&interrupted_calls));
+    printf("note: %lu of the system calls said that a signal had interrupted them\n", atom_load_rlx(&interrupted_calls));
     EXPECT_EQ(atom_load_rlx(&interrupted_calls), 0);
 }
 

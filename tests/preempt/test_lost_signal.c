@@ -68,7 +68,8 @@ static void survives(void) {
 }
 TEST(lost_signal_harms_nobody_else) {
     struct child child;
-    if (SANITIZED || test_emulated()) return; /* the sanitizers' own handlers are in between; qemu leaves a signal that is lost so blocked */
+    if (SANITIZED || test_emulated())
+        return; /* the sanitizers' own handlers are in between; qemu leaves a signal that is lost so blocked */
     child_run(&child, survives);
     EXPECT_EXIT(&child, 3);
     EXPECT_SAID(&child, "weft: a signal is lost: process ");
@@ -91,7 +92,8 @@ TEST(lost_signal_not_with_a_stack_for_handlers) {
 static void *small_thread(void *arg) {
     (void)arg;
     char here;
-    volatile char *filler = __builtin_alloca((uintptr_t)&here - ((uintptr_t)&here & ~(uintptr_t)0x1ffff) - LEFT); /* down to the guard, nearly */
+    volatile char *filler =
+        __builtin_alloca((uintptr_t)&here - ((uintptr_t)&here & ~(uintptr_t)0x1ffff) - LEFT); /* down to the guard, nearly */
     filler[0] = 1;
     send_here(getpid(), (pid_t)syscall(SYS_gettid));
     return NULL;

@@ -133,8 +133,7 @@ TEST_WITHIN(preempt_not_in_predicates, 60) {
 static __attribute__((noinline)) void soils(unsigned depth) {
     volatile char room[100];
     room[0] = (char)depth;
-    if (depth > 0)
-        soils(depth - 1);
+    if (depth > 0) soils(depth - 1);
     else
         for (unsigned i = 0; i < 200; i++)
             weft_yield();
@@ -167,8 +166,8 @@ TEST_WITHIN(preempt_with_traces_of_weft_on_the_stack, 60) {
 
 /* All of weft's code is known as such, what compilers put aside as seldom used too. */
 TEST(preempt_knows_all_of_weft) {
-    const void *const code[] = {(const void *)weft_recv, (const void *)weft_yield, (const void *)fiber_give_way, (const void *)stack_take_slow,
-                                (const void *)stack_spill};
+    const void *const code[] = {(const void *)weft_recv, (const void *)weft_yield, (const void *)fiber_give_way,
+                                (const void *)stack_take_slow, (const void *)stack_spill};
     for (unsigned i = 0; i < sizeof code / sizeof code[0]; i++)
         EXPECT(pre_is_in_weft((uintptr_t)code[i]));
 }
@@ -321,8 +320,8 @@ static void under_storm(bool preempt) {
     atom_store_rlx(&over, true);
     rt_wait(&done, 5);
     EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    printf("note: a storm %s preemption: %lu preemptions, %lu signals came to the program's own handler\n",
-           preempt ? "with" : "without", rt_stats().preemptions, atom_load_rlx(&heard));
+    printf("note: a storm %s preemption: %lu preemptions, %lu signals came to the program's own handler\n", preempt ? "with" : "without",
+           rt_stats().preemptions, atom_load_rlx(&heard));
     rt_stop();
 }
 TEST_WITHIN(preempt_storm, 60) {

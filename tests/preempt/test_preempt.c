@@ -52,10 +52,9 @@ TEST_WITHIN(preempt_no_more_threads_run_than_workers, 60) {
         }
     }
     double wall = (double)(weft_now() - start);
-    printf(
-        "note: in %.2f s the loops had %.2f s of CPU: %.2f, %.2f, %.2f, %.2f; %lu preemptions; at most %u workers beside\n",
-        wall / 1e9, (double)sum / 1e9, (double)had[0] / 1e9, (double)had[1] / 1e9, (double)had[2] / 1e9,
-        (double)had[3] / 1e9, rt_stats().preemptions - preemptions, extra);
+    printf("note: in %.2f s the loops had %.2f s of CPU: %.2f, %.2f, %.2f, %.2f; %lu preemptions; at most %u workers beside\n", wall / 1e9,
+           (double)sum / 1e9, (double)had[0] / 1e9, (double)had[1] / 1e9, (double)had[2] / 1e9, (double)had[3] / 1e9,
+           rt_stats().preemptions - preemptions, extra);
     EXPECT((double)sum < wall * 1.1);
     EXPECT(rt_stats().preemptions - preemptions > 10);
     for (unsigned i = 0; i < HOGS; i++)
@@ -91,8 +90,8 @@ static void counted(const char *policy, unsigned workers) {
         changes += switches > 0;
         looks++;
     }
-    printf("note: %s, %u workers, %d loops: in %u looks at most %u went on without an interruption; in %u looks there was one\n", policy, workers, HOGS,
-           looks, together, changes);
+    printf("note: %s, %u workers, %d loops: in %u looks at most %u went on without an interruption; in %u looks there was one\n", policy,
+           workers, HOGS, looks, together, changes);
     EXPECT(changes > 10);
     alone_end();
     atom_store_rlx(&over, true);
@@ -229,11 +228,8 @@ TEST_WITHIN(preempt_not_step_processes, 60) {
 /* So many at a time, and not more. */
 static void case_cap(const char *policy, unsigned workers) {
     enum { HOGS = 6 };
-    rt_start_with(&(weft_config){.policy = policy,
-                                 .workers = workers > 2 ? 2 : workers,
-                                 .preempt = true,
-                                 .preempt_us = 1000,
-                                 .max_stopped = 2});
+    rt_start_with(
+        &(weft_config){.policy = policy, .workers = workers > 2 ? 2 : workers, .preempt = true, .preempt_us = 1000, .max_stopped = 2});
     forget();
     for (uintptr_t i = 0; i < HOGS; i++)
         victim_spawn(loops, (void *)i, 0, "hog");

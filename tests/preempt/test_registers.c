@@ -51,8 +51,8 @@ static void hold(const char *policy, unsigned workers, uint64_t preemptions) {
     }
     atom_store_rlx(&over, true);
     rt_wait(&done, PROCESSES);
-    printf("note: %s, %u workers: %lu preemptions, %lu images compared, %lu differ\n", policy, workers,
-           rt_stats().preemptions, atom_load_rlx(&checks), atom_load_rlx(&mismatches));
+    printf("note: %s, %u workers: %lu preemptions, %lu images compared, %lu differ\n", policy, workers, rt_stats().preemptions,
+           atom_load_rlx(&checks), atom_load_rlx(&mismatches));
     EXPECT_EQ(atom_load_rlx(&mismatches), 0);
     rt_stop();
 }

@@ -121,8 +121,7 @@ static void is_not_called_off(void *arg) {
     struct rng rng;
     rng_seed(&rng, 1, (uintptr_t)arg);
     for (unsigned i = 0; i < 200; i++) {
-        for (volatile uint64_t left = rng_below(&rng, 100000); left > 0; left--) {
-        }
+        for (volatile uint64_t left = rng_below(&rng, 100000); left > 0; left--) {}
         EXPECT_EQ(poll(NULL, 0, 1), 0);
     }
     atom_add_rel(&done, 1);

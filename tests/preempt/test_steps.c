@@ -28,12 +28,12 @@ static struct shared {
     atom_u64 rounds, preemptions;
 } * shared;
 
-#define MUST(condition)                                                                                                \
-    do {                                                                                                               \
-        if (!(condition)) {                                                                                            \
-            fprintf(stderr, "line %d: %s\n", __LINE__, #condition);                                                    \
-            _exit(3);                                                                                                  \
-        }                                                                                                              \
+#define MUST(condition)                                                                                                                    \
+    do {                                                                                                                                   \
+        if (!(condition)) {                                                                                                                \
+            fprintf(stderr, "line %d: %s\n", __LINE__, #condition);                                                                        \
+            _exit(3);                                                                                                                      \
+        }                                                                                                                                  \
     } while (0)
 
 static atom_u64 done, sent, received;
@@ -289,8 +289,7 @@ static void stopped_by_trap(struct tracee *tracee) {
         tracee->dull = worker ? 0 : tracee->dull + 1;
         tried_without += worker == NULL;
         inject(tracee, worker ? worker : (struct worker *)peek(&shared->runtime->workers[0]));
-    } else
-        resume(tracee, ++tracee->dull < DULL, 0);
+    } else resume(tracee, ++tracee->dull < DULL, 0);
 }
 
 /* The child is about to die. */
@@ -298,8 +297,8 @@ static void say_where(pid_t tid, int number) {
     struct user_regs_struct registers;
     siginfo_t info;
     if (ptrace(PTRACE_GETREGS, tid, NULL, &registers) != 0 || ptrace(PTRACE_GETSIGINFO, tid, NULL, &info) != 0) return;
-    printf("signal %d, code %d, about address %p, at %#llx (weft begins at %p), stack at %#llx\n", number, info.si_code, info.si_addr, registers.rip,
-           (const void *)__start_weft_text, registers.rsp);
+    printf("signal %d, code %d, about address %p, at %#llx (weft begins at %p), stack at %#llx\n", number, info.si_code, info.si_addr,
+           registers.rip, (const void *)__start_weft_text, registers.rsp);
     for (unsigned i = 0; i < 16; i++)
         printf("    %#lx\n", peek((const uint64_t *)registers.rsp + i));
 }
@@ -319,8 +318,7 @@ static bool tracer_round(int *status) {
     if (*status >> 16 != 0) { /* a new thread, or one that was asked to stop */
         tracee->dull = 0;
         resume(tracee, driven_by(tid) != NULL, 0);
-    } else if (number == SIGTRAP)
-        stopped_by_trap(tracee);
+    } else if (number == SIGTRAP) stopped_by_trap(tracee);
     else {
         tracee->entering = number == SIGURG && tracee->stepping;
         if (number == SIGSTOP) number = 0;
@@ -364,8 +362,8 @@ TEST_WITHIN(steps_every_instruction, 160) {
             next = now + CATCH_EVERY * RT_MS;
         }
     }
-    printf("note: %lu stops, %u places (%u in weft), tried at %u (%u without a worker), %lu times interrupted, %lu rounds\n", steps,
-           places, places_in_weft, tried, tried_without, atom_load_rlx(&shared->preemptions), atom_load_rlx(&shared->rounds));
+    printf("note: %lu stops, %u places (%u in weft), tried at %u (%u without a worker), %lu times interrupted, %lu rounds\n", steps, places,
+           places_in_weft, tried, tried_without, atom_load_rlx(&shared->preemptions), atom_load_rlx(&shared->rounds));
     for (unsigned i = 0; i < PATHS; i++)
         if (!paths[i].seen) printf("note: never in %s\n", paths[i].name);
     EXPECT_EQ(paths_seen(), PATHS);

@@ -50,10 +50,8 @@ static void sample(int number, siginfo_t *info, void *context) {
         wrong_at = theirs[at];
         return;
     }
-    if (unwind.registers[UNWIND_SP] > bottom - LAST)
-        same++; /* as far as it may look */
-    else
-        shorter++;
+    if (unwind.registers[UNWIND_SP] > bottom - LAST) same++; /* as far as it may look */
+    else shorter++;
 }
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
@@ -85,18 +83,16 @@ TEST_WITHIN(unwind_as_the_c_library_does, 60) {
     while (samples < SAMPLES)
         sum += busy(sum % 20);
     timer(false);
-    printf("note: %u samples: %u the same, %u not to the end, %u different (%p)\n", samples, same, shorter, wrong,
-           wrong_at);
+    printf("note: %u samples: %u the same, %u not to the end, %u different (%p)\n", samples, same, shorter, wrong, wrong_at);
     EXPECT(wrong * 50 <= samples); /* at some instructions of assembler the C library itself is not right */
     EXPECT(same * 10 > samples * 8);
 }
 
 /* Says that the frame is where a register points that holds anything, and that another was saved there. */
 void lies(uint64_t spins);
-__asm__(
-    ".text\n\t.globl lies\n\t.type lies, @function\nlies:\n\t.cfi_startproc\n\tpush %rbx\n\t.cfi_adjust_cfa_offset 8\n\t"
-    "mov $0x123456789abcde, %rbx\n\t.cfi_def_cfa rbx, 4096\n\t.cfi_offset rbp, -4000\n"
-    "1:\n\tdec %rdi\n\tjne 1b\n\tpop %rbx\n\t.cfi_def_cfa rsp, 8\n\tret\n\t.cfi_endproc\n\t.size lies, . - lies\n");
+__asm__(".text\n\t.globl lies\n\t.type lies, @function\nlies:\n\t.cfi_startproc\n\tpush %rbx\n\t.cfi_adjust_cfa_offset 8\n\t"
+        "mov $0x123456789abcde, %rbx\n\t.cfi_def_cfa rbx, 4096\n\t.cfi_offset rbp, -4000\n"
+        "1:\n\tdec %rdi\n\tjne 1b\n\tpop %rbx\n\t.cfi_def_cfa rsp, 8\n\tret\n\t.cfi_endproc\n\t.size lies, . - lies\n");
 static volatile unsigned steps, in_lies;
 static void sample_lies(int number, siginfo_t *info, void *context) {
     struct unwind unwind;

@@ -25,7 +25,7 @@ TEST(proc_nobody_is_no_process) {
 /* An idle process costs at most 192 bytes: its block, and a message's worth of room beside it. */
 TEST(proc_blocks_are_small) {
     EXPECT(sizeof(struct proc) <= 128);
-    EXPECT_EQ((uintptr_t)&((struct proc *)0)->inline_state % 8, 0);
+    EXPECT_EQ((uintptr_t) & ((struct proc *)0)->inline_state % 8, 0);
     EXPECT(PID_SLOTS - 1 >= 16000000);
 }
 

@@ -54,8 +54,7 @@ TEST(state_claim_needs_ready_and_the_ticket) {
 }
 
 TEST(state_wake_from_each_state) {
-    static const enum state_verdict verdicts[] = {STATE_NOTHING, STATE_NOTHING, STATE_ENQUEUE, STATE_ENQUEUE,
-                                                  STATE_DEAD};
+    static const enum state_verdict verdicts[] = {STATE_NOTHING, STATE_NOTHING, STATE_ENQUEUE, STATE_ENQUEUE, STATE_DEAD};
     static const enum state_name after[] = {STATE_READY, STATE_RUNNING, STATE_READY, STATE_READY, STATE_COMPLETE};
     for (int i = 0; i < NAMES; i++) {
         struct state s = in(names[i]);

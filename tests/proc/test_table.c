@@ -158,7 +158,7 @@ TEST(table_forgets_a_slot_before_its_generation_comes_round) {
         mpsc_init(&proc->box);
         state_revive(&proc->state);
     }
-    EXPECT(tenants >= 2); /* it was used almost to the end */
+    EXPECT(tenants >= 2);                        /* it was used almost to the end */
     EXPECT_EQ(refused(&magazine), WEFT_ENOBUFS); /* for good */
     end();
 }

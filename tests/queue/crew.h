@@ -104,10 +104,8 @@ static inline void crew_items_check(uint64_t most) {
     for (uint64_t id = 0; id < crew_item_count; id++) {
         uint32_t times = atom_load_rlx(&crew_items[id].times);
         if (times == 0)
-            test_fail(__FILE__, __LINE__, "item %llu of %llu was lost", (unsigned long long)id,
-                      (unsigned long long)crew_item_count);
-        if (times > most)
-            test_fail(__FILE__, __LINE__, "item %llu was delivered %u times", (unsigned long long)id, times);
+            test_fail(__FILE__, __LINE__, "item %llu of %llu was lost", (unsigned long long)id, (unsigned long long)crew_item_count);
+        if (times > most) test_fail(__FILE__, __LINE__, "item %llu was delivered %u times", (unsigned long long)id, times);
     }
     free(crew_items);
 }

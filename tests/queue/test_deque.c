@@ -199,8 +199,7 @@ static void stress_thief(unsigned self) {
         uint64_t entry;
         unsigned victim = rng_below(&rng, 4) ? 0 : rng_below(&rng, THIEVES + 1);
         if (victim == self) continue;
-        int got = rng_below(&rng, 2) ? deque_steal(&deques[victim], &entry)
-                                     : deque_steal_half(&deques[self], &deques[victim], &entry);
+        int got = rng_below(&rng, 2) ? deque_steal(&deques[victim], &entry) : deque_steal_half(&deques[self], &deques[victim], &entry);
         if (got > 0) crew_got(entry);
         if (rng_below(&rng, 4) == 0) stress_drain(&deques[self]);
         crew_stumble(&rng, 64);

@@ -223,8 +223,7 @@ static void *submits(void *arg) {
         if (rng_below(&rng, 2)) /* let them fall asleep */
             for (unsigned spins = rng_below(&rng, 2000); spins > 0; spins--)
                 __asm__ volatile("");
-        else if (rng_below(&rng, 8) == 0)
-            usleep(rng_below(&rng, 100));
+        else if (rng_below(&rng, 8) == 0) usleep(rng_below(&rng, 100));
     }
     return NULL;
 }

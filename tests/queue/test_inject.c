@@ -169,10 +169,8 @@ static void stress_consume(struct rng *rng) {
 static void stress_work(unsigned self) {
     struct rng rng;
     rng_seed(&rng, stress_seed, self);
-    if (self < PRODUCERS)
-        stress_produce(&rng, self);
-    else
-        stress_consume(&rng);
+    if (self < PRODUCERS) stress_produce(&rng, self);
+    else stress_consume(&rng);
 }
 
 TEST_WITHIN(inject_stress, 120) {

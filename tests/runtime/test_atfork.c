@@ -133,9 +133,7 @@ TEST(forked_child_refuses_by_name) {
 }
 
 /* From a thread of the program's own, and inside of a blocking call. */
-static void forks_in_a_call(void *arg) {
-    *(bool *)arg = fork_and_watch();
-}
+static void forks_in_a_call(void *arg) { *(bool *)arg = fork_and_watch(); }
 static void call_forker(void *arg) {
     bool parent = false;
     (void)arg;

@@ -66,7 +66,7 @@ static int all_wait(int argc, char **argv) {
     EXPECT_EQ(weft_spawn_with(&pid, waits_at_a_channel, NULL, NULL), 0);
     EXPECT_EQ(weft_spawn_with(&joined, waits_for_a_message, NULL, &(weft_stackful_options){.name = "receiver"}), 0);
     weft_join(joined, NULL, WEFT_FOREVER); /* cancelled, or so was the other first */
-    weft_sleep(20 * WEFT_MILLISECOND); /* until they have gone: they wait at the channel's list */
+    weft_sleep(20 * WEFT_MILLISECOND);     /* until they have gone: they wait at the channel's list */
     return 3;
 }
 static void all_wait_body(void) { _exit(run(all_wait)); }

@@ -66,9 +66,8 @@ static void nothing(void *arg) { (void)arg; }
 static void calls_blocking(void) { (void)!weft_blocking(nothing, NULL); }
 static void calls_once_and_sleeps(void);
 
-static void (*const calls[])(void) = {calls_recv,  calls_recv_tag, calls_sleep,   calls_yield,    calls_poll,
-                                      calls_chan, calls_blocking, calls_handoff, calls_once_and_sleeps,
-                                      calls_mutex, calls_sem,      calls_call};
+static void (*const calls[])(void) = {calls_recv,     calls_recv_tag, calls_sleep,           calls_yield, calls_poll, calls_chan,
+                                      calls_blocking, calls_handoff,  calls_once_and_sleeps, calls_mutex, calls_sem,  calls_call};
 
 static void calls_for_ever(void *call) {
     weft_defer(says, "cleaned up");
@@ -212,8 +211,7 @@ static void reads(void *arg) {
 static void computes(void *arg) {
     (void)arg;
     atom_add_rel(&begun, 1);
-    while (for_ever) {
-    }
+    while (for_ever) {}
 }
 static void blocks(void *arg) { (void)!weft_blocking(reads, arg); }
 static int computes_step(void *self, const weft_event *events, size_t count, weft_out *out) {

@@ -149,7 +149,7 @@ TEST(start_as_many_runtimes_as_there_are_instances) {
     rt_wait(&heard, INSTANCES);
     stopped(runtimes[100]);
     EXPECT_EQ(weft_send(pids[100], 1, NULL, 0), WEFT_EFOREIGN);
-    runtimes[100] = started(&(weft_config){.workers = 1}); /* there is room again */
+    runtimes[100] = started(&(weft_config){.workers = 1});     /* there is room again */
     EXPECT_EQ(weft_send(pids[100], 1, NULL, 0), WEFT_ENOPROC); /* the number is the same, the process is not there */
     for (unsigned i = 0; i < INSTANCES; i++)
         stopped(runtimes[i]);

@@ -65,8 +65,7 @@ struct boss {
 static void boss_yields(weft_out *out) {
     for (uint64_t i = 0; i < SIZES; i++) {
         atom_add_rlx(&tally.yielded, 1);
-        if (!worked(weft_out_yield(out, i % 2 ? COMMAND_NOW : COMMAND_LATER, sizes[i], payload, sizes[i])))
-            atom_sub_rlx(&tally.yielded, 1);
+        if (!worked(weft_out_yield(out, i % 2 ? COMMAND_NOW : COMMAND_LATER, sizes[i], payload, sizes[i]))) atom_sub_rlx(&tally.yielded, 1);
     }
 }
 
@@ -194,8 +193,8 @@ static void every_allocation(const char *policy, bool all_after) {
                       (unsigned long long)sys_scripted_live());
         if (asked < n) break; /* none was refused */
         failed += atom_load_rlx(&tally.failures) > 0;
-        printf("%s: allocation %llu of %llu refused, %llu calls said so\n", policy, (unsigned long long)n,
-               (unsigned long long)asked, (unsigned long long)atom_load_rlx(&tally.failures));
+        printf("%s: allocation %llu of %llu refused, %llu calls said so\n", policy, (unsigned long long)n, (unsigned long long)asked,
+               (unsigned long long)atom_load_rlx(&tally.failures));
     }
     EXPECT_EQ(atom_load_rlx(&tally.failures), 0); /* the last round, in which nothing was refused */
     EXPECT(n > 30);

@@ -245,8 +245,7 @@ static int breeder_step(void *self, const weft_event *events, size_t count, weft
     weft_out_status(out, end || (error == 1 && count > 0) ? WEFT_DONE : WEFT_CONTINUE);
     return 0;
 }
-static const weft_behavior breeder = {
-    .name = "breeder", .state_size = 40, .init = count_init, .step = breeder_step, .close = count_close};
+static const weft_behavior breeder = {.name = "breeder", .state_size = 40, .init = count_init, .step = breeder_step, .close = count_close};
 
 static void *spawner(void *unused) {
     weft_pid pid;

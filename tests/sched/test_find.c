@@ -54,10 +54,9 @@ TEST(find_global_queue_is_due_more_often_when_it_is_long) {
         size_t queued;
         unsigned workers, due;
     } cases[] = {
-        {0, 1, GLOBAL_TICK},  {1, 1, GLOBAL_TICK},  {4, 1, GLOBAL_TICK},    {5, 1, 52},       {8, 1, 33},
-        {16, 1, 17},          {17, 1, 16},          {18, 1, 16},            {256, 1, 16},     {1000000, 1, 16},
-        {16, 2, 33},          {16, 4, GLOBAL_TICK}, {256, 16, 17},          {4096, 16, 16},   {50, 16, GLOBAL_TICK},
-        {1000000, 16, 16},    {7, 0, 16}, /* none yet: while starting */
+        {0, 1, GLOBAL_TICK}, {1, 1, GLOBAL_TICK}, {4, 1, GLOBAL_TICK},   {5, 1, 52},        {8, 1, 33},  {16, 1, 17},
+        {17, 1, 16},         {18, 1, 16},         {256, 1, 16},          {1000000, 1, 16},  {16, 2, 33}, {16, 4, GLOBAL_TICK},
+        {256, 16, 17},       {4096, 16, 16},      {50, 16, GLOBAL_TICK}, {1000000, 16, 16}, {7, 0, 16}, /* none yet: while starting */
     };
     for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         EXPECT_EQ(find_global_due(cases[i].queued, cases[i].workers, GLOBAL_PATIENCE + 1), cases[i].due);
@@ -125,8 +124,7 @@ TEST(find_takes_a_fair_share_of_the_global_queue) {
                 struct worker *worker = stage_worker(0);
                 stage_play(0);
                 struct proc *first = find_global_batch(worker);
-                size_t share = policy == POLICY_DEQUE ? least(1 + 16, size)
-                                                      : least(least(128, size), size / workers[w] + 1);
+                size_t share = policy == POLICY_DEQUE ? least(1 + 16, size) : least(least(128, size), size / workers[w] + 1);
                 EXPECT(first && ((struct part *)first->self)->number == 0); /* the oldest, claimed */
                 EXPECT_EQ(state_of(atom_load_rlx(&first->state.word)), STATE_RUNNING);
                 EXPECT_EQ(own_size(worker), share - 1);

@@ -37,8 +37,7 @@ static int sender_step(void *self, const weft_event *events, size_t count, weft_
     weft_out_status(out, sender->turn < 2 ? WEFT_CONTINUE : WEFT_DONE);
     return 0;
 }
-static const weft_behavior sender = {
-    .name = "sender", .state_size = sizeof(struct sender), .init = sender_init, .step = sender_step};
+static const weft_behavior sender = {.name = "sender", .state_size = sizeof(struct sender), .init = sender_init, .step = sender_step};
 
 static void one_more(void) {
     atom_store_rlx(&received, 0);
@@ -57,8 +56,7 @@ static int crowd_step(void *self, const weft_event *events, size_t count, weft_o
     weft_out_status(out, ++sender->turn < 100 ? WEFT_CONTINUE : WEFT_DONE);
     return 0;
 }
-static const weft_behavior crowd = {
-    .name = "crowd", .state_size = sizeof(struct sender), .init = sender_init, .step = crowd_step};
+static const weft_behavior crowd = {.name = "crowd", .state_size = sizeof(struct sender), .init = sender_init, .step = crowd_step};
 
 static void many_senders(void) {
     enum { SENDERS = 50 };

@@ -42,8 +42,7 @@ static uint64_t switches(const struct own_threads *threads) {
         FILE *status = fopen(line, "r");
         EXPECT(status);
         while (fgets(line, sizeof line, status))
-            if (sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1 || sscanf(line, "nonvoluntary_ctxt_switches: %lu", &n) == 1)
-                sum += n;
+            if (sscanf(line, "voluntary_ctxt_switches: %lu", &n) == 1 || sscanf(line, "nonvoluntary_ctxt_switches: %lu", &n) == 1) sum += n;
         fclose(status);
     }
     return sum;

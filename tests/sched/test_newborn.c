@@ -11,9 +11,7 @@
 
 enum { CHILDREN = 10, LEVELS = RT_SLOW > 1 ? 4 : 5 };
 
-static struct {
-    uint64_t begun, most, ended;
-} tree;
+static struct { uint64_t begun, most, ended; } tree;
 
 /* `number` is how many levels are below it; `other` its parent. It waits until all its children have told it that they are done. */
 static enum weft_status grows(struct part *part, const weft_event *events, size_t count, weft_out *out) {
@@ -51,9 +49,7 @@ TEST(newborn_walks_a_tree_in_depth) {
 
 /* ---- nobody is forgotten -------------------------------------------------------------------------------------------- */
 
-static struct {
-    uint64_t steps, begun[2 * RING_SIZE];
-} wait_;
+static struct { uint64_t steps, begun[2 * RING_SIZE]; } wait_;
 
 /* Spawns two of its kind and ends: there are more and more of them. */
 static enum weft_status breeds(struct part *part, const weft_event *events, size_t count, weft_out *out) {

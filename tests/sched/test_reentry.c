@@ -153,9 +153,11 @@ static void storms(const char *name, void (*does)(void), bool on_any_stack) {
     }
     printf("%s: %u of %u ended by the sentence\n", name, sentences, TIMES);
 }
-#define STORM(name) TEST_WITHIN(handler_that_##name, 240) { storms(#name, name, true); }
+#define STORM(name)                                                                                                                        \
+    TEST_WITHIN(handler_that_##name, 240) { storms(#name, name, true); }
 /* A handler that waits on the stack of the process that it has interrupted, in code of the program's, is not noticed. */
-#define STORM_ON_STACK(name) TEST_WITHIN(handler_that_##name, 240) { storms(#name, name, false); }
+#define STORM_ON_STACK(name)                                                                                                               \
+    TEST_WITHIN(handler_that_##name, 240) { storms(#name, name, false); }
 STORM(sends)
 STORM(frees)
 STORM(spawns)
@@ -230,7 +232,8 @@ TEST(handler_in_the_middle_of_a_call) {
             flags = i ? 0 : SA_ONSTACK;
             child_run(&child, interrupted_body);
             if (!ended_by_the_sentence(&child))
-                test_fail(__FILE__, __LINE__, "%s, flags %x: status %x, said: %s", hidden_calls[hidden_call].name, flags, child.status, child.said);
+                test_fail(__FILE__, __LINE__, "%s, flags %x: status %x, said: %s", hidden_calls[hidden_call].name, flags, child.status,
+                          child.said);
         }
 }
 

@@ -14,12 +14,12 @@ enum { ERROR_OF_INIT = -701, ERROR_OF_HANDLER = -702, ERROR_OF_STEP = -703 };
 
 static struct {
     uint64_t seed;
-    atom_u64 budget, active;          /* actions left; actions being taken */
-    atom_u64 sent, received;          /* to anchors */
-    atom_u64 yielded, completed;      /* by anchors */
-    atom_u64 attempts;                /* sends and hand-offs, to anybody */
-    atom_u64 spawned, closed;         /* processes */
-    atom_u64 ids;                     /* of senders */
+    atom_u64 budget, active;     /* actions left; actions being taken */
+    atom_u64 sent, received;     /* to anchors */
+    atom_u64 yielded, completed; /* by anchors */
+    atom_u64 attempts;           /* sends and hand-offs, to anybody */
+    atom_u64 spawned, closed;    /* processes */
+    atom_u64 ids;                /* of senders */
     atom_u64 cancelled_anchors, pending;
     atom_bool closing;
     weft_pid anchors[ANCHORS];

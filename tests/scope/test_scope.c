@@ -61,14 +61,11 @@ static void many_body(void) { EXPECT_EQ(run(many, NULL), 0); }
 TEST(spawn_many_runs_one_for_each) { rt_each(many_body); }
 
 /* The newest first: a tree of scopes is walked in depth, and few stacks are in use at a time. */
-static struct {
-    atom_u64 living, most, leaves;
-} tree;
+static struct { atom_u64 living, most, leaves; } tree;
 static void node(void *arg) {
     unsigned depth = (unsigned)(uintptr_t)arg;
     uint64_t now = atom_add_rlx(&tree.living, 1) + 1, most = atom_load_rlx(&tree.most);
-    while (now > most && !atom_cas_rlx_rlx(&tree.most, &most, now)) {
-    }
+    while (now > most && !atom_cas_rlx_rlx(&tree.most, &most, now)) {}
     if (depth > 0) {
         weft_scope scope;
         weft_scope_begin(&scope, WEFT_FOREVER);
@@ -103,8 +100,7 @@ static void grows(void *scope) {
     if (atom_add_rlx(&ended, 1) == 0) atom_store_rlx(&budget, 500);
     for (unsigned i = 0; i < 3; i++) {
         uint64_t left = atom_load_rlx(&budget);
-        while (left > 0 && !atom_cas_rlx_rlx(&budget, &left, left - 1)) {
-        }
+        while (left > 0 && !atom_cas_rlx_rlx(&budget, &left, left - 1)) {}
         if (left > 0) EXPECT_EQ(weft_scope_spawn(scope, grows, scope), 0);
     }
 }
@@ -200,8 +196,7 @@ static void late_and_busy(void *unused) {
     weft_scope_begin(&scope, weft_now());
     EXPECT_EQ(weft_scope_end(&scope), WEFT_ETIMEDOUT);
     weft_scope_begin(&scope, weft_in(WEFT_MILLISECOND));
-    for (uint64_t until = weft_in(2 * WEFT_MILLISECOND); weft_now() < until;) {
-    }
+    for (uint64_t until = weft_in(2 * WEFT_MILLISECOND); weft_now() < until;) {}
     EXPECT_EQ(weft_scope_spawn(&scope, sleeps, NULL), WEFT_ECANCELED);
     EXPECT_EQ(weft_scope_end(&scope), WEFT_ETIMEDOUT);
 }

@@ -181,8 +181,7 @@ TEST(step_cancellation_wakes) { rt_each(wakes_sleepers); }
 static int default_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     uint64_t *number = self;
     (void)events, (void)out;
-    if ((*number == 0) != (count == 0))
-        test_fail(__FILE__, __LINE__, "step %llu was given %zu events", (unsigned long long)*number, count);
+    if ((*number == 0) != (count == 0)) test_fail(__FILE__, __LINE__, "step %llu was given %zu events", (unsigned long long)*number, count);
     ++*number;
     if (count > 0 && events[0].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
     atom_add_rel(&steps, 1);

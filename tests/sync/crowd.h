@@ -44,10 +44,8 @@ static inline void crowd_close(uint64_t seed) {
 static inline void crowd_open(void) { atom_store_rel(&crowd_gate, 1); }
 static inline void crowd_begin(void) {
     while (!atom_load_acq(&crowd_gate))
-        if (weft_self() != WEFT_NOBODY)
-            weft_yield();
-        else
-            sched_yield();
+        if (weft_self() != WEFT_NOBODY) weft_yield();
+        else sched_yield();
 }
 
 /* Until so many stand in the list. */

@@ -95,10 +95,8 @@ static void market_send(uintptr_t self) {
         if (error == WEFT_ETIMEDOUT) {
             atom_add_rlx(&market.late, 1);
             if (rng_below(&rng, 8) == 0) i++; /* gives it up for good */
-            if (weft_self() != WEFT_NOBODY)
-                weft_yield();
-            else
-                sched_yield();
+            if (weft_self() != WEFT_NOBODY) weft_yield();
+            else sched_yield();
             continue;
         }
         EXPECT_EQ(error, 0);
@@ -118,10 +116,8 @@ static void market_receive(uintptr_t self) {
         if (error == WEFT_ECLOSED) break;
         if (error == WEFT_ETIMEDOUT) {
             EXPECT_EQ(item.check, 0);
-            if (weft_self() != WEFT_NOBODY)
-                weft_yield();
-            else
-                sched_yield();
+            if (weft_self() != WEFT_NOBODY) weft_yield();
+            else sched_yield();
             continue;
         }
         EXPECT_EQ(error, 0);
@@ -239,18 +235,14 @@ static void cancels_wake(void) {
         forget(0);
         for (unsigned i = 0; i < CROWD; i++)
             pids[i] = crowd_spawn(side ? waits_to_send : waits_to_receive, NULL);
-        if (side)
-            wait_for_senders(CROWD);
-        else
-            wait_for_receivers(CROWD);
+        if (side) wait_for_senders(CROWD);
+        else wait_for_receivers(CROWD);
         for (unsigned i = 0; i < CROWD; i += 2)
             weft_cancel(pids[i]);
         rt_wait(&canceled, CROWD / 2);
         /* The others are still there, and served. */
         for (unsigned i = 1; i < CROWD; i += 2)
-            EXPECT_EQ(side ? weft_chan_recv(place, NULL, WEFT_FOREVER)
-                           : weft_chan_send(place, &(uint64_t){2}, WEFT_FOREVER),
-                      0);
+            EXPECT_EQ(side ? weft_chan_recv(place, NULL, WEFT_FOREVER) : weft_chan_send(place, &(uint64_t){2}, WEFT_FOREVER), 0);
         rt_wait(&happened, CROWD / 2);
         EXPECT_EQ(weft_chan_len(place), 0);
         rt_wait_for_nobody();
@@ -266,8 +258,7 @@ static void deadlines_end(void) {
         patience = weft_in(5 * WEFT_MILLISECOND);
         for (unsigned i = 0; i < CROWD; i++)
             crowd_spawn(side ? waits_to_send : waits_to_receive, NULL);
-        EXPECT_EQ(side ? weft_chan_send(place, &before, patience) : weft_chan_recv(place, &before, patience),
-                  WEFT_ETIMEDOUT);
+        EXPECT_EQ(side ? weft_chan_send(place, &before, patience) : weft_chan_recv(place, &before, patience), WEFT_ETIMEDOUT);
         EXPECT(weft_now() >= patience);
         rt_wait(&late, CROWD);
         EXPECT_EQ(weft_chan_recv(place, NULL, 0), WEFT_ETIMEDOUT);
@@ -288,10 +279,8 @@ static void closing_wakes(void) {
             crowd_spawn(side ? waits_to_send : waits_to_receive, NULL);
         pthread_t thread = 0;
         if (!side) thread = crowd_thread(thread_waits_to_receive, NULL);
-        if (side)
-            wait_for_senders(CROWD);
-        else
-            wait_for_receivers(CROWD + 1);
+        if (side) wait_for_senders(CROWD);
+        else wait_for_receivers(CROWD + 1);
         EXPECT_EQ(weft_chan_close(place), 0);
         rt_wait(&closed, CROWD + !side);
         if (!side) crowd_gather(thread);
@@ -458,8 +447,6 @@ static void free_with_a_waiter(void) {
     wait_for_receivers(1);
     weft_chan_free(place);
 }
-TEST(channel_free_with_a_waiter_aborts) {
-    EXPECT_ABORT(free_with_a_waiter, "weft_chan_free", "waits at the channel");
-}
+TEST(channel_free_with_a_waiter_aborts) { EXPECT_ABORT(free_with_a_waiter, "weft_chan_free", "waits at the channel"); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

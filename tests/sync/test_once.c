@@ -30,10 +30,8 @@ static int makes(void *unused) {
 static void uses(void *unused) {
     (void)unused;
     int error = weft_once_do(&once, makes, NULL, WEFT_FOREVER);
-    if (error == 0)
-        EXPECT_EQ(plain, 42);
-    else
-        EXPECT_EQ(error, FAILED);
+    if (error == 0) EXPECT_EQ(plain, 42);
+    else EXPECT_EQ(error, FAILED);
     atom_add_rlx(error ? &failed : &fine, 1);
     atom_add_rel(&over, 1);
 }

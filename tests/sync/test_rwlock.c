@@ -61,10 +61,8 @@ static void reads_or_writes(void *number) {
         if (write) plain = before + 1;
         atom_sub_rlx(write ? &writers : &readers, 1);
         if (write) atom_add_rlx(&got, 1);
-        if (write)
-            weft_rwlock_write_end(&rwlock);
-        else
-            weft_rwlock_read_end(&rwlock);
+        if (write) weft_rwlock_write_end(&rwlock);
+        else weft_rwlock_read_end(&rwlock);
     }
     atom_add_rel(&over, 1);
 }

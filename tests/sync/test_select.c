@@ -142,8 +142,7 @@ static void trades(void *number) {
             cases[c] = rng_below(&rng, 2) ? weft_case_send(chan, &out[c]) : weft_case_recv(chan, &in[c]);
         }
         /* Nobody would wait for ever: deadlines throughout, since all may want to send. */
-        uint64_t deadline =
-            hurried && rng_below(&rng, 2) ? rng_below(&rng, 2) : weft_in((1 + rng_below(&rng, 200)) * WEFT_MICROSECOND);
+        uint64_t deadline = hurried && rng_below(&rng, 2) ? rng_below(&rng, 2) : weft_in((1 + rng_below(&rng, 200)) * WEFT_MICROSECOND);
         int chosen = weft_select(cases, 4, deadline);
         for (unsigned c = 0; c < 4; c++)
             if ((int)c != chosen) EXPECT_EQ(in[c], 0);
@@ -232,10 +231,8 @@ static void cross(void) {
         forget(0);
         rounds = 3000 * test_scale() / RT_SLOW / (threads ? 10 : 1);
         crowd_spawn(crosses, NULL);
-        if (threads)
-            thread = crowd_thread(thread_crosses, (void *)1);
-        else
-            crowd_spawn(crosses, (void *)1);
+        if (threads) thread = crowd_thread(thread_crosses, (void *)1);
+        else crowd_spawn(crosses, (void *)1);
         rt_wait(&over, 2);
         if (threads) crowd_gather(thread);
         EXPECT_EQ(atom_load_rlx(&given), rounds);
@@ -255,14 +252,10 @@ static void waits(void *unused) {
     weft_case cases[] = {weft_case_recv(chans[0], &in), weft_case_recv(chans[1], &in), weft_case_send(chans[2], &out),
                          weft_case_recv(chans[0], &in)};
     int chosen = weft_select(cases, 4, patience);
-    if (chosen == WEFT_ECANCELED)
-        atom_add_rel(&canceled, 1);
-    else if (chosen == WEFT_ETIMEDOUT)
-        atom_add_rel(&late, 1);
-    else if (cases[chosen].error == WEFT_ECLOSED)
-        atom_add_rel(&closed, 1);
-    else
-        atom_add_rel(chosen == 2 ? &given : &taken, 1);
+    if (chosen == WEFT_ECANCELED) atom_add_rel(&canceled, 1);
+    else if (chosen == WEFT_ETIMEDOUT) atom_add_rel(&late, 1);
+    else if (cases[chosen].error == WEFT_ECLOSED) atom_add_rel(&closed, 1);
+    else atom_add_rel(chosen == 2 ? &given : &taken, 1);
     EXPECT(in == 77 || (chosen >= 0 && chosen != 2 && cases[chosen].error == 0));
 }
 

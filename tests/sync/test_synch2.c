@@ -115,8 +115,7 @@ static void until_no_role(void) { weft_synch2_enter_until(&misused, UINT32_MAX, 
 static void leave_no_role(void) { weft_synch2_leave(&misused, 3); }
 static void init_crooked(void) {
     static char memory[2 * sizeof(weft_synch2)] __attribute__((aligned(64)));
-    char *volatile crooked =
-        memory + 16; /* as malloc might give it; hidden from the compiler, which would know better */
+    char *volatile crooked = memory + 16; /* as malloc might give it; hidden from the compiler, which would know better */
     weft_synch2_init((weft_synch2 *)(void *)crooked);
 }
 
@@ -300,12 +299,9 @@ static void stress_role(unsigned role) {
         keep_together(role, i);
         unsigned how = stress.only_enter ? 0 : rng_below(&rng, 4);
         int error = 0;
-        if (how == 0)
-            weft_synch2_enter(&door, role);
-        else if (how == 1)
-            error = weft_synch2_try(&door, role);
-        else
-            error = weft_synch2_enter_until(&door, role, how == 2 ? 0 : sys->now() + rng_below(&rng, 100) * 1000);
+        if (how == 0) weft_synch2_enter(&door, role);
+        else if (how == 1) error = weft_synch2_try(&door, role);
+        else error = weft_synch2_enter_until(&door, role, how == 2 ? 0 : sys->now() + rng_below(&rng, 100) * 1000);
         bool other_waits = atom_load_rlx(&synch2_of(&door)->role[1 - role].active);
         if (error) {
             EXPECT(error == (how == 1 ? WEFT_EBUSY : WEFT_ETIMEDOUT));
@@ -341,8 +337,8 @@ static void run_stress(uint64_t turns, uint32_t rounds, unsigned sleep_each, boo
     if (only_enter) EXPECT_EQ(stress.total, 2 * stress.turns);
     if (sleep_each) EXPECT(atom_load_rlx(&counted.sleeps) > 0 && atom_load_rlx(&counted.wakes) > 0);
     printf("%llu turns, %llu given up, %llu sleeps, %llu wakes\n", (unsigned long long)stress.total,
-           (unsigned long long)(stress.gave_up[0] + stress.gave_up[1]),
-           (unsigned long long)atom_load_rlx(&counted.sleeps), (unsigned long long)atom_load_rlx(&counted.wakes));
+           (unsigned long long)(stress.gave_up[0] + stress.gave_up[1]), (unsigned long long)atom_load_rlx(&counted.sleeps),
+           (unsigned long long)atom_load_rlx(&counted.wakes));
 }
 
 TEST(synch2_stress_busy) { run_stress(50000, synch2_thread_waiter.rounds[0], 0, true); }

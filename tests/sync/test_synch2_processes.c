@@ -51,10 +51,8 @@ static void excludes(void) {
         forget();
         rounds = 1000 * test_scale() / RT_SLOW;
         crowd_spawn(visits, (void *)0);
-        if (threads)
-            thread = crowd_thread(thread_visits, (void *)1);
-        else
-            crowd_spawn(visits, (void *)1);
+        if (threads) thread = crowd_thread(thread_visits, (void *)1);
+        else crowd_spawn(visits, (void *)1);
         crowd_open();
         rt_wait(&over, 2);
         if (threads) crowd_gather(thread);
@@ -144,19 +142,15 @@ static int leaver_step(void *self, const weft_event *events, size_t count, weft_
 static const weft_behavior leaver = {.name = "leaver", .step = leaver_step};
 WEFT_VOID_TASK(leaver_task) { tries_and_leaves(); }
 static void leaver_process(void *task) {
-    if (task)
-        WEFT_RUN(leaver_task);
-    else
-        tries_and_leaves();
+    if (task) WEFT_RUN(leaver_task);
+    else tries_and_leaves();
 }
 static void is_left(unsigned kind) {
     struct synch2 *inside = synch2_of(&door);
     atom_u32 *bell = &inside->role[1].bell;
     forget();
-    if (kind == 0)
-        rt_spawn(&leaver);
-    else
-        crowd_spawn(leaver_process, kind == 1 ? &door : NULL);
+    if (kind == 0) rt_spawn(&leaver);
+    else crowd_spawn(leaver_process, kind == 1 ? &door : NULL);
     rt_wait(&go, 1);
     atom_store_sc(&inside->role[0].active, 1);
     atom_store_rel(&others, 1);

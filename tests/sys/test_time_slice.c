@@ -1,7 +1,7 @@
 /* How long a thread may compute before it is another's turn, and how exactly it is woken: what new threads have, and what their creator has
  * afterwards. A kernel without slices (before Linux 6.12) is left as it is. */
-#include "sys/sys.h"
 #include "slices.h"
+#include "sys/sys.h"
 #include "test.h"
 
 #include <errno.h>

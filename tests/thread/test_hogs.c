@@ -3,8 +3,8 @@
 #include "runtime_helpers.h"
 #include "slices.h"
 
-#include "sched/runtime.h"
 #include "runtime/report.h"
+#include "sched/runtime.h"
 
 #include <weft/blocking.h>
 #include <weft/weft.h>
@@ -155,8 +155,7 @@ static void until_usual(void *arg) {
 }
 static void hogs_then_calls(void *arg) {
     (void)arg;
-    while (slice_of(0) > 0 && slice_of(0) <= SLICE_LONG) {
-    }
+    while (slice_of(0) > 0 && slice_of(0) <= SLICE_LONG) {}
     EXPECT_EQ(weft_blocking_long(until_usual, NULL), 0);
     atom_add_rel(&done, 1);
 }
@@ -204,8 +203,7 @@ static void slow_but_polite(void *arg) {
     (void)arg;
     atom_add_rel(&begun, 1);
     while (!atom_load_acq(&free_them)) {
-        for (uint64_t until = weft_now() + 8 * WEFT_MILLISECOND; weft_now() < until;) {
-        }
+        for (uint64_t until = weft_now() + 8 * WEFT_MILLISECOND; weft_now() < until;) {}
         atom_add_rlx(&turns, 1);
         weft_yield();
     }

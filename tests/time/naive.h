@@ -23,9 +23,7 @@ static inline void naive_add(struct naive *naive, unsigned id, uint64_t when) {
     naive->items[naive->count++].id = id;
 }
 
-static inline void naive_remove_at(struct naive *naive, unsigned at) {
-    naive->items[at] = naive->items[--naive->count];
-}
+static inline void naive_remove_at(struct naive *naive, unsigned at) { naive->items[at] = naive->items[--naive->count]; }
 
 static inline void naive_remove(struct naive *naive, unsigned id) {
     for (unsigned i = 0; i < naive->count; i++)
@@ -46,9 +44,7 @@ static inline unsigned naive_first(const struct naive *naive) {
     return best;
 }
 
-static inline uint64_t naive_next(const struct naive *naive) {
-    return naive->count ? naive->items[naive_first(naive)].when : SYS_FOREVER;
-}
+static inline uint64_t naive_next(const struct naive *naive) { return naive->count ? naive->items[naive_first(naive)].when : SYS_FOREVER; }
 
 /* The next one due, taken out, or -1. */
 static inline int naive_pop(struct naive *naive, uint64_t now) {

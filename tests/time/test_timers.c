@@ -237,12 +237,9 @@ static void stress_move(struct rng *rng) {
 static void stress_work(unsigned self) {
     struct rng rng;
     rng_seed(&rng, stress_seed, self);
-    if (self < USERS)
-        stress_use(&rng, self);
-    else if (self < USERS + RUNNERS)
-        stress_run(&rng, self);
-    else
-        stress_move(&rng);
+    if (self < USERS) stress_use(&rng, self);
+    else if (self < USERS + RUNNERS) stress_run(&rng, self);
+    else stress_move(&rng);
 }
 
 TEST_WITHIN(timers_stress, 120) {

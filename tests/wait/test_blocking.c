@@ -406,7 +406,7 @@ TEST(blocking_threads_end_when_they_rest) {
     atom_store_rlx(&is_long, true);
     many();
     EXPECT(threads_living() > 2);
-    unsigned most = 2 + 3 + ANNOTATE_THREAD * 2; /* sysmon, the watchdog, this one */
+    unsigned most = 2 + 3 + ANNOTATE_THREAD * 2;               /* sysmon, the watchdog, this one */
     while (threads_living() > 2 || sys->thread_count() > most) /* the last lines of a thread take a moment; in vain, the watchdog ends it */
         rt_pause(100 * RT_MS);
     EXPECT_EQ(threads_living(), 2);
@@ -595,8 +595,7 @@ TEST(blocking_stop_after_a_worker_was_sent_away_line) { stops_after_fewer("line"
 static void blocks_at_the_last_moment(void *arg) {
     struct worker *worker = worker_here();
     (void)arg;
-    while (!atom_load_rlx(&worker->leave)) {
-    }
+    while (!atom_load_rlx(&worker->leave)) {}
     weft_blocking(reads_one, NULL);
 }
 static void stops_at_the_last_moment(const char *policy) {

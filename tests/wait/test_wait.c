@@ -16,9 +16,9 @@ static weft_rwlock read_only = WEFT_RWLOCK_INIT;
 static weft_once busy = WEFT_ONCE_INIT;
 static weft_waitgroup working = WEFT_WAITGROUP_INIT;
 static weft_synch2 entered;
-static weft_fd clogged[2]; /* from the first no more can be written, and nothing read */
+static weft_fd clogged[2];        /* from the first no more can be written, and nothing read */
 static weft_fd unheard_of, quiet; /* nobody connects there; nobody sends there */
-static int silent[2];              /* a pipe */
+static int silent[2];             /* a pipe */
 
 static bool wants_nothing(const weft_msg *message, void *arg) {
     (void)message, (void)arg;
@@ -78,16 +78,31 @@ static const struct {
     int (*call)(uint64_t deadline);
 } calls[] = {
     /* For processes alone. */
-    {"weft_recv", waits_recv},           {"weft_recv_into", waits_recv_into}, {"weft_recv_tag", waits_recv_tag},
-    {"weft_recv_match", waits_recv_match}, {"weft_call", waits_call},         {"weft_recv_reply", waits_reply},
-    {"weft_net_accept", waits_accept},   {"weft_synch2_enter_until", waits_synch2},
+    {"weft_recv", waits_recv},
+    {"weft_recv_into", waits_recv_into},
+    {"weft_recv_tag", waits_recv_tag},
+    {"weft_recv_match", waits_recv_match},
+    {"weft_call", waits_call},
+    {"weft_recv_reply", waits_reply},
+    {"weft_net_accept", waits_accept},
+    {"weft_synch2_enter_until", waits_synch2},
     /* For threads too. */
     {"weft_join", waits_join},
-    {"weft_chan_send", waits_send_chan}, {"weft_chan_recv", waits_recv_chan}, {"weft_select", waits_select},
-    {"weft_mutex_lock", waits_mutex},    {"weft_cond_wait", waits_cond},      {"weft_sem_acquire", waits_sem},
-    {"weft_rwlock_read", waits_reader},  {"weft_rwlock_write", waits_writer}, {"weft_once_do", waits_once},
-    {"weft_waitgroup_wait", waits_group}, {"weft_fd_read", waits_read},       {"weft_fd_write_some", waits_write},
-    {"weft_fd_wait", waits_readable},    {"weft_fd_wait, either", waits_either}, {"weft_net_recv_from", waits_datagram},
+    {"weft_chan_send", waits_send_chan},
+    {"weft_chan_recv", waits_recv_chan},
+    {"weft_select", waits_select},
+    {"weft_mutex_lock", waits_mutex},
+    {"weft_cond_wait", waits_cond},
+    {"weft_sem_acquire", waits_sem},
+    {"weft_rwlock_read", waits_reader},
+    {"weft_rwlock_write", waits_writer},
+    {"weft_once_do", waits_once},
+    {"weft_waitgroup_wait", waits_group},
+    {"weft_fd_read", waits_read},
+    {"weft_fd_write_some", waits_write},
+    {"weft_fd_wait", waits_readable},
+    {"weft_fd_wait, either", waits_either},
+    {"weft_net_recv_from", waits_datagram},
     {"weft_file_read", waits_file},
 };
 enum { CALLS = sizeof calls / sizeof calls[0], FIRST_FOR_THREADS = 8 };
@@ -118,10 +133,8 @@ static void opens_descriptors(void *unused) {
     static const char much[4096];
     (void)unused;
     EXPECT_EQ(weft_net_pair(clogged), 0);
-    while (weft_fd_write_some(clogged[0], much, sizeof much, 0) > 0) {
-    }
-    while (weft_fd_write_some(clogged[0], much, 1, 0) > 0) {
-    }
+    while (weft_fd_write_some(clogged[0], much, sizeof much, 0) > 0) {}
+    while (weft_fd_write_some(clogged[0], much, 1, 0) > 0) {}
     unheard_of = weft_net_listen("127.0.0.1:0", NULL);
     quiet = weft_net_udp("127.0.0.1:0", NULL);
     EXPECT(unheard_of > 0 && quiet > 0);

@@ -70,6 +70,7 @@ def rules():
     yield Job("rules", "include direction, self-test", ["tools/check-includes", "--self-test"])
     yield Job("rules", "call direction", ["tools/check-calls"], counted=False)
     yield Job("rules", "call direction, self-test", ["tools/check-calls", "--self-test"])
+    yield Job("rules", "format", ["tools/format", "--check"], counted=False)
     yield Job("rules", "what the documents name", ["tools/check-docs"])
     yield Job("rules", "what the documents name, self-test", ["tools/check-docs", "--self-test"])
     yield Job("rules", "test runner, self-test", ["tests/self/run"])
