@@ -1,4 +1,6 @@
-/* Relaxed operations in this file. On bottom and buffer, by the owner: it reads back what it wrote itself. On slots:
+/* Chase and Lev's deque: see queue/deque.h.
+ *
+ * Relaxed operations in this file. On bottom and buffer, by the owner: it reads back what it wrote itself. On slots:
  * bottom orders them (D6), top decides whether what was read counts (D4). */
 #include "queue/deque.h"
 
@@ -103,7 +105,7 @@ uint64_t deque_pop(struct deque *own) {
 }
 
 int deque_steal(struct deque *victim, uint64_t *entry) {
-    /* Pairs with the CAS that moved top here: what that one's thread or the owner had seen of bottom, we see. */
+    /* Pairs with the CAS that moved top here: this thief sees at least the bottom that the thread of that CAS had seen. */
     uint64_t top = atom_load_sc(&victim->top);
     /* D2, and pairs with the store in deque_push (D6). */
     uint64_t bottom = atom_load_sc(&victim->bottom);
@@ -133,7 +135,7 @@ int deque_steal_half(struct deque *own, struct deque *victim, uint64_t *first) {
 }
 
 uint64_t deque_size(struct deque *deque) {
-    /* Relaxed: a hint, and a caller who needs more has passed a fence. */
+    /* Relaxed: a hint; a caller that needs more has passed a fence. */
     uint64_t top = atom_load_rlx(&deque->top);
     int64_t size = (int64_t)(atom_load_rlx(&deque->bottom) - top);
     return size > 0 ? (uint64_t)size : 0;

@@ -1,9 +1,9 @@
 /* Queue entries: a process and the ticket under which it became ready, in one word.
  *
- * A queue stores entries and never looks inside. Who takes an entry out compares its ticket with the one in the
- * process's state word and runs the process only if it wins the claim there; an entry whose ticket is old is skipped.
- * So a queue may deliver an entry several times, as long as it never loses one: at least once at the queue, exactly
- * once at the claim.
+ * A queue stores entries and never looks inside. A worker that takes an entry out compares its ticket with the one in
+ * the process's state word, and runs the process only if it wins the claim there; an entry whose ticket is old is
+ * skipped. So a queue may deliver an entry several times, as long as it never loses one: at least once at the queue,
+ * exactly once at the claim.
  *
  *      63                        16 15       0
  *     +----------------------------+----------+

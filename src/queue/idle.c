@@ -1,12 +1,13 @@
+/* The bits of sleeping workers and the count of searchers: see queue/idle.h. */
 #include "queue/idle.h"
 
 #include "base/assert.h"
 #include "sys/sys.h"
 
-/* The orders. Work travels through the queues' own release and acquire, the token through the parker's. What is
- * needed here is that a store comes before a later load, on both sides, which the fences A and B give between a
- * worker that goes to sleep and a bringer. The bits and the count are then relaxed but for I5; their read-modify-writes
- * make I1 and I2 true. The one exception has three parties, idle_found. */
+/* Memory orders. Work travels through the queues' own release and acquire, the token through the parker's. What is
+ * needed here is that a store comes before a later load, on both sides; the fences A and B give that between a worker
+ * that goes to sleep and a submitter. The bits and the count are then relaxed but for I5; their read-modify-writes
+ * make I1 and I2 true. The one exception has three parties: idle_found. */
 
 static inline atom_u64 *idle_word(struct idle *idle, unsigned worker) { return &idle->sleeping[worker / IDLE_BITS]; }
 static inline uint64_t idle_bit(unsigned worker) { return UINT64_C(1) << (worker % IDLE_BITS); }
@@ -22,8 +23,8 @@ void idle_init(struct idle *idle, unsigned workers) {
 
 void idle_resize(struct idle *idle, unsigned workers) {
     uint32_t words = (workers + IDLE_BITS - 1) / IDLE_BITS;
-    /* rlx: a new worker's thread is started after this, so the store is before its fence A, and whoever brings work after
-     * fence B and does not see the worker's word yet is seen by its second look. */
+    /* rlx: a new worker's thread is started after this, so the store is before its fence A. If a submitter does not see the
+     * worker's word after fence B, the worker's second look sees the submitter's work. */
     atom_store_rlx(&idle->workers, workers);
     if (words > atom_load_rlx(&idle->words)) atom_store_rlx(&idle->words, words);
 }
@@ -37,7 +38,7 @@ __attribute__((noinline)) int idle_rouse(struct idle *idle) {
         while (seen) {
             uint64_t lowest = seen & -seen;
             seen = atom_and_acq(&idle->sleeping[i], ~lowest); /* acq: pairs with the rel in idle_enter (I5) */
-            if (!(seen & lowest)) continue;                   /* it left, or another was faster (I1) */
+            if (!(seen & lowest)) continue;                   /* it left, or another waker was faster (I1) */
             atom_add_rlx(&idle->searching, 1);                /* before the token, so before the worker can stop (I2) */
             return (int)(i * IDLE_BITS) + __builtin_ctzll(lowest);
         }
@@ -58,28 +59,27 @@ bool idle_wake_one(struct idle *idle, unsigned worker) {
 bool idle_search(struct idle *idle) {
     uint32_t searching = atom_load_rlx(&idle->searching);
     uint32_t workers = atom_load_rlx(&idle->workers), sleepers = idle_sleepers(idle);
-    /* A moment's count; while the number of workers changes, more may sleep than there are to be. */
+    /* A racy count: while the number of workers changes, more may sleep than `workers` says. */
     if (sleepers >= workers || 2 * searching >= workers - sleepers) return false;
-    atom_add_rlx(&idle->searching, 1); /* two at once may make it one too many; that is only a waste */
+    atom_add_rlx(&idle->searching, 1); /* two workers at once may make it one too many, which only wastes time */
     return true;
 }
 
 int idle_found(struct idle *idle) {
-    /* sc, with the fence below: the count goes down before this worker looks for sleepers. A
-     * bringer that still saw the count relies on it, and a worker that went to sleep before the bringer came must be
-     * seen here; the light fence would not do, because it only orders against the sleeper's heavy one, and this is
-     * between bringer and finder. */
+    /* sc, with the fence below: the count goes down before this worker looks for sleepers. A submitter that still saw the
+     * count relies on this worker, so a worker that went to sleep before the submission must be seen here. The light fence
+     * would not do: it only orders against the sleeper's heavy one, and this is between submitter and finder. */
     uint32_t before = atom_sub_sc(&idle->searching, 1);
     WEFT_ASSERT(before > 0, "a worker stopped searching that was not counted as searching");
-    /* B: and what the finder itself brought, by keeping more than it runs, before it looks for sleepers. */
+    /* B: also orders the work that the finder itself published, by queueing more than it runs, before its look for sleepers. */
     atom_fence_light();
-    /* The last one passes the duty on (I3). */
+    /* The last searcher wakes another worker (I3). */
     if (before == 1) return idle_rouse(idle); /* recheck, without: (void)before; */
     return IDLE_NOBODY;
 }
 
 void idle_enter(struct idle *idle, unsigned worker, bool searching) {
-    /* rel: pairs with the acq of whoever wakes this worker (I5); without it that one may not find the parker of a new worker. */
+    /* rel: pairs with the acq in idle_rouse and idle_wake_one (I5); without it the waker may not find a new worker's parker. */
     uint64_t before = atom_or_rel(idle_word(idle, worker), idle_bit(worker));
     WEFT_ASSERT(!(before & idle_bit(worker)), "worker %u goes to sleep twice", worker);
     (void)before;

@@ -1,9 +1,10 @@
-/* Who sleeps, who searches: how a worker without work goes to sleep and how whoever brings work finds it.
+/* Which workers sleep and which search: how a worker without work goes to sleep, and how a thread that publishes work (the
+ * submitter) finds a worker to wake, so that no wake-up is lost.
  *
- *   operation                  who may call
+ *   operation                  caller
  *   idle_init                  one thread, before it is shared
  *   idle_resize                one thread at a time
- *   idle_wake, idle_wake_one   anyone, after publishing work (idle_wake_one: for one particular worker)
+ *   idle_wake, idle_wake_one   any thread, after publishing work (idle_wake_one: for one particular worker)
  *   idle_search                an awake worker that is not searching
  *   idle_found                 a searching worker
  *   idle_enter                 an awake worker, searching or not
@@ -11,29 +12,29 @@
  *
  * The two recipes, which meet at the fences A and B:
  *
- *   a worker without work                                 whoever brings work
+ *   a worker without work                                 a submitter
  *   1  idle_enter: set my bit                             1  publish the work
  *                  stop searching                         2  idle_wake: fence B (light)
- *                  fence A (heavy)                                      somebody searches: leave it to them
- *   2  look once more at *every* source                                 else take a sleeper's bit away
+ *                  fence A (heavy)                                      a worker searches: leave the work to it
+ *   2  look once more at *every* source                                 else clear a sleeper's bit
  *      found:   idle_leave, work                                        and count it as searching
- *      nothing: sleep on my parker                        3  unpark the one that idle_wake names
+ *      nothing: sleep on my parker                        3  unpark the worker that idle_wake names
  *
- * Either the worker's second look finds the work, or the bringer sees the worker's bit or a searcher. All state is
+ * Either the worker's second look finds the work, or the submitter sees the worker's bit or a searcher. All state is
  * bits and a count: nothing to be freed, no pointer that could mean two things. (A stack of sleepers, as in the
  * thread-queue scheduler, has ABA and can hold a sleeper twice.)
  *
- * I1  A bit is set by its own worker only. Whoever clears it (one fetch-and, which says whether it was set) owns what
- *     follows: the worker itself has left; anybody else owes it exactly one unpark.
- * I2  A worker whose bit another cleared is counted as searching by that other, before the unpark. It inherits the
+ * I1  A worker's bit is set by that worker only. It is cleared by one fetch-and, which says whether it was set. If it was
+ *     and the worker itself cleared it, the worker is awake; any other thread that cleared it owes it exactly one unpark.
+ * I2  A waker that clears a worker's bit counts the worker as searching, before the unpark. The worker inherits the
  *     count with the token.
- * I3  A bringer that sees a searcher may go, because none stops without making up for it. By idle_enter: fence A and
- *     the second look at everything; and if that finds something, the worker searches again. By idle_found: the last
- *     one wakes another.
- * I4  A submission wakes one worker at most, and none while somebody searches. An idle runtime wakes nobody.
- * I5  Who is told to unpark a worker sees what that worker did, and what was done to make it, before it went to sleep.
+ * I3  A submitter that sees a searcher need wake no worker, because no searcher stops without making up for it. In
+ *     idle_enter: fence A and the second look at everything; if that finds something, the worker searches again. In
+ *     idle_found: the last searcher wakes another worker.
+ * I4  A submission wakes one worker at most, and none while a worker searches. An idle runtime causes no wake-ups.
+ * I5  The thread told to unpark a worker sees what that worker did, and how it was set up, before it went to sleep.
  *
- * Sleepers are woken lowest number first, which keeps those warm. */
+ * The sleeper with the lowest number is woken first, which keeps those workers' caches warm. */
 #ifndef WEFT_QUEUE_IDLE_H
 #define WEFT_QUEUE_IDLE_H
 
@@ -51,7 +52,7 @@ enum { IDLE_WORDS = IDLE_MAX / IDLE_BITS, IDLE_NOBODY = -1 };
 struct idle {
     atom_u32 workers; /* idle_resize */
     atom_u32 words;   /* how many of `sleeping` were ever used; only grows */
-    /* Written by everybody. */
+    /* Written by all threads. */
     atom_u32 searching;
     atom_u64 sleeping[IDLE_WORDS]; /* worker w is bit w % IDLE_BITS of word w / IDLE_BITS */
 };
@@ -64,8 +65,8 @@ void idle_resize(struct idle *idle, unsigned workers);
 
 /* Work was published: returns the worker that the caller must unpark, or IDLE_NOBODY. */
 static inline int idle_wake(struct idle *idle);
-/* The same for one worker and whether or not somebody searches (its own inbox, shutdown): true when the caller must
- * unpark it; false when it is awake, or somebody else is waking it. */
+/* The same for one worker, whether or not another worker searches (its own inbox, shutdown): true when the caller must
+ * unpark it; false when it is awake, or another thread is waking it. */
 bool idle_wake_one(struct idle *idle, unsigned worker);
 
 /* May this worker, which has run dry, search through the others' queues? True: it now counts as searching. Only while
@@ -80,24 +81,24 @@ int idle_found(struct idle *idle);
  * and searching; when it timed out, idle_leave. */
 void idle_enter(struct idle *idle, unsigned worker, bool searching);
 
-/* The worker gets up by itself. True: it is awake, and searching if `searching` says so: a worker that entered
- * searching and leaves because its second look saw work must go on searching (I3). False: somebody is waking it
- * already; it must take the token (park without a deadline, it is coming) and is then awake and searching. */
+/* The worker wakes by itself. True: it is awake, and searching if `searching` says so: a worker that entered
+ * searching and leaves because its second look saw work must go on searching (I3). False: another thread is waking it
+ * already; it must take the token (park without a deadline, the token is coming) and is then awake and searching. */
 bool idle_leave(struct idle *idle, unsigned worker, bool searching);
 
 /* Whether the worker sleeps, or is about to; a hint. */
 bool idle_is_asleep(struct idle *idle, unsigned worker);
-/* How many sleep or search at the moment; a hint. */
+/* How many workers sleep or search at the moment; hints. */
 unsigned idle_sleepers(struct idle *idle);
 unsigned idle_searchers(struct idle *idle);
 
-/* ---- inline: every submission comes through here, and mostly finds nobody asleep ------------------------------- */
+/* ---- inline: every submission comes through here, and mostly finds no worker asleep ---------------------------- */
 
 /* Makes one sleeper a searcher, unless there is a searcher already: its number, or IDLE_NOBODY. */
 int idle_rouse(struct idle *idle);
 
 static inline int idle_wake(struct idle *idle) {
-    atom_fence_light(); /* B: what the caller published, before the loads that look for somebody */
+    atom_fence_light(); /* B: what the caller published, before the loads that look for a searcher or sleeper */
     /* rlx, all: fence B is before them. A searcher that is seen will do what the caller would have done (I3). */
     if (atom_load_rlx(&idle->searching) != 0) return IDLE_NOBODY;
     if (atom_load_rlx(&idle->words) == 1 && atom_load_rlx(&idle->sleeping[0]) == 0) return IDLE_NOBODY;

@@ -1,5 +1,5 @@
-/* `size` is relaxed everywhere: it is written under the lock, and whoever reads it without gets a hint, or has passed a
- * fence that follows the submitter's. */
+/* The global run queue: see queue/inject.h. `size` is relaxed everywhere: it is written under the lock; a reader without
+ * the lock gets a hint, or has passed a fence that follows the submitter's. */
 #include "queue/inject.h"
 
 #include "sys/sys.h"

@@ -1,10 +1,10 @@
 /* The global FIFO of entries: for submissions from outside, overflow, and fairness. A growing circular array under a
  * lock.
  *
- * Who may call what: inject_init and inject_destroy while nobody else knows the queue; everything else by every thread.
+ * Callers: inject_init and inject_destroy, one thread while no other uses the queue; everything else, any thread.
  *
- *   I1  first, count, capacity and slots belong to the holder of the lock; `size` repeats count for those who look
- *       without it.
+ *   I1  first, count, capacity and slots belong to the holder of the lock; `size` repeats count for readers without
+ *       the lock.
  *   I2  A batch goes in as a whole, contiguous, or not at all.
  *   I3  A push that leaves at most as many entries as were reserved cannot fail: the array never shrinks. */
 #ifndef WEFT_QUEUE_INJECT_H
@@ -47,7 +47,7 @@ size_t inject_take_batch(struct inject *inject, uint64_t *out, size_t max);
 /* The same with the newest entries, oldest of them first. */
 size_t inject_take_newest(struct inject *inject, uint64_t *out, size_t max);
 
-/* Without the lock. A hint: by the time the caller looks at the answer it may be wrong. */
+/* A racy read without the lock: a hint. */
 size_t inject_size(struct inject *inject);
 
 #endif

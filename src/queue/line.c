@@ -1,18 +1,19 @@
+/* The linked run queue of policy `line`: see queue/line.h. */
 #include "queue/line.h"
 
 struct line_node line_sentinel;
 
 void line_init(struct line *line) {
-    atom_store_rlx(&line->head, NULL); /* relaxed: nobody else knows the line yet */
+    atom_store_rlx(&line->head, NULL); /* relaxed: not shared yet */
     line->tail = NULL;
 }
 
 void line_node_init(struct line_node *node) {
     node->next = node->prev = NULL;
-    atom_store_rlx(&node->owner, NULL); /* relaxed: nobody else knows the node yet */
+    atom_store_rlx(&node->owner, NULL); /* relaxed: not shared yet */
 }
 
-/* False when somebody else holds the lock. *first becomes what head was. */
+/* False when another thread holds the lock. *first becomes what head was. */
 static bool line_try_lock(struct line *line, struct line_node **first) {
     struct line_node *head = atom_load_rlx(&line->head); /* only a guess; the CAS decides */
     do {
@@ -44,7 +45,7 @@ static struct line_node *line_unlink(struct line *line, struct line_node *first,
 struct line_enqueued line_try_enqueue(struct line *line, struct line_node *node) {
     struct line_node *first;
     if (!line_try_lock(line, &first)) return (struct line_enqueued){.success = false};
-    atom_store_rlx(&node->owner, line); /* relaxed: who looks under the lock sees it, for others it is a hint (L3) */
+    atom_store_rlx(&node->owner, line); /* relaxed: a reader under the lock sees it, for any other it is a hint (L3) */
     node->next = NULL;
     node->prev = line->tail;
     if (first) line->tail->next = node;
@@ -64,7 +65,7 @@ struct line_dequeued line_try_dequeue(struct line *line) {
 
 bool line_try_dequeue_entry(struct line *line, struct line_node *node) {
     struct line_node *first;
-    if (line_node_owner(node) != line || !line_try_lock(line, &first)) /* a look first spares a lock in vain */
+    if (line_node_owner(node) != line || !line_try_lock(line, &first)) /* a racy read first saves a lock in vain */
         return false;
     /* Relaxed: set and cleared under the lock that we hold, if it is this line's. */
     bool here = atom_load_rlx(&node->owner) == line;
@@ -75,7 +76,7 @@ bool line_try_dequeue_entry(struct line *line, struct line_node *node) {
 }
 
 bool line_is_empty(struct line *line) {
-    return atom_load_rlx(&line->head) == NULL; /* relaxed: a hint, and a caller who needs more has passed a fence */
+    return atom_load_rlx(&line->head) == NULL; /* relaxed: a hint; a caller that needs more has passed a fence */
 }
 
 struct line *line_node_owner(struct line_node *node) {

@@ -1,3 +1,4 @@
+/* The slow paths of queue/lock.h: a contended take, and waking a sleeper. */
 #include "queue/lock.h"
 
 #include "base/handler.h"
@@ -14,7 +15,7 @@
 
 void lock_take_slow(struct lock *lock) {
     for (unsigned round = 0; round < LOCK_SPINS; round++) {
-        /* rlx: looks before it asks for the cache line; lock_try decides. */
+        /* rlx: a read before asking for the cache line exclusively; lock_try decides. */
         if (atom_load_rlx(&lock->word) == LOCK_FREE && lock_try(lock)) return;
         spin_pause();
     }
@@ -25,7 +26,7 @@ void lock_take_slow(struct lock *lock) {
         /* rlx: only announces the sleeper (K2); the kernel compares the word again before it lets us sleep. When the
          * word was FREE after all, the next round takes it. */
         if (found == LOCK_HELD && !atom_cas_rlx_rlx(&lock->word, &found, LOCK_ASLEEP) && found == LOCK_FREE) continue;
-        /* Whatever it says, the word is looked at again. After so long the holder may be this very thread, in a signal handler. */
+        /* Whatever it returns, the word is read again. After LOCK_LONG the holder may be this very thread, now in a signal handler. */
         if (sys->futex_wait(&lock->word, LOCK_ASLEEP, LOCK_LONG) == -ETIMEDOUT) handler_refuse("a weft call");
     }
 }

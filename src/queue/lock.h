@@ -2,20 +2,20 @@
  *
  * It spins a little (such a section is over sooner than a system call), then sleeps on the futex.
  *
- *   operation                 who may call
+ *   operation                 caller
  *   lock_init                 one thread, before the lock is shared
  *   lock_take, lock_try       any thread that does not hold it
  *   lock_drop                 the thread that holds it
  *
- * The word is FREE, HELD, or HELD by one with perhaps others ASLEEP.
+ * The word is FREE, HELD, or ASLEEP: held, and other threads may sleep.
  *
  * K1  Only the step from FREE to something else takes the lock, so there is one holder.
  * K2  A thread sleeps only while the word is ASLEEP, and the drop that ends ASLEEP wakes one sleeper.
  * K3  A thread that has slept takes the lock as ASLEEP, not as HELD: it cannot know whether it was the only sleeper. At
- *     worst one later wake-up finds nobody; a sleeper is never forgotten.
+ *     worst one later wake-up finds no sleeper; a sleeper is never forgotten.
  * K4  What a holder wrote is seen by the next: drop releases, take acquires.
  *
- * It is not fair: whoever comes while the word is FREE may take it before the one that was woken. */
+ * It is not fair: a thread that comes while the word is FREE may take the lock before the sleeper that was woken. */
 #ifndef WEFT_QUEUE_LOCK_H
 #define WEFT_QUEUE_LOCK_H
 

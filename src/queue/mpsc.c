@@ -1,3 +1,4 @@
+/* The mailbox queue: see queue/mpsc.h. */
 #include "queue/mpsc.h"
 
 #include "base/spin.h"
@@ -5,7 +6,7 @@
 struct mpsc_node mpsc_mark;
 
 void mpsc_init(struct mpsc *box) {
-    atom_store_rlx(&box->head, NULL); /* relaxed: nobody else knows the box yet */
+    atom_store_rlx(&box->head, NULL); /* relaxed: not shared yet */
     box->taken = NULL;
 }
 
@@ -76,7 +77,7 @@ struct mpsc_node *mpsc_pop(struct mpsc *box) {
 }
 
 struct mpsc_node *mpsc_close(struct mpsc *box) {
-    /* acq: pairs with the CAS in mpsc_push. rel: with those who see the mark (M6). */
+    /* acq: pairs with the CAS in mpsc_push. rel: with the acq loads of the mark in mpsc_push_as and mpsc_is_closed (M6). */
     struct mpsc_node *head = atom_swap_acqrel(&box->head, &mpsc_mark), *first = box->taken;
     struct mpsc_node *rest = head && head != &mpsc_mark ? mpsc_turn_round(head) : NULL;
     box->taken = NULL;

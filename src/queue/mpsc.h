@@ -1,8 +1,8 @@
 /* The mailbox: many producers, one consumer, linked through the messages themselves.
  *
- * Who may call what. "Consumer" is one thread at a time: whoever runs the process the box belongs to.
+ * Callers. "Consumer" is one thread at a time: the thread that runs the process the box belongs to.
  *
- *   mpsc_init                      nobody else knows the box yet
+ *   mpsc_init                      one thread, before the box is shared
  *   mpsc_push, mpsc_push_unheard   any        lock-free
  *   mpsc_pop, mpsc_close           consumer
  *   mpsc_take_all, mpsc_put_back   consumer
@@ -15,20 +15,20 @@
  * Producers push onto a stack; the consumer takes the whole stack in one swap and turns it round into a list of its
  * own.
  *
- *   M1  head is NULL, the newest message pushed since the consumer last took all, or the mark of a closed box. Its lowest bit is HEARD once
- *       one of these was pushed otherwise than unheard.
+ *   M1  head is NULL, the newest message pushed since the consumer last took all, or the mark of a closed box. Its lowest
+ *       bit, HEARD, is set once one of these messages was pushed by mpsc_push.
  *   M2  A message belongs to its producer until the push succeeds, to the box until popped or returned by close, and
  *       then to the consumer. A push that fails keeps it with the producer.
  *   M3  Messages of one producer come out in the order in which they were pushed, and the box has one order in all:
  *       that of the successful pushes.
- *   M4  Of the pushes that come between two takes of the consumer, unheard ones apart, one is told that it is the first: that one wakes
- *       the consumer. (What the consumer has taken and not popped yet does not count: it is awake then.) A producer that pushes
- *       unheard wakes the consumer later; until then the consumer hears of everybody else.
+ *   M4  Of the pushes that come between two takes of the consumer, unheard ones apart, one is told that it is the first: its
+ *       producer wakes the consumer. (What the consumer has taken and not popped yet does not count: it is awake then.) A
+ *       producer that pushes unheard wakes the consumer later; until then any other producer's push still wakes it.
  *   M5  Everything pushed before the close is returned by it or was popped; every later push fails.
- *   M6  Who is refused, or told that the box is closed, sees what the consumer did before it closed the box.
- *   M7  A consumer that sleeps until a push wakes it has found the box empty since it was last woken. Otherwise a message may
- *       lie there whose wake-up is used up, and the next push is not the first and wakes nobody. Asserted in debug builds and under the
- *       checker, where the consumer's last look is remembered. */
+ *   M6  A producer that is refused, or a thread told that the box is closed, sees what the consumer did before it closed it.
+ *   M7  A consumer that sleeps until a push wakes it has found the box empty since it was last woken. Otherwise a message
+ *       whose wake-up is used up may lie there; the next push is then not the first and wakes no consumer: a lost wake-up.
+ *       Asserted in debug builds and under the checker, where the consumer's last look is remembered. */
 #ifndef WEFT_QUEUE_MPSC_H
 #define WEFT_QUEUE_MPSC_H
 
@@ -47,7 +47,7 @@ struct mpsc {
     struct mpsc_node *taken;         /* consumer: oldest first. NULL or MPSC_LOOKED: none */
 };
 
-/* In debug builds: the consumer's last look found nothing. Points to what `head` points to in a closed box, and is never looked into. */
+/* `head` of a closed box. In debug builds also `taken`, when the consumer's last look found nothing. Never dereferenced. */
 extern struct mpsc_node mpsc_mark;
 #if WEFT_DEBUG
 #define MPSC_LOOKED (&mpsc_mark)

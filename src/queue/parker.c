@@ -1,3 +1,4 @@
+/* Park and unpark: see queue/parker.h. */
 #include "queue/parker.h"
 
 #include "sys/sys.h"

@@ -1,6 +1,6 @@
-/* One thread's bed: it sleeps here until somebody hands it a token.
+/* Where one thread parks: it sleeps here until another thread hands it a token (unpark).
  *
- *   operation        who may call
+ *   operation        caller
  *   parker_init      one thread, before the parker is shared
  *   parker_park      the owner, one thread at a time
  *   parker_away      the owner, instead of parker_park; then parker_back, if it was true
@@ -8,15 +8,15 @@
  *
  * The word is EMPTY, TOKEN, ASLEEP (the owner sleeps here or is about to), or AWAY (it sleeps elsewhere).
  *
- * P1  There is at most one token: unparks that come before a park melt into one.
- * P2  A park that returns 0 took the token away, and sees what every unparker did before each unpark that melted into
- *     it.
- * P3  A token put down while the owner is asleep or on its way wakes it: only the owner writes ASLEEP, and the unpark
+ * P1  There is at most one token: several unparks before a park leave one token.
+ * P2  A park that returns 0 took the token, and sees what every unparker did before each unpark that the token stands
+ *     for.
+ * P3  A token set while the owner is asleep or about to sleep wakes it: only the owner writes ASLEEP, and the unpark
  *     that replaces ASLEEP wakes the futex. No wake-up is lost.
  * P4  After a park has returned, for either reason, the word is not ASLEEP.
- * P5  An owner that sleeps elsewhere, in a call that others can end, says so before; the unpark that replaces AWAY has to end that call,
- *     and sees what the owner did before, so that it finds what it ends it by.
- *     The token is put down before that, and the owner takes it when it comes back: none is lost. */
+ * P5  An owner that will sleep in another call, one that other threads can end, first sets AWAY. The thread whose unpark
+ *     replaces AWAY must end that call; it sees what the owner did before, so it finds what it needs to end the call.
+ *     The unpark sets the token before that, and the owner takes it when it comes back: none is lost. */
 #ifndef WEFT_QUEUE_PARKER_H
 #define WEFT_QUEUE_PARKER_H
 
@@ -32,9 +32,9 @@ void parker_init(struct parker *parker);
  * has passed and there is still no token: -ETIMEDOUT. Signals do not end it. */
 int parker_park(struct parker *parker, uint64_t deadline);
 
-/* Instead of sleeping here. False: there is a token, and it is taken; do not sleep. */
+/* Before sleeping elsewhere. False: there was a token, and it is taken; do not sleep. */
 bool parker_away(struct parker *parker);
-/* Back from there. True: there was a token, and it is taken. */
+/* After sleeping elsewhere. True: there was a token, and it is taken. */
 bool parker_back(struct parker *parker);
 
 /* True: the owner is away, and the caller must end its sleep there (P5). */

@@ -1,9 +1,10 @@
+/* Slots for signal handlers and their delivery: see queue/posts.h. */
 #include "queue/posts.h"
 
 void posts_init(struct posts *posts) {
     mpsc_init(&posts->box);
     for (unsigned i = 0; i < POST_SLOTS; i++)
-        atom_store_rlx(&posts->slots[i].taken, false); /* rlx: nobody else knows them yet */
+        atom_store_rlx(&posts->slots[i].taken, false); /* rlx: not shared yet */
 }
 
 struct post *posts_claim(struct posts *posts) {

@@ -1,14 +1,14 @@
-/* What signal handlers leave for a thread that can do more than they: a fixed number of slots and one list, oldest first. Nothing is allocated
- * and nothing waits, so a handler may interrupt any of this, also another handler in the middle of it.
+/* Entries that signal handlers leave for a thread that can do more than a handler may: a fixed number of slots and one list,
+ * oldest first. Nothing is allocated and nothing waits, so a handler may interrupt any of this, even another handler.
  *
- *   operation       who may call
+ *   operation       caller
  *   posts_claim     any thread, any signal handler; then posts_push
- *   posts_push      whoever has claimed the slot, or owns the entry
+ *   posts_push      the claimer of the slot, or the owner of the entry
  *   posts_deliver   one thread at a time, the consumer
  *   post_free       the consumer, with a slot that it delivers
  *
- *   O5  A slot belongs to whoever claimed it until it is pushed, then to the list, then to the consumer until it is freed.
- *   O6  Entries come out in the order in which they were pushed (M3); one whose pusher was interrupted for good holds up no other. */
+ *   O5  A slot belongs to its claimer until it is pushed, then to the list, then to the consumer until it is freed.
+ *   O6  Entries come out in the order in which they were pushed (M3); an entry whose pusher never resumes blocks no other. */
 #ifndef WEFT_QUEUE_POSTS_H
 #define WEFT_QUEUE_POSTS_H
 
@@ -45,14 +45,14 @@ struct posts {
 void posts_init(struct posts *posts);
 /* A slot, or NULL: all are in use. */
 struct post *posts_claim(struct posts *posts);
-/* The consumer is to be woken afterwards, however many there are: it may have to come back for what it could not deliver. */
+/* The caller wakes the consumer afterwards, first push or not: the consumer may have to retry what it could not deliver. */
 static inline void posts_push(struct posts *posts, struct posted *posted) { mpsc_push(&posts->box, &posted->node); }
 /* By the consumer: delivers what there is. False: not all of it, for now. */
 bool posts_deliver(struct posts *posts);
 static inline bool posts_is_empty(struct posts *posts) { return mpsc_is_empty(&posts->box); }
 
 static inline void post_free(struct post *post) {
-    atom_store_rel(&post->taken, false); /* rel: pairs with the acq in posts_claim; the next tenant writes where this one was read */
+    atom_store_rel(&post->taken, false); /* rel: pairs with the acq in posts_claim; the next claimer overwrites what was read here */
 }
 
 #endif

@@ -1,4 +1,6 @@
-/* Relaxed operations in this file. On head: all of them; R2 needs coherence alone, and R4 gets its order from the
+/* The bounded run queue of policy `ring`: see queue/ring.h.
+ *
+ * Relaxed operations in this file. On head: all of them; R2 needs coherence alone, and R4 gets its order from the
  * slots. On tail and on slots, by the owner: it reads back what it wrote itself. On next, by the owner: likewise, or a
  * thief's ENTRY_NONE, which carries nothing. */
 #include "queue/ring.h"
@@ -75,7 +77,7 @@ int ring_steal(struct ring *own, struct ring *victim, uint64_t *first) {
     /* Pairs with the store of tail in ring_push and below: R1. */
     uint64_t available = atom_load_acq(&victim->tail) - head;
     if (available == 0) return 0;
-    if (available > RING_SIZE) /* two values that never were true together */
+    if (available > RING_SIZE) /* head and tail are from different moments */
         return -EAGAIN;
     uint64_t tail = atom_load_rlx(&own->tail);
     uint64_t count = ring_share(own, tail, available);
@@ -83,7 +85,7 @@ int ring_steal(struct ring *own, struct ring *victim, uint64_t *first) {
     uint64_t oldest = atom_load_acq(ring_slot(victim, head));
     for (uint64_t i = 1; i < count; i++) {
         uint64_t entry = atom_load_acq(ring_slot(victim, head + i));
-        /* As in ring_push. Nobody looks at it unless the CAS succeeds and tail is moved. */
+        /* As in ring_push. No thread reads it unless the CAS succeeds and tail is moved. */
         atom_store_rel(ring_slot(own, tail + i - 1), entry);
     }
     if (!atom_cas_rlx_rlx(&victim->head, &head, head + count)) return -EAGAIN;
@@ -99,11 +101,11 @@ uint64_t ring_steal_next(struct ring *victim) {
     return atom_cas_acq_rlx(&victim->next, &entry, ENTRY_NONE) ? entry : ENTRY_NONE;
 }
 
-/* Relaxed: the answers are hints, and a caller who needs more has passed a fence. */
+/* Relaxed: the answers are hints; a caller that needs more has passed a fence. */
 unsigned ring_size(struct ring *ring) {
     uint64_t head = atom_load_rlx(&ring->head);
     uint64_t size = atom_load_rlx(&ring->tail) - head;
-    /* More than there is room for: two values that never were true together, and the owner is at work. */
+    /* More than RING_SIZE: head and tail are from different moments, and the owner is running. */
     return (size > RING_SIZE ? 1 : (unsigned)size) + (atom_load_rlx(&ring->next) != ENTRY_NONE);
 }
 

@@ -1,9 +1,9 @@
 /* The bounded run queue of one worker (policy `ring`): a FIFO of RING_SIZE entries and a one-entry LIFO, `next`.
  *
- * Who may call what. "Owner" is the one thread that drives the worker now; giving the worker to another thread orders
- * all that went before. "Any" is every thread, the owner included.
+ * Callers. "Owner" is the one thread that drives the worker now; a hand-over of the worker to another thread makes
+ * everything done before it happen before what follows. "Any" is every thread, the owner included.
  *
- *   ring_init                 nobody else knows the ring yet
+ *   ring_init                 one thread, before the ring is shared
  *   ring_push, ring_pop       owner    no read-modify-write
  *   ring_put_next, _take_next owner    no read-modify-write
  *   ring_overflow             owner    one CAS, when the ring is full
@@ -18,20 +18,20 @@
  *   R1  tail only grows and only the owner writes it. A thief that has seen tail = t sees, in the slot of every index
  *       below t, what was pushed at that index or something pushed there later.
  *   R2  What the owner sees of head (reads, and its own stores) only grows, and from the moment it has seen head = h,
- *       head never again holds less than h, for anyone: its own stores exceed what it read just before, and thieves
+ *       head never again holds less than h, for any thread: its own stores exceed what it read just before, and thieves
  *       only add.
  *   R3  The slot of index i is written again (by the push at i + RING_SIZE) only after the owner has seen head > i.
  *   R4  A thief whose CAS from h succeeds has copied exactly what was pushed at h, h + 1, ...: had one of the copies
- *       been of a later push, then that slot's release and acquire would put the owner's sight of a larger head (R3)
- *       before the CAS, and with R2 the CAS could not have found h. No order on head is needed for this.
- *   R5  Nothing is lost: the last move of head across an index was a store by the owner, who then had the entry, or
- *       a CAS by a thief, who then had it by R4. A move that was undone lost nothing.
+ *       been of a later push, then by that slot's release and acquire the owner's read of a larger head (R3) would happen
+ *       before the CAS, and by R2 the CAS could not have found h. No order on head is needed for this.
+ *   R5  Nothing is lost: the last move of head across an index was a store by the owner, which then had the entry, or
+ *       a CAS by a thief, which then had it by R4. A move that was undone lost nothing.
  *   R6  Indices are 64 bits wide, so that "head is h again" means what R2 says and never that 2^32 entries have gone by
  *       while a thief slept between its read and its CAS.
- *   R7  What was written before an entry was pushed or put is visible to whoever takes it out.
+ *   R7  What was written before an entry was pushed or put is visible to the thread that takes it out.
  *
- * `next` follows the same idea: the owner loads and stores, a thief swaps an entry for none by CAS. Whatever the owner
- * overwrites it has either read itself, and then returns it, or a thief has just taken it. */
+ * `next` follows the same idea: the owner loads and stores, a thief swaps an entry for none by CAS. An entry that the
+ * owner overwrites was either read by the owner, which returns it, or has just been taken by a thief. */
 #ifndef WEFT_QUEUE_RING_H
 #define WEFT_QUEUE_RING_H
 
@@ -78,11 +78,11 @@ unsigned ring_overflow(struct ring *own, uint64_t out[RING_HALF]);
  * alone. */
 int ring_steal(struct ring *own, struct ring *victim, uint64_t *first);
 
-/* Takes the victim's `next`; ENTRY_NONE when there is none or somebody else was faster. */
+/* Takes the victim's `next`; ENTRY_NONE when there is none, or the owner or another thief was faster. */
 uint64_t ring_steal_next(struct ring *victim);
 
-/* Hints: by the time the caller looks at the answer it may be wrong. What was queued before a fence that the caller's
- * own fence follows is counted unless it has been taken out. */
+/* Racy reads: the answers are hints. An entry queued before a fence that the caller's own fence follows is counted, unless
+ * it has been taken out. */
 unsigned ring_size(struct ring *ring); /* `next` included */
 bool ring_is_empty(struct ring *ring);
 

@@ -1,13 +1,13 @@
-/* Something that many use for a moment and one takes away: it is closed, and the one who closes it waits until the last visitor has left.
- * Visitors never wait, so signal handlers may be visitors.
+/* A gate for a resource that many threads use for a moment and its owner takes away: the owner closes the gate and waits until
+ * the last visitor has left. Visitors never wait, so signal handlers may be visitors.
  *
- *   operation           who may call
+ *   operation           caller
  *   visitors_open       the owner, while it is closed
  *   visitors_enter      any thread, any signal handler. True: visitors_leave is to follow, soon
  *   visitors_close      the owner, while it is open; not in a signal handler, which may have interrupted a visitor
  *
  *   W1  A visitor that was let in sees what the owner did before it opened.
- *   W2  When visitors_close returns, all visitors have left, and what they did is seen; later ones are turned away. */
+ *   W2  When visitors_close returns, all visitors have left and the owner sees what they did; later ones are refused. */
 #ifndef WEFT_QUEUE_VISITORS_H
 #define WEFT_QUEUE_VISITORS_H
 
@@ -15,7 +15,7 @@
 #include "base/spin.h"
 
 struct visitors {
-    atom_u32 word; /* VISITORS_OPEN, and VISITORS_ONE for each that is inside, or is just being turned away */
+    atom_u32 word; /* VISITORS_OPEN, and VISITORS_ONE for each visitor that is inside or just being refused */
 };
 enum { VISITORS_OPEN = 1, VISITORS_ONE = 2 };
 
