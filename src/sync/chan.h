@@ -1,14 +1,14 @@
-/* Channels, inside: one lock, a ring of elements, those who wait to send and those who wait to receive.
+/* Channels, inside: one lock, a ring of elements, a list of waiting senders and a list of waiting receivers.
  *
  *   operation                       who may call
- *   chan_send_now, chan_recv_now    anyone who holds the lock; it wakes the other one when it has dropped it
+ *   chan_send_now, chan_recv_now    the holder of the lock; it wakes *other after it has dropped the lock
  *
- *   C1  Receivers wait only while the channel is empty, senders only while it is full, and neither when it is closed (those whose wait
- *       is over but who are still in a list do not count).
- *   C2  An element goes straight from the one to the other where somebody waits: the waker copies it between the claim and the wake-up,
- *       when the other one's memory is its own (W3). So whoever was woken has nothing left to do.
- *   C3  Whoever gets an element has held the lock, or was claimed under it, after the sender's part was done. So the receiver of the
- *       last one may free the channel. */
+ *   C1  Receivers wait only while the channel is empty, senders only while it is full, and neither when it is closed (a waiter whose wait
+ *       is over but that is still in a list does not count).
+ *   C2  If the other side waits, the element is copied straight between sender and receiver: the waker copies it between the claim and
+ *       the wake-up, while the waiter's memory is the waker's (W3). So a woken waiter has nothing left to do.
+ *   C3  A receiver that gets an element has held the lock, or was claimed under it, after the sender's part was done. So the receiver of
+ *       the last element may free the channel. */
 #ifndef WEFT_SYNC_CHAN_H
 #define WEFT_SYNC_CHAN_H
 
@@ -29,7 +29,7 @@ struct chan {
 
 static inline struct chan *chan_of(weft_chan *chan) { return (struct chan *)(void *)chan; }
 
-/* What claims a wait says, 1 and up: the number of the case, doubled, and CHAN_SHUT if the channel was closed instead. */
+/* The reason that a claim carries: the number of the case plus 1, doubled, and CHAN_SHUT if the channel was closed instead. */
 enum { CHAN_SHUT = 1 };
 static inline uint32_t chan_why(size_t number) { return (uint32_t)(number + 1) << 1; }
 
@@ -54,12 +54,12 @@ static inline void chan_pop(struct chan *chan, void *element) {
     chan->count--;
 }
 
-/* From hand to hand. */
+/* Straight from the sender's memory to the receiver's. */
 static inline void chan_pass(struct chan *chan, void *to, const void *from) {
     if (to) chan_copy(to, from, chan->element_size);
 }
 
-/* Sends if that can be done now: 0, or WEFT_ECLOSED, with *other to be woken if it is not NULL; WEFT_EAGAIN: it cannot. */
+/* Sends if possible without waiting: 0 or WEFT_ECLOSED; WEFT_EAGAIN: it would have to wait. The caller wakes *other, if not NULL. */
 static inline int chan_send_now(struct chan *chan, const void *element, struct waiter **other) {
     *other = NULL;
     if (__builtin_expect(chan->closed, 0)) return WEFT_ECLOSED;
@@ -72,12 +72,12 @@ static inline int chan_send_now(struct chan *chan, const void *element, struct w
     return 0;
 }
 
-/* Receives likewise. */
+/* The same for receiving. */
 static inline int chan_recv_now(struct chan *chan, void *element, struct waiter **other) {
     *other = NULL;
     if (chan->count > 0) {
         chan_pop(chan, element);
-        /* The first who waits to send moves up. */
+        /* The first waiting sender's element takes the free place. */
         if (chan->senders.first && (*other = waiters_claim(&chan->senders)) != NULL) chan_push(chan, (*other)->item);
         return 0;
     }

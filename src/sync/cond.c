@@ -1,22 +1,23 @@
-/* The condition behind weft/sync.h. Who waits is in the list before it unlocks the mutex, so whoever locks the mutex afterwards finds it. */
+/* The condition variable behind weft/sync.h. A waiter is in the list before it unlocks the mutex, so a process that locks the mutex
+ * afterwards finds it there. */
 #include "sync/mutex.h"
 
 struct cond {
     struct lock lock;
-    atom_u32 waits; /* whether somebody is in the list; written under the lock */
+    atom_u32 waits; /* whether the list has a waiter; written under the lock */
     struct waiters waiting;
 };
 _Static_assert(sizeof(struct cond) <= sizeof(weft_cond), "the public struct has room");
 
 static inline struct cond *cond_of(weft_cond *cond) { return (struct cond *)(void *)cond; }
 
-/* rlx: under the lock; who looks without it has been told by the mutex, or has no right to know. */
+/* rlx: under the lock; a signaller that reads it without the lock is ordered by the mutex, or is owed no order. */
 static void cond_count(struct cond *cond) { atom_store_rlx(&cond->waits, cond->waiting.first != NULL); }
 
 int weft_cond_wait(weft_cond *opaque, weft_mutex *mutex, uint64_t deadline) {
     struct cond *cond = cond_of(opaque);
     struct turn turn;
-    if (deadline == 0) return wait_late(); /* a signal that was given before is not kept */
+    if (deadline == 0) return wait_late(); /* an earlier signal is not kept */
     turn_begin(&turn, cond, 1);
     lock_take(&cond->lock);
     waiters_add(&cond->waiting, &turn.waiter);

@@ -1,19 +1,20 @@
+/* Locking and unlocking of the mutex; the protocol is in mutex.h. */
 #include "sync/mutex.h"
 
 #include "fiber/held_locks.h"
 #include "fiber/ret_jump.h"
 
-/* ---- who has it, in debug builds ------------------------------------------------------------------------------------- */
+/* ---- the owner, in debug builds -------------------------------------------------------------------------------------- */
 
 #define MUTEX_OWNERS (WEFT_DEBUG && !WEFT_CHECK)
 #if MUTEX_OWNERS
-/* Something that no other process or thread has at the same time. */
+/* An address that no other process or thread has at the same time. */
 static const void *mutex_me(void) {
     static _Thread_local char here;
     struct worker *self = worker_here();
     return self && self->current ? (const void *)self->current : &here;
 }
-/* rlx, all of them: whether it is me is known to me alone, and nobody else's name is mine. */
+/* rlx, all of them: a caller only compares with its own address, which it alone writes. */
 static void mutex_owned(struct mutex *mutex, const void *by) { atom_store_rlx(&mutex->owner, by); }
 static bool mutex_is_mine(struct mutex *mutex) { return atom_load_rlx(&mutex->owner) == mutex_me(); }
 #else
@@ -22,7 +23,7 @@ static inline void mutex_owned(struct mutex *mutex, const void *by) { (void)mute
 #endif
 
 static __attribute__((noinline, cold)) void mutex_misuse(struct mutex *mutex, const char *call) {
-    if (!(atom_load_rlx(&mutex->word) & MUTEX_HELD)) /* rlx: nobody should be there */
+    if (!(atom_load_rlx(&mutex->word) & MUTEX_HELD)) /* rlx: only for the message */
         WEFT_MISUSE(call, "the mutex is not locked", "unlock once, after a lock that returned 0");
     WEFT_MISUSE(call, "the mutex is locked by somebody else", "unlock in the process, or thread, that locked it");
 }
@@ -43,15 +44,15 @@ static bool mutex_take(struct mutex *mutex, bool queue) {
         uint32_t found = atom_load_rlx(&mutex->word); /* rlx: the exchange decides */
         bool held = found & MUTEX_HELD;
         if (held && (!queue || found & MUTEX_QUEUE)) return false;
-        /* acq: as in mutex_try. QUEUE goes when it is taken: those who wait have it handed to them (M3). */
+        /* acq: as in mutex_try. Taking it clears QUEUE: there are no waiters, else it would have been handed over (M3). */
         if (atom_cas_acq_rlx(&mutex->word, &found, held ? MUTEX_HELD | MUTEX_QUEUE : MUTEX_HELD)) return !held;
     }
 }
 
-/* Under the lock, by a waiter that has given up: nobody is left in the list. */
+/* Under the lock, by a waiter that has given up: clears QUEUE if the list is empty. */
 static void mutex_unqueue(struct mutex *mutex) {
     if (mutex->waiting.first) return;
-    /* rlx, both: with QUEUE only the lock's holder writes it (M1); what was done under the mutex is not this one's to tell. */
+    /* rlx, both: with QUEUE only the lock's holder writes it (M1); this waiter never held the mutex and publishes nothing. */
     if (atom_load_rlx(&mutex->word) == (MUTEX_HELD | MUTEX_QUEUE)) atom_store_rlx(&mutex->word, MUTEX_HELD);
 }
 
@@ -71,7 +72,7 @@ FIBER_SLOW int mutex_lock_slow(struct mutex *mutex, uint64_t deadline, const cha
     return why;
 }
 
-/* It could not be had by the short way. */
+/* The short way has failed. */
 static int mutex_lock_other(struct mutex *mutex, uint64_t deadline, const char *call) {
 #if MUTEX_OWNERS
     if (mutex_is_mine(mutex) && atom_load_rlx(&mutex->word) & MUTEX_HELD)
@@ -116,10 +117,10 @@ static __attribute__((noinline)) void mutex_unlock_slow(struct mutex *mutex, con
     struct waiter *next = waiters_claim(&mutex->waiting);
     mutex_owned(mutex, next ? next->item : NULL);
     if (!next) {
-        /* Not FREE: M4. rlx: whoever takes it has to take the lock first. */
+        /* Not FREE: M4. rlx: the next locker has to take the lock first. */
         atom_store_rlx(&mutex->word, MUTEX_QUEUE);
     } else if (!mutex->waiting.first) {
-        atom_store_rlx(&mutex->word, MUTEX_HELD); /* rlx: the next holder sees it by the end of its wait, and others in the lock */
+        atom_store_rlx(&mutex->word, MUTEX_HELD); /* rlx: the next holder is ordered by its wake-up, others by the lock */
     }
     lock_drop(&mutex->lock);
     if (next) waiter_wake(next);

@@ -1,18 +1,18 @@
-/* The mutex behind weft/sync.h: a word that says whether it is held, and a list of those who wait, guarded by a small lock.
+/* The mutex behind weft/sync.h: a word that says whether it is held, and a list of waiters, guarded by a small lock.
  *
  *   word             meaning
- *   FREE             nobody has it
- *   HELD             somebody has it, nobody waits
- *   HELD | QUEUE     somebody has it, and others may wait
- *   QUEUE            nobody has it or waits, but a waker has found the list empty and left the mark to the next who locks
+ *   FREE             not held, no waiters
+ *   HELD             held, no waiters
+ *   HELD | QUEUE     held, and there may be waiters
+ *   QUEUE            not held, no waiters: an unlock found the list empty and left the mark for the next locker to clear
  *
  *   M1  FREE -> HELD and HELD -> FREE are single steps that need no lock. With QUEUE the word changes under the lock only.
- *   M2  Who waits is in the list before the lock is dropped under which it set QUEUE. So the holder, which cannot take the short way
- *       any more, finds it there.
- *   M3  A mutex with a claimable waiter is handed over, and never FREE: nobody overtakes those who wait.
- *   M4  An unlock does not touch the mutex after the one it let in may have it: in the short way because it is one step, with a waiter
- *       because that one does not go on before the lock is dropped (W3), and otherwise because of QUEUE, with which the next one has
- *       to take the lock first. So the next holder may free the memory. */
+ *   M2  A waiter sets QUEUE and enters the list in one critical section of the lock. So the holder, which cannot take the short way any
+ *       more, finds it there.
+ *   M3  A mutex with a claimable waiter is handed over, and never FREE: no process overtakes a waiter.
+ *   M4  An unlock does not touch the mutex after the next holder may have it: in the short way because it is one step, with a waiter
+ *       because the waiter does not go on before the lock is dropped (W3), and otherwise because of QUEUE, with which the next holder
+ *       has to take the lock first. So the next holder may free the memory. */
 #ifndef WEFT_SYNC_MUTEX_H
 #define WEFT_SYNC_MUTEX_H
 

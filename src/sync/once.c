@@ -1,14 +1,14 @@
-/* Once, behind weft/sync.h.
+/* weft_once of weft/sync.h: a function that runs once, and the callers that wait until it has.
  *
  *   word               meaning
- *   FRESH              nobody runs the function
- *   RUNNING            somebody does
- *   RUNNING | QUEUE    and others wait
- *   DONE               for good
+ *   FRESH              the function is not running
+ *   RUNNING            a caller, the runner, runs it
+ *   RUNNING | QUEUE    and other callers may wait
+ *   DONE               it has succeeded; final
  *
  *   O1  Without QUEUE the word changes in one step. With it, under the lock only.
- *   O2  Who waits is in the list before the lock is dropped under which it set QUEUE, so the runner finds it there.
- *   O3  A runner that fails makes the first one who waits the runner; if nobody does, the word is FRESH. */
+ *   O2  A waiter sets QUEUE and enters the list in one critical section of the lock, so the runner finds it there.
+ *   O3  A runner that fails makes the first waiter the runner; without waiters the word becomes FRESH. */
 #include "fiber/held_locks.h"
 #include "fiber/upcall.h"
 #include "wait/waiters.h"
@@ -52,13 +52,13 @@ static void once_pass_on(struct once *once) {
 static void once_over(struct once *once, int error) {
     held_lock_left(worker_here());
     uint32_t found = ONCE_RUNNING;
-    /* rel: pairs with the acq in weft_once_do and once_enter, of those who find it done and of the next runner. */
+    /* rel: pairs with the acq in weft_once_do and once_enter, of callers that find it DONE and of the next runner. */
     if (atom_cas_rel_rlx(&once->word, &found, error ? ONCE_FRESH : ONCE_DONE)) return;
     if (error) once_pass_on(once);
     else once_wake_all(once);
 }
 
-/* The process that runs the function ends in there: as if it had failed. */
+/* The runner's process ends inside the function: as if the function had failed. */
 static void once_abandoned(void *once) { once_over(once, WEFT_ECANCELED); }
 
 static int once_run(struct once *once, int (*function)(void *), void *arg) {
@@ -75,12 +75,12 @@ static int once_run(struct once *once, int (*function)(void *), void *arg) {
     return error;
 }
 
-/* Under the lock: how it was; RUNNING if it is the caller who runs it now, else QUEUE is set where that makes sense. */
+/* Under the lock: the word as it was. FRESH: the caller is the runner now. RUNNING: QUEUE has been set, if `queue`. */
 static uint32_t once_enter(struct once *once, bool queue) {
     for (struct spin spin = spin_begin();; spin_retry(&spin)) {
         uint32_t found = atom_load_acq(&once->word); /* acq: pairs with the rel of the runner, if it is DONE, or FRESH again */
         if (found == ONCE_DONE || found & ONCE_QUEUE || (found == ONCE_RUNNING && !queue)) return found;
-        /* rlx: what is FRESH now was so when it was read: a runner begins under the lock. */
+        /* rlx: the load above has acquired: a word that is FRESH now was FRESH then, since a runner begins under the lock. */
         if (atom_cas_rlx_rlx(&once->word, &found, found == ONCE_FRESH ? ONCE_RUNNING : ONCE_RUNNING | ONCE_QUEUE)) return found;
     }
 }
@@ -89,7 +89,7 @@ static int once_wait(struct once *once, uint64_t deadline) {
     struct turn turn;
     turn_begin(&turn, once, ONCE_WOKEN_DONE);
     int why = waiters_wait(&once->waiting, &turn.waiter, &once->lock, deadline, "weft_once_do");
-    if (why <= 0) lock_drop(&once->lock); /* QUEUE may stay: the runner then finds nobody */
+    if (why <= 0) lock_drop(&once->lock); /* QUEUE may stay: the runner then finds an empty list */
     return why;
 }
 

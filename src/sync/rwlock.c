@@ -2,10 +2,11 @@
  *
  * The word is WRITER, QUEUE, and the number of readers above.
  *
- *   R1  Without QUEUE the word changes in one step, by anybody. With it, under the lock only.
- *   R2  Who waits is in the list before the lock is dropped under which it set QUEUE; while it is there, QUEUE is set. So nobody overtakes it.
- *   R3  An end that lets nobody in leaves QUEUE to whoever comes next. So it does not touch the lock after another may have come and gone,
- *       and freed the memory. */
+ *   R1  Without QUEUE the word changes in one step, by any caller. With it, under the lock only.
+ *   R2  A waiter sets QUEUE and enters the list in one critical section of the lock; while it is there, QUEUE is set. So no caller
+ *       overtakes it.
+ *   R3  An end that admits no waiter leaves QUEUE set for the next caller to clear, under the lock. So this end does not touch the rwlock
+ *       after another caller may have entered, left and freed the memory. */
 #include "fiber/held_locks.h"
 #include "fiber/ret_jump.h"
 #include "wait/waiters.h"
@@ -17,13 +18,13 @@ enum { RW_WRITER = 1, RW_QUEUE = 2, RW_READER = 4 };
 struct rwlock {
     atom_u32 word;
     struct lock lock;
-    struct waiters waiting; /* `amount` is what is added to the word when it gets in */
+    struct waiters waiting; /* `amount` is added to the word when the waiter is admitted */
 };
 _Static_assert(sizeof(struct rwlock) <= sizeof(weft_rwlock), "the public struct has room");
 
 static inline struct rwlock *rwlock_of(weft_rwlock *rwlock) { return (struct rwlock *)(void *)rwlock; }
 
-/* Whether one who adds `amount` may come in, QUEUE apart. */
+/* Whether a caller that adds `amount` may enter, QUEUE apart. */
 static inline bool rwlock_admits(uint32_t word, uint32_t amount) {
     return amount == RW_WRITER ? (word & ~(uint32_t)RW_QUEUE) == 0 : !(word & RW_WRITER);
 }
@@ -37,7 +38,7 @@ static inline bool rwlock_try(struct rwlock *rwlock, uint32_t amount) {
     }
 }
 
-/* Under the lock: comes in, with QUEUE too if nobody waits; or sets QUEUE if `queue` says so. */
+/* Under the lock: enters, in spite of QUEUE if the list is empty; else sets QUEUE if `queue` says so. */
 static bool rwlock_take(struct rwlock *rwlock, uint32_t amount, bool queue) {
     for (struct spin spin = spin_begin();; spin_retry(&spin)) {
         uint32_t found = atom_load_rlx(&rwlock->word); /* rlx: the exchange decides */
@@ -49,7 +50,7 @@ static bool rwlock_take(struct rwlock *rwlock, uint32_t amount, bool queue) {
     }
 }
 
-/* Under the lock, with QUEUE: `word` is how it is now, without QUEUE. Lets in whoever can, in order. */
+/* Under the lock, with QUEUE set: `word` is its present value without QUEUE. Admits waiters in order, as far as the lock allows. */
 static void rwlock_grant(struct rwlock *rwlock, uint32_t word, struct wakes *wakes) {
     while (rwlock->waiting.first && rwlock_admits(word, (uint32_t)rwlock->waiting.first->amount)) {
         struct waiter *waiter = rwlock->waiting.first;
@@ -59,7 +60,7 @@ static void rwlock_grant(struct rwlock *rwlock, uint32_t word, struct wakes *wak
         wakes_add(wakes, waiter);
     }
     bool queue = rwlock->waiting.first || !wakes->first; /* R3 */
-    /* rel: pairs with the acq of whoever takes it. */
+    /* rel: pairs with the acq in rwlock_try and rwlock_take. */
     atom_store_rel(&rwlock->word, word | (queue ? RW_QUEUE : 0));
 }
 
@@ -76,8 +77,8 @@ FIBER_SLOW int rwlock_slow(struct rwlock *rwlock, uint32_t amount, uint64_t dead
         held_lock_entered(worker_here(), rwlock);
         return 0;
     }
-    /* Readers behind a writer that has given up may come in now. rlx: with QUEUE only the lock's holder writes it; without it there
-     * is nobody. */
+    /* Readers behind a writer that has given up may enter now. rlx: with QUEUE only the lock's holder writes it; without it there are
+     * no waiters. */
     uint32_t found = atom_load_rlx(&rwlock->word);
     if (found & RW_QUEUE) rwlock_grant(rwlock, found & ~(uint32_t)RW_QUEUE, &wakes);
     lock_drop(&rwlock->lock);
@@ -98,11 +99,11 @@ static int rwlock_lock(struct rwlock *rwlock, uint32_t amount, uint64_t deadline
     return in ? 0 : wait_late();
 }
 
-/* False: QUEUE has gone meanwhile. */
+/* False: QUEUE was cleared meanwhile. */
 static __attribute__((noinline)) bool rwlock_end_slow(struct rwlock *rwlock, uint32_t amount) {
     struct wakes wakes = {NULL, NULL};
     lock_take(&rwlock->lock);
-    /* rlx: with QUEUE it was last written under the lock (R1), and whoever set QUEUE has seen what was done before. */
+    /* rlx: with QUEUE it was last written under the lock (R1), and the waiter that set QUEUE has seen what was done before. */
     uint32_t found = atom_load_rlx(&rwlock->word);
     bool queue = found & RW_QUEUE; /* recheck, without: bool queue = true; */
     if (queue) rwlock_grant(rwlock, (found & ~(uint32_t)RW_QUEUE) - amount, &wakes);

@@ -1,8 +1,8 @@
 /* Select: several channels at once.
  *
  * All channels are locked, in the order of their addresses so that two selects cannot wait for each other's locks, each once however
- * often it occurs. If some cases are ready, one of them happens. Otherwise the select waits in all the lists with one wait, which is claimed
- * once (W1): that is what makes it exactly one case. */
+ * often it occurs. If some cases are ready, one of them happens. Otherwise the select waits in all the lists with one wait, which is
+ * claimed once (W1): that is what makes it exactly one case. */
 #include "fiber/ret_jump.h"
 #include "sync/chan.h"
 #include "sys/sys.h"
@@ -58,7 +58,7 @@ static void select_unlock(struct select *select) {
 
 /* ---- what is ready --------------------------------------------------------------------------------------------------- */
 
-/* The numbers of a worker's own; threads have theirs. */
+/* A random number from the worker's own generator, or from the thread's. */
 static uint32_t select_below(uint32_t n) {
 #if !WEFT_CHECK
     static _Thread_local struct rng mine;
@@ -73,7 +73,7 @@ static uint32_t select_below(uint32_t n) {
 #endif
 }
 
-/* Whether the case could happen: claims nobody. One in a list whose wait is over makes it look ready when it is not. */
+/* Whether the case could happen; claims no waiter. A listed waiter whose wait is over makes it look ready when it is not. */
 static bool select_looks_ready(const weft_case *one) {
     struct chan *chan = chan_of(one->chan);
     if (!chan) return false;
@@ -88,7 +88,7 @@ static int select_happens(weft_case *one, struct waiter **other) {
     return chan_recv_now(chan, one->element, other);
 }
 
-/* With all locks: one of those that are ready, all alike; -1: none is. */
+/* With all locks held: performs one of the ready cases, each with the same probability; -1: none is ready. */
 static int select_now(struct select *select, struct waiter **other) {
     for (;;) {
         uint32_t ready = 0;
@@ -97,7 +97,7 @@ static int select_now(struct select *select, struct waiter **other) {
             if (select_looks_ready(&select->cases[i]) && select_below(++ready) == 0) chosen = (int)i;
         if (chosen < 0) return -1;
         int error = select_happens(&select->cases[chosen], other);
-        if (error == WEFT_EAGAIN) continue; /* they had all gone, and are out of the list now: fewer look ready */
+        if (error == WEFT_EAGAIN) continue; /* those waits were all over; the waiters are out of the list now, so fewer cases look ready */
         select->cases[chosen].error = error;
         return chosen;
     }
@@ -117,7 +117,7 @@ static void select_join(struct select *select, struct wait *wait) {
     }
 }
 
-/* Out of all the lists that it is still in; the case that happened, if one has, is out and its channel need not be there any more. */
+/* Leaves all the lists that it is still in. The waiter of the case that happened is out already, and that channel may be freed by now. */
 static void select_leave(struct select *select, size_t happened) {
     for (size_t i = 0; i < select->count; i++) {
         if (i == happened || !select->cases[i].chan) continue;

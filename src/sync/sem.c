@@ -3,9 +3,10 @@
  * The word is the number of permits, doubled, and QUEUE.
  *
  *   Q1  Without QUEUE permits are taken and given in one step. With it, the word changes under the lock only.
- *   Q2  Who waits is in the list before the lock is dropped under which it set QUEUE; while it is there, QUEUE is set. So nobody overtakes it.
- *   Q3  A release that leaves permits lying does not take QUEUE away: the one who will take them does, under the lock. So a release does
- *       not touch the semaphore after the one it let in may have gone on, and that one may free the memory. */
+ *   Q2  A waiter sets QUEUE and enters the list in one critical section of the lock; while it is there, QUEUE is set. So no caller
+ *       overtakes it.
+ *   Q3  A release that leaves permits over does not clear QUEUE: the caller that takes them does, under the lock. So a release does not
+ *       touch the semaphore after the process that it admitted may have gone on, and that process may free the memory. */
 #include "fiber/ret_jump.h"
 #include "wait/waiters.h"
 
@@ -31,10 +32,10 @@ void weft_sem_init(weft_sem *opaque, uint32_t permits) {
 }
 
 uint32_t weft_sem_available(const weft_sem *sem) {
-    return (uint32_t)(atom_load_rlx(&((const struct sem *)(const void *)sem)->word) >> 1); /* rlx: a number in passing */
+    return (uint32_t)(atom_load_rlx(&((const struct sem *)(const void *)sem)->word) >> 1); /* rlx: a racy read; the value is a hint */
 }
 
-/* Under the lock: gives what there is to those who wait, in order, as far as it goes. */
+/* Under the lock: gives the permits to the waiters, in order, as long as they suffice for the first. */
 static void sem_grant(struct sem *sem, uint64_t permits, struct wakes *wakes) {
     while (sem->waiting.first && sem->waiting.first->amount <= permits) {
         struct waiter *waiter = sem->waiting.first;
@@ -48,7 +49,7 @@ static void sem_grant(struct sem *sem, uint64_t permits, struct wakes *wakes) {
     atom_store_rlx(&sem->word, permits << 1 | (queue ? SEM_QUEUE : 0));
 }
 
-/* Takes them if there are enough and nobody waits. */
+/* Takes them if there are enough and QUEUE is not set. */
 static inline bool sem_try(struct sem *sem, uint64_t permits) {
     for (struct spin spin = spin_begin();; spin_retry(&spin)) {
         uint64_t found = atom_load_rlx(&sem->word); /* rlx: the exchange decides */
@@ -58,7 +59,7 @@ static inline bool sem_try(struct sem *sem, uint64_t permits) {
     }
 }
 
-/* Under the lock: the same, with QUEUE; or sets QUEUE if `queue` says so. */
+/* Under the lock: takes them, in spite of QUEUE if the list is empty; else sets QUEUE if `queue` says so. */
 static bool sem_take(struct sem *sem, uint64_t permits, bool queue) {
     for (struct spin spin = spin_begin();; spin_retry(&spin)) {
         uint64_t found = atom_load_rlx(&sem->word); /* rlx: the exchange decides */
@@ -79,8 +80,8 @@ FIBER_SLOW int sem_acquire_slow(struct sem *sem, uint64_t permits, uint64_t dead
     turn_begin(&turn, sem, 1)->amount = permits;
     int why = waiters_wait(&sem->waiting, &turn.waiter, &sem->lock, deadline, "weft_sem_acquire");
     if (__builtin_expect(why > 0, 1)) return 0;
-    /* Those behind may have waited only because this one asked for so many. rlx: with QUEUE only the lock's holder writes it; without
-     * it there is nobody. */
+    /* The waiters behind this one may have waited only because it asked for so many. rlx: with QUEUE only the lock's holder writes it;
+     * without it there are no waiters. */
     uint64_t found = atom_load_rlx(&sem->word);
     if (found & SEM_QUEUE) sem_grant(sem, found >> 1, &wakes);
     lock_drop(&sem->lock);
@@ -105,11 +106,11 @@ static __attribute__((noinline, cold)) void sem_overflow(void) {
     WEFT_MISUSE("weft_sem_release", "more permits than WEFT_SEM_MAX", "release what was acquired");
 }
 
-/* False: QUEUE has gone meanwhile. */
+/* False: QUEUE was cleared meanwhile. */
 static __attribute__((noinline)) bool sem_release_slow(struct sem *sem, uint64_t permits) {
     struct wakes wakes = {NULL, NULL};
     lock_take(&sem->lock);
-    /* rlx: with QUEUE it was last written under the lock (Q1), and whoever set QUEUE has seen what was done before. */
+    /* rlx: with QUEUE it was last written under the lock (Q1), and the waiter that set QUEUE has seen what was done before. */
     uint64_t found = atom_load_rlx(&sem->word), sum = (found >> 1) + permits;
     bool queue = found & SEM_QUEUE; /* recheck, without: bool queue = true; */
     if (queue && sum > WEFT_SEM_MAX) sem_overflow();

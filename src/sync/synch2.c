@@ -1,3 +1,4 @@
+/* The protocol of synch2, and how a thread sleeps in it (a process: synch2_park.c). State and invariants are in synch2.h. */
 #include "sync/synch2.h"
 
 #include "base/assert.h"
@@ -43,16 +44,16 @@ static void __attribute__((noinline, cold)) synch2_wake(struct synch2 *s, unsign
     waiter->wake(waiter, who, &s->role[who].bell);
 }
 
-/* Tells a role that sleeps that something was written that it may be waiting for (S6). */
+/* Wakes the role if it sleeps: something was written that it may be waiting for (S6). */
 static inline void synch2_ring(struct synch2 *s, unsigned who) {
-    /* What was written before the look at the bell; pairs with the heavy fence in synch2_raise. Without it the look
-     * could come first, find nobody asleep, and the sleeper then miss the write. The bell itself needs no order: it
-     * carries nothing but the wake-up, and a 0 too many only makes the sleeper look again. */
+    /* Orders the write before the load of the bell; pairs with the heavy fence in synch2_raise. Without it the load
+     * could come first and find the bell down, and the sleeper then miss the write. The bell itself needs no order: it
+     * carries nothing but the wake-up, and a 0 too many only makes the sleeper check again. */
     atom_fence_light();
     if (atom_load_rlx(&s->role[who].bell)) synch2_wake(s, who);
 }
 
-/* One wait, in its rounds: spinning, yielding, putting the bell up and looking once more, sleeping. */
+/* One wait, in its rounds: spin, yield, put the bell up and check once more, sleep. */
 struct synch2_rest {
     struct spin spin;
     uint32_t rounds;
@@ -69,19 +70,19 @@ static void synch2_raise(struct synch2 *s, unsigned me, struct synch2_rest *rest
     /* B1. rel: pairs with F3's load of the bell: what this role wrote before (G8) is before what the other does once it
      * has seen the bell up (S3). */
     atom_store_rel(&s->role[me].bell, 1);
-    sys_fence_heavy(); /* the bell before the look that follows; pairs with the light fence in synch2_ring (S6) */
+    sys_fence_heavy(); /* the bell before the check that follows; pairs with the light fence in synch2_ring (S6) */
     rest->up = true;
 }
 
 static void synch2_lower(struct synch2 *s, unsigned me, struct synch2_rest *rest) {
-    /* B0. sc: before the next G7; pairs with F2 and F3's load of the bell. Without it this role could still believe to
-     * be the waker after the other, seeing the bell up, has taken the role over without asking. */
+    /* B0. sc: before the next G7; pairs with F2 and F3's load of the bell. Without it this role could still take itself
+     * for the waker after the other, seeing the bell up, has become the waker without asking. */
     atom_store_sc(&s->role[me].bell, 0);
     rest->up = false;
 }
 
-/* For a loop that found nothing to do. It looks again whenever this returns; -ETIMEDOUT or -ECANCELED say that it is
- * time to stop. */
+/* For a loop that found nothing to do. The caller checks again whenever this returns; -ETIMEDOUT or -ECANCELED say that
+ * it is time to stop. */
 static int synch2_rest(struct synch2 *s, unsigned me, struct synch2_rest *rest, uint64_t deadline) {
     enum { CLOCK_EVERY = 16 };
     const struct synch2_waiter *waiter = synch2_waiter(s);
@@ -105,9 +106,9 @@ static int synch2_rest(struct synch2 *s, unsigned me, struct synch2_rest *rest, 
 
 /* ---- The protocol ------------------------------------------------------------------------------------------------ */
 
-/* True: the other is not there, the way is free. */
+/* True: the other role is inactive, and the caller may enter. */
 static inline bool synch2_activate(struct synch2 *s, unsigned me) {
-    /* A1, G1. sc, both: the store before the load, on both sides: of two that come at once at least one sees the
+    /* A1, G1. sc, both: the store before the load, on both sides: if both roles arrive at once at least one sees the
      * other (S1). The store also pairs with F3 (see there); as a release with the other's G1, G3: what was done
      * inside the last time. */
     atom_store_sc(&s->role[me].active, 1);
@@ -115,36 +116,36 @@ static inline bool synch2_activate(struct synch2 *s, unsigned me) {
 }
 
 static inline void synch2_deactivate(struct synch2 *s, unsigned me) {
-    /* F7. rel: pairs with G1, G3, F3: the other enters, or goes on, behind all that was done here. */
+    /* F7. rel: pairs with G1, G3, F3: all that was done here happens before the other enters or goes on. */
     atom_store_rel(&s->role[me].active, 0);
     synch2_ring(s, 1 - me);
 }
 
-/* What this role has to do for the other while it waits itself. True if there was something. */
+/* What this role has to do for the other while it waits itself. True if it did something. */
 static bool synch2_answer(struct synch2 *s, unsigned me, struct synch2_rest *rest) {
     const unsigned other = 1 - me;
     /* G5. acq: pairs with F4: from now on `waker` is seen as the changer left it. */
     if (atom_load_acq(&s->waker_change)) {
-        /* G6. rel: pairs with F5: a G8 of before is before whatever the changer does next (S3). */
+        /* G6. rel: pairs with F5: an earlier G8 happens before whatever the changer does next (S3). */
         atom_store_rel(&s->waker_change, 0);
         synch2_ring(s, other);
         return true;
     }
     /* G7. sc: after A1, and after B0; pairs with F2. Without it this role could act as the waker after the other
-     * took the role and saw it inactive, or its bell up. rlx on `wait`: only to write no more often than needed;
+     * became the waker and saw this one inactive, or its bell up. rlx on `wait`: only to write no more often than needed;
      * what is missed now is seen in the next round. */
     if (atom_load_sc(&s->waker) != me || !atom_load_rlx(&s->wait[other])) return false;
-    if (rest->up) { /* nobody acts as the waker with its bell up (S5); looks once more */
+    if (rest->up) { /* a role does not act as the waker with its bell up (S5); checks once more */
         synch2_lower(s, me, rest);
         return true;
     }
-    /* G8. rel: pairs with G4: the woken one enters behind what this role did inside. */
+    /* G8. rel: pairs with G4: what this role did inside happens before the woken role enters. */
     atom_store_rel(&s->wait[other], 0);
     synch2_ring(s, other);
     return true;
 }
 
-/* The other is active: waits until it is not, or says so. 0: this role may go in. */
+/* The other role is active: waits until it is not, or until it wakes this one. 0: this role may enter. */
 static int __attribute__((noinline)) synch2_guard(struct synch2 *s, unsigned me, uint64_t deadline) {
     const unsigned other = 1 - me;
     struct synch2_rest rest = {.up = false};
@@ -152,8 +153,8 @@ static int __attribute__((noinline)) synch2_guard(struct synch2 *s, unsigned me,
     atom_store_rlx(&s->role[me].place, SYNCH2_WAITING); /* rlx: see synch2_check */
     if (atom_load_rlx(&s->role[me].gave_up)) {
         /* A1 before G2; pairs with the light fence between the other's G8 and its next G3. The other may have woken
-         * this role and then gone in, because it saw that this role had given up. Either it sees this role active
-         * again, or that G8 is before G2. Without it G2 could come first, and be undone (S2). */
+         * this role and then entered, because it saw that this role had given up. Either it sees this role active
+         * again, or that G8 is before G2. Without the fence G2 could come first, and be undone (S2). */
         atom_store_rlx(&s->role[me].gave_up, 0); /* rlx: this role's own */
         sys_fence_heavy();
     }
@@ -166,7 +167,7 @@ static int __attribute__((noinline)) synch2_guard(struct synch2 *s, unsigned me,
             synch2_rest_begin(&rest);
             continue;
         }
-        if (late) { /* and has looked once more */
+        if (late) { /* and has checked once more */
             error = late;
             break;
         }
@@ -177,19 +178,19 @@ static int __attribute__((noinline)) synch2_guard(struct synch2 *s, unsigned me,
     return error;
 }
 
-/* Around what cannot be given up. */
+/* Around waits that must not be cancelled. */
 static void synch2_shield(struct synch2 *s, bool on) {
     const struct synch2_waiter *waiter = synch2_waiter(s);
     if (waiter->shield) waiter->shield(on);
 }
 
-/* Inside: becomes the waker, and sees to it that the other does not act as the waker any more (S3). */
+/* Inside: becomes the waker, and makes sure that the other does not act as the waker any more (S3). */
 static void __attribute__((noinline)) synch2_take_waker(struct synch2 *s, unsigned me) {
     const unsigned other = 1 - me;
     struct synch2_rest rest = {.up = false};
-    /* F2, F3. sc, all three: the store before the loads; pairs with A1, and with B0, before G7. One that is not
-     * there, or has its bell up, will find the new waker when it looks; any other may just be about to act as the
-     * old waker. */
+    /* F2, F3. sc, all three: the store before the loads; pairs with A1, and with B0, before G7. If the other is inactive,
+     * or has its bell up, it will read the new waker at its next G7; otherwise it may just be about to act as the old
+     * waker. */
     atom_store_sc(&s->waker, me);
     if (!atom_load_sc(&s->role[other].active)) return;
     if (atom_load_sc(&s->role[other].bell)) return;
@@ -197,13 +198,13 @@ static void __attribute__((noinline)) synch2_take_waker(struct synch2 *s, unsign
     synch2_ring(s, other);
     synch2_rest_begin(&rest);
     synch2_shield(s, true);
-    /* F5. acq: pairs with G6: the other's G8 is before this role's next G2. rlx on `active`: one that gave up is
-     * acquired by this role's next G1. */
+    /* F5. acq: pairs with G6: the other's G8 is before this role's next G2. rlx on `active`: if the other gave up, this
+     * role's next G1 acquires that. */
     while (atom_load_acq(&s->waker_change) && atom_load_rlx(&s->role[other].active))
         synch2_rest(s, me, &rest, SYS_FOREVER);
     synch2_shield(s, false);
     if (rest.up) synch2_lower(s, me, &rest);
-    /* F6. rlx, both: the next one to set it does so inside, behind this. */
+    /* F6. rlx, both: the next role to set it does so inside, after this. */
     if (atom_load_rlx(&s->waker_change)) atom_store_rlx(&s->waker_change, 0);
 }
 
@@ -227,8 +228,8 @@ static void __attribute__((noreturn, noinline, cold)) synch2_misuse(const char *
     WEFT_PANIC("%s: role %u is in no known place (%u); the memory is damaged", function, role, place);
 }
 
-/* Every call begins here. The place is the role's own; another thread that uses the same role at the same moment
- * may slip through, so rlx: this finds mistakes, it does not synchronise anything. */
+/* Every call begins here. The place is the role's own. rlx: this finds mistakes and synchronises nothing; a second thread
+ * that uses the same role at the same moment may go unnoticed. */
 static inline struct synch2 *synch2_check(weft_synch2 *synch2, unsigned role, enum synch2_place expected, const char *function) {
     struct synch2 *s = synch2_of(synch2);
     if (__builtin_expect(role > 1, 0)) synch2_misuse(function, role, SYNCH2_OUT);
@@ -244,7 +245,7 @@ static inline int synch2_inside(struct synch2 *s, unsigned me) {
 
 static int synch2_give_up(struct synch2 *s, unsigned me, int error) {
     atom_store_rlx(&s->role[me].place, SYNCH2_OUT);
-    atom_store_rlx(&s->role[me].gave_up, 1); /* it may have been woken, and not know it; see synch2_guard */
+    atom_store_rlx(&s->role[me].gave_up, 1); /* this role may have been woken without having noticed; see synch2_guard */
     /* A changer that waits for this role's answer sees it inactive and goes on. */
     synch2_deactivate(s, me);
     return error;
@@ -269,7 +270,7 @@ void weft_synch2_init(weft_synch2 *synch2) {
     s->waiter = NULL;
 }
 
-/* Nothing ends it but being inside. */
+/* Only entering ends it: no deadline, no cancellation. */
 static void __attribute__((noinline)) synch2_guard_shielded(struct synch2 *s, unsigned role) {
     synch2_shield(s, true);
     synch2_guard(s, role, SYS_FOREVER);
@@ -293,8 +294,8 @@ int weft_synch2_enter_until(weft_synch2 *synch2, unsigned role, uint64_t deadlin
 
 int weft_synch2_try(weft_synch2 *synch2, unsigned role) {
     struct synch2 *s = synch2_check(synch2, role, SYNCH2_OUT, "weft_synch2_try");
-    /* rlx: a look that writes nothing, so that one who tries again and again does not keep a changer from seeing it
-     * inactive; the real one follows. */
+    /* rlx: a read without A1 first, so that a role that tries again and again does not keep a changer from seeing it
+     * inactive; synch2_activate decides. */
     if (atom_load_rlx(&s->role[1 - role].active)) return WEFT_EBUSY;
     return synch2_activate(s, role) ? synch2_inside(s, role) : synch2_give_up(s, role, WEFT_EBUSY);
 }

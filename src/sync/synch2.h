@@ -1,30 +1,30 @@
-/* synch2, inside: the state behind weft/synch2.h, and how a role waits. The protocol with its proofs is in
- * docs/synch2.md.
+/* synch2, inside: a mutex for two parties, made of loads and stores; the state behind weft/synch2.h, and how a role waits. The protocol
+ * with its proofs is in docs/synch2.md.
  *
  *   operation               who may call
- *   weft_synch2_init        one thread, before the other knows of it
+ *   weft_synch2_init        one thread, before the other thread can reach the object
  *   synch2_set_waiter       the same
  *   weft_synch2_enter ...   role r: one thread at a time; the two roles: any two threads at once
  *
  *   cell                    written by              read by
  *   role[r].active          r                       both
  *   wait[r]                 r: 1; the other: 0      both
- *   waker                   whoever is inside       both
- *   waker_change            whoever is inside: 1    both
+ *   waker                   the role inside         both
+ *   waker_change            the role inside: 1      both
  *                           both: 0
  *   role[r].bell            r: 1; both: 0           both
  *   role[r].place, gave_up  r                       r
  *
  * Invariants.
  *
- * S1  Who is past the guard and still active is alone there (mutual exclusion).
+ * S1  A role that is past the guard and still active is alone there (mutual exclusion).
  * S2  wait[r] becomes 0 only by the other role, in its guard, while it is the waker, or was when it looked and the
  *     new waker has not been answered yet.
- * S3  When a role becomes inactive after having been inside it is the waker, and the other one is not about to write
+ * S3  When a role becomes inactive after having been inside it is the waker, and the other role is not about to write
  *     wait[r]: the other was inactive, or had its bell up, or has answered, each seen after `waker` was written.
- * S4  Who leaves the guard while the other is active leaves the other there, as the waker, unless that one gives up.
- * S5  bell[r] is 1 only while r waits. Between looking whether it is the waker and acting as such the bell is down.
- * S6  Whoever writes a cell that r may be waiting for rings r's bell afterwards. r looks again after putting the bell
+ * S4  A role that leaves the guard while the other is active leaves the other there, as the waker, unless the other gives up.
+ * S5  bell[r] is 1 only while r waits. Between checking whether it is the waker and acting as such a role has its bell down.
+ * S6  A role that writes a cell which r may be waiting for rings r's bell afterwards. r checks again after putting the bell
  *     up. With a fence on either side one of the two sees the other: no wake-up is lost.
  *
  * The protocol (active, wait, waker, waker_change) is made of loads and stores, and so is the bell. Only the sleep
@@ -46,7 +46,7 @@ struct synch2_waiter {
     void (*wake)(const struct synch2_waiter *waiter, unsigned role, atom_u32 *bell);
     /* Each role's rounds of spinning and yielding (base/spin.h) before a sleep; SYNCH2_NO_SLEEP: no sleep at all. */
     uint32_t rounds[2];
-    /* Whether the caller is a process: then it hardly spins, since that would keep its thread from others. NULL: no. */
+    /* Whether the caller is a process: then it hardly spins, since that would keep its thread from other processes. NULL: no. */
     bool (*parks)(void);
     /* Around calls that cannot be given up, in a process: no cancellation ends a sleep. With `parks`. */
     void (*shield)(bool on);
@@ -57,21 +57,21 @@ struct synch2_waiter {
 enum { SYNCH2_ROUNDS = 64 + 16, SYNCH2_PROCESS_ROUNDS = 16 };
 
 extern const struct synch2_waiter synch2_thread_waiter;
-/* Whatever the caller is: what is used unless another is set. The two roles may be a thread and a process. */
+/* The default: for callers of either kind. The two roles may be a thread and a process. */
 extern const struct synch2_waiter synch2_any_waiter;
 
 /* Where a role is; only for finding misuse. */
 enum synch2_place { SYNCH2_OUT, SYNCH2_WAITING, SYNCH2_IN };
 
 struct synch2_role {
-    /* What the other one looks at while it waits. */
+    /* What the other role reads while it waits. */
     _Alignas(CONFIG_CACHE_LINE) atom_u32 active;
     atom_u32 bell;
     /* On a line of its own, so that writing it does not disturb a waiter. */
     _Alignas(CONFIG_CACHE_LINE) atom_u32 place;
     atom_u32 gave_up; /* since it last began to wait */
     struct lock bed_lock;
-    struct waiters bed; /* this role, if it is a process and parked */
+    struct waiters bed; /* where this role parks: its waiter, if it is a process and parked */
 };
 
 struct synch2 {

@@ -1,11 +1,11 @@
-/* How synch2 waits when one of the two, or both, are processes: the process parks and its thread does something else.
+/* How synch2 waits when one of the two, or both, are processes: the process parks (in role[r].bed) and its thread runs other processes.
  *
  *     the sleeper                                      the waker (synch2_wake)
- *     1  bell = 1, and looks again                     1  bell = 0
- *     2  under the bed's lock: bell still 1?           2  under the bed's lock: claims whoever is in the bed
- *        then into the bed, and waits                  3  nobody: it is a thread, asleep on the bell, or not asleep yet
+ *     1  bell = 1, and checks again                    1  bell = 0
+ *     2  under bed_lock: bell still 1?                 2  under bed_lock: claims the waiter in `bed`
+ *        then adds itself to `bed`, and parks          3  none: the sleeper is a thread, asleep on the bell, or not asleep yet
  *
- * Whoever has the lock first is seen by the other: the sleeper sees the bell down, or the waker sees the sleeper. */
+ * The second to take the lock sees the first: the sleeper sees the bell down, or the waker sees the sleeper. */
 #include "sync/synch2.h"
 
 #include "sys/sys.h"
@@ -26,8 +26,8 @@ static void synch2_shield_process(bool on) {
     else fiber->shields--;
 }
 
-/* Step processes, and tasks of a fork/join region, must not wait. At the door that is their own mistake, and wait_for says so. But leaving
- * too may take a moment, until the other one, who is awake just then, has taken notice: that long they keep their thread. */
+/* Step processes, and tasks of a fork/join region, must not wait. Waiting to enter is their own mistake, and wait_for says so. But leaving
+ * may take a moment too, until the other role, which is awake then, has answered: for that time they keep their thread. */
 static bool synch2_keeps_thread(struct worker *self, struct synch2_role *at) {
     if (!self) return true;
     const struct proc *proc = self->current;
@@ -41,7 +41,7 @@ static int synch2_park(const struct synch2_waiter *waiter, unsigned role, atom_u
     struct turn turn;
     int why = 1;
     lock_take(&at->bed_lock);
-    if (atom_load_rlx(bell)) { /* recheck */ /* rlx: the bed's lock orders it with the waker's store */
+    if (atom_load_rlx(bell)) { /* recheck */ /* rlx: bed_lock orders it with the waker's store */
         turn_begin(&turn, NULL, 1);
         why = waiters_wait(&at->bed, &turn.waiter, &at->bed_lock, deadline, "weft_synch2_enter");
         if (why > 0) return 0;

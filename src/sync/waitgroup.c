@@ -3,8 +3,9 @@
  * The word is the count, doubled, and QUEUE.
  *
  *   G1  With QUEUE the count reaches 0 under the lock only.
- *   G2  Who waits is in the list before the lock is dropped under which it set QUEUE, so whoever brings the count to 0 finds it there.
- *   G3  One who finds the count 0 takes the lock and drops it before it goes on. So whoever brought it to 0 has done with the memory. */
+ *   G2  A waiter sets QUEUE and enters the list in one critical section of the lock, so the caller that brings the count to 0 finds it.
+ *   G3  A waiter that finds the count 0 takes the lock and drops it before it goes on. So the caller that brought it to 0 is done with the
+ *       memory. */
 #include "fiber/ret_jump.h"
 #include "wait/waiters.h"
 
@@ -22,7 +23,7 @@ _Static_assert(sizeof(struct group) <= sizeof(weft_waitgroup), "the public struc
 static inline struct group *group_of(weft_waitgroup *group) { return (struct group *)(void *)group; }
 
 void weft_waitgroup_add(weft_waitgroup *opaque, uint32_t count) {
-    /* rlx: who is started afterwards learns of it by that. */
+    /* rlx: a process that is started afterwards sees it by being started. */
     uint32_t found = count > WEFT_WAITGROUP_MAX ? UINT32_MAX : atom_add_rlx(&group_of(opaque)->word, count * GROUP_ONE);
     if (__builtin_expect((uint64_t)(found >> 1) + count > WEFT_WAITGROUP_MAX, 0))
         WEFT_MISUSE("weft_waitgroup_add", "the count is above WEFT_WAITGROUP_MAX", "call weft_waitgroup_done as often as was added");
@@ -31,7 +32,7 @@ void weft_waitgroup_add(weft_waitgroup *opaque, uint32_t count) {
 static __attribute__((noinline)) void group_done_slow(struct group *group) {
     struct wakes wakes = {NULL, NULL};
     lock_take(&group->lock);
-    /* acq: those who wait are told by this one what all others did; who comes later takes the lock (G3). */
+    /* acq: the waiters get what all other callers did from this one's wake-up; a later waiter takes the lock (G3). */
     uint32_t found = atom_sub_acq(&group->word, GROUP_ONE);
     if (found >> 1 == 1) {
         atom_and_rlx(&group->word, ~(uint32_t)GROUP_QUEUE); /* rlx: the count is not touched */
@@ -58,9 +59,9 @@ void weft_waitgroup_done(weft_waitgroup *opaque) {
 /* Under the lock: true if there is nothing to wait for; else QUEUE is set. */
 static bool group_is_done(struct group *group) {
     for (struct spin spin = spin_begin();; spin_retry(&spin)) {
-        uint32_t found = atom_load_acq(&group->word); /* acq: pairs with the rel of everybody who is done */
+        uint32_t found = atom_load_acq(&group->word); /* acq: pairs with the rel in weft_waitgroup_done */
         if (found >> 1 == 0) return true;
-        /* rlx: whoever ends the wait tells what was done. */
+        /* rlx: the wake-up orders what was done before it. */
         if (found & GROUP_QUEUE || atom_cas_rlx_rlx(&group->word, &found, found | GROUP_QUEUE)) return false;
     }
 }
@@ -81,7 +82,7 @@ FIBER_SLOW int group_wait_slow(struct group *group, uint64_t deadline) {
 int weft_waitgroup_wait(weft_waitgroup *opaque, uint64_t deadline) {
     struct group *group = group_of(opaque);
     fiber_spend(my_worker, deadline);
-    if (deadline == 0 && atom_load_rlx(&group->word) >> 1 != 0) return wait_late(); /* rlx: 0 is looked at again */
+    if (deadline == 0 && atom_load_rlx(&group->word) >> 1 != 0) return wait_late(); /* rlx: a 0 is read again under the lock */
     lock_take(&group->lock);
     bool done = group_is_done(group);
     if (!done && deadline != 0) return group_wait_jump(group, deadline);
