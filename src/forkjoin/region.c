@@ -1,6 +1,7 @@
-/* Relaxed here: `limit` and `bottom` carry nothing but themselves, the first ordered by the fences of whoever uses it (T5), the second
- * a hint (T4). A state that is IDLE is written and read by the owner alone; a thief's look at one decides nothing before its
- * compare-and-swap. */
+/* The operations of region.h: opening, joining and stealing tasks.
+ *
+ * Relaxed here: `limit` and `bottom` carry nothing but themselves; `limit` is ordered by the fences of its users (T5), `bottom` is a hint
+ * (T4). A state that is IDLE is written and read by the owner alone; what a thief loads decides nothing before its compare-and-swap. */
 #include "forkjoin/region.h"
 
 #include "base/assert.h"
@@ -32,7 +33,7 @@ static void region_open_one(struct region *own, weft_task *task) {
     WEFT_ENSURE(atom_load_rlx(task_cell(task)) == TASK_IDLE, "a task was forked over one that was not joined");
     weft_task_run *run = task->run;
     task->run = NULL;
-    /* rel: pairs with the acq in region_steal; without it the thief could find other arguments than were given (T2). */
+    /* rel: pairs with the acq in region_steal; without it the thief could read stale arguments (T2). */
     atom_store_rel(task_cell(task), task_word((uintptr_t)run, own->stack_class, TASK_OPEN));
 }
 
@@ -45,7 +46,7 @@ static void region_open_below(struct region *region, uint32_t end) {
 
 void region_open(struct region *region, weft_task *end, uint32_t limit) {
     uint32_t count = region_place(region, end) - region->split, half = count - count / 2;
-    /* Before the caller's fence, as what is opened: an ask that this wipes out is one whose asker is seen asleep (T5). */
+    /* Before the caller's fence, like the opening: if this store overwrites a thief's 0, the owner sees that thief asleep (T5). */
     atom_store_rlx(&region->limit, (uint64_t)(uintptr_t)region_task(region, limit));
     region_open_below(region, region->split + (half < REGION_OPENS ? half : REGION_OPENS));
 }
@@ -65,13 +66,13 @@ static void region_close(struct region *own, weft_task *at) {
 enum region_taken region_take_back(struct region *own, weft_task *at) {
     uint64_t word = atom_load_rlx(task_cell(at));
     if (task_state_of(word) == TASK_OPEN) {
-        /* rlx: what is there the owner wrote itself. */
+        /* rlx: the owner wrote the task itself. */
         if (atom_cas_rlx_rlx(task_cell(at), &word, TASK_IDLE)) {
             region_close(own, at);
             return REGION_MINE;
         }
     }
-    /* acq: pairs with the swap in task_complete; without it the owner could find an old result (T2). */
+    /* acq: pairs with the swap in task_complete; without it the owner could read a stale result (T2). */
     if (task_state_of(atom_load_acq(task_cell(at))) != TASK_DONE) return REGION_STOLEN;
     task_joined(own, at);
     return REGION_DONE;
@@ -90,7 +91,7 @@ bool task_await(weft_task *at, void *waiter) {
 }
 
 void task_joined(struct region *own, weft_task *at) {
-    atom_store_rlx(task_cell(at), TASK_IDLE); /* rlx: nobody else knows it any more */
+    atom_store_rlx(task_cell(at), TASK_IDLE); /* rlx: the thief has done with it */
     region_close(own, at);
 }
 
@@ -103,8 +104,8 @@ weft_task *region_steal(struct region *victim, unsigned class, weft_task_run **r
         uint64_t word = atom_load_rlx(task_cell(task));
         if (task_state_of(word) == TASK_IDLE) return NULL;
         if (task_state_of(word) != TASK_OPEN || task_class(word) > class) continue;
-        /* acq: pairs with the rel in region_open_one (T2). The place may have been joined, used again and opened again since the look:
-         * then this is that task. */
+        /* acq: pairs with the rel in region_open_one (T2). The place may have been joined, used again and opened again since the load:
+         * then this takes the new task. */
         if (!atom_cas_acq_rlx(task_cell(task), &word, TASK_TAKEN)) continue;
         *run = (weft_task_run *)task_address(word);
         if (atom_load_rlx(&victim->bottom) == bottom) atom_store_rlx(&victim->bottom, place + 1);
@@ -128,8 +129,8 @@ void region_ask(struct region *victim) {
 }
 
 void *task_complete(weft_task *task) {
-    /* rel: pairs with the acq in region_take_back and task_await (T2). acq: pairs with the rel in task_await, so that the waiter is what
-     * its owner made of it. */
+    /* rel: pairs with the acq in region_take_back and task_await (T2). acq: pairs with the rel in task_await, so that the waiter is
+     * seen as its owner set it up. */
     uint64_t word = atom_swap_acqrel(task_cell(task), TASK_DONE);
     return task_state_of(word) == TASK_WAITED ? (void *)task_address(word) : NULL;
 }

@@ -1,12 +1,12 @@
-/* Address space for regions, kept until the runtime ends (T6), and who has which. */
+/* Address space for regions, kept until the runtime ends (T6), and the list of free regions. */
 #include "forkjoin/regions.h"
 
-/* Memory that a region keeps while it is free; beyond is given back. */
+/* Bytes that a region keeps while it is free; memory beyond is given back to the kernel. */
 enum { REGION_KEPT = 64 << 10 };
 _Static_assert(REGION_SOFT * sizeof(weft_task) == REGION_KEPT, "a fork beyond what is kept asks");
 
 static struct regions *regions_of(struct runtime *runtime) {
-    struct regions *regions = atom_load_acq(&runtime->regions); /* acq: pairs with the rel below; they are set up */
+    struct regions *regions = atom_load_acq(&runtime->regions); /* acq: pairs with the rel below: *regions is set up */
     if (__builtin_expect(regions != NULL, 1)) return regions;
     lock_take(&runtime->lock);
     regions = atom_load_rlx(&runtime->regions); /* rlx: under the lock */
@@ -20,7 +20,7 @@ static struct regions *regions_of(struct runtime *runtime) {
 
 /* ---- address space ------------------------------------------------------------------------------------------------ */
 
-/* Room for so many regions, aligned: one more is asked for. */
+/* Room for `count` regions; one more is mapped, for the alignment. */
 static struct regions_arena *arena_new(unsigned count) {
     struct regions_arena *arena = sys->alloc(sizeof *arena);
     if (!arena) return NULL;
@@ -30,7 +30,7 @@ static struct regions_arena *arena_new(unsigned count) {
         sys->free(arena, sizeof *arena);
         return NULL;
     }
-    sys->vm_advise(arena->memory, arena->size, SYS_VM_SMALL); /* refused: then a region costs a huge page, no more */
+    sys->vm_advise(arena->memory, arena->size, SYS_VM_SMALL); /* if refused, a region costs a huge page, no more */
     arena->unused = (unsigned char *)(((uintptr_t)arena->memory + WEFT_TASKS_BYTES - 1) & ~(WEFT_TASKS_BYTES - 1));
     arena->left = count;
     return arena;
@@ -76,10 +76,10 @@ void regions_give(struct region *region) {
     struct runtime *runtime = region->runtime;
     struct regions *regions = atom_load_rlx(&runtime->regions); /* rlx: known since it was taken */
     if (atom_load_rlx(&region->active)) {                       /* rlx: the owner's */
-        atom_store_rlx(&region->active, false);                 /* rlx: who looks in vain only wastes a look */
+        atom_store_rlx(&region->active, false);                 /* rlx: a thief that misses it only looks in vain */
         atom_sub_rlx(&runtime->fork_regions, 1);
     }
-    /* Zeroed pages are IDLE places: a thief that looks meanwhile finds nothing. */
+    /* Zeroed pages are IDLE places: a thief that reads them meanwhile finds nothing. */
     if (region->grown) sys->vm_advise((unsigned char *)region + REGION_KEPT, WEFT_TASKS_BYTES - REGION_KEPT, SYS_VM_DROP);
     lock_take(&regions->lock);
     region->next = regions->free;
@@ -88,7 +88,7 @@ void regions_give(struct region *region) {
 }
 
 void forkjoin_destroy_all(struct runtime *runtime) {
-    struct regions *regions = atom_load_rlx(&runtime->regions); /* rlx: nobody else is left */
+    struct regions *regions = atom_load_rlx(&runtime->regions); /* rlx: no other thread is left */
     if (!regions) return;
     for (struct regions_arena *arena = regions->arenas, *next; arena; arena = next) {
         next = arena->next;

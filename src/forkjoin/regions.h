@@ -1,4 +1,4 @@
-/* All regions of a runtime, and the thieves. */
+/* All fork/join regions of a runtime: where a process, or a thief, gets one, and how it becomes the process's innermost. */
 #ifndef WEFT_FORKJOIN_REGIONS_H
 #define WEFT_FORKJOIN_REGIONS_H
 
@@ -6,8 +6,8 @@
 #include "forkjoin/region.h"
 
 enum {
-    REGIONS_SEEN = 1024, /* the first so many are shown to thieves; what is forked in others runs in place */
-    REGIONS_ARENA = 16,  /* regions whose address space is asked for at once */
+    REGIONS_SEEN = 1024, /* the first so many are shown to thieves; tasks of later ones are never stolen */
+    REGIONS_ARENA = 16,  /* regions whose address space is mapped at once */
 };
 
 struct regions_arena {
@@ -22,14 +22,14 @@ struct regions {
     struct lock lock;
     struct region *free;          /* newest first */
     struct regions_arena *arenas; /* newest first */
-    atom_bool refused; /* there was no process for a task, or no region for that: not to be tried again before the next fork that asks */
-    atom_u32 made;     /* so many of `seen` are there; changed under the lock */
+    atom_bool refused; /* no thief process could be made, or it got no region: thieves do not try again before the next fork that asks */
+    atom_u32 made;     /* how many of `seen` are set; changed under the lock */
     ATOM_PTR(struct region) seen[REGIONS_SEEN];
 };
 
-/* For a new tenant; NULL: no address space. */
+/* A region for a new owner; NULL: no address space. */
 struct region *regions_take(struct runtime *runtime);
-/* Its tenant has joined everything. */
+/* Gives it back; its owner has joined all tasks. */
 void regions_give(struct region *region);
 
 /* A region becomes its process's innermost, or ceases to be. */

@@ -1,4 +1,4 @@
-/* The slow parts of fork and join, on the process's own stack. */
+/* The slow paths of WEFT_RUN, WEFT_FORK and WEFT_JOIN, on the process's own stack. */
 #include "forkjoin/regions.h"
 #include "wait/wait.h"
 
@@ -37,7 +37,7 @@ void weft_tasks_close(weft_task **at) {
     regions_give(region);
 }
 
-/* From its first open task on thieves look here. */
+/* Thieves look at a region from its first open task on. */
 static void tasks_show(struct region *region) {
     if (atom_load_rlx(&region->active)) return; /* rlx: the owner's */
     /* rlx: ordered by the fence in ready_wake. */
@@ -45,16 +45,16 @@ static void tasks_show(struct region *region) {
     atom_store_rlx(&region->active, true);
 }
 
-/* There is something to take: clears an earlier refusal, and wakes a worker that sleeps. */
+/* There is a task to steal: clears an earlier refusal, and wakes a worker that sleeps. */
 static void tasks_offer(struct runtime *runtime) {
-    struct regions *regions = atom_load_rlx(&runtime->regions);                     /* rlx: known since the region was taken */
+    struct regions *regions = atom_load_rlx(&runtime->regions);                     /* rlx: seen when the region was taken */
     if (atom_load_rlx(&regions->refused)) atom_store_rlx(&regions->refused, false); /* rlx: a hint */
     ready_wake(runtime, worker_here());
 }
 
 /* ---- fork --------------------------------------------------------------------------------------------------------- */
 
-/* Opens the older half of what is private below `end`. */
+/* Opens the older half of the private tasks below `end`. */
 static void tasks_open(struct region *region, weft_task *end) {
     tasks_show(region);
     region_open(region, end, region->grown ? REGION_PLACES - 1 : REGION_SOFT);
@@ -89,11 +89,11 @@ static void tasks_wait(struct region *region, weft_task *at) {
 
 bool weft_task_settle(weft_task *at, weft_task_run *run) {
     struct region *region = region_of(at);
-    if (at->run == run) { /* asked for others: this one is the caller's */
+    if (at->run == run) { /* still private: a thief asked for older ones, and the caller runs this one */
         if (region_place(region, at) > region->split) tasks_open(region, at);
         return true;
     }
-    uint64_t word = atom_load_rlx(task_cell(at)); /* rlx: only to complain */
+    uint64_t word = atom_load_rlx(task_cell(at)); /* rlx: only to report misuse */
     if (at->run || task_state_of(word) == TASK_IDLE || (task_state_of(word) == TASK_OPEN && task_address(word) != (uintptr_t)run))
         WEFT_MISUSE(region->name, "WEFT_JOIN of another task than was forked last, or of none",
                     "join the newest first, by the name that it was forked by");
@@ -112,7 +112,7 @@ bool weft_task_settle(weft_task *at, weft_task_run *run) {
 void weft_blocking_begin(weft_task *at) {
     struct region *region = region_of(at);
     region->may_wait++;
-    /* Nobody could ask this process while it waits. */
+    /* While it waits this process could not answer a thief. */
     if (region_open_all(region, at) == 0) return;
     tasks_show(region);
     tasks_offer(region->runtime);

@@ -1,17 +1,17 @@
-/* Workers that have nothing to do run others' tasks, in a process for the purpose. */
+/* Stealing tasks: an idle worker starts a thief, a process that takes open tasks of other processes and runs them. */
 #include "fiber/upcall.h"
 #include "forkjoin/regions.h"
 #include "wait/wait.h"
 
-enum { THIEF_ROUNDS = 100, THIEF_PAUSES = 4 }; /* how long a worker waits for what it has asked for, before it sleeps */
+enum { THIEF_ROUNDS = 100, THIEF_PAUSES = 4 }; /* how long a worker that has asked waits for a task before it sleeps */
 
-/* The class of the stack that some open task wants, or REGION_NONE; then, with `ask`, all owners have been asked. */
+/* The class of the stack that some open task needs, or REGION_NONE; then, with `ask`, all owners have been asked. */
 static int thief_look(struct worker *worker, struct regions *regions, bool ask) {
-    uint32_t made = atom_load_acq(&regions->made); /* acq: pairs with the rel in region_new; those below are set up */
+    uint32_t made = atom_load_acq(&regions->made); /* acq: pairs with the rel in region_new; regions below are set up */
     uint32_t start = made ? rng_below(&worker->rng, made) : 0;
     for (uint32_t i = 0; i < made; i++) {
         struct region *region = atom_load_rlx(&regions->seen[(start + i) % made]); /* rlx: published by `made` */
-        if (!atom_load_rlx(&region->active)) continue;                             /* rlx: a hint, or behind the fence of idle_enter */
+        if (!atom_load_rlx(&region->active)) continue;                             /* rlx: a hint, or after the fence of idle_enter */
         int class = region_has_open(region);
         if (class != REGION_NONE) return class;
         if (ask) region_ask(region);
@@ -31,7 +31,7 @@ static weft_task *thief_steal(struct worker *worker, unsigned class, weft_task_r
     return NULL;
 }
 
-/* There is nobody to be had for tasks. */
+/* No thief can run: there is no process, or no region, for it. */
 static void thief_refuse(struct regions *regions) { atom_store_rlx(&regions->refused, true); /* rlx: a hint */ }
 
 /* ---- the process -------------------------------------------------------------------------------------------------- */
@@ -42,7 +42,7 @@ static void thief_complete(weft_task *task) {
     if (wait && wait_claim(wait, 1, &wake)) wait_wake(&wake);
 }
 
-/* Whether its worker has nothing else to do. */
+/* Whether the worker has no ready process. */
 static bool thief_may_go_on(struct worker *worker) { return policy_is_empty(worker) && inject_size(&worker->runtime->inject) == 0; }
 
 static void thief_main(void *unused) {
@@ -51,7 +51,7 @@ static void thief_main(void *unused) {
     struct proc *proc = worker->current;
     struct region *region = regions_take(worker->runtime);
     if (!region) {
-        thief_refuse(atom_load_rlx(&worker->runtime->regions)); /* rlx: there since somebody forked */
+        thief_refuse(atom_load_rlx(&worker->runtime->regions)); /* rlx: set since a process called WEFT_RUN */
         return;
     }
     weft_task_run *run;
@@ -59,7 +59,8 @@ static void thief_main(void *unused) {
     do {
         if (!(task = thief_steal(worker, proc->stack_class, &run))) break;
         region_begin(region);
-        tasks_enter(proc, region, region_of(task)->root, region_of(task)->name); /* its owner does not end before this */
+        tasks_enter(proc, region, region_of(task)->root,
+                    region_of(task)->name); /* the task's owner waits for it, so its region is still there */
         upcall_here((uintptr_t)run, (uintptr_t)task, (uintptr_t)region_task(region, REGION_FIRST), &(struct upcall){.strict = "weft_fork"});
         tasks_leave(proc, region);
         thief_complete(task);
@@ -77,7 +78,7 @@ static struct proc *thief_spawn(struct worker *worker, struct regions *regions, 
         thief_refuse(regions);
         return NULL;
     }
-    return policy_pop(worker); /* unless somebody else was faster */
+    return policy_pop(worker); /* NULL if another worker has stolen it */
 }
 
 struct proc *forkjoin_steal(struct worker *worker) {

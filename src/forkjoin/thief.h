@@ -1,14 +1,14 @@
-/* Tasks of fork/join regions, taken by workers that have nothing better to do: what the scheduler's table of parts calls. */
+/* Stealing of fork/join tasks by idle workers: what the scheduler calls through its table of parts. */
 #ifndef WEFT_FORKJOIN_THIEF_H
 #define WEFT_FORKJOIN_THIEF_H
 
 #include "sched/sched.h"
 
-/* While runtime->fork_regions is not 0: a process that takes over a task, claimed; or NULL, and those who have tasks have been asked for some. */
+/* While runtime->fork_regions is not 0: a thief process, claimed; or NULL, and the owners of regions have been asked to open tasks. */
 struct proc *forkjoin_steal(struct worker *worker);
-/* The same by a worker that has others to run: of tasks that lie open; nobody is asked. */
+/* The same for a worker that has other processes to run: only for tasks that are open already; no owner is asked. */
 struct proc *forkjoin_take(struct worker *worker);
-/* The second look: whether there is a task to be had. If not, the next fork anywhere wakes somebody. */
+/* The second check before a worker sleeps: whether a task is open. If not, owners have been asked, and the next fork wakes a worker (T5). */
 bool forkjoin_anything(struct worker *worker);
 void forkjoin_destroy_all(struct runtime *runtime);
 

@@ -54,7 +54,7 @@ FIBER_SLOW int chan_recv_slow(struct chan *chan, void *element, uint64_t deadlin
 int weft_chan_send(weft_chan *opaque, const void *element, uint64_t deadline) {
     struct chan *chan = chan_of(opaque);
     struct waiter *other;
-    fiber_spend(worker_here(), deadline); /* a sender that never has to wait still yields when its time slice is used up */
+    fiber_spend(worker_here(), deadline); /* a sender that never has to wait still yields when its budget is used up */
     lock_take(&chan->lock);
     int error = chan_send_now(chan, element, &other);
     if (error == WEFT_EAGAIN && deadline != 0) return chan_send_jump(chan, element, deadline);
