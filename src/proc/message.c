@@ -1,3 +1,4 @@
+/* Making and freeing the messages that are no plain small copy: see proc/message.h. */
 #include "proc/message.h"
 
 #include "base/assert.h"
@@ -31,7 +32,7 @@ struct message *message_new_room(struct message_cache *cache, size_t size) {
     return message;
 }
 
-/* Of a shell, or of nothing. */
+/* The buffer of a shell; for any other message, one with nothing to release. */
 static struct message_moved message_inside(struct message *message) {
     bool shell = (message->class & ~MESSAGE_ROOM) == MESSAGE_SHELL;
     return shell ? *message_moved(message) : (struct message_moved){.release = NULL};
@@ -43,7 +44,7 @@ static unsigned message_block_class(const struct message *message) {
 }
 
 static void message_release(struct message_moved moved) {
-    if (moved.release) moved.release(moved.buffer); /* last: it is not ours, and may use weft */
+    if (moved.release) moved.release(moved.buffer); /* last: it is the program's function, and may call weft */
 }
 
 __attribute__((noinline, cold)) void message_free_other(struct message_cache *cache, struct message *message) {

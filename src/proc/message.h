@@ -1,7 +1,7 @@
 /* What lies in a mailbox: messages, completions and cancellations, each a block with its payload behind it.
  *
- * The pool of such blocks is the program's, not a runtime's: a message that was received is its receiver's, and may be kept for longer than
- * the runtime lasts. Any thread frees it, whatever runtimes there are then. */
+ * The pool of such blocks is global to the program, not part of a runtime: a received message belongs to its receiver, which
+ * may keep it for longer than the runtime lasts. Any thread may free it, whatever runtimes exist then. */
 #ifndef WEFT_PROC_MESSAGE_H
 #define WEFT_PROC_MESSAGE_H
 
@@ -28,7 +28,7 @@ struct message {
 };
 _Static_assert(sizeof(struct message) == 32, "small messages fit the smallest block");
 
-/* Types that a step process is not told of as such. */
+/* Internal types: a step process does not see them as event types. */
 enum message_type {
     MESSAGE_REPLY = 0x10,  /* as a WEFT_REQUEST: begins with a struct message_head */
     MESSAGE_MOVED = 0x11,  /* data is a struct message_moved */
@@ -37,10 +37,10 @@ enum message_type {
 enum message_class {
     MESSAGE_LARGE = POOL_CLASSES, /* from sys->alloc */
     MESSAGE_SHELL,                /* of the smallest class, around a buffer that is released with it */
-    MESSAGE_ROOM = 0x40,          /* or'ed to a class or MESSAGE_SHELL: room for a completion, which goes with the runtime */
+    MESSAGE_ROOM = 0x40,          /* or'ed to a class or MESSAGE_SHELL: room for a completion, freed with the runtime's pool */
 };
 
-/* A thread's own. */
+/* One thread's caches. */
 struct message_cache {
     struct pool_cache pool;   /* of message_pool */
     struct pool_cache *rooms; /* of the runtime's own pool */
@@ -48,7 +48,7 @@ struct message_cache {
 
 /* Before the payload of requests and replies. */
 struct message_head {
-    uint64_t reference; /* the request's own, among those of its sender */
+    uint64_t reference; /* names the request among those of its sender */
     uint64_t unused;    /* so that payloads are aligned alike */
 };
 
@@ -59,8 +59,8 @@ struct message_moved {
 };
 /* A result that is not copied. */
 struct message_result {
-    struct message_moved moved; /* first; released so if the process ends without having seen it */
-    void (*seen)(void *buffer); /* released so otherwise */
+    struct message_moved moved; /* first; moved.release: if the process ends without having seen the result */
+    void (*seen)(void *buffer); /* releases it otherwise */
 };
 _Static_assert(sizeof(struct message) + sizeof(struct message_result) <= POOL_LEAST, "a shell is the smallest block");
 
@@ -74,9 +74,9 @@ extern struct pool message_pool;
 struct message *message_new_large(size_t size);
 /* By a thread without a cache. */
 void message_free_anywhere(struct message *message);
-/* Of those that are not of the pool as they are. */
+/* The rest of message_free: large messages, shells, rooms. */
 void message_free_other(struct message_cache *cache, struct message *message);
-/* For a completion that may come when nobody waits for it any more, or never; NULL when there is no memory. */
+/* For a completion that may come when no process waits for it any more, or never; NULL when there is no memory. */
 struct message *message_new_room(struct message_cache *cache, size_t size);
 static inline size_t message_capacity(const struct message *message) {
     return pool_class_size(message->class & ~MESSAGE_ROOM) - sizeof *message;

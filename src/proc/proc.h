@@ -1,7 +1,7 @@
 /* The control block of a process. Two cache lines; a million of them is 128 MB.
  *
- * Blocks are type-stable: once memory for one exists it stays a control block until the runtime is taken down, so a stale queue entry may
- * always be looked at. */
+ * Blocks are type-stable: memory that is a control block stays one until the runtime is taken down. So the block that a stale
+ * queue entry points to may always be read. */
 #ifndef WEFT_PROC_PROC_H
 #define WEFT_PROC_PROC_H
 
@@ -13,9 +13,9 @@
 
 enum { PROC_INLINE_STATE = 32 };
 
-/* What a stackful process has made use of, so that those who have not do not pay. */
+/* Features that a stackful process has used, so that a process that has not used them pays nothing for them. */
 enum {
-    PROC_MAILBOX = 1,   /* its messages may lie elsewhere than in its mailbox, and some there are not for it: mail/mailbox.h */
+    PROC_MAILBOX = 1,   /* some messages were put aside outside its mailbox, or some in it are not for the program: mail/mailbox.h */
     PROC_FAREWELL = 2,  /* something is to be done when it ends: fiber/cleanup.h */
     PROC_TASKS = 4,     /* it is in a fork/join region: forkjoin/tasks.c */
     PROC_PINNED = 8,    /* to its worker: fiber/pin.c */
@@ -23,8 +23,8 @@ enum {
     PROC_HOLDS = 32,    /* a mutex of the C library: fiber/mutex_check.c */
     PROC_PREEMPT = 64,  /* it may be interrupted anywhere: preempt/preempt.h */
 };
-/* Beside the class of its stack: it was interrupted and keeps its thread (preempt/preempt.c). It has no `fiber` meanwhile, so whoever would run it
- * takes the way of a newborn one, and its stack fits none. */
+/* Beside the class of its stack: it was interrupted and keeps its thread (preempt/preempt.c). It has no `fiber` meanwhile, so a worker
+ * that would run it takes the path of a newborn process, and finds this bit there; its stack class then matches no spare stack. */
 enum { PROC_STOPPED = 0x80 };
 
 /* How a process runs. True: it has a stack of its own (fiber/). */
@@ -35,14 +35,14 @@ enum proc_kind {
 };
 
 struct proc {
-    /* Anyone. */
+    /* Any thread. */
     struct state state;
-    atom_u32 generation; /* odd: of the living tenant; even: nobody lives here */
+    atom_u32 generation; /* odd: a process lives in this block; even: none does */
     uint32_t slot;       /* set once */
-    struct mpsc box;     /* head: anyone; the rest: whoever runs the process */
+    struct mpsc box;     /* head: any thread; the rest: the thread that runs the process */
 
     /* Set by the spawner. */
-    ATOM_PTR(const struct weft_behavior) behavior; /* rlx everywhere: an atom because dumps look at it in passing */
+    ATOM_PTR(const struct weft_behavior) behavior; /* rlx everywhere: an atom because dumps read it racily */
     void *self;
     struct member *member; /* of a context: life/context.c. NULL: it has none */
 
@@ -52,7 +52,7 @@ struct proc {
         struct mpsc_node pinned_node; /* of a pinned process, which is never in a line: in its worker's inbox */
     };
 
-    /* Whoever runs the process. */
+    /* The thread that runs the process. */
     bool cancel_told;
     uint8_t waits;    /* enum weft_status it waits with; WEFT_CONTINUE: it is due a step even without events */
     uint8_t stackful; /* enum proc_kind */

@@ -1,16 +1,16 @@
-/* Read-side sections: how a sender keeps a control block from being given to the next tenant between looking it up and pushing to its
- * mailbox.
+/* Read-side sections: how a sender keeps a control block from being reused for the next process between looking it up and pushing
+ * to its mailbox.
  *
- *   a sender                                     whoever gives blocks to new tenants
+ *   a sender                                     the keeper: the thread that reuses blocks
  *   1  section_enter: my count becomes odd       1  the block's process ends: generation bumped, mailbox closed
  *                     fence B (light)            2  fence A (heavy)
- *   2  look up: compare the generation           3  section_note: who is inside now?
+ *   2  look up: compare the generation           3  section_note: which senders are inside now?
  *   3  push                                      4  each of them has left (or entered anew): the block is free
  *   4  section_leave: my count becomes even
  *
- *   N1  Either the sender sees the new generation, or the noter sees the sender inside (fences A and B).
- *   N2  A count that has changed since it was noted: that sender's push is over and happens before what the noter does next.
- *   N3  User code never runs inside a section, and nobody waits inside one: sections are some nanoseconds long. */
+ *   N1  Either the sender sees the new generation, or the keeper sees the sender inside (fences A and B).
+ *   N2  If a count has changed since it was noted, that sender's push is over and happens before what the keeper does next.
+ *   N3  User code never runs inside a section, and no thread waits inside one: sections are some nanoseconds long. */
 #ifndef WEFT_PROC_SECTION_H
 #define WEFT_PROC_SECTION_H
 
@@ -24,20 +24,20 @@ struct section {
 static inline void section_init(struct section *section) { atom_store_rlx(&section->count, 0); }
 
 static inline void section_enter(struct section *own) {
-    /* rel: a noter that waited for the section before may see this entry instead of that leaving; it must see all that was
-     * done there all the same (N2). */
+    /* rel: a keeper that waits for the previous section may see this entry instead of that section_leave; it must see all
+     * that was done in the previous section all the same (N2). */
     atom_store_rel(&own->count, atom_load_rlx(&own->count) + 1);
     atom_fence_light(); /* B */
 }
 
 static inline void section_leave(struct section *own) {
-    /* rel: pairs with the acq in section_has_left; without it the block could be made new before the push is over (N2). */
+    /* rel: pairs with the acq in section_has_left; without it the block could be reused before the push is over (N2). */
     atom_store_rel(&own->count, atom_load_rlx(&own->count) + 1);
 }
 
 /* After fence A. The count to compare with later. */
 static inline uint64_t section_note(struct section *section) {
-    return atom_load_acq(&section->count); /* acq: as section_has_left, for one that is outside already */
+    return atom_load_acq(&section->count); /* acq: as section_has_left, for a sender that is outside already */
 }
 
 static inline bool section_has_left(struct section *section, uint64_t noted) {

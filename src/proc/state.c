@@ -1,3 +1,4 @@
+/* The texts and the panic of the state word: see proc/state.h. */
 #include "proc/state.h"
 
 const char *state_text(enum state_name name) {

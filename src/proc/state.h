@@ -1,43 +1,44 @@
-/* The state of a process: one word that is the truth about who may run it. Queues only hold hints.
+/* The state of a process: one word that decides which thread may run it. Queues only hold hints.
  *
  *                      claim, claim_any, wake_to_run
  *            +--------------------------------------------+
  *            |                                            v
  *   init --> READY <----------- yield ---------------- RUNNING ----- complete ----> COMPLETE
  *            ^  ^               park, if NOTIFIED       |  ^  |                        |
- *            |  |                                       |  |  | wake: sets NOTIFIED    | revive (next tenant)
+ *            |  |                                       |  |  | wake: sets NOTIFIED    | revive (next process)
  *            |  +--- wake ---- IDLE, BLOCKED <-- park --+  |  +--.                     |
  *            |                       |                     |  ^--'                     |
  *            |                       +---- wake_to_run ----+                           |
  *            +-------------------------------------------------------------------------+
  *
- *   state      meaning                         who owns the process's stack and private data
- *   READY      wants to run                    nobody; whoever wins the claim gets them
+ *   state      meaning                         owner of the process's stack and private data
+ *   READY      wants to run                    none; the thread that wins the claim gets them
  *   RUNNING    is being run                    the thread that claimed it
- *   BLOCKED    waits for a completion          nobody; saved, untouched until it is READY or RUNNING again
- *   IDLE       waits for a message             nobody; likewise
+ *   BLOCKED    waits for a completion          none; saved, untouched until it is READY or RUNNING again
+ *   IDLE       waits for a message             none; likewise
  *   COMPLETE   has ended                       the slot's keeper, which may reuse or free them
  *
- *   operation                                            who may call
- *   state_init, state_forget, state_revive               the slot's keeper
+ *   operation                                            caller
+ *   state_init, state_forget, state_revive               the slot's keeper: the thread whose magazine has it (proc/table.h)
  *   state_pin, state_unpin                               the process itself, while it runs
  *   state_requeue (state_yield), _park, _complete        the thread that runs the process, once its registers are saved
  *                                                        and its stack is no longer in use ("commit after the switch")
  *   state_claim, state_claim_any                         any worker
  *   state_seize                                          the thread that takes the runtime down
- *   state_wake, state_wake_to_run                        anyone who can keep the block from being freed meanwhile
+ *   state_wake, state_wake_to_run                        any thread that keeps the block from being freed meanwhile
  *   state_cancel, state_preempt                          likewise
  *   state_is_cancelled, state_is_preempted, ..._forget   the process itself
  *
- * S1  A process is run by the one thread whose compare-and-swap moved it to RUNNING; it then sees everything that the
- *     thread before did in it.
- * S2  Every step to READY gives a new ticket, and the verdict carries it to whoever must make the queue entry. An entry
- *     whose ticket is not the word's is stale. One step to READY, one entry, at most one claim of it.
+ * S1  A process is run by the one thread whose compare-and-swap moved it to RUNNING; that thread then sees everything that
+ *     the previous one did in the process.
+ * S2  Every step to READY gives a new ticket, and the verdict carries it to the caller that must make the queue entry. An
+ *     entry whose ticket is not the word's is stale. One step to READY, one entry, at most one claim of it.
  * S3  No wake-up is lost: after a wake, either the process is READY or RUNNING and will run again after that wake,
  *     seeing all that the waker did before it, or it was COMPLETE. Therefore a wake always *writes* the word, even
  *     where it changes nothing (READY, NOTIFIED already, COMPLETE): a waker that only read READY would not be ordered before
- *     the claim that follows, and the process could look into its mailbox too early and then park beside the message. COMPLETE
- *     may be that of a process which is being born; its PID has been guessed then (scenario table_guess_send).
+ *     the claim that follows; the process could look into its mailbox too early, and then park although the message is there.
+ *     COMPLETE may be that of a process which is just being spawned, if the waker has guessed its PID (scenario
+ *     table_guess_send).
  *     For the same reason no transition of a living process is a plain store, which would cut the chain of
  *     read-modify-writes through which the claim sees the wakers; state_yield_tso says where it may be.
  * S4  NOTIFIED exists only beside RUNNING.
@@ -45,15 +46,15 @@
  *     up there.
  * S6  CANCEL and PREEMPT live in another word; no transition can erase them. Set CANCEL first, then wake.
  *
- * A ticket has 16 bits, so that an entry can be a pointer and a ticket in one word. When it comes round, after 65,536
+ * A ticket has 16 bits, so that an entry can be a pointer and a ticket in one word. When it wraps around, after 65,536
  * steps to READY, an entry that lay in a queue all that time may claim the process in place of the current entry, which
  * then is the stale one: the order in the queue suffers, S1 and S2's "one claim" do not.
  *
  * S7  PINNED_TO, if not 0, is one more than the number of the only worker that may run the process (fiber/pin.c). A claim by an entry
  *     fails then, and a hand-off is a wake: the process is claimed by that worker alone, out of its inbox (state_claim_any).
  *
- * The word: bits 0-2 state, 3 NOTIFIED, 4-15 PINNED_TO, 16 NEWBORN: READY for the first time, 17-47 kept as they are by every transition, 48-63 ticket: at the top, where it
- * comes round by itself. */
+ * The word: bits 0-2 state, 3 NOTIFIED, 4-15 PINNED_TO, 16 NEWBORN (READY for the first time), 17-47 left unchanged by every
+ * transition, 48-63 ticket: at the top, where it wraps around by itself. */
 #ifndef WEFT_PROC_STATE_H
 #define WEFT_PROC_STATE_H
 
@@ -71,15 +72,15 @@ enum { STATE_CANCEL = 1, STATE_PREEMPT = 2, STATE_MONITORED = 4, STATE_OWNS = 8,
 
 /* What the caller has to do now. */
 enum state_verdict {
-    STATE_NOTHING, /* nothing: the process will see it, or it has gone to sleep as asked */
+    STATE_NOTHING, /* nothing: the process will see it, or it has parked as asked */
     STATE_ENQUEUE, /* put {process, ticket} into a run queue */
     STATE_RUN,     /* run it: the caller now owns its stack */
-    STATE_DEAD,    /* it has ended; nobody was woken */
+    STATE_DEAD,    /* it has ended; no process was woken */
 };
 
 struct state_next {
     uint16_t ticket;    /* valid with STATE_ENQUEUE */
-    uint16_t pinned_to; /* likewise: the worker's number in the word that was made READY; later the process may run again, and change it */
+    uint16_t pinned_to; /* likewise: PINNED_TO at the step to READY; later the process may run again and change it */
     uint8_t verdict;    /* enum state_verdict */
 };
 
@@ -101,7 +102,7 @@ static inline uint16_t state_ticket(uint64_t word) { return (uint16_t)(word >> S
 
 /* The name of a state, for messages. */
 const char *state_text(enum state_name name);
-/* Whose state it is, for messages: set by whoever gives out PIDs, NULL until then. */
+/* The PID of the process with this state, for messages: set by the code that gives out PIDs, NULL until then. */
 extern uint64_t (*state_pid)(const struct state *state);
 /* Panics: `operation` met the state that `word` holds. */
 void state_illegal(const struct state *state, const char *operation, uint64_t word, enum state_name wanted) __attribute__((noreturn, cold));
@@ -127,7 +128,7 @@ static inline struct state_next state_enqueue(uint64_t word) {
 
 /* A fresh block: READY. The caller makes the first queue entry with the ticket that is returned. */
 static inline uint16_t state_init(struct state *state) {
-    /* rlx: nobody else knows the block; the queue that publishes the entry publishes this too. */
+    /* rlx: not shared yet; the queue that publishes the entry publishes this too. */
     atom_store_rlx(&state->asked, 0);
     atom_store_rlx(&state->word, STATE_FIRST_TICKET << STATE_TICKET_SHIFT | STATE_READY);
     return (uint16_t)STATE_FIRST_TICKET;
@@ -140,18 +141,18 @@ static inline void state_init_complete(struct state *state) {
     atom_store_rlx(&state->word, STATE_FIRST_TICKET << STATE_TICKET_SHIFT | STATE_COMPLETE);
 }
 
-/* Nothing has been asked of the next tenant. Before its PID can mean anybody: what is asked by one who has guessed it stays. */
+/* Clears the requests for the next process. Before its PID is valid: a request from a thread that has guessed the PID stays. */
 static inline void state_forget(struct state *state) { atom_store_rlx(&state->asked, 0); } /* rlx: published with the PID */
 
-/* The block of a process that has ended serves the next one. Stale entries and late wakers of the former tenant may
- * still look at it: the ticket goes on where it was. For every machine: */
+/* COMPLETE -> READY: the block of a process that has ended serves the next one. Stale entries and late wakers of the former
+ * process may still read it, so the ticket goes on where it was. For every machine: */
 static inline uint16_t state_revive_any(struct state *state) {
-    uint64_t word = atom_load_rlx(&state->word); /* rlx: nobody but the keeper moves it on from COMPLETE */
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: only the keeper moves it on from COMPLETE */
     state_expect(state, "state_revive", word, STATE_COMPLETE);
     word = state_made_ready(word) | STATE_NEWBORN;
-    /* rel: pairs with the acq of a claim; a stale entry whose ticket has come round may claim before the new entry is
-     * pushed, and must find the block ready made. A swap and not a store: somebody who has guessed the PID may have woken the
-     * process before it was born (S3). */
+    /* rel: pairs with the acq of a claim; a stale entry whose ticket has wrapped around may claim before the new entry is
+     * pushed, and must find the block fully made. A swap and not a store: a waker that has guessed the PID may have woken
+     * the process before it was spawned (S3). */
     atom_swap_rel(&state->word, word);
     return state_ticket(word);
 }
@@ -173,10 +174,10 @@ static inline uint16_t state_revive(struct state *state) {
 
 /* ---- The thread that runs the process ------------------------------------------------------------------------ */
 
-/* RUNNING -> READY: lets others have a turn. Tells what entry the caller must make. A NOTIFIED is taken along: the process will run
- * again anyway. For every machine: */
+/* RUNNING -> READY: yields. Returns the entry that the caller must make. Clears NOTIFIED: the process will run again anyway.
+ * For every machine: */
 static inline struct state_next state_requeue_any(struct state *state) {
-    uint64_t word = atom_load_rlx(&state->word); /* rlx: while RUNNING, others change NOTIFIED only */
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: while RUNNING, other threads change NOTIFIED only */
     state_expect(state, "state_yield", word, STATE_RUNNING);
     word = state_made_ready(word);
     /* rel: pairs with the acq of the claim (S1). A swap and not a store: S3. */
@@ -184,8 +185,8 @@ static inline struct state_next state_requeue_any(struct state *state) {
     return state_enqueue(word);
 }
 /* The same by a plain store, for machines whose cores see all stores in one order (x86): a NOTIFIED that the store
- * erases was written before it, so what its waker delivered is visible to whoever claims after it. Where that is not
- * so, the claim may come too early to see it (scenario state_yield_store). */
+ * erases was written before it, so what its waker delivered is visible to a claim after it. On other machines the claim
+ * may come too early to see it (scenario state_yield_store). */
 static inline struct state_next state_requeue_tso(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: as above */
     state_expect(state, "state_yield", word, STATE_RUNNING);
@@ -222,16 +223,16 @@ static inline struct state_next state_park(struct state *state, enum state_name 
     return state_enqueue(word);
 }
 
-/* RUNNING -> COMPLETE. What remains to be done: STATE_MONITORED, somebody is to be told; STATE_OWNS, it has something to give up. */
+/* RUNNING -> COMPLETE. Returns what remains to be done: STATE_MONITORED, tell its monitors; STATE_OWNS, give up what it owns. */
 static inline uint32_t state_complete(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_yield */
     state_expect(state, "state_complete", word, STATE_RUNNING);
-    /* acq: pairs with the rel of state_wake (S5). sc, with the load after it: of this and state_monitor one sees the other. */
+    /* acq: pairs with the rel of state_wake (S5). sc, with the load after it: of this and state_monitor at least one sees the other. */
     atom_swap_sc(&state->word, state_with(word, STATE_COMPLETE));
     return atom_load_sc(&state->asked) & (STATE_MONITORED | STATE_OWNS);
 }
 
-/* ---- A worker with a queue entry, or one that wants this very process ---------------------------------------- */
+/* ---- A worker with a queue entry, or a worker that wants one particular process ------------------------------ */
 
 /* READY -> RUNNING if the entry's ticket is the current one. False: the entry is stale, forget it. */
 static inline bool state_claim(struct state *state, uint16_t ticket) {
@@ -259,7 +260,7 @@ static inline bool state_claim_any(struct state *state) {
     return false;
 }
 
-/* Whatever it waits for: the process is the caller's, to be ended. False: somebody runs it. By whoever takes the runtime down. */
+/* Claims the process whatever it waits for, to end it. False: it runs or has ended. By the thread that takes the runtime down. */
 static inline bool state_seize(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_claim */
     while (state_of(word) != STATE_RUNNING && state_of(word) != STATE_COMPLETE)
@@ -304,20 +305,20 @@ static inline struct state_next state_wake_to_run(struct state *state) {
 
 /* ---- Pinned processes ----------------------------------------------------------------------------------------- */
 
-/* rlx, all: whoever makes the process READY does so by changing this very word, and so knows. An or, and not a store: S3. */
+/* rlx, all: a thread that makes the process READY changes this same word, and so sees the value. An or, and not a store: S3. */
 static inline void state_pin(struct state *state, unsigned pinned_to) {
     WEFT_ASSERT(pinned_to > 0 && pinned_to <= STATE_PINNED_TO >> STATE_PINNED_TO_SHIFT, "a worker with number %u", pinned_to);
     atom_or_rlx(&state->word, (uint64_t)pinned_to << STATE_PINNED_TO_SHIFT);
 }
 static inline void state_unpin(struct state *state) { atom_and_rlx(&state->word, ~STATE_PINNED_TO); }
-/* 0: it may run anywhere. For whoever runs it or has just made it READY. */
+/* 0: it may run anywhere. By the thread that runs it or has just made it READY. */
 static inline unsigned state_pinned_to(struct state *state) {
     return (unsigned)((atom_load_rlx(&state->word) & STATE_PINNED_TO) >> STATE_PINNED_TO_SHIFT);
 }
 
 /* ---- Cancel and preempt: requests in a word of their own ------------------------------------------------------ */
 
-/* Asks the process to end. True for the first who asks. The caller wakes the process afterwards. */
+/* Asks the process to end. True for the first caller. The caller wakes the process afterwards. */
 static inline bool state_cancel(struct state *state) {
     /* rel: pairs with the acq in state_is_cancelled, for the reason written before. */
     return !(atom_or_rel(&state->asked, STATE_CANCEL) & STATE_CANCEL);
@@ -327,38 +328,38 @@ static inline bool state_is_cancelled(struct state *state) {
     return (atom_load_acq(&state->asked) & STATE_CANCEL) != 0;
 }
 
-/* Wants to be told when the process ends. False: it has ended, and who ended it may not have noticed. */
+/* The process has a monitor from now on. False: it has ended, and the thread that ended it may have missed the monitor. */
 static inline bool state_monitor(struct state *state) {
     atom_or_sc(&state->asked, STATE_MONITORED); /* sc, with the load: pairs with state_complete */
     return state_of(atom_load_sc(&state->word)) != STATE_COMPLETE;
 }
 
-/* Likewise, for one that is not born yet: by its spawner, before anybody else could be told of it. rlx: published with the word. */
 static inline bool state_is_monitored(struct state *state) {
     return atom_load_rlx(&state->asked) & STATE_MONITORED;
 } /* rlx: under the monitors' lock later */
+/* state_monitor by the spawner, before any other thread can know the process. rlx: published with the word. */
 static inline void state_monitor_newborn(struct state *state) { atom_or_rlx(&state->asked, STATE_MONITORED); }
 
 /* By the process itself: when it ends, something is to be given up (life/zombie.h). rlx: its own. */
 static inline void state_owns(struct state *state) { atom_or_rlx(&state->asked, STATE_OWNS); }
 
-/* The process is about to wait where a cancellation has to be brought to it (life/interrupt.h), or no longer. False: it has been
- * cancelled already. */
+/* The process is about to wait in a place where the canceller has to interrupt the wait (life/interrupt.h); the second function
+ * ends that. False: it has been cancelled already. */
 static inline bool state_interruptible(struct state *state) {
     /* acq: pairs with state_cancel, as in state_is_cancelled. */
     return !(atom_or_acq(&state->asked, STATE_INTERRUPTIBLE) & STATE_CANCEL);
 }
 static inline void state_uninterruptible(struct state *state) {
-    atom_and_rlx(&state->asked, ~(uint32_t)STATE_INTERRUPTIBLE); /* rlx: saves others the trouble of looking, no more */
+    atom_and_rlx(&state->asked, ~(uint32_t)STATE_INTERRUPTIBLE); /* rlx: only saves cancellers a look-up */
 }
-/* By whoever has just cancelled it. */
+/* By the thread that has just cancelled it. */
 static inline bool state_is_interruptible(struct state *state) {
-    /* rlx: where to bring it is asked under a lock. Should the process take that lock later, it comes to state_interruptible later
-     * too, and sees the cancellation there. */
+    /* rlx: the canceller looks up the wait under a lock. If the process takes that lock later, it calls state_interruptible
+     * later too, and sees the cancellation there. */
     return (atom_load_rlx(&state->asked) & STATE_INTERRUPTIBLE) != 0;
 }
 
-/* Asks the process to yield soon. rlx, all three: a hint that carries no data; late is as good as never. */
+/* Asks the process to yield soon. rlx, all three: a hint that carries no data; late or missed is harmless. */
 static inline void state_preempt(struct state *state) { atom_or_rlx(&state->asked, STATE_PREEMPT); }
 static inline bool state_is_preempted(struct state *state) { return (atom_load_rlx(&state->asked) & STATE_PREEMPT) != 0; }
 static inline void state_preempt_forget(struct state *state) { atom_and_rlx(&state->asked, ~(uint32_t)STATE_PREEMPT); }

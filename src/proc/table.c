@@ -1,3 +1,4 @@
+/* The table of control blocks and its magazines: see proc/table.h. */
 #include "proc/table.h"
 
 #include "base/spin.h"
@@ -10,7 +11,7 @@ void table_init(struct table *table, uint32_t limit) {
     lock_init(&table->lock);
     table->fresh = 1; /* slot 0 would make a PID of 0 */
     table->depot = NULL;
-    /* rlx: nobody else knows the table yet. */
+    /* rlx: not shared yet. */
     atom_store_rlx(&table->section_count, 0);
     for (unsigned i = 0; i < TABLE_SECTIONS; i++)
         atom_store_rlx(&table->sections[i], NULL);
@@ -20,7 +21,7 @@ void table_init(struct table *table, uint32_t limit) {
 
 void table_destroy(struct table *table) {
     for (unsigned i = 0; i < TABLE_CHUNKS; i++) {
-        struct table_chunk *chunk = atom_load_rlx(&table->chunks[i]); /* rlx: nobody else uses the table any more */
+        struct table_chunk *chunk = atom_load_rlx(&table->chunks[i]); /* rlx: no other thread uses the table any more */
         if (chunk) sys->free(chunk, sizeof *chunk);
         atom_store_rlx(&table->chunks[i], NULL);
     }
@@ -29,7 +30,7 @@ void table_destroy(struct table *table) {
 uint32_t table_newest(struct table *table) {
     uint32_t newest = table->generation;
     for (uint32_t slot = 1; slot < table->fresh; slot++) {
-        uint32_t generation = atom_load_rlx(&table_at(table, slot)->generation); /* rlx: nobody takes blocks any more */
+        uint32_t generation = atom_load_rlx(&table_at(table, slot)->generation); /* rlx: no thread takes blocks now */
         if (generation > newest) newest = generation;
     }
     return newest;
@@ -41,15 +42,15 @@ int table_add_section(struct table *table, struct section *section) {
     bool room = count < TABLE_SECTIONS;
     if (room) {
         atom_store_rlx(&table->sections[count], section); /* rlx: published by the count */
-        /* rel: pairs with the acq in magazine_note. A section is added before it is first entered, and entering has fence B: who
-         * has passed fence A and does not see the section here will be seen by its look-up. */
+        /* rel: pairs with the acq in magazine_note. A section is added before it is first entered, and entering has fence B: if a
+         * keeper has passed fence A and does not see the section here, its new generation is seen by that section's look-up. */
         atom_store_rel(&table->section_count, count + 1);
     }
     lock_drop(&table->lock);
     return room ? 0 : WEFT_ENOBUFS;
 }
 
-/* Under the lock: slots from `fresh` on that exist, after trying to make some. */
+/* Under the lock: makes sure that the slot `fresh` has memory. 0 or an error. */
 static int table_grow(struct table *table) {
     if (table->fresh > table->limit) return WEFT_ENOBUFS;
     if (table_at(table, table->fresh)) return 0;
@@ -74,7 +75,7 @@ static int table_cut(struct table *table, struct magazine *magazine) {
         mpsc_init(&proc->box);
         mpsc_close(&proc->box);
         line_node_init(&proc->node);
-        atom_store_rlx(&proc->generation, table->generation); /* rlx: nobody has a PID of it */
+        atom_store_rlx(&proc->generation, table->generation); /* rlx: no thread has a PID of it */
         proc->node.next = magazine->free ? &magazine->free->node : NULL;
         magazine->free = proc;
     }
@@ -118,7 +119,7 @@ void magazine_init(struct magazine *magazine, struct table *table) {
 
 /* ---- retired blocks ---------------------------------------------------------------------------------------------- */
 
-/* Everybody who is inside a section now has to leave before the waiting batch is free. */
+/* Notes which senders are inside a section now: they have to leave before the waiting batch is free. */
 static void magazine_note(struct magazine *magazine) {
     struct table *table = magazine->table;
     sys_fence_heavy();                                            /* A */
@@ -148,7 +149,7 @@ static __attribute__((noinline)) void magazine_turn(struct magazine *magazine) {
     }
 }
 
-/* More free blocks than a thread that also spawns will need: a batch to the depot, for those who only spawn. */
+/* A thread that also spawns will not need so many free blocks: gives a batch to the depot, for threads that only spawn. */
 static void magazine_share(struct magazine *magazine, struct proc *batch) {
     lock_take(&magazine->table->lock);
     batch_push(&magazine->table->depot, batch);
@@ -179,7 +180,7 @@ static __attribute__((noinline)) int magazine_refill(struct magazine *magazine) 
     return error;
 }
 
-/* Fills the free list: one's own batches, the depot, new ones. False, with *error, if there is nothing. */
+/* Fills the free list: from its own ready batches, the depot, new blocks, or just retired ones. False, with *error: there are none. */
 static __attribute__((noinline)) bool magazine_restock(struct magazine *magazine, int *error) {
     if (!magazine->ready) *error = magazine_refill(magazine);
     if (magazine->free) return true;
@@ -197,9 +198,9 @@ struct proc *magazine_take(struct magazine *magazine, int *error) {
         if (__builtin_expect(!magazine->free, 0) && !magazine_restock(magazine, error)) return NULL;
         struct proc *proc = pop(&magazine->free);
         uint32_t generation = atom_load_rlx(&proc->generation); /* rlx: only the block's keeper writes it */
-        if (generation >= UINT32_MAX - 2) continue;             /* B3: forgotten; the one after next would be 0 */
+        if (generation >= UINT32_MAX - 2) continue;             /* B3: never used again; the next but one would be 0 */
         state_forget(&proc->state);
-        /* rel: pairs with the acq in proc_find: who has guessed the PID asks something of the new tenant, or is refused. */
+        /* rel: pairs with the acq in proc_find: a thread that has guessed the PID reaches the new process, or is refused. */
         atom_store_rel(&proc->generation, (generation + 1) | 1);
         return proc;
     }

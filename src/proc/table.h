@@ -1,17 +1,17 @@
 /* Control blocks by slot: a directory of chunks, grown on demand; look-up takes no lock.
  *
- *   table_init, table_destroy                one thread, while nobody uses it
- *   table_at                                 anyone
+ *   table_init, table_destroy                one thread, while no other uses it
+ *   table_at                                 any thread
  *   magazine_take, magazine_retire, magazine_flush    the magazine's own thread
  *
- * A magazine is one thread's stock of free blocks and of blocks whose processes have ended but which somebody may still be pushing to
- * (proc/section.h). Retired blocks wait in two batches: one that is being filled, and one that waits for the sections noted
- * when it was full.
+ * A magazine is one thread's stock of free blocks and of retired blocks: their processes have ended, but a sender may still be
+ * pushing to them (proc/section.h). Retired blocks wait in two batches: one that is being filled, and one that waits until the
+ * senders noted when it was full have left their sections.
  *
  *   B1  A block is in one place: in use, on one magazine, or in the depot.
- *   B2  From a magazine's free list a block goes to a new tenant only when every section that could hold a look-up of the former
- *       one has been left.
- *   B3  A slot whose generation would come round is never used again.
+ *   B2  A block goes from a magazine's free list to a new process only after every section that could hold a look-up of the
+ *       former process has been left.
+ *   B3  A slot whose generation would wrap around is never used again.
  *   B4  Generations begin above all those of the tables that gave out PIDs of the same instance before (sched/door.c). */
 #ifndef WEFT_PROC_TABLE_H
 #define WEFT_PROC_TABLE_H
@@ -37,7 +37,7 @@ struct table {
     uint32_t fresh;      /* slots below were given out at least once */
     struct proc *depot;  /* free blocks, linked by node.next; each first of a batch by node.prev */
     atom_u32 section_count;
-    ATOM_PTR(struct section) sections[TABLE_SECTIONS]; /* everybody who looks up */
+    ATOM_PTR(struct section) sections[TABLE_SECTIONS]; /* one for each worker or thread that looks up */
     ATOM_PTR(struct table_chunk) chunks[TABLE_CHUNKS];
 };
 
@@ -52,7 +52,7 @@ struct magazine {
 
 void table_init(struct table *table, uint32_t limit);
 void table_destroy(struct table *table);
-/* The highest generation there has been so far. By a thread that nobody spawns beside. */
+/* The highest generation there has been so far. While no other thread spawns. */
 uint32_t table_newest(struct table *table);
 
 /* Sections are added for good: a runtime has as many as it ever had workers, and those of foreign threads. */
@@ -70,7 +70,7 @@ void magazine_init(struct magazine *magazine, struct table *table);
 struct proc *magazine_take(struct magazine *magazine, int *error);
 /* The process has ended: generation bumped, mailbox closed, COMPLETE. */
 void magazine_retire(struct magazine *magazine, struct proc *proc);
-/* Takes back a block that nobody was told of. */
+/* Takes back a block whose PID no thread was told. */
 void magazine_return(struct magazine *magazine, struct proc *proc);
 /* Hands everything to the depot; waits for sections as long as they last. */
 void magazine_flush(struct magazine *magazine);
