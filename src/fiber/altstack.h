@@ -1,21 +1,21 @@
-/* A process on another stack than its own: for a call that needs a bigger one (bigstack.c), or to end after its own has run over
- * (overflow.c). It stays the same flow of control: registers, mailbox, struct fiber, which is on top of its own stack.
+/* Running a process on another stack than its own: for a call that needs a bigger one (bigstack.c), or to end after its own stack has
+ * overflowed (overflow.c). It stays the same process, with the same mailbox and struct fiber, which stays at the top of its own stack.
  *
- * They nest: the innermost is the one that it runs on. A process that ends on one gives all of them back (fiber_free). */
+ * Altstacks nest: the process runs on the innermost. A process that ends on one gives all of them back (fiber_free). */
 #ifndef WEFT_FIBER_ALTSTACK_H
 #define WEFT_FIBER_ALTSTACK_H
 
 #include "fiber/fiber.h"
 #include "thread/thread.h"
 
-/* At the top of such a stack. */
+/* At the top of an altstack. */
 struct altstack {
     struct altstack *outer;
     struct stack *stack;
-    struct annotate before; /* of the stack below it */
+    struct annotate before; /* the annotations of the stack that was in use before */
 };
 
-/* The process runs on `stack` from now on: from where the result points downwards. */
+/* The process runs on `stack` from now on; its frames begin below the result. */
 static inline struct altstack *altstack_push(struct fiber *fiber, struct stack *stack) {
     struct altstack *second = (struct altstack *)(((uintptr_t)stack_top(stack) - sizeof *second) & ~(uintptr_t)63);
     second->outer = fiber->altstack;
@@ -34,14 +34,14 @@ static inline struct altstack *altstack_push(struct fiber *fiber, struct stack *
 /* The stack that the process runs on. */
 static inline struct stack *altstack_stack(const struct fiber *fiber) { return fiber->altstack ? fiber->altstack->stack : fiber->stack; }
 
-/* The stack of the process whose code this thread runs, in a blocking call too; NULL: of none. For signal handlers. */
+/* The stack of the process that this thread runs, also while the process is in a blocking call; NULL: it runs none. For signal handlers. */
 static inline struct stack *altstack_here(struct worker *worker) {
     struct proc *proc = worker ? worker->current : NULL;
     struct fiber *fiber = proc && proc->stackful ? fiber_of(proc) : !worker && my_thread ? my_thread->caller : NULL;
     return fiber ? altstack_stack(fiber) : NULL;
 }
 
-/* The address sanitizer is told, on either side of going over and of coming back. */
+/* Tell the address sanitizer, before and after each switch to or from an altstack. */
 static inline __attribute__((always_inline)) void altstack_going(struct annotate *keep, const struct annotate *to) {
     (void)keep, (void)to;
 #if ANNOTATE_ADDRESS

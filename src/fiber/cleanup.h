@@ -1,13 +1,13 @@
-/* What is to be done when a process ends, however it ends: by returning, by weft_exit, or because its stack has run over.
+/* Cleanups: functions to be called when a process ends, whether by returning, by weft_exit, or because its stack has overflowed.
  *
  *   cleanup_push, _pop     the process itself
- *   cleanup_run            the process itself, on its own stack or (after an overflow) on another that stands in for it
+ *   cleanup_run            the process itself, on its own stack or, after an overflow, on an altstack
  *
- *   C1  The list is last in, first out. A cleanup is taken off before it is called, so that one that ends the process by weft_exit
- *       is not called again, and the rest are.
- *   C2  They run shielded: a cancellation does not keep them from waiting.
- *   C3  They run when a runtime that stops ends a process by force (fiber_heed). They do not run when it takes down processes that would not end
- *       even so. */
+ *   C1  The list is last in, first out. A cleanup is taken off before it is called: if it ends the process by weft_exit, it is not
+ *       called again, and the remaining cleanups are.
+ *   C2  Cleanups run shielded: a cancelled process can still wait in them.
+ *   C3  Cleanups run when a stopping runtime ends a process by force (fiber_heed). They do not run for a process that does not end even
+ *       then and is taken down with the runtime. */
 #ifndef WEFT_FIBER_CLEANUP_H
 #define WEFT_FIBER_CLEANUP_H
 
@@ -23,19 +23,19 @@ struct cleanup {
     struct cleanup *next;
     void (*run)(void *arg);
     void *arg;
-    const char *pair; /* not NULL: it lies in a frame of the process's, and this call must come before that returns */
+    const char *pair; /* not NULL: it lies in a frame of the process, which must make this call before the frame returns */
 };
 
 void cleanup_push(struct proc *proc, struct cleanup *cleanup);
 /* `cleanup` is the newest. */
 void cleanup_pop(struct proc *proc, struct cleanup *cleanup);
 
-/* Wherever it is in the list, if it is there: its frame is being left by an exception, and what was deferred later stays. */
+/* Removes it from any place in the list, if it is there: an exception leaves its frame. Newer cleanups stay. */
 void cleanup_remove(struct proc *proc, struct cleanup *cleanup);
-/* Frames between the two addresses are being left because the process ends: calls those that lie there, and with them all that are newer. */
+/* The process ends and leaves the frames between the two addresses: calls the cleanups that lie there, and all newer ones. */
 void cleanup_run_within(struct proc *proc, uintptr_t low, uintptr_t high);
 
-/* Calls all of the calling process's; it may go on on another worker afterwards. `returned`: its frames are gone. */
+/* Calls all cleanups of the calling process, which may be on another worker afterwards. `returned`: its entry function has returned. */
 void cleanup_run(struct proc *proc, bool returned);
 
 void guard_begin(struct guard *guard, struct proc *proc, void (*undo)(void *arg), void *arg);

@@ -1,15 +1,15 @@
-/* C++ exceptions in processes.
+/* C++ exceptions in processes: moves the C++ library's per-thread exception state along with the process.
  *
- * The C++ library keeps for each thread which exceptions are being handled and how many are on their way (__cxa_get_globals). They belong to the
- * process: one that waits in a catch block, or in a destructor while an exception is on its way, may go on in another thread.
+ * The C++ library keeps per thread which exceptions are being handled and how many are in flight (__cxa_get_globals). That state belongs to
+ * the process: a process that waits in a catch block, or in a destructor while an exception is in flight, may go on in another thread.
  *
- *   E1  A thread's state is empty whenever no process runs there: a process that leaves and has some takes it along (exceptions_take), and puts it
- *       back where it goes on. So a process without, and that is nearly every one, has nothing to do when it goes on.
- *   E2  Which C++ libraries there are is known by their functions: the one that this library was linked with, and those that C++ objects tell of
- *       when they are loaded (weft/cxx.h). Without any nothing is asked but how many there are.
- *   E3  A process that is interrupted (preempt.h) keeps its thread, and with it its state.
+ *   E1  A thread's state is empty whenever no process runs there. A process with a non-empty state takes it along when it leaves
+ *       (exceptions_take) and puts it back where it goes on. A process without, nearly every one, does nothing when it goes on.
+ *   E2  C++ libraries are known by their functions: the one that weft was linked with, and those that C++ objects register when they are
+ *       loaded (weft/cxx.h). Without any, only the version is checked.
+ *   E3  A process that is stopped (preempt.h) keeps its thread, and so its state.
  *
- * A function that weft calls for the program may be left by an exception. upcall.h says how weft does its part then; here is how it goes on. */
+ * An exception may leave a function of the program that weft has called: upcall.h. */
 #ifndef WEFT_FIBER_EXCEPTIONS_H
 #define WEFT_FIBER_EXCEPTIONS_H
 
@@ -18,7 +18,7 @@
 #include <weft/cxx.h>
 
 typedef struct exceptions_state *exceptions_of(void);
-/* Changes when a C++ library comes or goes; 0: there has never been one. */
+/* Changes when a C++ library is added or removed; 0: there has never been one. */
 extern atom_u32 exceptions_version;
 
 struct exceptions {
@@ -30,9 +30,9 @@ static inline bool exceptions_are_known(void) {
     return __builtin_expect(atom_load_rlx(&exceptions_version) != 0, 0); /* rlx: the code that throws was loaded after it was written */
 }
 
-/* Where the calling thread's states are: asking the libraries takes some hundred instructions. */
+/* Finds the calling thread's states and keeps them in `own`: asking the libraries takes some hundred instructions. */
 void exceptions_ask(struct loop *own);
-/* Whether the process that runs on this thread, the loop's, may have a state to take along. False is certain. */
+/* Whether the process that runs on this loop's thread may have a state to take along. False is certain. */
 static inline bool exceptions_any(const struct loop *own) {
     if (!exceptions_are_known()) return false;
     if (own->exceptions_version != atom_load_rlx(&exceptions_version)) return true; /* rlx: as above */
@@ -40,10 +40,11 @@ static inline bool exceptions_any(const struct loop *own) {
         if (own->exceptions[i]->caught || own->exceptions[i]->uncaught) return true;
     return false;
 }
-/* The thread's becomes empty; back, in whichever thread that is. Each may be called from a function that switches in between: neither is inlined. */
+/* Moves the calling thread's state to `taken`, and back into the thread that calls the second. A caller may switch threads in between, so
+ * neither is inlined. */
 void exceptions_take(struct exceptions *taken);
 void exceptions_put_back(const struct exceptions *taken);
-/* The same for good: of a process that has ended in the middle of its calls. */
+/* Drops the state of a process that has ended in the middle of its calls. */
 static inline void exceptions_forget(void) {
     struct exceptions lost;
     if (exceptions_are_known()) exceptions_take(&lost);

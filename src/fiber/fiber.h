@@ -1,14 +1,14 @@
 /* Stackful processes: a process whose step switches onto a stack of its own.
  *
- * The scheduler claims a process and steps it as any other. The step of a stackful one switches from the worker's loop onto the
- * process's stack. When the process has to wait, it looks for the next one itself, as the loop would, and if that is stackful too
- * switches straight to it; the loop hears of it later. Otherwise it switches back to the loop.
+ * The scheduler claims and steps a stackful process like any other. Its step switches from the worker's loop onto the process's stack.
+ * When the process has to wait, it takes the next process from the run queue itself, as the loop would. If that one is stackful too, it
+ * switches straight to it, and the loop does not run in between. Otherwise it switches back to the loop.
  *
- *   F1  A process that leaves its stack is still RUNNING. Whoever arrives on the far side of the switch moves it on
- *       (fiber_arrived): only then are its registers saved and its stack out of use, and others may have it.
- *   F2  Nothing thread-local is trusted across a switch: the far side is told by the switch which worker runs it.
- *   F3  A stack belongs to a process from its first run to its end. A process that ends by returning leaves the stack to the next
- *       newborn one that the worker would run, without a switch. */
+ *   F1  A process that leaves its stack is still RUNNING. The process (or loop) that arrives on the far side of the switch moves it to its
+ *       next state (fiber_arrived). Only then are its registers saved and its stack unused, and other workers may run it.
+ *   F2  Nothing thread-local is trusted across a switch: the switch tells the far side which worker runs it.
+ *   F3  A stack belongs to a process from its first run to its end. When a process ends by returning and the worker would run a newborn
+ *       process next, that one takes over the stack, without a switch. */
 #ifndef WEFT_FIBER_FIBER_H
 #define WEFT_FIBER_FIBER_H
 
@@ -27,21 +27,21 @@ struct ask;
 struct mailbox {
     struct runtime *runtime;
     struct mpsc_node *saved, **saved_end;
-    struct mpsc_node **looked; /* NULL: nobody has */
+    struct mpsc_node **looked; /* the search of K2 goes on here; NULL: none yet */
     uint64_t looked_tag;
     struct ask *asks;
-    uint64_t reference; /* the last one's; goes on from process to process on the same stack */
+    uint64_t reference; /* of the last request; not reset for the next process on the same stack */
 };
 static inline void mailbox_init(struct mailbox *mailbox) { mailbox->reference = 0; }
 
-/* At the top of its stack. */
+/* A stackful process's part of its stack, at the top. */
 struct fiber {
     /* What a switch, a wait and a birth touch: one cache line. */
     struct ctx ctx;
-    struct proc *proc; /* whose stack it is; NULL: nobody's, and to be given back */
+    struct proc *proc; /* the owner of the stack; NULL: none, the stack is to be given back */
     struct stack *stack;
-    /* The call that it waits in, and which object or process that is about (NULL: none); left as they were when it runs again. */
-    ATOM_PTR(const char) waits_in; /* both: its own thread's, rlx; dumps look at them in passing */
+    /* The call that it waits in, and the object or process that it waits for (NULL: none). Not cleared when it runs again. */
+    ATOM_PTR(const char) waits_in; /* both rlx: written by its own thread; dumps read them racily */
     ATOM_PTR(const void) waits_about;
     int error_number; /* errno, while it does not run */
     unsigned shields;
@@ -50,20 +50,20 @@ struct fiber {
     struct annotate annotate;
     unsigned held_locks;        /* held_locks.h */
     unsigned nopreempt;         /* weft_nopreempt_begin */
-    const void *last_lock;      /* the last one that it entered */
+    const void *last_lock;      /* the last lock of sync/ that it took */
     uint16_t pins, holds;       /* pin.c, mutex_check.c; 0 when it has ended */
-    uint32_t heeds;             /* how often it could have been ended by force: self.c */
-    const void *held, *held_by; /* the last mutex, and who locked it */
+    uint32_t heeds;             /* how often fiber_heed has spared it: self.c */
+    const void *held, *held_by; /* the last mutex, and the code that locked it */
     struct altstack *altstack;  /* the stack that it runs on, if that is not its own: altstack.h */
     struct cleanup *cleanups;   /* newest first; none when it has ended */
     struct region *tasks;       /* the innermost fork/join region; valid with PROC_TASKS */
     struct mailbox mailbox;     /* valid with PROC_MAILBOX */
-    /* In a blocking call: how deep, and which worker it had (thread/oscall.h), or NULL and the thread that it went out with. */
+    /* In a blocking call: nesting depth, and the worker that it had (thread/oscall.h); or NULL, and `carrier` is the thread of the call. */
     unsigned calls;
     uint32_t call_number;
     struct worker *call_worker;
     struct thread *carrier;
-    uint64_t call_began; /* 0: it was not thought to be long */
+    uint64_t call_began; /* 0: not expected to be long */
 };
 
 /* In a stackful process's block. */
@@ -81,84 +81,86 @@ static inline struct fiber *fiber_of(struct proc *proc) { return fiber_start_of(
 /* birth.c: a stack for a process that has none; NULL: there is none to be had. */
 struct fiber *fiber_new(struct worker *worker, struct proc *proc);
 void fiber_free(struct local *local, struct fiber *fiber);
-/* Others first. By a process that has been at it for too long: sysmon says so, or it has made so many calls that could have waited and did not
- * (sched/fair.h). In the second case not while it holds a lock of sync/: all others would queue up behind it, and go on so for good. */
+/* Yields. Called by a process that has used up its time slice (sysmon asks it to yield) or its budget of calls that could have waited and
+ * did not (sched/fair.h). In the second case not while it holds a lock of sync/: the others would queue up for it, in a lasting convoy. */
 void fiber_give_way(void);
-/* At the beginning of such a call, and of weft_yield: a process that was asked to end and has not, after its grace period, is ended here. */
+/* At the beginning of such a call, and of weft_yield: ends a cancelled process that has not ended within its grace period. */
 void fiber_heed(struct worker *worker) __attribute__((noinline, cold));
 void fiber_take_turns_slow(struct worker *worker, uint64_t deadline);
-/* If sysmon says so. The caller may be anybody: a thread, a step process or a worker between two (`close`, `release`) goes on at once. */
+/* Yields if sysmon asks for it. Any caller: for a thread, a step process or a worker between two (`close`, `release`) it does nothing. */
 static inline void fiber_take_turns(struct worker *worker) {
     if (worker && __builtin_expect(budget_is_over(worker), 0)) fiber_take_turns_slow(worker, 0);
 }
-/* The same in a call that may wait until the deadline and does not, or need not: it counts. With the deadline 0 it cannot wait, and a caller may rely
- * on that and hold a mutex of the operating system: then it gives way only if sysmon says so. A call that never waits must do neither. */
+/* The same in a call that could wait until the deadline and does not: it costs budget. A call with deadline 0 cannot wait,
+ * so its caller may hold a mutex of the operating system: it yields only if sysmon asks. A call that never waits must use neither. */
 static inline void fiber_spend(struct worker *worker, uint64_t deadline) {
-    if (WEFT_CHECK) return; /* there are no turns, only all orders */
+    if (WEFT_CHECK) return; /* the checker tries all orders: no time slices */
     if (!worker) return;
     local_check(&worker->local, "a call that may wait");
     if (__builtin_expect(budget_spend(worker), 0)) fiber_take_turns_slow(worker, deadline);
 }
 
-/* As weft_spawn_with, on the calling process's worker, but the monitor is told of the end, however soon that is. *ticket is that of the
- * first entry. */
+/* As weft_spawn_with, on the calling process's worker, but with a monitor from birth on: it is told of the end, however soon that is.
+ * *ticket is that of the first queue entry. */
 int fiber_spawn_monitored(struct worker *self, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options,
                           struct monitor *monitor, uint16_t *ticket);
 
-/* Who runs next on this worker, claimed; NULL: the loop has to snapshot. It looks round every so often, so that no source is forgotten
- * while processes change over among themselves. */
+/* The process to run next on this worker, claimed; NULL: the loop has to look. The loop looks round every so often (the tick), so that no
+ * source of work starves while processes switch among themselves. */
 static inline struct proc *fiber_next(struct worker *worker) { return __builtin_expect(tick_take(worker), 1) ? policy_pop(worker) : NULL; }
 
 /* switch.c */
 /* The step of a stackful process: on the worker's loop. */
 int fiber_step(void *self, const weft_event *events, size_t count, weft_out *out);
-/* What runs on a stack from its top on. */
+/* The outermost function on every process's stack. */
 void fiber_main(void *worker);
-/* On the process's own stack: leaves the worker to others, to wait as `status` says (WEFT_CONTINUE: to be queued). Returns, when the
- * process runs again, the worker that runs it. The process may have been woken for any reason, or none. */
+/* On the process's own stack: gives up the worker and parks as `status` says (WEFT_CONTINUE: is queued again). When the process runs
+ * again, returns the worker that runs it. Wake-ups may be spurious. */
 struct worker *fiber_leave(struct worker *worker, enum weft_status status);
-/* The first half of it, before the next process is chosen, and the second. A signal handler that waits is noticed here: one that has interrupted weft, or runs
- * on the stack for signals, which the next signal would overwrite. */
+/* fiber_leave in two halves. The first is fiber_leaving, before the next process is chosen. It catches a signal handler that waits: one
+ * that has interrupted weft, or runs on the signal stack, which the next signal would overwrite. */
 void fiber_refuse(const struct worker *worker) __attribute__((noinline, cold));
 static inline void fiber_leaving(struct worker *worker) {
     if (__builtin_expect(ctx_sp() - worker->local.closed < worker->local.closed_size, 0)) fiber_refuse(worker);
     local_begin(&worker->local);
 }
+/* The second half, to `next`, which the caller has claimed; NULL: to the loop. */
 struct worker *fiber_leave_inside(struct worker *worker, enum weft_status status, struct proc *next);
-/* The second half of fiber_leave. */
+/* The second half, to the process that fiber_next chooses. */
 struct worker *fiber_leave_chosen(struct worker *worker, enum weft_status status);
-/* Both, to `next` in particular, which the caller has claimed. */
+/* Both halves, to `next`, which the caller has claimed. */
 struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, struct proc *next);
-/* Back from a blocking call on a thread that has no worker any more: is queued, and goes on with whichever worker comes to it. */
+/* Back from a blocking call whose thread has lost its worker: the process is queued, and goes on with the worker that claims it. */
 struct thread;
 void fiber_come_back(struct thread *thread, struct fiber *fiber);
-/* Leaves the worker to others, and goes on without one: on that thread, which was reserved for it. */
+/* Gives up the worker and goes on without one, on the thread `carrier`, which was reserved for it. */
 struct thread *fiber_go_out(struct worker *worker, struct fiber *fiber, struct thread *carrier);
 /* Ends the process that runs on the worker. */
 void fiber_exit(struct worker *worker, int reason) __attribute__((noreturn));
 
-/* blocking.c: whether there is no thread that could take over if a call lasts, and the program wants to hear of that. `worker` may be NULL. */
+/* wait/blocking.c: whether no thread is left to take over the worker if a call lasts, and the runtime's blocking_fails is set. `worker` may
+ * be NULL. */
 bool blocking_is_full(struct worker *worker);
-/* As weft_blocking_enter; dumps and reports name `call`. weft_blocking_leave is to follow. */
+/* As weft_blocking_enter; dumps and reports name `call`. weft_blocking_leave must follow. */
 void blocking_enter(const char *call, bool is_long);
 
 /* pin.c: the process is not pinned any more. */
 void pin_drop(struct worker *worker, struct proc *proc);
-/* mutex_check.c: aborts, by name, if the process that leaves holds a mutex and that is looked at. */
+/* mutex_check.c: aborts, by name, if the process that leaves holds a mutex and the runtime checks for that. */
 void mutex_check(struct worker *worker, struct fiber *fiber, struct proc *proc) __attribute__((noinline, cold));
 /* bigstack.c: gives back the stacks that the process has besides its own. */
 void altstack_free_all(struct local *local, struct fiber *fiber);
 
 /* self.c: ends the calling process: its C++ frames are unwound, if there are any (ending.h), and what it has deferred is called. */
 void fiber_quit(int reason) __attribute__((noreturn));
-/* The same from here, without unwinding: where the frames cannot be gone back through, or have been already. */
+/* The same without unwinding: the frames cannot be unwound, or have been already. */
 void fiber_quit_here(int reason) __attribute__((noreturn));
 /* The worker that runs the calling process, which must be stackful, or the program aborts, naming `call`. */
 struct worker *fiber_worker(const char *call);
-/* The same for calls that come to fiber_leaving before they look at anything but the mailbox: that notices signal handlers. */
+/* The same for calls that reach fiber_leaving before they touch anything but the mailbox: fiber_leaving catches signal handlers. */
 struct worker *fiber_worker_leaving(const char *call);
 
-/* Before a process waits, for dumps and reports: two stores. */
+/* Before a process waits: leaves for dumps and reports what it waits in and for. Two stores. */
 static inline void fiber_waits(struct proc *proc, const char *call, const void *about) {
     struct fiber *fiber = fiber_of(proc);
 #if !WEFT_CHECK
@@ -169,7 +171,7 @@ static inline void fiber_waits(struct proc *proc, const char *call, const void *
 #endif
 }
 
-/* Before a process waits. */
+/* Before a process waits: in a fork/join task it may have to abort. */
 static inline void fiber_may_wait(struct proc *proc, const char *call) {
 #if !WEFT_CHECK
     if (__builtin_expect(proc->extras & PROC_TASKS, 0)) parts.tasks_may_wait(proc, call);
@@ -178,12 +180,12 @@ static inline void fiber_may_wait(struct proc *proc, const char *call) {
 #endif
 }
 
-/* Whether the process shall stop waiting: it was cancelled and is not shielded. */
+/* Whether the process must stop waiting: it was cancelled and is not shielded. */
 static inline bool fiber_is_cancelled(struct proc *proc) {
     return __builtin_expect(state_is_cancelled(&proc->state), 0) && fiber_of(proc)->shields == 0;
 }
 
-/* On the thread's own stack, without a worker: until the process is back from its call and has left its stack. */
+/* On the thread's own stack, without a worker: runs the process until it is back from its call and has left its stack. */
 void fiber_carry(struct thread *self, struct fiber *fiber);
 
 #endif

@@ -1,7 +1,7 @@
-/* Locks of sync/ that a process holds, counted: should its stack run over, it must not just end and leave them locked (overflow.c).
+/* Counts the locks of sync/ that a process holds: if its stack overflows, the process must not just end and leave them locked (overflow.c).
  *
- * `self` is the worker that runs the caller now: my_worker, or worker_here() for who may have waited in the same function. One who has
- * no stack of its own to run over, a step process or a thread, is not counted. */
+ * `self` is the worker that runs the caller now: my_worker, or worker_here() in a function that may have waited before. Step processes and
+ * threads have no stack of weft's to overflow, and are not counted. */
 #ifndef WEFT_FIBER_HELD_LOCKS_H
 #define WEFT_FIBER_HELD_LOCKS_H
 
@@ -18,7 +18,7 @@ static inline void held_lock_entered(struct worker *self, const void *gate) {
 #endif
 }
 
-/* Somebody else's, by mistake: then there may be none. */
+/* The count may be 0: the process has, by mistake, unlocked a lock that another has taken. */
 static inline void held_lock_left(struct worker *self) {
 #if !WEFT_CHECK
     if (__builtin_expect(!self || !self->current || !self->current->stackful, 0)) return;

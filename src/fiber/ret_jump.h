@@ -1,15 +1,15 @@
-/* How a call that waited returns to its caller.
+/* Ret-jump: a call that waited returns to its caller by a jump, because the processor would mispredict the return.
  *
  * A processor predicts a return from the calls it has seen last. After a switch those are another process's calls, so the return
- * from a call that waited is mispredicted, some 5 to 10 ns, unless both processes wait at the same place. (Measured: a round trip
- * of two messages between processes of different functions 61 ns, and 36 between two of the same.) A jump to the return address is predicted
- * from what came before it instead, and that is right most of the time.
+ * from a call that waited is mispredicted, which costs 5 to 10 ns, unless both processes wait at the same place. (Measured: a round trip
+ * of two messages takes 61 ns between processes of different functions, and 36 between two of the same.) A jump to the return address is
+ * predicted from branch history instead, and that is right most of the time.
  *
  *     int call_slow(int a);                       the part that may wait; everything that follows the wait is in it
  *     FIBER_RET_JUMP(call_jump, call_slow)            declares call_jump: the same function, but it returns by a jump
  *     int call(int a) { return fast(a) ? 0 : call_jump(a); }
  *
- * The last line is compiled to a jump too, so that nothing but call_jump stands between the wait and the caller. A call that did not
+ * The last line is compiled to a jump too, so that only call_jump is between the wait and the caller. A call that did not
  * wait must not use it: calls and returns would not stay paired. */
 #ifndef WEFT_FIBER_RET_JUMP_H
 #define WEFT_FIBER_RET_JUMP_H

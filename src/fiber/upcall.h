@@ -1,9 +1,8 @@
-/* Calls from weft back into the program, in a process: its entry function, what it deferred, a function of weft_once_do...
+/* Upcalls: calls from weft into the program, in a process: its entry function, what it deferred, a function of weft_once_do...
  *
- * Whoever calls out this way knows that the function may wait, so that the process may have moved to another worker when it returns: it looks
- * for the worker anew, and holds nothing. So the process may also be stopped in there (preempt/preempt.h). For that the call leaves a mark,
- * fiber->floor: above it are frames of weft's, which are ready for anything; below it there are none, unless the program has
- * called weft again.
+ * The function may wait, so the process may be on another worker when it returns. The caller therefore holds no lock and no worker across
+ * an upcall, and looks up the worker again. So the process may also be stopped in the function (preempt/preempt.h). For that the upcall
+ * leaves a mark, fiber->floor: above it are frames of weft, which allow that; below it there are none, unless the program calls weft again.
  *
  * Functions that must not wait (the predicate of weft_recv_match, `release` of a moved payload) are called plainly, and not stopped. */
 #ifndef WEFT_FIBER_UPCALL_H
@@ -11,20 +10,20 @@
 
 #include "fiber/fiber.h"
 
-/* How such a function was left, if not by returning: by a C++ exception, or because the process ends (ending.h). The call out returns all the same,
- * so that its caller sets things right as ever; when it has, upcall_pass_on goes on with what was on its way. */
+/* How the function was left, if not by returning: by a C++ exception, or because the process ends (ending.h). The upcall returns all the
+ * same, so that its caller can clean up as usual; the caller then calls upcall_pass_on, which resumes the exception or the ending. */
 struct upcall {
     void *thrown;       /* NULL: it has returned. Else the result means nothing */
-    const char *strict; /* not NULL: exceptions must not leave it; which call of weft's that is */
+    const char *strict; /* not NULL: exceptions must not leave it; the name of the weft call */
 };
 
-/* Calls function(a, b) of whatever type (words and pointers), having written to *floor where its own frame is, and returns what that
- * returned. upcall_back is where it goes on afterwards. There is nothing of weft's between it and the function. */
+/* Calls function(a, b), of any type with words and pointers, and returns its result. Before, it writes to *floor where its own frame is.
+ * upcall_back is the return address. There is no other frame of weft between it and the function. */
 uintptr_t upcall_call(uintptr_t function, void **floor, uintptr_t a, uintptr_t b, struct upcall *upcall)
     __attribute__((visibility("hidden")));
 extern const char upcall_back[] __attribute__((visibility("hidden")));
 
-/* ending.c: does not return if there is something to pass on. */
+/* ending.c: does not return if upcall->thrown is set. */
 #if WEFT_CHECK
 static inline void upcall_pass_on(struct upcall *upcall) { (void)upcall; }
 #else
@@ -34,14 +33,14 @@ static inline void upcall_pass_on(struct upcall *upcall) {
 }
 #endif
 
-/* By the thread that runs the process. */
+/* Called by the thread that runs the process. */
 static inline void upcall(struct fiber *fiber, void (*fn)(void *arg), void *arg, struct upcall *upcall) {
     void *outer = fiber->floor;
     upcall_call((uintptr_t)fn, &fiber->floor, (uintptr_t)arg, 0, upcall);
-    fiber->floor = outer; /* NULL: only weft is here now */
+    fiber->floor = outer; /* NULL: only frames of weft are left */
 }
 
-/* The same for functions of other types, in whatever process this is; where there is none, or it is a step process, a plain call. */
+/* The same for functions of other types, in the calling process; a plain call in a step process or outside of processes. */
 #if WEFT_CHECK
 static inline uintptr_t upcall_here(uintptr_t function, uintptr_t a, uintptr_t b, struct upcall *upcall) {
     (void)upcall;
