@@ -1,16 +1,16 @@
-/* Those who wait for something, in the order in which they came. Zeroed memory is an empty list.
+/* An object's list of waiters, in order of arrival. Zeroed memory is an empty list.
  *
- * Plain data, guarded by the lock of the object it belongs to. A waiter lies on the stack of whoever waits, and may stand in the
- * lists of several objects at once as several `struct waiter` of one `struct wait`.
+ * Plain data, guarded by the lock of the object it belongs to. A `struct waiter` lies on the stack of the waiting process or thread,
+ * which may be in the lists of several objects at once: one `struct waiter` in each, all with the same `struct wait`.
  *
  *   operation                       who may call
  *   waiters_add, waiters_remove     the waiter itself, under the lock
  *   waiters_claim                   a waker, under the lock
  *   waiter_wake, wakes_run          the same waker, once the lock is dropped
  *
- *   L1  `in` tells whether a waiter is in the list, under the lock. Whoever gives up or was claimed elsewhere takes itself out if it
- *       still is, and a waker that meets such a one takes it out too.
- *   L2  Between the claim and the wake-up the waiter's memory is the waker's (wait/wait.h, W3). */
+ *   L1  `in` tells, under the lock, whether a waiter is in the list. A waiter that gives up or was claimed elsewhere removes itself if
+ *       it is still in; a waker that finds such a waiter removes it too.
+ *   L2  Between the claim and the wake-up the waiter's memory belongs to the waker (wait/wait.h, W3). */
 #ifndef WEFT_WAIT_WAITERS_H
 #define WEFT_WAIT_WAITERS_H
 
@@ -21,9 +21,9 @@ struct waiter {
     struct waiter *next, *prev;
     struct waiters *in; /* NULL: in none */
     struct wait *wait;
-    uint32_t why;     /* what its wait is claimed with: 1 and up */
+    uint32_t why;     /* the reason that its wait is claimed with: 1 and up */
     struct wake wake; /* since it was claimed */
-    /* For the object. */
+    /* For the object's use. */
     void *item;
     uint64_t amount;
 };
@@ -56,13 +56,13 @@ static inline void waiters_remove(struct waiter *waiter) {
     waiter->in = NULL;
 }
 
-/* True: the waiter is the caller's, out of its list. False: somebody else was faster; it is out of the list all the same. */
+/* Removes the waiter from its list. True: the caller has claimed it. False: another waker, or the deadline, was first. */
 static inline bool waiter_claim(struct waiter *waiter) {
     waiters_remove(waiter);
     return wait_claim(waiter->wait, waiter->why, &waiter->wake);
 }
 
-/* The first one that still waits, claimed and out of the list; NULL: there is none, and the list is empty. */
+/* The first waiter that could be claimed, out of the list; NULL: there is none, and the list is empty. */
 static inline struct waiter *waiters_claim(struct waiters *list) {
     while (list->first) {
         struct waiter *waiter = list->first;
@@ -73,7 +73,7 @@ static inline struct waiter *waiters_claim(struct waiters *list) {
 
 static inline void waiter_wake(struct waiter *waiter) { wait_wake(&waiter->wake); }
 
-/* Several, claimed under a lock, to be woken when it is dropped. */
+/* Waiters that were claimed under a lock, to be woken when it is dropped. */
 struct wakes {
     struct waiter *first, *last;
 };
@@ -87,12 +87,12 @@ static inline void wakes_add(struct wakes *wakes, struct waiter *waiter) {
 
 static inline void wakes_run(const struct wakes *wakes) {
     for (struct waiter *waiter = wakes->first, *next; waiter; waiter = next) {
-        next = waiter->next; /* before it is woken: then it is gone */
+        next = waiter->next; /* before the wake-up: afterwards the waiter is gone */
         waiter_wake(waiter);
     }
 }
 
-/* One who waits for one thing: `about` is shown in dumps, `why` is what it is woken with. */
+/* A waiter in one list only: `about` is shown in dumps, `why` is what it is woken with. */
 struct turn {
     struct wait wait;
     struct waiter waiter;
@@ -104,9 +104,9 @@ static inline struct waiter *turn_begin(struct turn *turn, const void *about, ui
     return &turn->waiter;
 }
 
-/* Waits with one waiter in one list, which `lock` guards; the caller holds it and has seen that it has to wait. As wait_for. On
- * return the lock is dropped and the waiter in no list if the answer is 1 or more; else the lock is held again, the waiter out
- * of the list too, and the caller has to set things right and drop it. */
+/* Waits, as wait_for, with one waiter in one list. The caller holds `lock`, which guards the list, and has seen that it has to wait. On
+ * return the waiter is in no list. If the result is 1 or more, the lock is dropped; else it is held again, and the caller cleans up
+ * and drops it. */
 static inline int waiters_wait(struct waiters *list, struct waiter *waiter, struct lock *lock, uint64_t deadline, const char *call) {
     waiters_add(list, waiter);
     lock_drop(lock);
