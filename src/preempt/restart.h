@@ -1,9 +1,9 @@
-/* System calls that a signal has interrupted.
+/* Restarting system calls that weft's signal has interrupted.
  *
- * SA_RESTART has most of them begun again by the kernel. Some say EINTR all the same: poll, nanosleep, epoll_wait and their like. The context of
- * the handler is then just behind the instruction of the call, and what the call needs is in the registers, except for what its result has
- * replaced: its number on x86-64, its first argument on 64-bit ARM. That is found in the code which leads there, if it is of a shape that is
- * known: what compilers make of a C library's calls. If not, the caller hears of the signal as of any other. */
+ * With SA_RESTART the kernel restarts most of them. Some return EINTR all the same: poll, nanosleep, epoll_wait and the like. The handler's
+ * context is then just behind the system call instruction, and the arguments are still in the registers, except for the one that the result
+ * has replaced: the call's number on x86-64, its first argument on 64-bit ARM. That is read from the code before the instruction, if it has
+ * a known shape: what compilers make of a C library's calls. If not, the caller sees EINTR, as with any signal. */
 #ifndef WEFT_PREEMPT_RESTART_H
 #define WEFT_PREEMPT_RESTART_H
 
@@ -12,15 +12,15 @@
 #include <stdbool.h>
 #include <ucontext.h>
 
-/* In a signal handler: whether it has interrupted a call that would say so. */
+/* In a signal handler: whether it has interrupted a system call that would return EINTR. */
 bool restart_is_due(const ucontext_t *context);
-/* Then, if all other signals are blocked: a call that has done nothing yet is begun again when the handler returns. Not if a handler of the
- * program's has interrupted it too: then the program is to hear of it.
- * `at_once`: it cannot have waited for long, so those that have a time to wait from their beginning may begin again as well.
- * `low`: from there up to the interrupted stack pointer the stack can be read; that pointer itself, if nothing is known. */
+/* In that case, and while all other signals are blocked: a call that has done nothing yet is restarted when the handler returns. Not if a
+ * handler of the program has interrupted it too: then the program must see EINTR.
+ * `at_once`: it cannot have waited for long, so calls with a timeout relative to their beginning may be restarted as well.
+ * `low`: the stack can be read from there up to the interrupted stack pointer; equal to that pointer if nothing is known. */
 void restart_call(ucontext_t *context, bool at_once, uintptr_t low);
 
-/* So often it was, since the program began. For tests. */
+/* How often a call was restarted, since the program began. For tests. */
 extern atom_u64 restarted_calls;
 
 #endif

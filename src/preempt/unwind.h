@@ -1,9 +1,9 @@
-/* Following a stack frame by frame, by the tables that compilers leave for exceptions and debuggers (DWARF call frame information).
+/* A stack unwinder for signal handlers: walks the stack frame by frame, by the tables that compilers leave for exceptions and debuggers
+ * (DWARF call frame information).
  *
- * For signal handlers: nothing is allocated or locked, and whatever the tables say, no memory is read but the tables themselves and the
- * stack between the two limits. (Those of the C library and of libgcc trust the tables, and a function in assembler that does not tell where it
- * has saved a register would take them anywhere.) What is not understood ends the walk: expressions, frames of signal handlers, code without
- * tables. */
+ * It allocates and locks nothing, and whatever the tables say, it reads no memory but the tables themselves and the stack between two
+ * limits. (The unwinders of the C library and of libgcc trust the tables: an assembler function that does not say where it has saved a
+ * register would lead them anywhere.) Expressions, frames of signal handlers and code without tables end the walk. */
 #ifndef WEFT_PREEMPT_UNWIND_H
 #define WEFT_PREEMPT_UNWIND_H
 
@@ -28,7 +28,7 @@ struct unwind {
     uint64_t low, high;                   /* the part of the stack that may be read */
 };
 
-/* On to the caller. False: nobody can tell who that is. The stack pointer never goes down. */
+/* Goes on to the caller's frame. False: it cannot be found. The stack pointer never goes down. */
 bool unwind_step(struct unwind *unwind);
 
 #endif
