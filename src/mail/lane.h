@@ -1,5 +1,5 @@
-/* Where the timers of a process's later messages lie: in one worker's wheel as long as some are pending, so that none overtakes another.
- * A wheel hands its timers out in order, and one thread at a time rings them (timer_events_run).
+/* Lanes keep delayed messages (weft_after, weft_every) to one process in order: as long as some are pending, all their timers are in one
+ * worker's wheel. A wheel hands its timers out in order, and one thread at a time rings them (timer_events_run).
  *
  *   operation        who may call
  *   lane_of          any thread
@@ -7,29 +7,29 @@
  *   lane_arm_again   the thread that has rung it and arms it once more
  *   lane_leave       the thread that has rung it for the last time, once the message is sent, or has cancelled it
  *
- *   N1  A lane is a worker's number and tenure, and how many are pending. The first two change only while none is: the next one chooses its own
- *       worker, so that a process which has one timer at a time keeps it where it runs.
- *   N2  When a worker's thread has left, its timers are the first worker's (worker_leave), and so are those that are armed for it later. A worker's
- *       tenure is the number of times that its timers were moved away: should it have a thread again, it has lanes of its own, and the older ones
- *       stay where their timers are. The tenure is compared under the lock of the timers, so no timer is armed behind those that have left. */
+ *   N1  A lane is a worker's number and tenure, and the number of pending timers. The first two change only while none is pending: the next
+ *       timer goes to the arming thread's own worker, so that a process with one timer at a time keeps it where it runs.
+ *   N2  When a worker's thread has left, its timers move to the first worker (worker_leave), and later timers for it are armed there too. A
+ *       worker's tenure counts how often its timers were moved away: if it gets a thread again, it begins new lanes, and the older lanes
+ *       stay where their timers are. The tenure is compared under the lock of the timers, so no timer is armed after the move. */
 #ifndef WEFT_MAIL_LANE_H
 #define WEFT_MAIL_LANE_H
 
 #include "sched/timer_event.h"
 
-/* Bits 0-11 the worker's number, 12-31 its tenure, which may come round, 32-63 how many are pending. */
+/* Bits 0-11 the worker's number, 12-31 its tenure, which may wrap round, 32-63 how many timers are pending. */
 #define LANE_ONE (UINT64_C(1) << 32)
 #define LANE_TENURE 12
 _Static_assert(PLACES_MAX <= 1 << LANE_TENURE && TIMERS_MOVED >> (32 - LANE_TENURE) == 0, "the number of a worker, and its tenure");
 
-/* Of the process in a slot; stays where it is. NULL: there is no memory. */
+/* The lane of the process in a slot; its address does not change. NULL: there is no memory. */
 atom_u64 *lane_of(struct runtime *runtime, uint32_t slot);
-/* One more is pending, in the timers of `self`, or of the first worker if that is NULL, or where others are pending. */
+/* Arms one more timer: where others are pending, else in the wheel of `self`, or of the first worker if that is NULL. */
 void lane_arm(struct runtime *runtime, struct worker *self, atom_u64 *lane, struct timer_event *event, uint64_t when);
-/* One that is counted already. */
+/* Arms again a timer that is counted already. */
 void lane_arm_again(struct runtime *runtime, struct worker *self, atom_u64 *lane, struct timer_event *event, uint64_t when);
 static inline void lane_leave(atom_u64 *lane) {
-    atom_sub_rel(lane, LANE_ONE); /* rel: pairs with the acq in lane_enter: a thread that finds none pending comes after what was sent */
+    atom_sub_rel(lane, LANE_ONE); /* rel: pairs with the acq in lane_enter: if a thread finds none pending, the messages were sent before */
 }
 void lane_destroy_all(struct runtime *runtime);
 

@@ -1,46 +1,49 @@
-/* What a process that receives selectively, or asks others, keeps of its messages. All of it is the process's own, but for `gone`.
+/* The receiver's side of a mailbox, for a process that receives selectively or makes requests: messages put aside, and its pending
+ * requests. Only the process itself touches it, except for `gone`.
  *
- *     box  ──mailbox_next──>  asks: a reply goes to the request it answers, or nowhere if that was given up
- *                     └──> whoever receives, or, not wanted now: the end of `saved`
+ *     box  ──mailbox_next──>  asks: a reply goes to the request it answers, or is freed if that was given up
+ *                     └──> the receiving call; a message that it does not want: the end of `saved`
  *
- *   K1  What is in `saved` is older than what is in the box, and both are in the order in which they came: receiving takes from the one
- *       first, then from the other.
- *   K2  Nothing in `saved` before `looked` has the tag `looked_tag`: who waits for one tag again and again looks at each message once.
+ *   K1  All messages in `saved` are older than those in the box, and both are in order of arrival: receiving takes from `saved` first,
+ *       then from the box.
+ *   K2  No message in `saved` before `looked` has the tag `looked_tag`: repeated waits for one tag look at each message once.
  *   K3  No reply is ever in `saved`.
- *   K4  A request is in `asks` from before it was sent until its answer is taken or given up. A reply whose request is not there, or
- *       has its reply, is freed: it is too late, or one too many. */
+ *   K4  A request is in `asks` from before it is sent until its answer is taken or given up. A reply whose request is not there, or
+ *       already has its reply, is freed: it is too late, or one too many. */
 #ifndef WEFT_MAIL_MAILBOX_H
 #define WEFT_MAIL_MAILBOX_H
 
 #include "fiber/fiber.h"
 #include "life/monitor.h"
 
+/* A request that this process has sent. */
 struct ask {
-    struct monitor monitor; /* of the one asked */
+    struct monitor monitor; /* of the receiver */
     struct ask *next;
-    struct runtime *runtime; /* who asks */
+    struct runtime *runtime; /* of the asker, as is `proc` */
     struct proc *proc;
     weft_pid to;
     uint64_t reference;
     struct message *reply;
-    atom_bool gone; /* the one asked has ended */
+    atom_bool gone; /* the receiver has ended */
     bool kept;      /* in memory of its own, not on the asker's stack */
 };
 
 /* Before any use in a process. */
 void mailbox_begin(struct runtime *runtime, struct proc *proc, struct mailbox *mailbox);
 
-/* The next in the box that is for whoever receives; replies are seen to on the way. NULL: the box is empty. */
+/* The next message in the box that is not a reply; replies go to their requests on the way. NULL: the box is empty. */
 struct mpsc_node *mailbox_next(struct local *local, struct proc *proc, struct mailbox *mailbox);
-/* The oldest of all, or NULL. */
+/* The oldest message in `saved` and the box, or NULL. */
 struct mpsc_node *mailbox_pop(struct local *local, struct proc *proc, struct mailbox *mailbox);
+/* Appends a message to `saved`. */
 void mailbox_save(struct mailbox *mailbox, struct mpsc_node *node);
-/* Takes out the message that *link points to. */
+/* Takes the message that *link points to out of `saved`. */
 struct mpsc_node *mailbox_take(struct mailbox *mailbox, struct mpsc_node **link);
-/* ask.c: the asker gives up whatever it has asked. */
+/* ask.c: the asker gives up all its requests. */
 void ask_forget_all(struct local *local, struct mailbox *mailbox);
 
-/* The process ends: its messages back into the box, its requests given up. */
+/* The process ends: moves `saved` back into the box and gives up its requests. */
 void mailbox_end(struct local *local, struct proc *proc, struct mailbox *mailbox);
 
 #endif

@@ -6,7 +6,7 @@
 
 /* Gives a message to a process of `local`'s runtime. Takes the message if it returns 0. */
 int send_message(struct local *local, struct worker *self, weft_pid to, struct message *message);
-/* Sent, or refused and freed: counted in either case. */
+/* Counts a message that was sent, or was refused with `error`; then frees it. */
 static inline int send_count(struct local *local, struct message *message, int error) {
     if (__builtin_expect(error, 0)) {
         message_free(&local->cache, message);
@@ -16,15 +16,15 @@ static inline int send_count(struct local *local, struct message *message, int e
     count(&local->counters.sent);
     return 0;
 }
-/* For hand-off in two parts. First, when the step asks for it, so that the order of what it sends is kept: puts the message in the
- * mailbox and wakes nobody. Then, after the step: wakes the receiver; with `to_run` it is returned, claimed, if it could be had. */
+/* Hand-off of a step process, in two parts. send_unheard, when the step asks for it, so that its messages stay in order: pushes the
+ * message without waking the receiver. send_wake, after the step: wakes the receiver; with `to_run` returns it, claimed, if possible. */
 int send_unheard(struct local *local, weft_pid to, struct message *message);
 struct proc *send_wake(struct local *local, struct worker *self, weft_pid to, bool to_run);
-/* Both at once, for a process that runs on `self`: *target is the receiver, claimed, or NULL when it could not be had. */
+/* Both at once, for a process that runs on `self`: *target is the receiver, claimed, or NULL if it could not be claimed. */
 int send_handoff(struct worker *self, weft_pid to, uint64_t tag, const void *data, size_t size, struct proc **target);
-/* The same with a message ready made, which it takes if it returns 0. */
+/* The same with a message that exists already, which it takes if it returns 0. */
 int send_message_handoff(struct worker *self, weft_pid to, struct message *message, struct proc **target);
-/* What weft_send does with a PID of no runtime in this program. */
+/* weft_send to a PID that is of no runtime in this program. */
 int send_by_router(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size);
 
 #endif
