@@ -1,3 +1,4 @@
+/* Registers the fork handler, and refuses calls in the child. */
 #include "sched/atfork.h"
 
 #include "sched/door.h"
@@ -22,7 +23,7 @@ static void atfork_in_child_begin(void) {
 
 static void atfork_in_child_register(void) {
     pthread_atfork(NULL, NULL, atfork_in_child_begin);
-} /* no memory: then nobody is told, and may hang */
+} /* without memory it is not registered: a child's call is not refused, and may hang */
 
 void atfork_register(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

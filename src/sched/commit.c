@@ -1,13 +1,13 @@
 /* A process that has run goes on to its next state: to sleep, or back into the queues. */
 #include "sched/sched.h"
 
-/* Every process that goes to sleep passes here. `for_mail`: until a message comes, among other things; its mailbox is empty then (mpsc
+/* Every process that parks passes here. `for_mail`: it waits for a message, among other things; its mailbox is empty then (mpsc
  * M7). A stackful process that is BLOCKED waits for something else, and may have unread messages. */
 void commit_park(struct worker *worker, struct proc *proc, enum state_name name, bool for_mail) {
     if (for_mail) mpsc_expect_emptied(&proc->box);
     else mpsc_forget_look(&proc->box);
 #if !WEFT_CHECK
-    proc->since = atom_load_rlx(&worker->runtime->coarse); /* rlx: a moment, more or less */
+    proc->since = atom_load_rlx(&worker->runtime->coarse); /* rlx: an approximate time */
 #endif
     struct state_next next = state_park(&proc->state, name);
     if (next.verdict == STATE_ENQUEUE) ready_again(worker->runtime, worker, proc, next, READY_YIELDED);

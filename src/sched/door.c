@@ -1,7 +1,7 @@
-/* Threads that are not workers come in by a door: a lock, and behind it what a sender needs. There are a few doors, and a thread
- * always takes the same one, so that what it sends to one process arrives in order and threads seldom meet.
+/* Threads that drive no worker enter a runtime by a door: a lock, and behind it a `local`, which holds what a sender needs. There are a
+ * few doors, and a thread always takes the same one, so that what it sends to one process arrives in order and threads seldom contend.
  *
- * The doors outlive runtimes: closing takes every lock of the instance in turn, so nobody is inside when the runtime goes. */
+ * The doors outlive runtimes: closing takes every lock of the instance in turn, so no thread is inside when the runtime goes. */
 #include "sched/door.h"
 #include "base/handler.h"
 #include "sched/atfork.h"
@@ -9,12 +9,14 @@
 
 struct door {
     _Alignas(64) struct lock lock;
-    /* The thread that holds the lock may come in again: functions of the program's that are called behind the door, such as `release`, may send. */
+    /* The thread that holds the lock may enter again: functions of the program that are called behind the door, such as `release`, may
+     * send. */
     ATOM_PTR(void) holder; /* an address in the thread's own storage */
     unsigned again;        /* the holder's */
 };
-/* Instances are used again; PIDs and timers' serial numbers are not: those of a runtime begin above those of all that had its instance before. */
-enum { GENERATIONS_MOST = INT32_MAX }; /* an instance that has come so far is left alone: half of the generations are for one runtime */
+/* Instances are reused; PIDs and timers' serial numbers are not: a runtime's begin above those of all runtimes that had its instance
+ * before. */
+enum { GENERATIONS_MOST = INT32_MAX }; /* an instance past this is not used again: half of the generations are for one runtime */
 static struct instance {
     struct door door[DOORS];
     ATOM_PTR(struct runtime) runtime; /* changed with all doors locked */
@@ -32,8 +34,8 @@ static __attribute__((noinline, cold)) void foreign_again(struct door *door) {
 }
 
 struct local *door_enter(unsigned instance, unsigned *door) {
-    atfork_check("a weft call");                                         /* those that can are named by whoever calls here */
-    if (my_door == 0) my_door = atom_add_rlx(&next_door, 1) % DOORS + 1; /* rlx: any spread will do */
+    atfork_check("a weft call");                                         /* callers that can name their call have checked already */
+    if (my_door == 0) my_door = atom_add_rlx(&next_door, 1) % DOORS + 1; /* rlx: any distribution will do */
     *door = my_door - 1;
     if (!atom_load_rlx(&instances[instance].runtime)) return NULL; /* rlx: asked again behind the lock */
     struct door *at = &instances[instance].door[*door];
@@ -63,7 +65,7 @@ void door_settle(unsigned instance) {
     }
 }
 
-/* The PID that a control block has now; for the last words of a program, so it asks nobody's leave. */
+/* The PID that a control block has now; for the message of a program that aborts, so it takes no lock. */
 static uint64_t foreign_pid_of(const struct state *state) {
     const struct proc *proc = (const struct proc *)((const unsigned char *)state - offsetof(struct proc, state));
     for (unsigned i = 0; i < INSTANCES; i++) {
@@ -87,7 +89,7 @@ int door_open(struct runtime *runtime) {
     int error = WEFT_ENOBUFS;
     lock_take(&instances_lock);
     state_pid = foreign_pid_of;
-    static unsigned last; /* round and round, so that generations rise slowly */
+    static unsigned last; /* instances are used round robin, so that generations rise slowly */
     for (unsigned i = 1; i <= INSTANCES && error; i++) {
         unsigned at = (last + i) % INSTANCES;
         struct instance *instance = &instances[at];
@@ -116,6 +118,6 @@ void door_close(struct runtime *runtime, bool again) {
 
 bool door_any(void) {
     for (unsigned i = 0; i < INSTANCES; i++)
-        if (atom_load_rlx(&instances[i].runtime)) return true; /* rlx: in passing */
+        if (atom_load_rlx(&instances[i].runtime)) return true; /* rlx: a hint */
     return false;
 }

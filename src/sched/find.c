@@ -1,4 +1,4 @@
-/* Where a worker looks for work, one small function a source, and how it goes to sleep when there is none. */
+/* Where a worker looks for work, one small function per source, and how it goes to sleep when there is none. */
 #include "sched/netpoll.h"
 #include "sched/newborn.h"
 #include "sched/parts.h"
@@ -31,7 +31,7 @@ static void keep(struct worker *worker, uint64_t entry) {
     switch (worker->runtime->policy) {
     case POLICY_RING: kept = ring_push(&worker->ring, entry); break;
     case POLICY_DEQUE: kept = deque_push(&worker->deque, entry) == 0; break;
-    /* Never stale: a process that is ready and in no line can be claimed by its entry alone. */
+    /* Never stale: a process that is ready and in no line can be claimed only by its entry. */
     case POLICY_LINE: kept = policy_push(worker, entry_ptr(entry), entry_ticket(entry), READY_YIELDED); break;
     }
     if (kept) return;
@@ -51,7 +51,7 @@ struct proc *find_adopt(struct worker *worker, const uint64_t *batch, size_t n) 
     else
         for (; i < n; i++)
             keep(worker, batch[i]);
-    /* For a moment they were in no queue, and somebody who looked everywhere just then has gone to sleep. A searcher says so when
+    /* For a moment they were in no queue, and a worker that looked everywhere just then has gone to sleep. A searcher wakes one when
      * it stops searching. */
     if (some && !worker->searching) ready_wake(worker->runtime, worker);
     return first;
@@ -79,7 +79,7 @@ enum { STEAL_PASSES = 4 };
 
 static struct proc *find_steal_pass(struct worker *worker, bool last_pass, bool *busy) {
     struct runtime *runtime = worker->runtime;
-    unsigned made = atom_load_acq(&runtime->made); /* acq: pairs with the rel in workers_set; the workers below exist */
+    unsigned made = atom_load_acq(&runtime->made); /* acq: pairs with the rel in worker_new; the workers below exist */
     unsigned start = rng_below(&worker->rng, made);
     for (unsigned i = 0; i < made; i++) {
         struct worker *victim = atom_load_rlx(&runtime->workers[(start + i) % made]); /* rlx: published by `made` */
@@ -101,7 +101,7 @@ static struct proc *find_steal(struct worker *worker) {
     return __builtin_expect(atom_load_rlx(&worker->runtime->fork_regions) != 0, 0) ? parts.steal_task(worker) : NULL;
 }
 
-/* ---- the worker's own inbox: pinned processes, which nobody else may run ------------------------------------------ */
+/* ---- the worker's own inbox: pinned processes, which no other worker may run -------------------------------------- */
 
 static __attribute__((noinline)) struct proc *find_pinned(struct worker *worker) {
     struct mpsc_node *node = mpsc_pop(&worker->pinned_ready);
@@ -118,7 +118,7 @@ static inline bool find_has_pinned(struct worker *worker) {
 
 /* ---- sleeping ----------------------------------------------------------------------------------------------------- */
 
-/* Is there anything anywhere that this worker could run? Looked at after the fence of idle_enter. */
+/* Whether there is anything that this worker could run. Called after the fence of idle_enter. */
 static bool find_anything(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
     if (inject_size(&runtime->inject) > 0 || !mpsc_is_empty(&worker->pinned_ready) || stopped_waits_for(worker)) return true;
@@ -129,14 +129,14 @@ static bool find_anything(struct worker *worker) {
     return atom_load_rlx(&worker->leave); /* rlx: behind the fence; pairs with the one in worker_dismiss */
 }
 
-/* Up by itself: a timer is due, or a descriptor is ready. */
+/* The worker woke by itself: a timer is due, or a descriptor is ready. */
 static void find_get_up(struct worker *worker) {
     worker->searching = !idle_leave(&worker->runtime->idle, worker->index, false);
-    if (worker->searching) parker_park(&worker->parker, SYS_FOREVER); /* somebody has chosen this worker, and is about to say so */
+    if (worker->searching) parker_park(&worker->parker, SYS_FOREVER); /* a waker has chosen this worker and is about to unpark it */
     sysmon_wake(worker->runtime);
 }
 
-/* In the poll, which it holds. */
+/* Sleeps in the poll, which it holds. */
 static __attribute__((noinline)) void find_sleep_in_poll(struct worker *worker, uint64_t deadline) {
     struct netpoll_batch batch;
     if (netpoll_sleep(worker, deadline, &batch) == 0) {
@@ -149,8 +149,8 @@ static __attribute__((noinline)) void find_sleep_in_poll(struct worker *worker, 
     netpoll_deliver(worker->runtime, &batch);
 }
 
-/* Asks the kernel without waiting. A worker with nothing to do sleeps in the poll next, and hears of it there; so the question is worth its
- * system call only where it often brings something and saves the way to sleep and back, which costs thrice as much (a fence of all
+/* Asks the kernel without waiting. A worker with nothing to do sleeps in the poll next, and hears of events there; so asking is worth its
+ * system call only where it often brings something and saves going to sleep and waking up, which costs thrice as much (a fence of all
  * processors). */
 static struct proc *find_polled(struct worker *worker) {
     if (worker->netpoll_misses >= NETPOLL_MISSES) return NULL;
@@ -161,7 +161,7 @@ static struct proc *find_polled(struct worker *worker) {
     return proc ? proc : find_global_batch(worker);
 }
 
-/* False: it did not, because there is something somewhere. */
+/* False: it did not sleep, because there is work somewhere. */
 static __attribute__((noinline)) bool find_sleep(struct worker *worker) {
     struct idle *idle = &worker->runtime->idle;
     idle_enter(idle, worker->index, worker->searching);
@@ -169,7 +169,7 @@ static __attribute__((noinline)) bool find_sleep(struct worker *worker) {
         if (idle_leave(idle, worker->index, worker->searching)) return false;
     }
     count(&worker->local.counters.sleeps);
-    atom_store_rlx(&worker->finished, atom_load_rlx(&worker->local.counters.steps)); /* rlx: for sysmon, in passing */
+    atom_store_rlx(&worker->finished, atom_load_rlx(&worker->local.counters.steps)); /* rlx: a hint for sysmon */
     uint64_t deadline = timer_events_bedtime(worker);
     if (netpoll_is_used(worker->runtime) && netpoll_take(worker->runtime)) { /* recheck */
         find_sleep_in_poll(worker, deadline);
@@ -186,8 +186,8 @@ static __attribute__((noinline)) bool find_sleep(struct worker *worker) {
 
 /* ---- all sources in order ----------------------------------------------------------------------------------------- */
 
-/* Where processes are interrupted workers do not search often enough, so they also look after those that are held up by a process which cannot
- * be interrupted. */
+/* Where processes are interrupted, workers search too seldom: so they also steal here, from workers held by a process which cannot be
+ * interrupted. */
 static __attribute__((noinline)) struct proc *find_held_up(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
     struct proc *proc = NULL;
@@ -200,7 +200,7 @@ static __attribute__((noinline)) struct proc *find_held_up(struct worker *worker
     return proc;
 }
 
-/* Those who wait in the global queue, and the newborn: in turns, if there are both. */
+/* A process from the global queue or from the newborn queue: in turns, if both have some. */
 static struct proc *find_stored(struct worker *worker) {
     struct proc *proc = NULL;
     bool newborn = !newborn_is_empty(worker);
@@ -209,8 +209,8 @@ static struct proc *find_stored(struct worker *worker) {
     return proc || !newborn ? proc : newborn_newest(worker);
 }
 
-/* Nothing in the worker's own queue. Timers come first, but what they make ready waits for one process from elsewhere: some are always due where
- * many processes sleep for a moment at a time. */
+/* The worker's own queue is empty. Timers come first, but what they make ready waits for one process from elsewhere: where many
+ * processes sleep briefly, some timers are always due. */
 static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *worker) {
     struct proc *proc = NULL;
     worker->fair.looks = 0;
@@ -218,28 +218,29 @@ static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *work
     if (preempt_is_on(worker->runtime)) proc = find_held_up(worker);
     if (!proc) proc = find_stored(worker);
     if (!proc && rung) proc = policy_pop(worker);
-    if (!proc && find_has_pinned(worker)) proc = find_pinned(worker); /* after the others: they have their turns in find_round */
+    if (!proc && find_has_pinned(worker))
+        proc = find_pinned(worker); /* after the others: pinned processes have their turns in find_round */
     if (!proc && netpoll_is_used(worker->runtime)) proc = find_polled(worker);
     if (proc) return proc;
     if (!worker->searching) worker->searching = idle_search(&worker->runtime->idle);
     if (worker->searching) proc = find_steal(worker);
     if (proc || !preempt_is_on(worker->runtime) || atom_load_rlx(&worker->leave)) return proc; /* rlx: a request */
-    return parts.take_stopped(worker);                                                         /* last: they have had their time */
+    return parts.take_stopped(worker); /* last: they have used up their time slices */
 }
 
 __attribute__((noinline)) void find_success(struct worker *worker) {
     worker->searching = false;
     int next = idle_found(&worker->runtime->idle);
     if (next == IDLE_NOBODY) return;
-    netpoll_unpark(atom_load_rlx(&worker->runtime->workers[next])); /* rlx: it sleeps, so it is known */
+    netpoll_unpark(atom_load_rlx(&worker->runtime->workers[next])); /* rlx: it sleeps, so it was published long ago */
 }
 
-/* After how many processes a worker that always has its own comes to the global queue again; `looks` is how often it has come there
- * since it last ran dry. Every 61st time as a rule, which costs nothing, and leaves what came first lying there while what came of it is
- * being worked off. But a ring that overflows again and again never runs dry, and who has been moved to the global queue would wait 61 times
- * as long as the others. So when its patience is at an end the worker serves both in proportion: of its own there are RING_SIZE, of
- * the global ones a share of queued / workers. Fifteen of sixteen are its own at least, because every look costs a lock: with one of four a
- * thousand pairs that message each other took twice as long. */
+/* After how many processes a worker that always has its own work takes one from the global queue again; `looks` is how often it has
+ * looked there since it last ran out of work. As a rule every 61st, which costs nothing, and lets the oldest processes wait there while
+ * their successors are worked off. But a ring that overflows again and again never runs empty, and a process moved to the global queue
+ * would wait 61 times as long as the others. So after GLOBAL_PATIENCE looks the worker serves both in proportion: its own are RING_SIZE,
+ * its share of the global ones is queued / workers. At least fifteen of sixteen are its own, because every look costs a lock: with one
+ * of four a thousand pairs that message each other took twice as long. */
 unsigned find_global_due(size_t queued, unsigned workers, uint32_t looks) {
     if (queued == 0 || looks <= GLOBAL_PATIENCE) return GLOBAL_TICK;
     size_t own = (size_t)RING_SIZE * workers / queued;
@@ -247,7 +248,8 @@ unsigned find_global_due(size_t queued, unsigned workers, uint32_t looks) {
     return own + 1 > GLOBAL_OFTEN ? (unsigned)own + 1 : GLOBAL_OFTEN;
 }
 
-/* The workers whose queues may have lost their thread, one after the other; *place is 0 at first. NULL: there are no more. */
+/* Iterates over the workers that may have lost their thread while processes are in their queues; *place is 0 at first. NULL: there are
+ * no more. */
 static struct worker *find_orphan(struct runtime *runtime, unsigned *place) {
     unsigned made = atom_load_acq(&runtime->made),
              wanted = atom_load_rlx(&runtime->wanted); /* acq: as in find_steal_pass; rlx: any recent value will do */
@@ -277,13 +279,13 @@ static struct proc *find_task(struct worker *worker) {
     return __builtin_expect(atom_load_rlx(&worker->runtime->fork_regions) != 0, 0) ? parts.take_task(worker) : NULL; /* rlx: a hint */
 }
 
-/* Besides those who are queued: mostly there is none, and that is cheaper to know than to ask them all. rlx, all: hints. */
+/* Whether sources other than the queues may have work: mostly none has, and this is cheaper than asking them all. rlx, all: hints. */
 static bool find_may_be_others(struct runtime *runtime) {
     return atom_load_rlx(&runtime->wanted) != atom_load_rlx(&runtime->made) || atom_load_rlx(&runtime->fork_regions) != 0 ||
            stopped_waiting(runtime);
 }
 
-/* One process that is not in the worker's own queue. Each time another source is asked first, so that none keeps out the next. */
+/* One process that is not in the worker's own queue. Each time another source is asked first, so that none starves the next. */
 static struct proc *find_other(struct worker *worker) {
     static struct proc *(*const sources[FAIR_SOURCES])(struct worker *) = {find_orphaned, find_stopped, find_eldest, find_task,
                                                                            find_global_one};
@@ -293,7 +295,7 @@ static struct proc *find_other(struct worker *worker) {
     return proc;
 }
 
-/* What a worker that is never idle would not come to: its timers, the kernel, and all queues but its own. */
+/* Looks round: serves what a worker that is never idle would not come to: its timers, the kernel, and all queues but its own. */
 static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
     size_t queued = inject_size(&runtime->inject) + inject_size(&worker->newborn);
@@ -301,16 +303,16 @@ static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *w
     tick_begin(worker, due);
     worker->fair.rounds++;
     timer_events_run(worker, worker);
-    /* Of every two that run until the next look one may have come from the poll. If it were more the ring would overflow with them, and
-     * who is moved to the global queue waits far longer than who comes next; in the kernel they wait in order. And as long as somebody is
-     * there already it is his turn: a worker whose processes wait for descriptors runs dry soon and comes to him. */
+    /* At most half of the processes that run until the next look come from the poll. If it were more the ring would overflow with them,
+     * and a process moved to the global queue waits far longer than the next one; in the kernel the events wait in order. And while
+     * processes are queued, they go first: a worker whose processes wait for descriptors soon runs out of work and polls then. */
     bool turn = queued == 0 || worker->fair.rounds % NETPOLL_SELDOM == 0;
     if (netpoll_is_used(runtime) && turn && netpoll_now(runtime, due / 2 + 1)) worker->netpoll_misses = 0;
     return queued > 0 || find_may_be_others(runtime) ? find_other(worker) : NULL;
 }
 
-/* When the tick is up. A worker with pinned processes gives every second turn to one of them, and looks round as often as any other. Nobody
- * else pays for that: their number is asked for here and where there is nothing else to do. */
+/* When the tick is up. A worker with pinned processes gives every second turn to one of them, and looks round as often as any other.
+ * Other workers do not pay for that: `pinned_count` is read only here and where there is nothing else to do. */
 static __attribute__((noinline)) struct proc *find_round(struct worker *worker) {
     if (!find_has_pinned(worker)) return find_now_and_then(worker);
     struct proc *proc = NULL;
@@ -343,6 +345,6 @@ struct proc *find_work(struct worker *worker) {
         }
         if (atom_load_rlx(&worker->leave)) return NULL; /* rlx: likewise */
         if (find_sleep(worker)) spin = spin_begin();
-        else spin_wait(&spin); /* somebody is in the way, or those who search are enough; but do not wait for long */
+        else spin_wait(&spin); /* another thread is in the way, or there are enough searchers; but do not wait for long */
     }
 }

@@ -1,3 +1,4 @@
+/* Taking, holding and releasing the poll. The kernel's side is in netpoll_kernel.c. */
 #include "sched/netpoll.h"
 
 #include "sched/parts.h"
@@ -5,8 +6,8 @@
 #include <errno.h>
 
 enum {
-    POLL_NEGLECTED = 10000000, /* ns without anybody polling, before sysmon does */
-    POLL_SLEEPERS = 100000,    /* the same while there is a worker that could */
+    POLL_NEGLECTED = 10000000, /* ns without a poll, before sysmon polls itself */
+    POLL_SLEEPERS = 100000,    /* ns without a poll while a worker sleeps that could: sysmon wakes it */
 };
 
 /* ---- being used ------------------------------------------------------------------------------------------------------------ */
@@ -17,8 +18,8 @@ int netpoll_join(struct runtime *runtime, struct worker *self) {
     int error = netpoll->made ? 0 : netpoll_make(netpoll);
     lock_drop(&runtime->lock);
     if (error) return error;
-    /* rel: pairs with the acq in netpoll_is_used. A worker that calls this comes by before it sleeps; other threads do not, and all
-     * workers may be asleep, none of them in the poll (B3). */
+    /* rel: pairs with the acq in netpoll_is_used. A worker that calls this checks the poll before it sleeps. Other threads do not, and all
+     * workers may be asleep, none of them in the poll (B3): so wake one. */
     if (atom_add_rel(&netpoll->used, 1) == 0 && !self) ready_wake(runtime, NULL);
     return 0;
 }
@@ -28,7 +29,7 @@ void netpoll_left(struct runtime *runtime) { atom_sub_rlx(&runtime->netpoll.used
 /* ---- holding it ----------------------------------------------------------------------------------------------------------- */
 
 static inline void netpoll_begin(struct netpoll *netpoll) {
-    atom_store_rlx(&netpoll->rounds, atom_load_rlx(&netpoll->rounds) + 1); /* rlx: the holder's; sysmon looks at it in passing */
+    atom_store_rlx(&netpoll->rounds, atom_load_rlx(&netpoll->rounds) + 1); /* rlx: written by the holder; for sysmon a hint */
 }
 static inline void netpoll_drop(struct netpoll *netpoll) { atom_store_rlx(&netpoll->held, 0); } /* rlx: as in netpoll_take */
 
@@ -58,14 +59,14 @@ int netpoll_sleep(struct worker *own, uint64_t deadline, struct netpoll_batch *b
     netpoll_begin(netpoll);
     if (parker_away(&own->parker)) {
         int n = netpoll_wait(netpoll, batch, deadline ? deadline : 1); /* 0 would mean not to wait */
-        batch->count = n > 0 ? n : 0;                                  /* a signal, or nothing: looks round and comes again */
+        batch->count = n > 0 ? n : 0;                                  /* a signal, or nothing: the worker looks for work and comes again */
         token = parker_back(&own->parker);
     }
     netpoll_drop(netpoll);
     return token ? 0 : -ETIMEDOUT;
 }
 
-/* ---- nobody holds it -------------------------------------------------------------------------------------------------------- */
+/* ---- no thread holds it ----------------------------------------------------------------------------------------------------- */
 
 void netpoll_unattended(struct runtime *runtime) {
     if (netpoll_is_used(runtime)) ready_wake(runtime, NULL);
@@ -74,7 +75,7 @@ void netpoll_unattended(struct runtime *runtime) {
 bool netpoll_watch(struct runtime *runtime, uint64_t now) {
     struct netpoll *netpoll = &runtime->netpoll;
     if (!netpoll_is_used(runtime)) return false;
-    uint64_t rounds = atom_load_rlx(&netpoll->rounds); /* rlx, both: in passing */
+    uint64_t rounds = atom_load_rlx(&netpoll->rounds); /* rlx, both: hints */
     if (rounds != netpoll->seen.rounds || atom_load_rlx(&netpoll->held)) {
         netpoll->seen.rounds = rounds;
         netpoll->seen.since = now;
@@ -84,7 +85,7 @@ bool netpoll_watch(struct runtime *runtime, uint64_t now) {
     if (now - netpoll->seen.since < (sleepers ? POLL_SLEEPERS : POLL_NEGLECTED)) return false;
     netpoll->seen.since = now;
     if (!sleepers) netpoll_now(runtime, NETPOLL_BATCH);
-    /* Behind its fence: whoever goes to sleep while sysmon holds the poll is seen, and comes to hold it (B3). */
+    /* Behind ready_wake's fence: a worker that went to sleep while sysmon held the poll is seen, and woken to hold it (B3). */
     ready_wake(runtime, NULL);
     return true;
 }

@@ -1,4 +1,5 @@
-/* The poll's kernel side: made when the first descriptor comes. Not part of what the model checker runs. */
+/* The kernel's side of the poll: an epoll set and a bell, made when the first descriptor is registered. The model checker does not run
+ * this file. */
 #include "sched/netpoll.h"
 #include "sys/sys_net.h"
 
@@ -16,7 +17,7 @@ void netpoll_ring(struct runtime *runtime) { sys->net->bell_ring(runtime->netpol
 /* Under the runtime's lock. */
 int netpoll_make(struct netpoll *netpoll) {
     int set = sys->net->poll_open(), bell = set < 0 ? set : sys->net->bell_open();
-    /* Edge-triggered: each ring is an event, and nobody has to read the bell. */
+    /* Edge-triggered: each ring is an event, and no thread has to read the bell. */
     int error = bell < 0 ? bell : sys->net->poll_change(set, EPOLL_CTL_ADD, bell, EPOLLIN | EPOLLET, poll_bell_data);
     if (error) {
         if (bell >= 0) sys->net->close(bell);

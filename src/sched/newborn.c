@@ -1,3 +1,4 @@
+/* The newborn queue: processes that have never run and found their worker's ring full. */
 #include "sched/newborn.h"
 
 #include "sched/sched.h"

@@ -1,28 +1,30 @@
-/* What lower rooms call in rooms above them.
+/* The table of functions through which a lower room calls a higher one.
  *
- * Includes and calls go downward: a room knows the rooms below it and nothing of those above. Where a lower room has to call upward, it goes
+ * Includes and calls go downward: a room knows the rooms below it and none above. Where a lower room has to call upward, it goes
  * through this one constant table, which the top room fills in (runtime/wiring.c; for the checker check/scenarios/small_parts.c). In the
  * library, which is compiled as one unit, the compiler sees the table's contents, and each of these is a direct call.
  *
- * The comment beside an entry says which room calls it and which one has it. */
+ * The comment beside an entry says which room calls it and which room implements it. */
 #ifndef WEFT_SCHED_PARTS_H
 #define WEFT_SCHED_PARTS_H
 
 #include "sched/sched.h"
 #include <signal.h>
 
-/* Where a thread's signal handlers run. What it had before is kept here and not there: of most such stacks no page is ever touched. */
+/* A thread's stack for signal handlers. The former one is noted here and not on the stack itself: of most such stacks no page is ever
+ * touched. */
 struct signal_stack {
     void *memory;
     stack_t before;
 };
 
-/* Around a function of the program's that is called in the middle of something: should the process end in there (weft_exit, or by force when
- * the runtime stops), undo(arg) is called. `proc` is that process; NULL: there is no stackful one, nothing can end so, and this does nothing. */
+/* Brackets a call of a function of the program in the middle of something: if the process ends inside it (weft_exit, or by force when
+ * the runtime stops), undo(arg) is called. `proc` is that process; NULL: it is not stackful, cannot end there, and the guard does
+ * nothing. */
 struct guard {
     void *room[4];
 };
-/* The process that calls, if it is a stackful one. */
+/* The calling process, if it is a stackful one; else NULL. */
 static inline struct proc *guard_process(const struct worker *self) {
     return self && self->current && self->current->stackful ? self->current : NULL;
 }

@@ -1,11 +1,11 @@
-/* Three disciplines behind one seam.
+/* A worker's run queue: three policies, one interface.
  *
- *   ring    a one-slot LIFO, then a FIFO of 256; when it is full the older half goes to the global queue, those who have never run to the
- *           worker's newborn queue; thieves take the older half
+ *   ring    a one-slot LIFO, then a FIFO of 256; when it is full the older half goes to the global queue, its processes that have never
+ *           run to the worker's newborn queue; thieves take the older half
  *   deque   LIFO for the owner, oldest first for thieves; wake-ups go to the global FIFO
- *   line    a linked FIFO with a lock that nobody waits for; thieves take the head
+ *   line    a linked FIFO with a lock that no thread waits for (try-lock); thieves take the head
  *
- * What they share, everything but the order within a worker's own queue, is elsewhere. */
+ * A policy decides only the order within a worker's own queue; all that the policies share is in other files. */
 #include "sched/newborn.h"
 #include "sched/sched.h"
 
@@ -18,7 +18,7 @@ static void ring_inject(struct worker *own, const uint64_t *entries, unsigned n)
     count_many(&own->local.counters.injected, n);
 }
 
-/* The older half and the new entry go elsewhere, except for what has gone stale meanwhile. */
+/* The ring is full: the older half and the new entry go elsewhere, except stale entries. */
 static __attribute__((noinline, cold)) void ring_spill(struct worker *own, uint64_t entry) {
     uint64_t batch[RING_HALF + 1], newborn[RING_HALF + 1];
     unsigned n = ring_overflow(&own->ring, batch), old = 0, young = 0;
@@ -39,8 +39,8 @@ static bool ring_add(struct worker *own, uint64_t entry) {
     return true;
 }
 
-/* A process that was woken or born goes to the slot and pushes out who was there. Alone in the slot it is not worth a sleeper's
- * waking up: this worker comes to it next, and the half of a ping-pong pair is best left where its partner runs. */
+/* A process that was woken or spawned goes to the slot and pushes out the one that was there. Alone in the slot it is not worth waking a
+ * sleeper: this worker runs it next, and one half of a ping-pong pair is best left where its partner runs. */
 static bool ring_policy_push(struct worker *own, uint64_t entry, enum ready_why why) {
     if (why == READY_YIELDED) return ring_add(own, entry);
     uint64_t stopped = ring_put_next(&own->ring, entry);
@@ -79,14 +79,14 @@ static struct proc *ring_policy_steal(struct worker *own, struct worker *victim,
     count(&own->local.counters.steals);
     count_many(&own->local.counters.stolen, (uint64_t)got);
     struct proc *proc = find_claim(first);
-    return proc ? proc : policy_pop(own); /* the oldest was stale; the others are here now */
+    return proc ? proc : policy_pop(own); /* the oldest was stale; the other stolen entries are in this ring now */
 }
 
 /* ---- deque -------------------------------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) bool deque_policy_push(struct worker *own, uint64_t entry, enum ready_why why) {
-    /* Born: depth first, on this worker, and so is who was woken, if that was chosen. Else, or merely going on: behind the others, or
-     * LIFO would run it again for ever. */
+    /* A spawned process runs depth-first, on this worker; so does a woken one with `deque_local`. All others, and those that yield, go
+     * behind the rest, or LIFO would run them again for ever. */
     bool here = why == READY_SPAWNED || (why == READY_WOKEN && own->runtime->deque_local);
     if (here && deque_push(&own->deque, entry) == 0) return true;
     int error = inject_push(&own->runtime->inject, entry);
@@ -97,7 +97,7 @@ static __attribute__((noinline)) bool deque_policy_push(struct worker *own, uint
 
 static __attribute__((noinline)) struct proc *deque_policy_pop(struct worker *own) {
     uint64_t entry;
-    /* One that spawns its successor, or two that wake each other, would be the newest for ever: the oldest has its turn after so many. */
+    /* A process that spawns its successor, or two that wake each other, would be the newest for ever: after so many the oldest runs. */
     if (++own->fair.slot_runs > (own->runtime->deque_local ? GLOBAL_TICK : NEWEST_RUNS_MAX)) {
         own->fair.slot_runs = 0;
         struct proc *oldest = deque_steal(&own->deque, &entry) > 0 ? find_claim(entry) : NULL;
@@ -125,11 +125,11 @@ static struct proc *deque_policy_steal(struct worker *own, struct worker *victim
 
 static struct proc *line_proc(struct line_node *node) { return (struct proc *)((unsigned char *)node - offsetof(struct proc, node)); }
 
-/* Idle workers first: theirs is the queue whose turn comes soonest. Otherwise one's own, or any that is not locked. */
+/* Into the worker's own line, or into the next one whose lock is free. */
 static __attribute__((noinline)) bool line_policy_push(struct worker *own, struct proc *proc) {
     struct runtime *runtime = own->runtime;
-    /* acq: pairs with the rel that parked the process. Whoever took it out of a line last let go of its node before it ran; without
-     * this the waker would not know, because a wake by itself sees nothing of what the process did. */
+    /* acq: pairs with the rel that parked the process. The thread that last took it out of a line released its node before the process
+     * ran; without this the waker would not see that, because a wake alone does not see what the process did. */
     uint64_t word = atom_load_acq(&proc->state.word);
     WEFT_ASSERT(state_of(word) == STATE_READY && line_node_is_free(&proc->node), "a process goes into a line that should not");
     (void)word;
@@ -165,8 +165,8 @@ static struct proc *line_policy_steal(struct worker *own, struct worker *victim,
     return line_claim(got.node);
 }
 
-/* Claims a process for hand-off. One that is about to be queued can be claimed by whoever would queue it; one that is queued, only
- * by taking its node out of its line. */
+/* Claims a process for hand-off. A process that this wake makes ready is claimed by the waker, which would have queued it; a queued one
+ * is claimed by taking its node out of its line. */
 static struct state_next line_wake_to_run(struct proc *proc) {
     struct state_next next = state_wake(&proc->state);
     if (next.verdict == STATE_ENQUEUE && next.pinned_to) return next; /* pinned: to its own worker */
@@ -181,7 +181,7 @@ struct state_next policy_wake_to_run(struct runtime *runtime, struct proc *proc)
     return runtime->policy == POLICY_LINE ? line_wake_to_run(proc) : state_wake_to_run(&proc->state);
 }
 
-/* ---- the seam ----------------------------------------------------------------------------------------------------- */
+/* ---- the interface ------------------------------------------------------------------------------------------------ */
 
 int policy_init(struct worker *worker) {
     ring_init(&worker->ring);

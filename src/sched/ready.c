@@ -1,4 +1,5 @@
-/* The one door into the run queues: every waker comes through here (message, completion, cancellation, spawn, yield). */
+/* Making processes ready: every waker puts its process into a run queue here (message, completion, cancellation, spawn, yield), and
+ * wakes a worker for it. */
 #include "sched/netpoll.h"
 
 static __attribute__((noinline)) void ready_unpark(struct runtime *runtime, struct worker *self, int sleeper) {
@@ -25,12 +26,12 @@ __attribute__((noinline, cold)) void ready_pinned(struct runtime *runtime, struc
     (void)atom_load_acq(&proc->state.word); /* acq: pairs with the rel that parked the process, so that its worker is seen */
     struct worker *worker = atom_load_rlx(&runtime->workers[pinned_to]); /* rlx: as above */
     mpsc_push(&worker->pinned_ready, &proc->pinned_node);
-    if (worker == self) return; /* it is awake, and looks there before it sleeps */
+    if (worker == self) return; /* it is awake, and checks its inbox before it sleeps */
     if (idle_wake_one(&runtime->idle, pinned_to)) ready_unpark(runtime, self, (int)pinned_to);
 }
 
 void ready(struct runtime *runtime, struct worker *self, struct proc *proc, uint16_t ticket, enum ready_why why) {
-    /* Who has called a function of the program's, or waited, since it took `self` may be on another thread by now. */
+    /* A caller that has called a function of the program, or waited, since it read `self` may be on another thread by now. */
     WEFT_ASSERT(WEFT_CHECK || !self || self == my_worker, "a worker was kept across something that may wait");
     if (__builtin_expect(self != NULL, 1)) {
         if (policy_push(self, proc, ticket, why)) ready_wake(runtime, self);

@@ -1,4 +1,4 @@
-/* To the runtime of a PID, from wherever the caller is: as one of its workers, or by a door. Between begin and end nothing waits. */
+/* Entering the runtime of a PID from any thread: as one of its workers, or by a door. Between rt_enter and rt_leave nothing waits. */
 #ifndef WEFT_SCHED_RT_ENTER_H
 #define WEFT_SCHED_RT_ENTER_H
 

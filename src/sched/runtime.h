@@ -1,4 +1,4 @@
-/* The runtime's own structures: what a worker is made of. */
+/* The structures of a runtime: the worker, the runtime itself, sysmon's and the thread pool's state, and the limits that bound them. */
 #ifndef WEFT_SCHED_RUNTIME_H
 #define WEFT_SCHED_RUNTIME_H
 
@@ -24,33 +24,33 @@
 enum { DOORS = 2, EVENT_BATCH = 2, RESERVE_LEAST = 4, WORKERS_MAX = IDLE_MAX };
 #else
 enum {
-    WORKERS_MAX = 1024,   /* that may be wanted; beside these there is room for EXTRA_MAX and PREEMPT_MOST */
+    WORKERS_MAX = 1024,   /* most that can be wanted; beside these there is room for EXTRA_MAX and PREEMPT_MOST */
     DOORS = 8,            /* doors for threads that are not workers */
     EVENT_BATCH = 64,     /* most events a step is given at once */
-    RESERVE_LEAST = 2048, /* processes for which the global queue has room from the first on */
+    RESERVE_LEAST = 2048, /* the global queue has room for so many processes from the start */
 };
 #endif
 enum {
     PLACES_MAX = IDLE_MAX, /* workers of all kinds */
-    BUDGET_CALLS = 64,     /* so many calls that could have waited and did not, one after the other, and a process yields: at 10 to 60 ns a
-                           * call a microsecond or some, of which the switch is a hundredth */
-    GLOBAL_TICK = 61,      /* every so many processes, one from the global queue */
-    GLOBAL_OFTEN = 16,     /* the same while very many wait there and a worker does not run dry */
-    FAIR_SOURCES = 5,      /* queues besides its own that a worker which looks round asks in turn */
-    PINNED_TICK = 2,       /* a worker with pinned processes: every so many processes, one of them */
-    GLOBAL_PATIENCE = 64,  /* times at GLOBAL_TICK before that: meanwhile a full ring has been worked off */
+    BUDGET_CALLS = 64,     /* a process yields after so many calls in a row that could have waited and did not: at 10 to 60 ns a
+                           * call about a microsecond, of which the switch is a hundredth */
+    GLOBAL_TICK = 61,      /* every 61st process is one from the global queue */
+    GLOBAL_OFTEN = 16,     /* every 16th while very many wait there and the worker's own queue does not run empty */
+    FAIR_SOURCES = 5,      /* queues besides its own that a worker asks in turn when it looks round */
+    PINNED_TICK = 2,       /* on a worker with pinned processes every second process is a pinned one */
+    GLOBAL_PATIENCE = 64,  /* looks at GLOBAL_TICK before GLOBAL_OFTEN applies: by then a full ring has been worked off */
     NEWEST_RUNS_MAX =
         GLOBAL_PATIENCE * GLOBAL_TICK, /* most newborn in a row from the newest end of a deque: with 61 a tree of processes was
                                                       * walked in breadth, and took a tenth longer; with 16 * 61, 4 in 100 */
     SLOT_RUNS_MAX = 16,                /* most processes in a row from the one-slot LIFO */
     HANDOFFS_MAX = 16,                 /* most hand-offs in a row */
-    STEPS_MAX = 128,                   /* most steps in a row of a process that has more messages than a step is given: where a hundred send
-                           * to one, 16 let it fall behind for good, at three times the time and five times the memory */
+    STEPS_MAX = 128,                   /* most steps in a row of a process that has more messages than a step is given. With 16 a receiver
+                           * with a hundred senders fell behind for good, at three times the time and five times the memory */
     INSTANCES = 256,
     CONTEXT_LOCKS = 16,
     MONITOR_LOCKS = 64,
     STACK_DEFAULT = 64 << 10,
-    EXTRA_MAX = 64, /* workers beside those wanted, for hogs: at most, and by default */
+    EXTRA_MAX = 64, /* extra workers, for hogs: the most, and the default */
     THREADS_DEFAULT = 1024,
     SIGNAL_STACK = 128 << 10, /* of every worker's thread: for signal handlers */
     COARSE_SHIFT = 26,        /* 67 ms: a process's 24 bits of it last 13 days */
@@ -62,18 +62,18 @@ enum {
 
 enum policy_name { POLICY_RING, POLICY_DEQUE, POLICY_LINE };
 
-/* Written by one thread, read by whoever asks for statistics. */
+/* Written by one thread; any thread reads them for statistics. */
 struct counters {
     atom_u64 spawned, ended, steps, sent, refused, steals, stolen, injected, handoffs, sleeps, wakeups, late;
     atom_u64 external_wait_begun, external_wait_ended; /* external_wait.h */
 };
 
-/* Somebody who spawns, sends and frees: a worker, or a foreign thread holding a door. */
+/* What a thread needs to spawn, send and free: each worker has one, each door (for threads that drive no worker), and sysmon. */
 struct local {
     struct runtime *runtime;
     struct section section;
-    /* Stacks on which a process must not wait: so many bytes from there on. That is the thread's stack for signal handlers, and all stacks while
-     * its thread is at work on what follows, or on its worker's queues (local_enter). */
+    /* The stack on which a process must not wait: `closed_size` bytes from `closed` on. That is the thread's stack for signal handlers; or
+     * every stack (ALL_STACKS), while its thread works on the fields below or on its worker's queues (local_enter). */
     uintptr_t closed, closed_size;
     struct message_cache cache;
     struct pool_cache blocks; /* of the runtime's own pool: states of processes, and what is noted about them */
@@ -82,10 +82,12 @@ struct local {
     struct counters counters;
 };
 
-/* Between these no function of the program's is called, and nothing waits. So if a thread comes to local_enter and is inside already, a signal handler has
- * interrupted it there (base/handler.h). The handler runs on this very thread: the compiler alone has to be told where its looks and writes are.
+/* Between local_enter and local_leave no function of the program is called, and nothing waits. So if a thread that is inside calls
+ * local_enter again, it does so in a signal handler that interrupted it (base/handler.h). The handler runs on this very thread: signal
+ * fences, which only order the compiler's loads and stores, are enough.
  *
- * Inside are: a call that sends, spawns or frees; a process that leaves its worker, until the next has arrived; a worker that looks for work. */
+ * Inside are: a call that sends, spawns or frees; a process that leaves its worker, until the next has arrived; a worker that looks for
+ * work. */
 static inline void local_check(const struct local *local, const char *call) {
     if (__builtin_expect(local->closed_size == ALL_STACKS, 0)) handler_refuse(call);
 }
@@ -108,7 +110,7 @@ struct weft_out {
     struct proc *proc;
     enum weft_status status;
     struct message *yields, **yields_end; /* commands, in order */
-    weft_pid handoff_to;                  /* in its mailbox already; to be woken after the step */
+    weft_pid handoff_to;                  /* the message is in its mailbox already; it is woken after the step */
 };
 
 /* Where the C++ library keeps the exceptions of a thread, as the C++ ABI has it. */
@@ -116,7 +118,7 @@ struct exceptions_state {
     void *caught;
     unsigned uncaught;
 };
-enum { EXCEPTIONS_MOST = 4 }; /* C++ libraries in a program: one, but for plugins that have their own */
+enum { EXCEPTIONS_MOST = 4 }; /* C++ libraries in a program: one, or more with plugins that bring their own */
 
 /* The stack of a thread that drives a worker, and what else that thread has of its own. */
 struct loop {
@@ -128,10 +130,11 @@ struct loop {
     struct exceptions_state *exceptions[EXCEPTIONS_MOST];
 };
 
-/* How often what has had its turn; fair.h tells how they compose. The worker's thread's, but for `turn`, which sysmon writes too. */
+/* Counters that share a worker's turns out; fair.h tells how they compose. Only the worker's thread writes them, except `turn`: sysmon
+ * writes it too. */
 struct fair {
-    /* Low half, the tick: processes until the worker looks round, that one included. High half, `calls`: those that the process which runs may still
-     * make before it gives way; 0: it should. */
+    /* Low half, the tick: processes until the worker looks round, that one included. High half, `calls`: calls that the running process may
+     * still make before it yields; 0: it should yield now. */
     atom_u64 turn;
     uint32_t slot_runs, handoffs;
     uint32_t rounds, looks, pinned_turns;
@@ -145,84 +148,84 @@ struct worker {
     unsigned index;
     enum policy_name policy; /* the runtime's */
 
-    /* The worker's thread. */
+    /* Used by the worker's thread only. */
     struct proc *current; /* NULL between steps */
     struct loop *loop;    /* of the thread that drives this worker: worker_driven_by */
     int *error_number;    /* that thread's errno */
-    /* Stackful processes (fiber/switch.c): who has just left its stack and waits to be moved on, and how; a stack whose process has
-     * ended; who was claimed but could not be switched to. */
+    /* Stackful processes (fiber/switch.c): the process that has just left its stack and must be moved to its next state, and which; a stack
+     * whose process has ended; a process that was claimed but could not be switched to. */
     struct proc *left;
     enum weft_status left_status;
     struct fiber *left_stack;
     struct proc *claimed;
-    struct stack *spare; /* for a process whose own has run over: fiber/overflow.c */
-    uint32_t unmeasured; /* so many more stacks are taken before one is measured; and how many were: fiber/stack_usage.h */
+    struct stack *spare; /* for a process whose own stack has overflowed: fiber/overflow.c */
+    uint32_t unmeasured; /* stacks to take before the next is measured; and how many were measured: fiber/stack_usage.h */
     uint32_t measured;
     struct fair fair;
     bool searching;
-    uint8_t netpoll_misses; /* so many times in a row asking the kernel brought nothing: find.c */
+    uint8_t netpoll_misses; /* polls in a row that brought nothing: find.c */
     struct rng rng;
     struct weft_out out;
     weft_event events[EVENT_BATCH];
 
-    /* Timers (timer_event.c): how many rang since this worker last slept, when it last rang some, how long it rests between. */
+    /* Timers (timer_event.c): how many fired since this worker last slept, when it last fired some, how long it rests between. */
     uint32_t rung, rest;
     uint64_t rung_at;
-    struct timers timers; /* others run them too */
-    struct lock ringing;  /* of whoever does: one at a time, so that they ring in order */
+    struct timers timers; /* other workers and sysmon fire them too */
+    struct lock ringing;  /* held by the thread that fires them: one at a time, so that they fire in order */
 
-    /* The run queue: the policy's. Others steal. */
+    /* The run queue: the one of the runtime's policy. Other workers steal from it. */
     struct ring ring;
     struct inject newborn; /* beside the ring: newborn.h */
     struct deque deque;
     struct line line;
 
-    /* Others. */
+    /* Used by other threads too. */
     _Alignas(64) struct parker parker;
     struct mpsc pinned_ready; /* pinned processes that are ready; this worker's thread alone takes them out */
     atom_u32
-        pinned_count; /* how many processes are pinned here (its own thread), or PINNED_CLOSED (whoever changes the number of workers) */
+        pinned_count; /* processes pinned here (by its own thread), or PINNED_CLOSED (by the thread that changes the number of workers) */
     atom_bool leave;  /* this worker is not wanted any more */
-    atom_bool
-        relief; /* it is here for processes that were stopped, and for no others (stopped.h, A6); written under the runtime's `moving` */
-    atom_bool driven;   /* some thread has it; written under the runtime's `moving`; rlx: others look at it in passing */
-    bool abandoned;     /* its thread is in a process that does not end, and is not waited for; under the runtime's `moving` */
-    atom_bool undriven; /* it should have one, but there was none to be had: oscall.c */
+    atom_bool relief; /* a relief worker: it runs only processes that were stopped (stopped.h, A6); written under the runtime's `moving` */
+    atom_bool driven; /* a thread has it; written under the runtime's `moving`; rlx: for other threads the value is a hint */
+    bool abandoned;   /* its thread is in a process that does not end, and is not joined; under the runtime's `moving` */
+    atom_bool undriven; /* it should have a thread, but none was to be had: oscall.c */
     atom_u32 call;      /* odd: its thread is in a call. oscall.c */
-    atom_u32 lasting;   /* so many calls in a row have lasted, and lost their threads the worker; rlx, all: a guess (wait/blocking.c) */
-    atom_u64 finished;  /* steps when it last ran dry */
-    atom_u64 give_way;  /* the step of this number has lasted too long */
-    /* Preemption (stopped.h): the number of its thread, 0 while that wakes up; the step that is to be interrupted; the step that cannot be. */
+    atom_u32 lasting;   /* calls in a row that lasted so long that their threads lost the worker; rlx, all: a guess (wait/blocking.c) */
+    atom_u64 finished;  /* value of `steps` when it last ran out of work */
+    atom_u64 give_way;  /* the step of this number has lasted too long and should yield */
+    /* Preemption (stopped.h): the kernel's number of its thread, 0 while that wakes up; the step to be interrupted; the step that cannot
+     * be. */
     atom_u32 driver;
     atom_u64 asked, refused;
-    atom_u64 again;          /* the step of this number is that of one who was stopped before */
-    struct proc *stopped;    /* stopped here and not queued yet: whoever drives the worker next does that */
-    struct parker departure; /* its thread has left: for whoever waits for that */
+    atom_u64 again;          /* the step of this number belongs to a process that was stopped before */
+    struct proc *stopped;    /* stopped here and not queued yet: the next thread that drives the worker queues it */
+    struct parker departure; /* unparked when its thread has left, for the thread that waits for that */
 
-    /* Sysmon. */
+    /* Sysmon's notes. */
     struct {
         uint64_t steps, step_since, call_since, paced, paced_steps;
         uint32_t call;
-        bool held;                      /* its call has lasted, and somebody needs the worker, but it stays with its thread */
+        bool held;                      /* its call has lasted and processes need the worker, but it stays with its thread (oscall.h, E4) */
         uint64_t cpu, cpu_at, cpu_step; /* stopped.c */
         uint64_t signalled, signalled_step, signalled_cpu;
-        uint64_t asleep_at; /* when it was last found so */
-        uint32_t patient;   /* the number of a hog's thread, which does not mind if others get the CPU sooner; 0: none */
+        uint64_t asleep_at; /* when its thread was last found asleep */
+        uint32_t patient;   /* the number of a hog's thread that yields the CPU to threads that wake up beside it; 0: none */
     } seen;
 };
 
-/* OS threads: thread.c. */
+/* The pool of OS threads: thread.c. */
 struct threads {
     struct lock lock;
-    struct thread *resting, *ended; /* without a worker; to be joined */
+    struct thread *resting, *ended; /* without a worker; ended, to be joined */
     unsigned most;
     bool over;
-    bool left; /* the runtime was taken down, as far as that goes, while some were out in calls */
+    bool left; /* the runtime was taken down as far as possible while some threads were out in calls */
     atom_u32 living;
-    atom_u32 at_rest; /* how many; written under the lock */
-    atom_u32 coming;  /* on their way there, having just been started */
-    atom_bool told;   /* that there are no more to be had */
-    atom_u32 away;    /* out in calls, their workers taken; or stopped by a signal (stopped.h) */
+    atom_u32 at_rest; /* length of `resting`; written under the lock */
+    atom_u32 coming;  /* just started and on their way to `resting` */
+    atom_bool told;   /* the user was told that no more threads are to be had */
+    atom_u32 away;    /* out in calls, their workers retaken; or stopped by a signal (stopped.h) */
 };
 
 /* stopped.c */
@@ -230,26 +233,26 @@ struct thread_maker {
     sys_thread thread;
     bool started;
     struct parker parker;
-    atom_bool over, refused; /* there was no thread to be had, the last time */
+    atom_bool over, refused; /* refused: the last attempt to make a thread failed */
 };
 struct preempt {
-    atom_bool on;  /* somebody may be interrupted */
-    bool all;      /* every stackful process may */
-    uint32_t most; /* stopped at a time */
+    atom_bool on;  /* some process may be interrupted */
+    bool all;      /* every stackful process may be */
+    uint32_t most; /* limit of `stopped` + `relief` */
     uint64_t slice;
     struct lock lock;
-    struct thread *first, *last; /* stopped; the longest first */
-    atom_u32 stopped;            /* how many; written under the lock */
+    struct thread *first, *last; /* the stopped threads; stopped for longest first */
+    atom_u32 stopped;            /* length of that list; written under the lock */
     atom_u32 waiting;            /* how many of them could be resumed now; likewise */
     atom_u32 relief;             /* how many relief workers have a thread; likewise */
-    atom_u64 taken;              /* how often one that could be resumed was taken; likewise */
-    struct {                     /* sysmon's: since when nobody has been taken, and for how many times as long as that may last */
+    atom_u64 taken;              /* how often a process that could be resumed was taken; likewise */
+    struct {                     /* sysmon's: since when no process has been taken, and how many times the bound has passed since */
         uint64_t taken, since;
         unsigned times;
     } overdue;
-    atom_u64 times;     /* so often in all */
-    atom_bool settling; /* the runtime stops: who is interrupted from now on stays so, and should be where it can be left */
-    atom_bool anywhere; /* that has taken too long */
+    atom_u64 times;     /* interruptions in all */
+    atom_bool settling; /* the runtime stops: a process interrupted from now on stays stopped, so it must be where it can be left */
+    atom_bool anywhere; /* settling has taken too long: stop processes wherever they are */
     struct thread_maker maker;
 };
 
@@ -260,32 +263,32 @@ struct sysmon {
     bool started;
     struct parker parker;
     atom_bool asleep, over;
-    atom_bool drowsy; /* it comes back in more than a millisecond only */
-    bool full_fences; /* its own: whether it has wished for them, and until when */
+    atom_bool drowsy; /* its next round is more than a millisecond away */
+    bool full_fences; /* its own: whether it has asked for full fences, and until when */
     uint64_t full_until;
-    uint64_t come_back; /* its own: when a timer of a worker that is stuck is late, or memory waits to be given back */
-    bool trims;         /* sysmon_trim.c: there is some; when it last gave some back */
+    uint64_t come_back; /* its own: when a timer of a stuck worker will be late, or memory is to be given back */
+    bool trims;         /* sysmon_trim.c: there is memory to give back; when it last gave some back */
     uint64_t trimmed;
-    uint64_t crowded_since, complain_at; /* its own: every worker has a hog */
+    uint64_t crowded_since, complain_at; /* its own: since when every worker has a hog; when it may complain again */
 };
 
 /* deadlock.c */
 struct deadlock {
     atom_u32 action; /* enum weft_deadlock; DEADLOCK_UNWATCHED */
     atom_u64 first;  /* the PID of the first process; 0 until weft_main has spawned it */
-    atom_bool found; /* and the processes have been asked to end */
+    atom_bool found; /* a deadlock was found, and the processes have been asked to end */
     /* Sysmon's. */
-    uint64_t until;     /* then the program ends */
-    uint64_t steps;     /* how many there had been when it was last reported */
-    unsigned strangers; /* set once: threads that cannot wake anybody, the race detector's own */
+    uint64_t until;     /* the program ends then */
+    uint64_t steps;     /* steps counted when the deadlock was last reported */
+    unsigned strangers; /* set once: threads that cannot wake any process, the race detector's own */
 };
 #define DEADLOCK_UNWATCHED 0u
 
-/* Who asks the kernel which descriptors are ready: netpoll.h. */
+/* The right to ask the kernel which descriptors are ready, and what is asked: netpoll.h. */
 struct netpoll {
-    atom_u32 used;   /* descriptors that are known to it; 0: nobody polls */
-    atom_u32 held;   /* 1: somebody does */
-    atom_u64 rounds; /* so many times somebody has begun to; written by the holder */
+    atom_u32 used;   /* registered descriptors; 0: no thread polls */
+    atom_u32 held;   /* 1: a thread polls */
+    atom_u64 rounds; /* polls begun; written by the holder */
     int set, wakefd; /* the kernel's; written before `used` is first above 0 */
     bool made;       /* under the runtime's lock */
     struct {         /* sysmon's */
@@ -305,7 +308,7 @@ struct send_afters {
     struct lock lock;
     struct send_after *free;
     struct send_after_chunk *chunks;
-    uint64_t first, serial; /* what is not above `first` was a former runtime's of the same instance; the last one given out */
+    uint64_t first, serial; /* serials up to `first` belong to former runtimes of the same instance; `serial` is the last one given out */
 };
 
 struct weft_runtime; /* the public name of struct runtime */
@@ -323,22 +326,22 @@ struct runtime {
     uint64_t grace;      /* ns; weft_stop */
     bool blocking_fails; /* weft_blocking, when there are as many threads as there may be */
 
-    atom_u32 coarse; /* sysmon's clock, in units of 2^COARSE_SHIFT ns; 0: it has none. Seldom written */
+    atom_u32 coarse; /* sysmon's clock, in units of 2^COARSE_SHIFT ns; 0: there is no sysmon. Seldom written */
 
     atom_u64 living; /* counted only if there is a `most` */
     struct table table;
     struct pool pool;
     struct stacks stacks;
     struct inject inject;
-    atom_u32 reserved; /* slots below have room in inject; under the lock */
+    atom_u32 reserved; /* slots below this have room in inject; under the lock */
     struct lock lock;  /* `reserved`, commands */
     struct idle idle;
 
     /* Workers: made once, kept until the end; `wanted` of them have threads. */
-    struct lock resizing; /* changing their number; held while threads end, so never taken by a process */
-    struct lock moving;   /* a worker gets a thread, or its thread leaves */
+    struct lock resizing; /* changing the number of workers; held while threads end, so no process takes it */
+    struct lock moving;   /* giving a worker a thread, and taking its thread away */
     atom_u32 wanted;
-    atom_u32 extra; /* beside those, while others are held up by hogs */
+    atom_u32 extra; /* extra workers beside those, while hogs hold workers */
     atom_u32 made;
     ATOM_PTR(struct worker) workers[PLACES_MAX];
 
@@ -357,8 +360,8 @@ struct runtime {
     ATOM_PTR(struct stack_usage) stack_usage; /* fiber/stack_usage.c */
 
     atom_bool stopping; /* no new processes */
-    atom_bool forcing;  /* those who were asked to end, and have not, are ended at their next call that may wait: fiber_heed */
-    atom_u32 births;    /* by threads that are out of their doors, in init (spawn.c); raised and lowered behind a door */
+    atom_bool forcing;  /* processes that were asked to end, and have not, are ended at their next call that may wait: fiber_heed */
+    atom_u32 births;    /* spawns whose threads have left their doors to run init (spawn.c); raised and lowered behind a door */
     struct parker stopper;
     struct threads threads;
     struct sysmon sysmon;
@@ -376,29 +379,29 @@ struct runtime {
 struct worker **chk_worker(void); /* the checker's threads share one thread's storage: kept by check/scenarios/small_runtime.c */
 #define my_worker (*chk_worker())
 #elif defined(__x86_64__)
-/* Where a process may have changed threads since the last look: the compiler reads this anew, relative to a segment register. */
+/* A process may have changed threads since the last read: the compiler reads this anew, relative to a segment register. */
 extern _Thread_local struct worker *my_worker __attribute__((tls_model("initial-exec")));
 #else
-/* Elsewhere it would keep the thread's own address in a register, across a switch too: so the place is asked for every time. */
+/* On other processors it would keep the variable's address in a register, across a switch too: so the address is asked for every time. */
 struct worker **worker_place(void);
 #define my_worker (*worker_place())
 #endif
 
-/* A thread drives the worker from now on; by that thread. */
+/* The calling thread drives the worker from now on. */
 static inline void worker_driven_by(struct worker *own, struct loop *loop) {
     own->loop = loop;
     own->local.closed = loop->signals;
     own->error_number = loop->error_number;
 }
 
-/* Who runs on the worker; by its own thread. */
+/* The PID of the process that runs on the worker; by its own thread. */
 static inline weft_pid worker_pid(const struct worker *own) {
     const struct proc *proc = own->current;
     /* rlx: it runs, so its generation is its own. */
     return proc ? pid_make(own->runtime->instance, atom_load_rlx(&proc->generation), proc->slot) : WEFT_NOBODY;
 }
 
-/* Whether what runs on the worker has been at it for too long. rlx: a request. */
+/* Whether the process that runs on the worker has used up its time slice. rlx: a request. */
 static inline bool worker_shall_give_way(struct worker *own) {
     return atom_load_rlx(&own->give_way) == atom_load_rlx(&own->local.counters.steps);
 }

@@ -1,4 +1,4 @@
-/* How sysmon goes to sleep when nothing happens, and who wakes it. */
+/* How sysmon goes to sleep when nothing happens, and how a worker wakes it. */
 #include "sched/sched.h"
 
 bool sysmon_all_asleep(struct runtime *runtime) {
@@ -10,26 +10,26 @@ bool sysmon_all_asleep(struct runtime *runtime) {
     return true;
 }
 
-/* Nothing has happened for long. Sleeps until a worker wakes up. */
+/* The runtime has been idle for long. Sleeps until a worker wakes up. */
 void sysmon_sleep(struct runtime *runtime) {
     struct sysmon *sysmon = &runtime->sysmon;
     atom_store_rlx(&sysmon->asleep, true); /* rlx: the fence */
-    sys_fence_heavy();                     /* pairs with the light one in sysmon_wake: it sees `asleep`, or is seen awake */
+    sys_fence_heavy();                     /* pairs with the light one in sysmon_wake: the worker sees `asleep`, or sysmon sees it awake */
     if (!sysmon_all_asleep(runtime) || atom_load_rlx(&sysmon->over)) {
         atom_store_rlx(&sysmon->asleep, false);
         return;
     }
     parker_park(&sysmon->parker, SYS_FOREVER);
-    atom_store_rlx(&sysmon->asleep, false); /* rlx: if it was a signal handler that woke it */
+    atom_store_rlx(&sysmon->asleep, false); /* rlx: needed when a signal handler woke it */
 }
 
-/* Workers note by this when somebody began to wait. Written when it changes only, so that their reading costs nothing. */
+/* Workers note with this clock when a process began to wait. Written only when it changes, so that their reads hit the cache. */
 void sysmon_tell_time(struct runtime *runtime, uint64_t now) {
     uint32_t coarse = sysmon_coarse(now);
-    if (atom_load_rlx(&runtime->coarse) != coarse) atom_store_rlx(&runtime->coarse, coarse); /* rlx, both: a moment, more or less */
+    if (atom_load_rlx(&runtime->coarse) != coarse) atom_store_rlx(&runtime->coarse, coarse); /* rlx, both: an approximate time */
 }
 
 void sysmon_unpark(struct runtime *runtime) {
-    sysmon_tell_time(runtime, sys->now());                                                     /* it has stood still while sysmon slept */
+    sysmon_tell_time(runtime, sys->now()); /* the clock stood still while sysmon slept */
     if (atom_swap_rlx(&runtime->sysmon.asleep, false)) parker_unpark(&runtime->sysmon.parker); /* rlx: the parker orders */
 }

@@ -1,3 +1,4 @@
+/* Arming and firing timer events, and how long a worker with timers sleeps. */
 #include "sched/timer_event.h"
 
 /* Nanoseconds; powers of two times the least. */
@@ -5,7 +6,7 @@ enum { TIMER_EVENT_REST_LEAST = 16000, TIMER_EVENT_REST_FEW = 64000, TIMER_EVENT
 
 void worker_pass_timers(struct runtime *runtime, struct worker *gone) {
     struct worker *heir = atom_load_rlx(&runtime->workers[0]); /* rlx: under the lock */
-    /* The fence in idle_wake_one pairs with the one in idle_enter: it sees the timers, or is seen asleep. */
+    /* The fence in idle_wake_one pairs with the one in idle_enter: the first worker sees the timers, or is seen asleep. */
     if (gone != heir && timers_move(&heir->timers, &gone->timers)) ready_wake_one(runtime, heir);
 }
 
@@ -16,10 +17,10 @@ void worker_keep_timers(struct runtime *runtime, struct worker *worker) {
     lock_drop(&runtime->moving);
 }
 
-/* Who sleeps until the timers of `at` are due must know. */
+/* A worker that sleeps until its timers are due must learn of an earlier one. */
 static void alarm_armed(struct runtime *runtime, struct worker *self, struct worker *at, bool earlier) {
     if (at == self) return;
-    /* The fence in idle_wake_one pairs with the one in idle_enter: it sees the timer, or is seen asleep. */
+    /* The fence in idle_wake_one pairs with the one in idle_enter: `at` sees the timer, or is seen asleep. */
     if (earlier) ready_wake_one(runtime, at);
     worker_keep_timers(runtime, at);
 }
@@ -41,7 +42,7 @@ void timer_event_arm_any(struct runtime *runtime, struct worker *self, struct ti
     else timer_event_arm_at(runtime, NULL, worker_first(runtime), event, when);
 }
 
-/* Another rings this worker's timers: it looks again a little later, and not at once. */
+/* Another thread fires this worker's timers: the worker looks again a little later, and not at once. */
 static void timer_events_leave_to_another(struct worker *self, uint64_t now) {
     self->rung_at = now;
     if (self->rest < TIMER_EVENT_REST_LEAST) self->rest = TIMER_EVENT_REST_LEAST;
@@ -54,9 +55,9 @@ uint32_t timer_events_ring(struct local *local, struct worker *self, struct work
         return 0;
     }
     for (struct timer *due = timers_run(&of->timers, now), *after; due; due = after, rung++) {
-        after = due->next; /* before it rings: then it is its owner's */
+        after = due->next; /* read before it fires: then it is its owner's */
         struct timer_event *event = (struct timer_event *)((unsigned char *)due - offsetof(struct timer_event, timer));
-        /* Of the next, only the timer has been touched lately. */
+        /* The next event's timer is in the cache; what lies behind it is not. */
         if (after) __builtin_prefetch((unsigned char *)after + sizeof *after);
         bool disposes = event->disposes;
         event->ring(local, self, event);
