@@ -156,7 +156,7 @@ SCENARIO(channel_two_senders, .about = "one waits to receive || two try to send:
 SCENARIO(channel_close_cancel, .about = "one waits to receive || a try to send || close || a cancellation", .setup = receiver_waits,
          .threads = {try_send_0, queued_1, close_2, cancel_1}, .finish = conserved, .deep_in = CHK_SC | CHK_TSO)
 
-/* C3: who receives the last element frees the channel. */
+/* chan.h, C3: who receives the last element frees the channel. */
 static void receive_and_free(void) {
     small_process(1);
     weft_chan *mine = chan;

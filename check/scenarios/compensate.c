@@ -1,7 +1,7 @@
 /* An extra worker beside a hog: it comes, it goes when the hog returns, and it is wanted again before it has gone.
  *
  * The real workers_compensate, worker_main and find_work. The first thread is sysmon, which sees a hog or does not; whether it is right is of
- * no importance to what must hold: what is ready is run, by whoever is there, and a worker has one thread at a time (D1: what two
+ * no importance to what must hold: what is ready is run, by whoever is there, and a worker has one thread at a time (thread.h, D1: what two
  * threads do with a worker at once shows as a race). Threads of the scenario stand by for those that the runtime starts.
  *
  * The broken twins use the real parts, put together wrongly. */

@@ -183,7 +183,7 @@ static void owner_opens_all(void) {
 SCENARIO(fork_all_open, .about = "three tasks, all opened by an owner that is going to wait, two thieves", .setup = set_up,
          .threads = {owner_opens_all, steal_twice, steal}, .finish = finish_3, .deep_in = CHK_C11)
 
-/* ---- places used again: T1, T4 -------------------------------------------------------------------------------------- */
+/* ---- places used again: region.h, T1, T4 ---------------------------------------------------------------------------- */
 
 static void owner_again(void) {
     weft_task *weft_at = first();
@@ -220,7 +220,7 @@ static void steal_small(void) {
 SCENARIO(fork_small_thief, .about = "a thief whose stack is too small", .setup = set_up, .threads = {owner_1, steal_small},
          .finish = finish_1)
 
-/* ---- going to sleep: T5 --------------------------------------------------------------------------------------------- */
+/* ---- going to sleep: region.h, T5 ----------------------------------------------------------------------------------- */
 
 static void set_up_idle(void) {
     set_up_unasked();

@@ -103,7 +103,7 @@ static void release_two_0(void) {
 SCENARIO(sem_both, .about = "one releases two || one acquires one: the other stays", .setup = setup_sem,
          .threads = {release_two_0, acquire_one_1}, .finish = nobody)
 
-/* A permit lies there with QUEUE (Q3): one takes both away while another releases. */
+/* A permit lies there with QUEUE (sem.c, Q3): one takes both away while another releases. */
 static void setup_sem_left(void) {
     setup_sem();
     atom_store_rlx(&((struct inside_wide *)(void *)sem)->word, 1 << 1 | 1);

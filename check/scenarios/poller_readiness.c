@@ -156,7 +156,7 @@ SCENARIO(poller_gate_all, .about = "a process waits || something comes || a clos
 SCENARIO(poller_gate_two, .about = "two processes read one each || two come at once: one edge (N2)", .setup = set_up,
          .threads = {reader_0, reader_1, polls_two_at_once}, .finish = both_got_one, .deep_in = CHK_SC | CHK_TSO)
 
-/* ---- a descriptor's next tenant (N5) --------------------------------------------------------------------------------------- */
+/* ---- a descriptor's next tenant (readiness.h, N5) -------------------------------------------------------------------------- */
 
 static void closes_and_opens(void) {
     small_thread();
@@ -173,7 +173,7 @@ static void next_is_untouched(void) {
 SCENARIO(poller_gate_reuse, .about = "closed and opened again || an event of the former", .setup = set_up,
          .threads = {closes_and_opens, tells_of_the_end}, .finish = next_is_untouched)
 
-/* ---- drained (N6) ------------------------------------------------------------------------------------------------------------ */
+/* ---- drained (readiness.h, N6) ----------------------------------------------------------------------------------------------- */
 
 /* Asks for two at a time, and does not ask again while it knows better; but when its time is over it asks, as net/op.h does. */
 static int read_knowing(uint64_t deadline) {
@@ -226,7 +226,7 @@ SCENARIO(poller_gate_drained_deadline,
          .about = "a process waits and knows that there was nothing || something comes, its deadline, the edge", .setup = set_up_drained,
          .threads = {reads_soon_knowing, arrives_and_is_told_late}, .finish = got_it)
 
-/* ---- both directions at once (N7) -------------------------------------------------------------------------------------------- */
+/* ---- both directions at once (readiness.h, N7) ------------------------------------------------------------------------------- */
 
 enum { READABLE = 1, WRITABLE = 2 };
 static int look(void) { return (atom_load_acq(&there) ? READABLE : 0) | (atom_load_acq(&room) ? WRITABLE : 0); }

@@ -71,7 +71,7 @@ SCENARIO(preempt_sleeper, .about = "a process is stopped || its worker has other
 SCENARIO(preempt_falls_asleep, .about = "the same || a worker looks round, finds nothing and goes to sleep", .setup = set_up,
          .threads = {is_stopped, takes_over, looks_round}, .finish = went_on)
 
-/* Where no thread is at rest, whoever is to be stopped next gives its worker to the one that was stopped first (A5), which resumes it in turn.
+/* Where no thread is at rest, whoever is to be stopped next gives its worker to the one that was stopped first (stopped.h, A5), which resumes it in turn.
  * The first has been stopped in setup. */
 SHARED struct thread second;
 SHARED unsigned others;
@@ -161,7 +161,7 @@ SCENARIO(preempt_retire,
          .setup = set_up_asleep, .threads = {is_stopped_and_leaves, takes_over_and_sends_away, extra_sleeps}, .finish = extra_left,
          .deep_in = CHK_SC | CHK_TSO)
 
-/* A7: it is handed over to by a worker that has pinned processes, and must keep its thread. The other worker resumes it. */
+/* stopped.h, A7: it is handed over to by a worker that has pinned processes, and must keep its thread. The other worker resumes it. */
 static atom_u32 handed_over;
 static void set_up_pinned(void) {
     set_up();
@@ -213,7 +213,7 @@ static void takes_over_silently(void) {
 SCENARIO(preempt_twin_silent, .about = "as preempt_sleeper, but nobody is told that one can be resumed", .setup = set_up_asleep,
          .threads = {is_stopped, takes_over_silently, sleeps}, .finish = went_on, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
-/* A3: it is queued by its own thread, which has not let go of it yet. */
+/* stopped.h, A3: it is queued by its own thread, which has not let go of it yet. */
 static void queues_itself(void) {
     struct worker *worker = small_play(0);
     drive(worker);

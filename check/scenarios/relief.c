@@ -160,7 +160,7 @@ SCENARIO(preempt_relief_two, .about = "a relief worker leaves || another comes",
 
 /* ---- broken twin -------------------------------------------------------------------------------------------------- */
 
-/* A6: a worker beyond the caps that takes whatever there is. */
+/* stopped.h, A6: a worker beyond the caps that takes whatever there is. */
 static void takes_over_for_all(void) {
     struct worker *worker = wakes_up();
     stopped_took(worker, 2);

@@ -46,7 +46,7 @@ static void answer(unsigned i) {
         atom_store_rel(&waker_change, 0);
     } else if (atom_load_sc(&waker) == i && atom_load_rlx(&wait[1 - i])) {
         atom_store_rel(&wait[1 - i], 0);
-        atom_fence_light(); /* pairs with the heavy one in turn_again */
+        atom_fence_light(); /* pairs with the heavy one in turn_again_0 */
     }
 }
 

@@ -224,7 +224,7 @@ static void has_received_all(void) {
 SCENARIO(wake_mail, .about = "a process with unread mail empties its mailbox and parks || a send", .setup = running_beside_mail,
          .threads = {receives_and_parks, sends_1}, .finish = has_received_all)
 
-/* M7: it parks beside its mail. The next letter is not the first, and wakes nobody. */
+/* mpsc.h, M7: it parks beside its mail. The next letter is not the first, and wakes nobody. */
 static void parks_beside_mail(void) { step_commit(small_play(0), proc, WEFT_IDLE); }
 SCENARIO(wake_mail_unread, .about = "broken: a process with unread mail parks until a message comes || a send",
          .setup = running_beside_mail, .threads = {parks_beside_mail, sends_1}, .finish = has_received_all, .flawed_in = CHK_ALL,

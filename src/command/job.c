@@ -29,7 +29,7 @@ struct job *job_new(weft_completion completion, void (*run)(struct job *job), si
 static void job_tell(struct local *local, struct worker *self, struct monitor *monitor, int reason) {
     struct job *job = (struct job *)monitor;
     (void)reason;
-    struct proc *helper = atom_swap_acqrel(&job->helper, JOB_ABANDONED); /* acqrel: pairs with the swap in job_main */
+    struct proc *helper = atom_swap_acqrel(&job->helper, JOB_ABANDONED); /* acqrel: pairs with the CAS in job_main */
     if (!helper || !state_cancel(&helper->state)) return;                /* it has not begun, and will see it then */
     interrupt_cancelled(local->runtime, helper);
     proc_wake(local->runtime, self, helper);

@@ -4,7 +4,7 @@
  *
  *   T1  A frame's destructors run first. A cleanup that lies in a C frame (a scope) runs when that frame is left, with all newer cleanups.
  *       Functions of weft_defer run at the end, as when the entry function returns.
- *   T2  The process is shielded meanwhile (C2), so destructors can wait.
+ *   T2  The process is shielded meanwhile (cleanup.h, C2), so destructors can wait.
  *   T3  A catch (...) that does not rethrow does not stop the unwinding: it goes on at the end of that block.
  *   T4  A frame that cannot be unwound ends the unwinding: the remaining destructors do not run, everything else is as in C.
  *   T5  Any other forced unwinding of a process (pthread_exit, pthread_cancel) aborts the program at the first upcall, by name.

@@ -27,7 +27,7 @@ struct ask;
 struct mailbox {
     struct runtime *runtime;
     struct mpsc_node *saved, **saved_end;
-    struct mpsc_node **looked; /* the search of K2 goes on here; NULL: none yet */
+    struct mpsc_node **looked; /* the search of mailbox.h, K2 goes on here; NULL: none yet */
     uint64_t looked_tag;
     struct ask *asks;
     uint64_t reference; /* of the last request; not reset for the next process on the same stack */

@@ -1,6 +1,6 @@
 /* Staying on one thread.
  *
- * A pinned process has its worker's number in its state word (S7): whoever makes it ready puts it into that worker's inbox and wakes that
+ * A pinned process has its worker's number in its state word (state.h, S7): whoever makes it ready puts it into that worker's inbox and wakes that
  * worker; only that worker's thread takes it from there. A worker with pinned processes does not leave: whoever changes the number of
  * workers closes it for new ones first, and cannot while there are any. */
 #include "fiber/fiber.h"

@@ -2,7 +2,7 @@
  *
  * A measurement costs two system calls, so few processes are measured: on each worker the first STACK_USAGE_FIRST that take a stack, then
  * one of STACK_USAGE_EVERY. A measured process begins with a cleared stack, and at its end the kernel is asked which pages it has touched.
- * A process that is not measured pays for a count when it takes a stack; one that takes over another's stack (F3) pays nothing. */
+ * A process that is not measured pays for a count when it takes a stack; one that takes over another's stack (fiber.h, F3) pays nothing. */
 #ifndef WEFT_FIBER_STACK_USAGE_H
 #define WEFT_FIBER_STACK_USAGE_H
 

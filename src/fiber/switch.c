@@ -10,7 +10,7 @@
 
 /* ---- the far side ------------------------------------------------------------------------------------------------- */
 
-/* Moves on whoever has just left this worker (F1). What comes next is the program's. */
+/* Moves on whoever has just left this worker (fiber.h, F1). What comes next is the program's. */
 static inline void fiber_arrived(struct worker *worker) {
     struct proc *left = worker->left;
     if (left) {
@@ -97,7 +97,7 @@ struct worker *fiber_leave(struct worker *worker, enum weft_status status) {
 void fiber_come_back(struct thread *thread, struct fiber *fiber) {
     struct exceptions exceptions;
     exceptions_take(&exceptions); /* whether there are any or not: this is the long way anyway */
-    thread->orphan = fiber->proc; /* the loop's side queues it (F1) */
+    thread->orphan = fiber->proc; /* the loop's side queues it (fiber.h, F1) */
     fiber->error_number = *thread->loop.error_number;
     annotate_before_switch(&fiber->annotate, &thread->loop.annotate, false);
     struct worker *worker = ctx_switch(&fiber->ctx, &thread->loop.ctx, NULL);
@@ -113,7 +113,7 @@ struct thread *fiber_go_out(struct worker *worker, struct fiber *fiber, struct t
     local_begin(&worker->local);
     fiber->carrier = carrier;
     fiber->error_number = *worker->error_number;
-    worker->left_stack = fiber; /* the loop's side wakes the thread (F1) */
+    worker->left_stack = fiber; /* the loop's side wakes the thread (fiber.h, F1) */
     worker->claimed = NULL;
     annotate_before_switch(&fiber->annotate, &worker->loop->annotate, false);
     ctx_switch(&fiber->ctx, &worker->loop->ctx, worker);
@@ -197,7 +197,7 @@ void fiber_exit(struct worker *worker, int reason) {
     fiber_go(worker, fiber, fiber_next(worker));
 }
 
-/* Whether the next process can begin its life on this stack (F3). */
+/* Whether the next process can begin its life on this stack (fiber.h, F3). */
 static inline bool fiber_suits(const struct fiber *fiber, struct proc *next) {
     return next && next->stackful && !fiber_of(next) && next->stack_class == fiber->stack->class;
 }

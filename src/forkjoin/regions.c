@@ -1,4 +1,4 @@
-/* Address space for regions, kept until the runtime ends (T6), and the list of free regions. */
+/* Address space for regions, kept until the runtime ends (region.h, T6), and the list of free regions. */
 #include "forkjoin/regions.h"
 
 /* Bytes that a region keeps while it is free; memory beyond is given back to the kernel. */
@@ -12,7 +12,7 @@ static struct regions *regions_of(struct runtime *runtime) {
     regions = atom_load_rlx(&runtime->regions); /* rlx: under the lock */
     if (!regions && (regions = sys->alloc(sizeof *regions))) {
         lock_init(&regions->lock);
-        atom_store_rel(&runtime->regions, regions); /* rel: pairs with the acq above and in thieves */
+        atom_store_rel(&runtime->regions, regions); /* rel: pairs with the acq above and in forkjoin_steal */
     }
     lock_drop(&runtime->lock);
     return regions;

@@ -32,7 +32,7 @@ struct zombie **monitor_owned(struct runtime *runtime, uint32_t slot) {
     return chunk ? &chunk->owned[slot % TABLE_CHUNK] : NULL;
 }
 
-/* Behind a record, which stays the first (P1). */
+/* Behind a record, which stays the first (zombie.h, P1). */
 static void monitor_link(struct monitor **first, struct monitor *monitor) {
     struct monitor *before = *first && (*first)->is_zombie ? *first : NULL, **place = before ? &before->next : first;
     monitor->prev = before;

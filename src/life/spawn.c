@@ -329,7 +329,7 @@ void proc_end(struct local *local, struct proc *proc, int reason) {
     self_free(local, proc);
     context_take(local, proc);
     spawn_dismiss(runtime);
-    /* rel: pairs with the acq in send_message. From here on its PID means nobody. */
+    /* rel: pairs with the acq in proc_find. From here on its PID means nobody. */
     atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1);
     for (struct mpsc_node *node = mpsc_close(&proc->box), *next; node; node = next) {
         next = node->next;
@@ -340,7 +340,7 @@ void proc_end(struct local *local, struct proc *proc, int reason) {
     else proc_leave(local, proc, left, reason);
     /* rel: pairs with the acq in living: who sees the end sees the birth. One writer. */
     atom_store_rel(&local->counters.ended, atom_load_rlx(&local->counters.ended) + 1);
-    atom_fence_light(); /* pairs with the heavy one in weft_stop */
+    atom_fence_light(); /* pairs with the heavy one in stop_wait */
     /* rlx: behind the fence. Who ends last while the stopper waits tells it. */
     if (__builtin_expect(atom_load_rlx(&runtime->stopping), 0)) parker_unpark(&runtime->stopper);
 }
@@ -352,7 +352,7 @@ bool weft_alive(weft_pid pid) {
     struct local *local = inside ? &self->local : door_enter(instance, &door);
     if (!local) return false;
     struct proc *proc = table_at(&local->runtime->table, pid_slot(pid));
-    /* acq: as in send_message. */
+    /* acq: as in proc_find. */
     bool alive =
         proc && atom_load_acq(&proc->generation) == pid_generation(pid) && pid_generation(pid) % 2 == 1 && !mpsc_is_closed(&proc->box);
     if (!inside) door_leave(instance, door);

@@ -61,7 +61,7 @@ static bool match_wants(const struct match *match, struct mpsc_node *node) {
     return wanted;
 }
 
-/* Looks through what was left for later, and not twice for the same tag (K2). */
+/* Looks through what was left for later, and not twice for the same tag (mailbox.h, K2). */
 static struct mpsc_node *recv_saved(struct mailbox *mailbox, const struct match *match) {
     bool again = !match->wants && mailbox->looked && mailbox->looked_tag == match->tag;
     struct mpsc_node **link = again ? mailbox->looked : &mailbox->saved;

@@ -8,7 +8,7 @@
 /* At the beginning of its memory. */
 struct pool_chunk {
     struct pool_chunk *next, **link;           /* all of a pool, under its chunk_lock */
-    struct pool_chunk *next_open, **open_link; /* P2; open_link is NULL: it is not there */
+    struct pool_chunk *next_open, **open_link; /* pool.h, P2; open_link is NULL: it is not there */
     struct pool_block *free;
     uint32_t free_count, cut_count; /* blocks that are free here; those there are, wherever */
 };

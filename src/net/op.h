@@ -60,7 +60,7 @@ static inline __attribute__((always_inline)) ssize_t op_run(weft_fd handle, enum
     ssize_t result;
     for (;;) {
         uint64_t seen = readiness_seen(&desc->readiness, side);
-        bool drained = side == READINESS_IN && deadline != 0 && readiness_is_drained(&desc->readiness, seen); /* N6 */
+        bool drained = side == READINESS_IN && deadline != 0 && readiness_is_drained(&desc->readiness, seen); /* readiness.h, N6 */
         result = drained ? -EAGAIN : attempt(desc, number, seen, arg);
         if (__builtin_expect(result == -EINTR, 0)) continue;
         if (result != -EAGAIN) break;

@@ -64,7 +64,7 @@ void readiness_shut(struct readiness *readiness);
 
 static inline uint64_t readiness_seen(struct readiness *readiness, enum readiness_side side) {
     return atom_load_acq(
-        &readiness->cells[side].edges); /* acq: pairs with the rel in readiness_edge: what was said is there for the system call */
+        &readiness->cells[side].edges); /* acq: pairs with the rel in readiness_count: what was said is there for the system call */
 }
 
 /* READINESS_AGAIN: try again. READINESS_MORE: likewise, and call readiness_pass if that brought anything or failed for good. WEFT_ECLOSED,

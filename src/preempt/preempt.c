@@ -126,7 +126,7 @@ static enum preempt_verdict preempt_judge(struct worker *worker, const ucontext_
 /* ---- stopping and going on ----------------------------------------------------------------------------------------------------- */
 
 /* Among those who are stopped, and who takes the worker: a thread at rest, or, where there is none, the one that was stopped first, which then
- * goes on (A5). NULL: nobody has to, because the runtime stops. */
+ * goes on (stopped.h, A5). NULL: nobody has to, because the runtime stops. */
 static enum preempt_verdict preempt_give_up(struct worker *worker, struct thread *self, struct thread **heir) {
     struct proc *proc = worker->current;
     self->stopped = proc;

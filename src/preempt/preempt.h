@@ -15,7 +15,7 @@
  *   X3  A process that runs on a stack of its own making, or on that of another signal handler, is not stopped: the stack pointer tells.
  *   X4  The handler does not allocate, and takes no lock that a stopped thread may hold.
  *   X5  A system call that was interrupted by our signal and would return EINTR (poll, nanosleep: SA_RESTART does not help them) is
- *       restarted (restart.h). It cannot have waited for long, because threads that sleep are not signalled (A2).
+ *       restarted (restart.h). It cannot have waited for long, because threads that sleep are not signalled (stopped.h, A2).
  *   X6  All signals are blocked in the handler, for as long as the process is stopped. Else a handler of the program would run in a
  *       process that has no worker, and could leave our handler by a jump; and a system call that this signal should interrupt would be
  *       restarted without returning EINTR. */

@@ -225,7 +225,7 @@ static inline struct state_next state_park(struct state *state, enum state_name 
 
 /* RUNNING -> COMPLETE. Returns what remains to be done: STATE_MONITORED, tell its monitors; STATE_OWNS, give up what it owns. */
 static inline uint32_t state_complete(struct state *state) {
-    uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_yield */
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_requeue_any */
     state_expect(state, "state_complete", word, STATE_RUNNING);
     /* acq: pairs with the rel of state_wake (S5). sc, with the load after it: of this and state_monitor at least one sees the other. */
     atom_swap_sc(&state->word, state_with(word, STATE_COMPLETE));

@@ -28,7 +28,7 @@ static inline __attribute__((always_inline)) enum mpsc_pushed mpsc_push_as(struc
         node->next = mpsc_strip(head);
         uintptr_t before = mpsc_is_heard(head); /* recheck, without: uintptr_t before = head ? MPSC_HEARD : 0; */
         struct mpsc_node *next = (struct mpsc_node *)((uintptr_t)node + (heard | before));
-        /* Pairs with the swap in mpsc_take: without it the consumer could read the message before it is written. The
+        /* Pairs with the swap in mpsc_take_all: without it the consumer could read the message before it is written. The
          * swap reads the newest push; the older ones come with it, being followed by nothing but such pushes. */
         if (atom_cas_rel_rlx(&box->head, &head, next)) return !heard || before ? MPSC_PUSHED : MPSC_PUSHED_FIRST;
     }
@@ -67,7 +67,7 @@ struct mpsc_node *mpsc_take_all(struct mpsc *box) {
         return NULL;
     }
     mpsc_forget_look(box);
-    return mpsc_turn_round(atom_swap_acq(&box->head, NULL)); /* pairs with the CAS in mpsc_push */
+    return mpsc_turn_round(atom_swap_acq(&box->head, NULL)); /* pairs with the CAS in mpsc_push_as */
 }
 
 struct mpsc_node *mpsc_pop(struct mpsc *box) {
@@ -77,7 +77,7 @@ struct mpsc_node *mpsc_pop(struct mpsc *box) {
 }
 
 struct mpsc_node *mpsc_close(struct mpsc *box) {
-    /* acq: pairs with the CAS in mpsc_push. rel: with the acq loads of the mark in mpsc_push_as and mpsc_is_closed (M6). */
+    /* acq: pairs with the CAS in mpsc_push_as. rel: with the acq loads of the mark in mpsc_push_as and mpsc_is_closed (M6). */
     struct mpsc_node *head = atom_swap_acqrel(&box->head, &mpsc_mark), *first = box->taken;
     struct mpsc_node *rest = head && head != &mpsc_mark ? mpsc_turn_round(head) : NULL;
     box->taken = NULL;

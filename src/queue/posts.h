@@ -8,7 +8,7 @@
  *   post_free       the consumer, with a slot that it delivers
  *
  *   O5  A slot belongs to its claimer until it is pushed, then to the list, then to the consumer until it is freed.
- *   O6  Entries come out in the order in which they were pushed (M3); an entry whose pusher never resumes blocks no other. */
+ *   O6  Entries come out in the order in which they were pushed (mpsc.h, M3); an entry whose pusher never resumes blocks no other. */
 #ifndef WEFT_QUEUE_POSTS_H
 #define WEFT_QUEUE_POSTS_H
 

@@ -110,7 +110,7 @@ static void deadlock_report(struct runtime *runtime, unsigned processes) {
 
 void deadlock_check(struct runtime *runtime, uint64_t now) {
     struct deadlock *deadlock = &runtime->deadlock;
-    uint32_t action = atom_load_acq(&deadlock->action); /* acq: pairs with the rel in weft_main */
+    uint32_t action = atom_load_acq(&deadlock->action); /* acq: pairs with the rel in main_watch_deadlock */
     if (action == DEADLOCK_UNWATCHED || action == WEFT_DEADLOCK_IGNORE || deadlock->steps == deadlock_steps(runtime)) return;
     unsigned processes = deadlock_is(runtime);
     if (processes == 0) return;

@@ -126,7 +126,7 @@ static bool find_anything(struct worker *worker) {
     for (unsigned i = 0; i < made; i++)
         if (!policy_is_empty(atom_load_rlx(&runtime->workers[i]))) return true;
     if (atom_load_rlx(&runtime->fork_regions) != 0 && parts.any_task(worker)) return true; /* rlx: behind the fence */
-    return atom_load_rlx(&worker->leave); /* rlx: behind the fence; pairs with the one in worker_dismiss */
+    return atom_load_rlx(&worker->leave); /* rlx: behind the fence; pairs with the one in idle_wake_one */
 }
 
 /* The worker woke by itself: a timer is due, or a descriptor is ready. */

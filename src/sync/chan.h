@@ -6,7 +6,7 @@
  *   C1  Receivers wait only while the channel is empty, senders only while it is full, and neither when it is closed (a waiter whose wait
  *       is over but that is still in a list does not count).
  *   C2  If the other side waits, the element is copied straight between sender and receiver: the waker copies it between the claim and
- *       the wake-up, while the waiter's memory is the waker's (W3). So a woken waiter has nothing left to do.
+ *       the wake-up, while the waiter's memory is the waker's (wait.h, W3). So a woken waiter has nothing left to do.
  *   C3  A receiver that gets an element has held the lock, or was claimed under it, after the sender's part was done. So the receiver of
  *       the last element may free the channel. */
 #ifndef WEFT_SYNC_CHAN_H

@@ -32,7 +32,7 @@ static __attribute__((noinline, cold)) void mutex_misuse(struct mutex *mutex, co
 
 static inline bool mutex_try(struct mutex *mutex) {
     uint32_t found = MUTEX_FREE;
-    /* acq: pairs with the rel in mutex_unlock: what was done under it before. */
+    /* acq: pairs with the rel in mutex_release: what was done under it before. */
     if (!atom_cas_acq_rlx(&mutex->word, &found, MUTEX_HELD)) return false;
     mutex_owned(mutex, mutex_me());
     return true;

@@ -2,7 +2,7 @@
  *
  * All channels are locked, in the order of their addresses so that two selects cannot wait for each other's locks, each once however
  * often it occurs. If some cases are ready, one of them happens. Otherwise the select waits in all the lists with one wait, which is
- * claimed once (W1): that is what makes it exactly one case. */
+ * claimed once (wait.h, W1): that is what makes it exactly one case. */
 #include "fiber/ret_jump.h"
 #include "sync/chan.h"
 #include "sys/sys.h"

@@ -107,7 +107,7 @@ struct thread *stopped_next(struct worker *worker) {
 struct worker *stopped_sleep(struct worker *worker, struct thread *self, struct thread *heir) {
     worker->stopped = self->stopped;
     my_worker = NULL;
-    /* D1: nothing of the worker's is touched from here on. */
+    /* thread.h, D1: nothing of the worker's is touched from here on. */
     if (heir) thread_wake(heir, worker);
     else atom_store_rlx(&worker->undriven, true); /* rlx: for worker_wait; sysmon, who might drive it again, has been stopped */
     parker_park(&self->parker, SYS_FOREVER);

@@ -20,7 +20,7 @@
  *   A1  A request names a step by its number, as give_way does. A signal that comes late finds that another is meant, or none.
  *   A2  Nobody is signalled who has not used the processor lately: a thread asleep in a system call is not, as far as one can tell from
  *       outside. (What the handler does about the rest: preempt/preempt.h.)
- *   A3  P is queued by R, not by T: when others can claim it, T has let go of W for good (F1, D1).
+ *   A3  P is queued by R, not by T: when others can claim it, T has let go of W for good (fiber.h, F1; thread.h, D1).
  *   A4  T may have been stopped while it held a lock of the C library. So nothing on the way from a queue to T, and nothing sysmon
  *       does, takes such a lock: memory comes from the kernel (sys/heap.h), threads are made by the thread maker, who may wait.
  *   A5  Nothing is needed to resume somebody but a worker: its own thread drives it. So an extra worker, which L0 starts when threads are

@@ -57,7 +57,7 @@ static bool sysmon_call(struct worker *worker, uint64_t now) {
     bool needed = sysmon_waits_at(worker, now) || inject_size(&runtime->inject) > 0 || stopped_waiting(runtime) ||
                   (same && !idle && sysmon_somebody_waits(runtime, now));
     if (worker->seen.held || (!needed && (idle || now - worker->seen.call_since < SYSMON_HOG))) return false;
-    worker->seen.held = oscall_stays(worker); /* E4: an extra worker, as for a hog, until it is back */
+    worker->seen.held = oscall_stays(worker); /* oscall.h, E4: an extra worker, as for a hog, until it is back */
     if (worker->seen.held) return false;
     uint32_t lasting = atom_load_rlx(&worker->lasting); /* rlx, both: a guess */
     if (!oscall_hand_over(worker, number)) return false;

@@ -28,7 +28,7 @@ static void worker_no_relief(struct worker *worker) {
  * sleeps is woken, and those that are busy look round soon. */
 static void worker_bequeath(struct worker *gone) {
     struct runtime *runtime = gone->runtime;
-    unsigned wanted = atom_load_rlx(&runtime->wanted), made = atom_load_acq(&runtime->made); /* rlx, acq: as in find_orphaned */
+    unsigned wanted = atom_load_rlx(&runtime->wanted), made = atom_load_acq(&runtime->made); /* rlx, acq: as in find_orphan */
     ready_wake(runtime, NULL);
     for (unsigned i = 0; i < wanted && i < made; i++)
         tick_hurry(atom_load_rlx(&runtime->workers[i])); /* rlx: published by `made` */
