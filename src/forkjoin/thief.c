@@ -59,8 +59,7 @@ static void thief_main(void *unused) {
     do {
         if (!(task = thief_steal(worker, proc->stack_class, &run))) break;
         region_begin(region);
-        tasks_enter(proc, region, region_of(task)->root,
-                    region_of(task)->name); /* the task's owner waits for it, so its region is still there */
+        tasks_enter(proc, region, region_of(task)->root, region_of(task)->name); /* the task's owner does not end before this */
         upcall_here((uintptr_t)run, (uintptr_t)task, (uintptr_t)region_task(region, REGION_FIRST), &(struct upcall){.strict = "weft_fork"});
         tasks_leave(proc, region);
         thief_complete(task);

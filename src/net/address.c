@@ -1,4 +1,4 @@
-/* Addresses as text. */
+/* Addresses as text: weft_addr_parse, weft_addr_text. */
 #include "net/address.h"
 
 #include <weft/net.h>
@@ -17,7 +17,7 @@ enum { ADDRESS_HOST = INET6_ADDRSTRLEN + IF_NAMESIZE };
 static int address_unix(weft_addr *address, const char *path) {
     struct sockaddr_un *place = (struct sockaddr_un *)&address->place;
     size_t length = strlen(path);
-    bool abstract = path[0] == '@'; /* a name of which the length is part, not the end. "@" alone: the system chooses one */
+    bool abstract = path[0] == '@'; /* its length delimits the name, not a 0 byte. "@" alone: the system chooses one */
     if (length == 0 || length + !abstract > sizeof place->sun_path) return WEFT_EINVAL;
     place->sun_family = AF_UNIX;
     memcpy(place->sun_path, path, length); /* the rest is 0 */
@@ -90,7 +90,7 @@ static void address_unix_text(const weft_addr *address, char *text, size_t size)
     const struct sockaddr_un *place = (const struct sockaddr_un *)&address->place;
     size_t start = offsetof(struct sockaddr_un, sun_path), length = address->size > start ? address->size - start : 0;
     bool abstract = length > 0 && place->sun_path[0] == '\0';
-    if (length == 0) snprintf(text, size, "unix:@"); /* none, or one that the system will choose: the kernel has one form for both */
+    if (length == 0) snprintf(text, size, "unix:@"); /* no name, or one that the system will choose: the kernel has one form for both */
     else if (abstract) snprintf(text, size, "unix:@%.*s", (int)length - 1, place->sun_path + 1);
     else snprintf(text, size, "unix:%.*s", (int)length, place->sun_path);
 }

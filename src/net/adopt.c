@@ -1,4 +1,4 @@
-/* Descriptors of others, and the end of one's own. */
+/* Adopting descriptors that the program has opened itself, giving them back, and closing. */
 #include "net/op.h"
 
 #include <signal.h>
@@ -19,18 +19,19 @@ static int foreign_option(int number, int option, int *value) {
     return sys->net->option_get(number, SOL_SOCKET, option, value, &size);
 }
 
-/* Not DESC_TCP, even if it is: what was done to it is not known (net/readiness.h, N6). */
+/* Not DESC_TCP, even if it is TCP: what the program did to it is not known (net/readiness.h, N6). */
 static unsigned foreign_kind(int number) {
     int type = 0, family = 0;
     if (foreign_option(number, SO_TYPE, &type) || foreign_option(number, SO_DOMAIN, &family)) return 0;
     return DESC_SOCKET | (family == AF_UNIX ? DESC_UNIX : 0) | (type == SOCK_STREAM ? 0 : DESC_MESSAGES);
 }
 
-/* Blocking or not is a mode of the open file, which several adopted descriptors may share: 0, 1 and 2 of a terminal. The first that is adopted
- * changes it and has to change it back (`restores`); the others find it changed. Who is let go of while another of them is still weft's leaves
- * that duty to it. Under this lock: changing the mode together with the place that says so. */
+/* Blocking or not is a mode of the open file, which several adopted descriptors may share: 0, 1 and 2 of a terminal. The first that is
+ * adopted changes the mode and has to change it back (`restores`); later ones, the followers, find it changed. A descriptor with that duty
+ * that is let go of while a follower is still adopted passes the duty on to the follower. The lock makes changing the mode and `restores`
+ * one step. */
 static struct lock foreign_modes;
-static unsigned foreign_followers; /* that found it changed, and have no duty. Under the lock */
+static unsigned foreign_followers; /* adopted descriptors without the duty. Under the lock */
 
 weft_fd weft_fd_adopt(int number) {
     if (number < 0) return WEFT_EBADF;
@@ -45,7 +46,8 @@ weft_fd weft_fd_adopt(int number) {
     return handle;
 }
 
-/* True: it shares the open file, and has the duty now. Its number is its own as long as its gate is open and locked: desc_end comes later. */
+/* True: `desc` shares the open file, and has the duty now. Its number stays its own while its readiness is open and locked: desc_end comes
+ * later. */
 static bool foreign_inherits(struct desc *desc, int heir, int number) {
     lock_take(&desc->readiness.lock);
     bool follows = desc->readiness.open && desc->polled && desc->flags & DESC_ADOPTED && !desc->restores;
@@ -75,7 +77,7 @@ static bool foreign_in_step(void) {
     return worker && worker->current && !worker->current->stackful;
 }
 
-/* Until the last user has gone; those who waited have been woken. */
+/* Waits until the last user has gone; all waiters have been woken. */
 static void foreign_settle_users(weft_fd handle) {
     struct spin spin = spin_begin();
     while (desc_of(desc_number(handle)) == handle) {
@@ -84,7 +86,7 @@ static void foreign_settle_users(weft_fd handle) {
     }
 }
 
-/* A step process must not wait: the user that it would wait for may be one of its own worker's. */
+/* A step process must not wait: the user that it would wait for may be a process of the same worker. */
 int weft_fd_release(weft_fd fd) {
     bool step = foreign_in_step();
     int error = step ? desc_close_alone(fd) : desc_close(fd, true);

@@ -1,11 +1,11 @@
-/* Waiting until a descriptor is ready, and nothing else: weft's own ones, and those of others. */
+/* Waiting until a descriptor is ready, without reading or writing: weft's own (weft_fd_wait), and any other (weft_fd_wait_raw). */
 #include "net/await.h"
 
 #include "net/op.h"
 
 #include <poll.h>
 
-/* Writing to a full UNIX stream has ended: poll does not say so, a write of nothing does. */
+/* Whether writing to a full UNIX stream has ended: poll does not say so, a write of 0 bytes does. */
 static bool await_is_broken(const struct desc *desc, int number, short events) {
     bool stream = desc->flags & DESC_UNIX && !(desc->flags & DESC_MESSAGES);
     return stream && events & POLLOUT && sys->net->send(number, "", 0, MSG_NOSIGNAL) == -EPIPE;
@@ -46,15 +46,15 @@ static int await_ready(weft_fd fd, int what, uint64_t deadline, const char *call
     ssize_t ready = what == (WEFT_READABLE | WEFT_WRITABLE) ? await_either(fd, events, deadline, call)
                                                             : op_run(fd, side, deadline, call, await_try, &events);
     if (ready < 0) return (int)ready;
-    if (ready & (POLLERR | POLLHUP)) return what; /* whatever is tried will not wait */
+    if (ready & (POLLERR | POLLHUP)) return what; /* no read or write will wait */
     return (ready & POLLIN ? WEFT_READABLE : 0) | (ready & POLLOUT ? WEFT_WRITABLE : 0);
 }
 
 int weft_fd_wait(weft_fd fd, int what, uint64_t deadline) { return await_ready(fd, what, deadline, "weft_fd_wait"); }
 
-/* ---- descriptors of others ------------------------------------------------------------------------------------------------------ */
+/* ---- descriptors that are not weft's --------------------------------------------------------------------------------------------- */
 
-/* A place for the number, which has one already: 0, and *fd; or WEFT_EAGAIN: it is being given back just now. */
+/* The number has a place already: shares it, 0 and *fd; or WEFT_EAGAIN: the place is being given back just now. */
 static int await_share(int number, weft_fd *fd, bool *borrowed) {
     *fd = desc_of(number);
     int lent = *fd < 0 ? WEFT_EBADF : desc_lend(*fd);
@@ -68,7 +68,7 @@ int await_number(int number, int what, uint64_t deadline, const char *call) {
     for (;; weft_yield()) {
         weft_fd fd = desc_open(number, DESC_BORROWED, call);
         bool first = fd > 0, borrowed = first;
-        if (fd == WEFT_EEXIST) { /* another waits for it too, or it is weft's after all */
+        if (fd == WEFT_EEXIST) { /* another process waits for it too, or it is weft's after all */
             if (await_share(number, &fd, &borrowed)) continue;
         } else if (!first) {
             return (int)fd;

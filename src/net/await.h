@@ -1,13 +1,13 @@
-/* Waiting for a descriptor of the operating system that is not weft's: the poller holds it meanwhile, and no thread does.
+/* Waiting for a descriptor of the operating system that is not weft's: the netpoll has it meanwhile, and no thread blocks.
  *
- * The number gets a place (desc.h) for as long as processes wait for it: the first registers it with the poll, the last takes it out. */
+ * The number gets a place (desc.h) for as long as processes wait for it: the first registers it with the netpoll, the last takes it out. */
 #ifndef WEFT_NET_AWAIT_H
 #define WEFT_NET_AWAIT_H
 
 #include <stdint.h>
 
-/* weft_fd_wait_raw in the name of another call. In a stackful process. Errors besides those of waiting: it cannot be registered, for whatever
- * reason (WEFT_EPERM: the kernel does not know how to wait for it). */
+/* weft_fd_wait_raw in the name of another call. In a stackful process. Errors besides those of waiting: why it cannot be registered
+ * (WEFT_EPERM: the kernel does not know how to wait for it). */
 int await_number(int number, int what, uint64_t deadline, const char *call);
 
 #endif

@@ -1,3 +1,4 @@
+/* The table of descriptors: opening, using and closing places, and the events of the kernel; the protocol is in desc.h. */
 #include "net/desc.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@ static struct desc *desc_at(int number) {
     return chunk ? &chunk[number % DESC_CHUNK] : NULL;
 }
 
-/* Zeroed pages are places that nobody has. */
+/* Zeroed pages are free places. */
 static struct desc *desc_make(int number) {
     unsigned at = (unsigned)number / DESC_CHUNK;
     size_t size = sizeof(struct desc) * DESC_CHUNK;
@@ -21,7 +22,7 @@ static struct desc *desc_make(int number) {
     if (!chunk) return NULL;
     if (!atom_cas_rel_rlx(&desc_chunks[at], &none, chunk)) sys->vm_unmap(chunk, size); /* rel: pairs with the acq in desc_at */
     uint32_t highest = atom_load_rlx(&desc_highest);
-    /* rlx: whoever closes a runtime's descriptors comes after those who opened them. */
+    /* rlx: net_destroy comes after all processes of its runtime that opened descriptors. */
     while (highest <= at && !atom_cas_rlx_rlx(&desc_highest, &highest, at + 1)) {}
     return desc_at(number);
 }
@@ -44,7 +45,8 @@ struct desc *desc_use(weft_fd handle) {
     return desc && fdref_use(&desc->fdref, desc_generation(handle)) ? desc : NULL;
 }
 
-/* The number means something else than when weft got it: the poll has no such descriptor. Calls on it would reach a stranger, and so would its closing. */
+/* The number means another descriptor than when weft got it: the netpoll does not have it. Calls on it, and closing it, would hit that
+ * other descriptor. */
 static _Noreturn void desc_misused(const char *call) {
     WEFT_MISUSE(call, "a descriptor was closed behind weft's back, and its number has come again", "close it with weft_fd_close");
 }
@@ -54,9 +56,9 @@ static void desc_end(struct desc *desc, int number) {
     bool keep = desc->keep;
     lock_take(&desc->readiness.lock);
     bool adopted = desc->polled && desc->flags & DESC_ADOPTED, restores = desc->restores;
-    struct runtime *runtime = desc->runtime; /* NULL: it has gone, and its poll with it */
+    struct runtime *runtime = desc->runtime; /* NULL: it has gone, and its netpoll with it */
     bool strange = false;
-    if (runtime) { /* whoever has a copy of it would still be told */
+    if (runtime) { /* closing is not enough: with a copy (dup, fork) the kernel would go on reporting it */
         strange = sys->net->poll_change(runtime->netpoll.set, EPOLL_CTL_DEL, number, 0, 0) == -ENOENT && desc->polled;
         netpoll_left(runtime);
         desc->runtime = NULL;
@@ -85,7 +87,7 @@ static int desc_poll(struct desc *desc, int operation, int number, weft_fd handl
     return sys->net->poll_change(desc->runtime->netpoll.set, operation, number, DESC_EVENTS | EPOLLET, (uint64_t)handle);
 }
 
-/* The number is taken, but what has it now is not what is in the poll. */
+/* The place is taken, but the number now means another descriptor than the one in the netpoll. */
 static bool desc_is_strange(int number) {
     weft_fd handle = desc_of(number);
     struct desc *desc = handle > 0 ? desc_use(handle) : NULL;
@@ -114,7 +116,7 @@ weft_fd desc_open(int number, unsigned flags, const char *call) {
         return error;
     }
     weft_fd handle = desc_handle(generation, number);
-    lock_take(&desc->readiness.lock); /* whoever ends a runtime looks at all */
+    lock_take(&desc->readiness.lock); /* net_destroy of any runtime reads every place */
     desc->runtime = self->runtime;
     desc->flags = flags;
     desc->polled = false;
@@ -141,7 +143,7 @@ weft_fd desc_open_or_close(int number, unsigned flags, const char *call) {
     return handle;
 }
 
-/* By a user of it: who waits is told if the closing is `mine`. */
+/* By a user: if it is the closer (`mine`), wakes the waiters. Ends this use. */
 static void desc_shut(struct desc *desc, int number, bool mine, bool keep) {
     if (mine) {
         desc->keep = keep;                /* for the last user, which comes after this one */
@@ -150,7 +152,7 @@ static void desc_shut(struct desc *desc, int number, bool mine, bool keep) {
     desc_done(desc, number);
 }
 
-/* `close` says whether the caller is the one that closes it, else the answer is `refused`. */
+/* `close` decides whether the caller is the closer; if not, the answer is `refused`. */
 static int desc_close_by(weft_fd handle, bool (*close)(struct fdref *), bool keep, int refused) {
     struct desc *desc = desc_use(handle);
     if (!desc) return WEFT_EBADF;
@@ -201,9 +203,10 @@ void net_deliver(const struct epoll_event *event) {
 
 /* ---- the end of a runtime ----------------------------------------------------------------------------------------------------- */
 
-enum { DESC_PATIENCE = 100000000 }; /* ns, for threads and other runtimes' processes to let go of what is closed */
+enum { DESC_PATIENCE = 100000000 }; /* ns, for threads and other runtimes' processes to stop using a closed descriptor */
 
-/* Whether somebody still uses it, who was not ended by force, after a while: then the number is not given back before that one has gone. */
+/* Waits for the remaining users, up to `until`, then detaches the place from its runtime. A user that is left gives the number back when
+ * it is done. */
 static void desc_forsake(struct desc *desc, uint64_t generation, struct runtime *runtime, uint64_t until) {
     struct spin spin = spin_begin();
     while (sys->now() < until && fdref_of(&desc->fdref) == generation)
@@ -221,7 +224,7 @@ static void desc_close_of(struct desc *desc, int number, struct runtime *runtime
     lock_drop(&desc->readiness.lock);
     unsigned dead = readiness_forget(&desc->readiness, runtime);
     bool closed = mine && desc_close(handle, foreign) == 0;
-    for (unsigned i = 0; i < dead; i++) /* each was a user, and will never say that it has done */
+    for (unsigned i = 0; i < dead; i++) /* each was a user, and will never call desc_done itself */
         desc_done(desc, number);
     desc_done(desc, number);
     if (closed) desc_forsake(desc, desc_generation(handle), runtime, until);

@@ -1,5 +1,5 @@
-/* A system call that may have to wait: tries, waits while it says EAGAIN, tries again. When the deadline has passed (0 has) the kernel is asked
- * once more, whatever is known of the descriptor: what came while no worker polled is there, and is the answer. */
+/* A system call that may have to wait: op_run tries it, waits while it says EAGAIN, tries again. When the deadline has passed (0 has) the
+ * kernel is asked once more, whatever is known of the descriptor: data that came while no worker polled is found then. */
 #ifndef WEFT_NET_OP_H
 #define WEFT_NET_OP_H
 
@@ -22,15 +22,15 @@ static inline uint64_t op_pause_until(struct op_pause *pause, uint64_t deadline)
     return until < deadline ? until : deadline;
 }
 
-/* A writer that waits at a full UNIX socket is not told by the kernel that its direction has ended, whether the other side has shut down reading
- * or another program this side's writing. A write says so (EPIPE); so it is tried again now and then. */
+/* The kernel does not tell a writer that waits at a full UNIX socket that its direction has ended, whether the other side has shut down
+ * reading or another program this side's writing. A write says so (EPIPE); so the writer tries again now and then. */
 static const struct op_pause op_pause_unix = {.now = 10 * WEFT_MILLISECOND, .most = WEFT_SECOND};
 
 static inline uint64_t op_until(const struct desc *desc, struct op_pause *pause, uint64_t deadline) {
     return __builtin_expect(desc->flags & DESC_UNIX, 0) ? op_pause_until(pause, deadline) : deadline;
 }
-/* After a wait until then. One that has come to its end without an edge: one more try, the last one if that was the deadline or the process
- * was cancelled. */
+/* After a wait with the deadline `until`. If it ended without an edge there is one more try, the last one if `until` was the caller's
+ * deadline or the process was cancelled. */
 static inline int op_waited(int why, uint64_t until, uint64_t *deadline) {
     if (why != WEFT_ETIMEDOUT && why != WEFT_ECANCELED) return why;
     if (why == WEFT_ECANCELED || until == *deadline) *deadline = 0;
@@ -52,7 +52,7 @@ typedef ssize_t op_try(struct desc *desc, int number, uint64_t seen, void *arg);
 
 static inline __attribute__((always_inline)) ssize_t op_run(weft_fd handle, enum readiness_side side, uint64_t deadline, const char *call,
                                                             op_try *attempt, void *arg) {
-    fiber_spend(my_worker, deadline); /* one that never has to wait would never give way */
+    fiber_spend(my_worker, deadline); /* a process that never has to wait would never yield */
     struct desc *desc = desc_use(handle);
     if (__builtin_expect(!desc, 0)) return WEFT_EBADF;
     int number = desc_number(handle), why = READINESS_AGAIN;

@@ -1,3 +1,4 @@
+/* Counting edges, and waiting for them; the protocol is in readiness.h. */
 #include "net/readiness.h"
 
 #include "sched/external_wait.h"
@@ -6,7 +7,7 @@
 enum { READINESS_EDGE = 1, READINESS_EDGE_MORE = 2, READINESS_CLOSED = 3 };
 
 void readiness_open(struct readiness *readiness, uint64_t generation) {
-    lock_take(&readiness->lock); /* somebody may come by with an old event */
+    lock_take(&readiness->lock); /* a poller may deliver an old event just now */
     readiness->open = true;
     readiness->generation = generation;
     atom_store_rlx(&readiness->ended, false); /* rlx, both: published with the descriptor */
@@ -54,7 +55,7 @@ unsigned readiness_forget(struct readiness *readiness, const struct runtime *run
             if (wait->runtime != runtime) continue;
             waiters_remove(waiter);
             count += wait->proc != NULL;
-            wait->proc = NULL; /* counted, should it be in the other list too (N7) */
+            wait->proc = NULL; /* so that it is counted once if it is in the other list too (N7) */
         }
     lock_drop(&readiness->lock);
     return count;
@@ -100,7 +101,7 @@ void readiness_pass(struct readiness *readiness, enum readiness_side side) {
     wakes_run(&wakes);
 }
 
-/* Before and after: the kernel may wake it, if nobody else does. */
+/* Around a wait: an event of the kernel may end it, so it is no deadlock. */
 static void readiness_external(bool begins) {
     struct worker *worker = worker_here();
     if (worker && begins) external_wait_begin(&worker->local);
@@ -133,7 +134,7 @@ int readiness_wait(struct readiness *readiness, enum readiness_side side, uint64
 
 /* ---- both directions at once (N7) ----------------------------------------------------------------------------------------------- */
 
-/* Under the lock: out of both lists; and whoever is next in either, if the edge was for others too, or may have been. */
+/* Under the lock: leaves both lists. With `more` the edge may be for other waiters too: claims the next one in each list. */
 static void readiness_leave_both(struct readiness *readiness, struct waiter waiters[2], bool more, struct wakes *wakes) {
     for (unsigned side = READINESS_IN; side <= READINESS_OUT; side++) {
         if (waiters[side].in) waiters_remove(&waiters[side]);

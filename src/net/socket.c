@@ -1,4 +1,4 @@
-/* Connections and datagrams. */
+/* Sockets of weft/net.h: listen, accept, connect, addresses, half-close, and datagrams. */
 #include "net/op.h"
 
 #include <netinet/in.h>
@@ -49,12 +49,12 @@ weft_fd weft_net_listen(const char *address, const weft_listen_options *options)
 
 /* ---- what the kernel does not tell ---------------------------------------------------------------------------------------------- */
 
-/* Waits a little, longer each time: 0. Or `late`, if there is no time left, or that the process was cancelled. */
+/* Sleeps a little, longer each time: 0. Or `late`, if there is no time left, or WEFT_ECANCELED. */
 static int socket_wait_a_little(struct op_pause *pause, uint64_t deadline, int late) {
     if (deadline <= sys->now()) return wait_late() == WEFT_ECANCELED ? WEFT_ECANCELED : late;
     return weft_sleep_until(op_pause_until(pause, deadline));
 }
-/* Who closes it during a pause does so while somebody waits. */
+/* A descriptor that was closed during a pause was closed while this process waited. */
 static ssize_t socket_closed_or(const struct op_pause *pause, ssize_t result) {
     return pause->was && result == WEFT_EBADF ? WEFT_ECLOSED : result;
 }
@@ -68,16 +68,16 @@ static ssize_t socket_try_accept(struct desc *desc, int number, uint64_t seen, v
     (void)seen;
     peer->size = sizeof peer->place;
     int accepted = sys->net->accept(number, socket_place(peer), &peer->size);
-    /* What weft listens at hands it on to what is accepted there. */
+    /* From weft's own listeners accepted sockets inherit it. */
     if (accepted >= 0 && desc->flags & DESC_ADOPTED && socket_is_tcp(peer)) socket_set(accepted, IPPROTO_TCP, TCP_NODELAY);
     return accepted;
 }
 
-/* There is none to be had at the moment, of something that others have. */
+/* A shortage that may pass: descriptors or memory that others hold. */
 static bool socket_is_short(ssize_t error) {
     return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM || error == -ENOSPC;
 }
-/* The connection failed before it was accepted; the next one need not. */
+/* This connection failed before it was accepted; the next one may succeed. */
 static bool socket_is_passing(ssize_t error) {
     switch (-error) {
     case ECONNABORTED:
@@ -93,7 +93,7 @@ static bool socket_is_passing(ssize_t error) {
     }
 }
 
-/* A connection becomes a descriptor; it is kept as long as there is nothing to register it with. */
+/* Makes an accepted connection a descriptor; during a shortage it is kept, and registered later. */
 static weft_fd socket_take_in(int number, unsigned flags, uint64_t deadline) {
     for (struct op_pause pause = socket_pause;;) {
         weft_fd fd = desc_open(number, flags, "weft_net_accept");
@@ -108,7 +108,7 @@ static weft_fd socket_take_in(int number, unsigned flags, uint64_t deadline) {
 weft_fd weft_net_accept(weft_fd listener, weft_addr *peer, uint64_t deadline) {
     weft_addr unwanted;
     if (!peer) peer = &unwanted;
-    if (!desc_may_open()) return WEFT_ENOTINSIDE; /* before a connection is lost by it */
+    if (!desc_may_open()) return WEFT_ENOTINSIDE; /* before accepting, else a connection would be lost */
     for (struct op_pause pause = socket_pause;;) {
         ssize_t number = op_run(listener, READINESS_IN, deadline, "weft_net_accept", socket_try_accept, peer);
         if (number >= 0) return socket_take_in((int)number, socket_flags(peer), deadline);
@@ -136,11 +136,11 @@ static ssize_t socket_try_connected(struct desc *desc, int number, uint64_t seen
     return error == -ENOTCONN ? -EAGAIN : error;
 }
 
-/* Begins it: 0, -EINPROGRESS, or an error. A UNIX socket whose other end has no room is tried again. */
+/* Begins to connect: 0, -EINPROGRESS, or an error. A UNIX socket whose other end has no room is tried again. */
 static int socket_begin(int number, const weft_addr *address, uint64_t deadline) {
     for (struct op_pause pause = socket_pause;;) {
         int error = sys->net->connect(number, socket_where(address), address->size);
-        if (error == -EINTR) continue; /* it goes on all the same, and is asked after: */
+        if (error == -EINTR) continue; /* the kernel goes on connecting; the next call tells how far it is: */
         if (error == -EALREADY) return -EINPROGRESS;
         if (error == -EISCONN) return 0;
         if (error != -EAGAIN) return error;
@@ -191,7 +191,7 @@ int weft_net_shutdown(weft_fd fd, enum weft_side side) {
     struct desc *desc = desc_use(fd);
     if (!desc) return WEFT_EBADF;
     int error = sys->net->shutdown(desc_number(fd), hows[side]);
-    if (!error) readiness_retry(&desc->readiness); /* a writer at a full UNIX socket is told nothing by the kernel */
+    if (!error) readiness_retry(&desc->readiness); /* the kernel tells a writer at a full UNIX socket nothing */
     desc_done(desc, desc_number(fd));
     return error;
 }
@@ -240,8 +240,8 @@ static ssize_t socket_try_send_to(struct desc *desc, int number, uint64_t seen, 
     return sys->net->sendmsg(number, &message, MSG_NOSIGNAL);
 }
 
-/* To a UNIX socket that has no room left (10 datagrams are much). The kernel tells a sender that is connected to it when there is some
- * again, and nobody else. */
+/* To a UNIX socket, which may have no room left (it holds about 10 datagrams). When there is room again the kernel tells senders that are
+ * connected to it, and no others: so this one tries again, in pauses. */
 static ssize_t socket_send_again(weft_fd fd, struct socket_datagram *datagram, uint64_t deadline) {
     for (struct op_pause pause = {.now = 20 * WEFT_MICROSECOND, .most = 5 * WEFT_MILLISECOND};;) {
         ssize_t n = op_run(fd, READINESS_OUT, 0, "weft_net_send_to", socket_try_send_to, datagram);

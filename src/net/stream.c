@@ -1,4 +1,4 @@
-/* Bytes in and out. */
+/* Reading and writing bytes: weft_fd_read, weft_fd_write and their kin, and weft_fd_sendfile. */
 #include "net/op.h"
 
 #include <weft/blocking.h>
@@ -22,7 +22,7 @@ static inline ssize_t stream_read_once(struct desc *desc, int number, uint64_t s
 
 static ssize_t stream_try_read(struct desc *desc, int number, uint64_t seen, void *arg) {
     struct stream_read *read = arg;
-    if (read->size == 0) return 0; /* of which the kernel may think otherwise: a socket waits for something to come */
+    if (read->size == 0) return 0; /* not asked of the kernel: a socket would wait for data */
     return stream_read_once(desc, number, seen, read->data, read->size);
 }
 
@@ -107,7 +107,7 @@ ssize_t weft_fd_write_some(weft_fd fd, const void *data, size_t size, uint64_t d
     return op_run(fd, READINESS_OUT, deadline, "weft_fd_write_some", stream_try_write_some, &write);
 }
 
-/* After a write that ended within a part: so many of the next ones, the first without what has gone. */
+/* After a write that ended within a part: at most so many of the parts that are left, the first without the bytes written. */
 enum { STREAM_PARTS = 64 };
 static int stream_rest(const struct stream_parts *parts, struct iovec *rest) {
     int count = parts->count < STREAM_PARTS ? parts->count : STREAM_PARTS;
@@ -132,7 +132,7 @@ static ssize_t stream_write_parts(const struct desc *desc, int number, const str
     return desc->flags & DESC_SOCKET ? sys->net->sendmsg(number, &message, MSG_NOSIGNAL) : sys->net->writev(number, parts, count);
 }
 
-/* The caller's own parts as long as nothing is left of one: so a message is one write. */
+/* Writes the caller's own vector as long as no part is half written: so a message is one write. */
 static ssize_t stream_try_writev(struct desc *desc, int number, uint64_t seen, void *arg) {
     struct stream_parts *parts = arg;
     (void)seen;
@@ -176,6 +176,6 @@ static ssize_t stream_try_sendfile(struct desc *desc, int number, uint64_t seen,
 ssize_t weft_fd_sendfile(weft_fd fd, int number, off_t *offset, size_t size, uint64_t deadline) {
     if (size > SSIZE_MAX) return WEFT_EINVAL;
     struct stream_file file = {number, offset, size, 0};
-    net_ignore_broken_pipes(); /* this call cannot be told to */
+    net_ignore_broken_pipes(); /* sendfile has no MSG_NOSIGNAL */
     return op_run(fd, READINESS_OUT, deadline, "weft_fd_sendfile", stream_try_sendfile, &file);
 }

@@ -33,9 +33,9 @@ struct unix_parcel {
     size_t size;
     int descriptors[WEFT_PASS_MOST];
     size_t count, room;
-    int error; /* why there are none although there were some */
+    int error; /* why descriptors that came were dropped */
 };
-/* Besides, what the program has asked the kernel to tell with each message: credentials, a security label, time stamps, a pidfd. */
+/* Room for what else the program may have asked the kernel to add to each message: credentials, a security label, time stamps, a pidfd. */
 enum { UNIX_OTHERS = 1024 };
 union unix_control {
     struct cmsghdr header;
@@ -67,10 +67,10 @@ ssize_t weft_net_send_fds(weft_fd fd, const void *data, size_t size, const int *
     return op_run(fd, READINESS_OUT, deadline, "weft_net_send_fds", unix_try_send, &parcel);
 }
 
-/* The sender's pidfd (SO_PASSPIDFD) is a descriptor too, of which weft_net_recv_fds does not tell. */
+/* The sender's pidfd (SO_PASSPIDFD) is a descriptor too, which weft_net_recv_fds does not hand on: it is closed. */
 enum { UNIX_PIDFD = 4 };
 
-/* True: there was room for all. */
+/* True: there was room for all descriptors. */
 static bool unix_unpack_one(struct unix_parcel *parcel, const struct cmsghdr *header) {
     bool fits = true, passed = header->cmsg_type == SCM_RIGHTS;
     if (header->cmsg_level != SOL_SOCKET || (!passed && header->cmsg_type != UNIX_PIDFD)) return true;
