@@ -1,4 +1,4 @@
-/* Inside of stacks (stack.c, trim.c): what they are cut from. */
+/* Internal to stack.c and trim.c: the arena, a mapping that stacks of one size are cut from. */
 #ifndef WEFT_MEM_ARENA_H
 #define WEFT_MEM_ARENA_H
 
@@ -12,7 +12,7 @@ struct stack_arena {
     uint32_t free_count;          /* under the class's lock, as the free bits are */
     uint64_t *free;
     uint64_t *cooling; /* the trimmer's */
-    atom_u64 *guarded; /* set by whoever has the slot */
+    atom_u64 *guarded; /* set by the cache that has the slot in its range */
 };
 
 static inline size_t arena_bytes(const struct stack_arena *arena) { return arena->slots * arena->stride; }

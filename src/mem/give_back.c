@@ -1,7 +1,7 @@
 /* Giving the memory of pools back: lists to blocks, blocks to their chunks, chunks to the system. */
 #include "mem/pool_chunk.h"
 
-/* Under the class's lock. The chunk, if it has all of its blocks back and nobody cuts more: it is the caller's to free. */
+/* Under the class's lock. Returns the chunk for the caller to free, if it has all of its blocks back and no more are cut from it. */
 static struct pool_chunk *chunk_put(struct pool_class *class, struct pool_block *block) {
     struct pool_chunk *chunk = chunk_of(block);
     block->next = chunk->free;
@@ -31,7 +31,7 @@ void pool_survey(struct pool *pool, bool all) {
     }
 }
 
-/* Under the class's lock: a list that is not needed, or NULL. The first, which is the nearest to hand: for an old one all would have to be walked. */
+/* Under the class's lock: a surplus list, or NULL. Takes the first: finding an old one would mean walking through all. */
 static struct pool_block *class_unneeded(struct pool_class *class) {
     struct pool_block *list = class->surplus > 0 ? class->lists : NULL;
     if (!list) return NULL;
@@ -42,7 +42,7 @@ static struct pool_block *class_unneeded(struct pool_class *class) {
     return list;
 }
 
-/* A list a time under the lock, so that who waits for it does not wait long. False: there is none any more. */
+/* Holds the lock for one list only, so that other threads do not wait long for it. False: there is none any more. */
 static bool class_trim_list(struct pool *pool, struct pool_class *class) {
     struct pool_chunk *whole = NULL, *next_whole;
     lock_take(&class->lock);
@@ -73,7 +73,7 @@ bool pool_trim(struct pool *pool) {
     return more;
 }
 
-/* No more is cut from the newest chunk, so that it can go with the last of its blocks: now, or later. */
+/* No more is cut from the newest chunk, so that it can be freed with the last of its blocks: now, or later. */
 static void class_leave_newest(struct pool *pool, struct pool_class *class) {
     lock_take(&class->lock);
     struct pool_chunk *newest = class->newest;

@@ -1,9 +1,10 @@
+/* The pool of small blocks, its depot and its caches: see mem/pool.h. Giving memory back is in mem/give_back.c. */
 #include "mem/pool_chunk.h"
 
 /* ---- chunks ------------------------------------------------------------------------------------------------------- */
 
 #if ANNOTATE_ADDRESS
-/* What is known from a block alone is no leak. */
+/* Chunks are roots for the leak checker: memory that only a block points to is no leak. */
 void __lsan_register_root_region(const void *begin, size_t size);
 void __lsan_unregister_root_region(const void *begin, size_t size);
 static void chunk_mark(struct pool_chunk *chunk, bool used) {

@@ -1,8 +1,8 @@
-/* Small blocks of memory in a few sizes, for messages and process states: taken and given back by the thread that happens to be
- * there, without a lock in the common case.
+/* Small blocks of memory in a few sizes, for messages and process states. Any thread takes and gives back blocks through its own
+ * cache, without a lock in the common case.
  *
- *   pool_init, pool_destroy          one thread, while nobody uses it; a pool of zeros is one that was initialized
- *   cache_init, cache_flush          the cache's own thread, or another once that one has ended
+ *   pool_init, pool_destroy          one thread, while no other uses it; a zeroed pool counts as initialized
+ *   cache_init, cache_flush          the cache's own thread, or another once that thread has ended
  *   pool_take, pool_give             the cache's own thread; any cache may give back what another took
  *   pool_give_back                   any thread, of a block that any cache took
  *   pool_survey, pool_trim, _all     any thread
@@ -11,8 +11,8 @@
  * list moves to or from the depot under its lock: one lock in POOL_BATCH operations, whatever the pattern (the magazines of
  * Bonwick and Adams, USENIX 2001). So a pair of workers of which one only takes and the other only gives does not drift.
  *
- * Blocks are cut from chunks (sys/chunk.h). Lists in the depot that nobody needed for a while are taken apart, and each of their blocks goes back
- * to its chunk; a chunk that has all of its blocks back goes back to the system. New lists are made of such blocks before new ones are cut.
+ * Blocks are cut from chunks (sys/chunk.h). Lists in the depot that no cache needed for a while are taken apart, and each block goes
+ * back to its chunk; a chunk that has all of its blocks back goes back to the system. A refill uses such blocks before it cuts new ones.
  *
  *   P1  A block is in one place: in use, in one cache, in one list of the depot, or free in its chunk.
  *   P2  A chunk is in `open` of its class while it has free blocks. */
@@ -76,11 +76,11 @@ void cache_init(struct pool_cache *cache, struct pool *pool);
 /* Everything back to the depot. */
 void cache_flush(struct pool_cache *cache);
 
-/* Notes which lists nobody needed since the last survey, or all of them. */
+/* Counts as surplus the lists that no cache needed since the last survey, or all of them. */
 void pool_survey(struct pool *pool, bool all);
-/* Takes a slice of those apart. True: there are more. */
+/* Takes up to POOL_SLICE surplus lists of each size apart. True: there may be more. */
 bool pool_trim(struct pool *pool);
-/* Everything that nobody uses and no cache has, at once. */
+/* Gives back everything that is neither in use nor in a cache, at once. */
 void pool_trim_all(struct pool *pool);
 
 /* The smallest class for `size` bytes; POOL_CLASSES when it is larger than all. */
@@ -100,7 +100,7 @@ bool pool_refill(struct pool_cache *cache, unsigned class);
 /* The hot list is full. */
 void pool_spill(struct pool_cache *cache, unsigned class);
 
-/* Under the address sanitizer whoever touches a free block is reported, and so is who frees it twice. */
+/* Under the address sanitizer a touch of a free block is reported, and so is a double free. */
 static inline void pool_mark(void *block, unsigned class, bool is_free) {
     (void)block, (void)class, (void)is_free;
 #if ANNOTATE_ADDRESS

@@ -1,4 +1,4 @@
-/* Inside of pools (pool.c, give_back.c): the chunks that blocks are cut from. All but the links among all chunks is guarded by the class's lock. */
+/* Internal to pool.c and give_back.c: the chunks that blocks are cut from. The class's lock guards all fields but `next` and `link`. */
 #ifndef WEFT_MEM_POOL_CHUNK_H
 #define WEFT_MEM_POOL_CHUNK_H
 
@@ -8,9 +8,9 @@
 /* At the beginning of its memory. */
 struct pool_chunk {
     struct pool_chunk *next, **link;           /* all of a pool, under its chunk_lock */
-    struct pool_chunk *next_open, **open_link; /* pool.h, P2; open_link is NULL: it is not there */
+    struct pool_chunk *next_open, **open_link; /* pool.h, P2; open_link is NULL: the chunk is not in `open` */
     struct pool_block *free;
-    uint32_t free_count, cut_count; /* blocks that are free here; those there are, wherever */
+    uint32_t free_count, cut_count; /* blocks that are free in this chunk; blocks cut from it, wherever they are */
 };
 enum { CHUNK_HEAD = 64 };
 _Static_assert(sizeof(struct pool_chunk) <= CHUNK_HEAD, "the blocks are aligned behind it");

@@ -1,3 +1,4 @@
+/* Stacks: slots and their guards, arenas, the depot and the caches: see mem/stack.h. Trimming is in mem/trim.c. */
 #include "mem/arena.h"
 
 #include "base/assert.h"
@@ -7,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Bytes of a class's first arena; each next is twice as large, so many times. */
+/* Bytes of a class's first arena; each next one is twice as large, for STACK_ARENA_DOUBLINGS times. */
 enum { STACK_ARENA = 64 << 20, STACK_ARENA_DOUBLINGS = 4 };
 
 static size_t arena_record(uint32_t words) { return sizeof(struct stack_arena) + 3 * (size_t)words * sizeof(uint64_t); }
@@ -26,7 +27,7 @@ void stacks_init(struct stacks *stacks) {
 }
 
 void stacks_destroy(struct stacks *stacks) {
-    struct stack_arena *arena = atom_load_rlx(&stacks->all); /* rlx: the others are gone, see the header */
+    struct stack_arena *arena = atom_load_rlx(&stacks->all); /* rlx: no other thread uses it any more, see the header */
     while (arena) {
         struct stack_arena *next = arena->next;
         annotate_forget(arena->base, arena_bytes(arena));
@@ -39,13 +40,13 @@ void stacks_destroy(struct stacks *stacks) {
 
 /* ---- slots ------------------------------------------------------------------------------------------------------- */
 
-/* At the lower end of the uppermost page, which is touched anyway: a tenant that goes deeper writes over it, but for
- * the odd one that leaves a hole in a frame just there. So the common stack, which stays within its page, goes to
- * the depot without a system call. */
+/* The canary lies at the lower end of the uppermost page, which is touched anyway. A process that goes deeper overwrites
+ * it, unless its frame happens to have a hole just there. So a stack used within that page, the common case, goes to the
+ * depot without a system call. */
 static uint64_t *stack_canary(struct stack *stack) { return (uint64_t *)((uintptr_t)stack & ~(stack->arena->page - 1)); }
 static uint64_t canary_of(const struct stack *stack) { return (uintptr_t)stack ^ UINT64_C(0x9e3779b97f4a7c15); }
 
-/* A tenant that ended in the middle of its calls has left marks of the address sanitizer here. */
+/* A process that ended in the middle of its calls has left poison of the address sanitizer here. */
 __attribute__((no_sanitize("address"))) static bool canary_lives(struct stack *stack) {
     annotate_readable(stack_canary(stack), sizeof(uint64_t));
     return *stack_canary(stack) == canary_of(stack);
@@ -64,7 +65,7 @@ static void stack_drop(struct stack *stack, size_t keep) {
 }
 
 static bool slot_deny(struct stacks *stacks, unsigned char *base) {
-    /* rlx: a count of its own. It may overshoot for a moment when many try at the limit, and only then. */
+    /* rlx: a counter that publishes nothing. It may overshoot for a moment when many threads try at the limit, and only then. */
     bool fits = atom_add_rlx(&stacks->denied, 1) < STACK_DENIED_MOST;
     if (fits && sys->vm_advise(base, stacks->guard, SYS_VM_DENY) == 0) return true;
     atom_sub_rlx(&stacks->denied, 1);
@@ -74,11 +75,11 @@ static bool slot_deny(struct stacks *stacks, unsigned char *base) {
 /* S3. A kernel that does not know guards says EINVAL, and is not asked again. */
 static bool slot_guard(struct stacks *stacks, struct stack_arena *arena, uint32_t slot) {
     uint64_t bit = UINT64_C(1) << slot % 64;
-    /* rlx: this slot is ours alone, and came to us through the class's lock; only its neighbours' bits are others'. */
+    /* rlx: this slot is this thread's alone, and came to it through the class's lock; other threads change only other bits. */
     if (atom_load_rlx(&arena->guarded[slot / 64]) & bit) return true;
     unsigned char *base = slot_base(arena, slot);
     bool done = false;
-    if (!atom_load_rlx(&stacks->denies)) { /* rlx: who does not see it yet asks the kernel and finds out */
+    if (!atom_load_rlx(&stacks->denies)) { /* rlx: a thread that misses it asks the kernel again */
         int error = sys->vm_advise(base, stacks->guard, SYS_VM_GUARD);
         done = error == 0;
         if (error == -EINVAL) atom_store_rlx(&stacks->denies, true);
@@ -88,8 +89,8 @@ static bool slot_guard(struct stacks *stacks, struct stack_arena *arena, uint32_
     return done;
 }
 
-/* All guards of a new range in one system call, for half the price. Where that cannot be, it is tried once only;
- * slot_guard does it one by one, and is the judge. */
+/* Installs all guards of a new range in one system call, for half the price. Where the kernel cannot, it is tried once
+ * only; slot_guard then installs them one by one, and decides whether there is a guard. */
 static void range_guard(struct stacks *stacks, const struct stack_range *range) {
     uint32_t count = range->end - range->next;
     uint64_t bits = (~UINT64_C(0) >> (64 - count)) << range->next % 64;
@@ -130,7 +131,7 @@ static void arena_publish(struct stacks *stacks, struct stack_class *class, stru
     lock_drop(&stacks->all_lock);
 }
 
-/* Where address space is scarce, half as much, down to a single stack. */
+/* Where address space is scarce it tries half as much, down to a single stack. */
 static unsigned char *arena_map(const struct stack_class *class, uint32_t *slots) {
     uint32_t doublings = class->arena_count < STACK_ARENA_DOUBLINGS ? class->arena_count : STACK_ARENA_DOUBLINGS;
     for (*slots = (uint32_t)(((size_t)STACK_ARENA << doublings) / class->stride); *slots; *slots /= 2) {
@@ -151,7 +152,7 @@ static struct stack_arena *arena_make(struct stacks *stacks, unsigned c) {
         sys->vm_unmap(base, slots * class->stride);
         return NULL;
     }
-    /* Refused where the kernel has no huge pages: as well. */
+    /* Refused where the kernel has no huge pages, which is as good. */
     (void)sys->vm_advise(base, slots * class->stride, SYS_VM_SMALL);
     uint64_t *bits = (uint64_t *)(arena + 1);
     arena->base = base, arena->slots = arena->free_count = slots, arena->class = c;
@@ -238,7 +239,7 @@ void stack_cache_init(struct stack_cache *cache, struct stacks *stacks) {
         cache->hot[class] = cache->spare[class] = list_empty(class);
 }
 
-/* Warm ones first, from near to far; then slots that cost page faults. */
+/* Warm stacks first, the cache's before the depot's; then slots that cost page faults. */
 __attribute__((noinline, cold)) struct stack *stack_take_slow(struct stack_cache *cache, unsigned c) {
     struct stack_list list = cache->spare[c];
     cache->spare[c] = list_empty(c);
@@ -282,7 +283,7 @@ size_t stack_high_water(struct stack *stack) {
     while (low < top) {
         size_t count = (size_t)(top - low) / page;
         if (count > AT_ONCE) count = AT_ONCE;
-        if (sys->vm_resident(low, count * page, pages) != 0) break; /* not known: say the least */
+        if (sys->vm_resident(low, count * page, pages) != 0) break; /* not known: return the least */
         for (size_t i = 0; i < count; i++, low += page)
             if (pages[i] & 1) return (size_t)((unsigned char *)stack_top(stack) - low);
     }
@@ -290,8 +291,8 @@ size_t stack_high_water(struct stack *stack) {
 }
 
 enum stack_part stacks_find(struct stacks *stacks, const void *address, struct stack_place *place) {
-    /* acq: pairs with the store in arena_publish; the rest of the list was published by earlier ones, each having
-     * read the one before under the lock. */
+    /* acq: pairs with the store in arena_publish; the rest of the list was published by earlier stores, and each
+     * publisher read its predecessor's under the lock. */
     for (struct stack_arena *arena = atom_load_acq(&stacks->all); arena; arena = arena->next) {
         size_t offset = (uintptr_t)address - (uintptr_t)arena->base; /* huge for lower addresses */
         if (offset >= arena_bytes(arena)) continue;

@@ -1,13 +1,13 @@
-/* Stacks for processes: address space in plenty, memory only where it was touched, a guard below each.
+/* Stacks for processes: much address space, memory only for pages that were touched, a guard below each.
  *
- *   operation                            who may call
- *   stacks_init, stacks_destroy          one thread, while nobody uses them
+ *   operation                            caller
+ *   stacks_init, stacks_destroy          one thread, while no other uses them
  *   stack_cache_init, stack_cache_flush  the cache's own thread
  *   stack_take, stack_give               the cache's own thread, not on that stack; any cache may give back what
  *                                        another took
- *   stack_clear, stack_high_water        whoever has the stack
+ *   stack_clear, stack_high_water        the thread that has taken the stack
  *   stacks_trim                          any thread
- *   stacks_find                          anywhere, in a signal handler too
+ *   stacks_find                          any thread, in a signal handler too
  *
  * Arenas of many stacks of one size are mapped as a whole and cut into slots: a guard, then the usable bytes, at
  * whose upper end lies the `struct stack` itself. So a stack costs no memory beside its own touched pages, but
@@ -16,8 +16,8 @@
  *     low addresses   | guard | low ........................ grows down | struct stack | colour |   high addresses
  *
  * A stack is *fresh* until it is first taken; then *taken*; *warm* while it is free in a cache or in the depot, with
- * the pages that its last tenant touched (no more than STACK_KEEP of them in the depot); *cold* when its memory went
- * back to the system: then only a bit of its arena tells of it. Caches work as those of mem/pool: two lists a size,
+ * the pages that its last process touched (no more than STACK_KEEP bytes in the depot); *cold* when its memory went
+ * back to the system: then only a bit of its arena records it. Caches work as those of mem/pool: two lists a size,
  * whole lists move to and from the depot.
  *
  * S1  A slot is free in one place: in its arena's `free` bits, in one cache's range, in one list, or not at all
@@ -26,7 +26,7 @@
  * S3  A stack is handed out with its guard in place: installed before first use, kept until the arena is unmapped. No
  *     guard to be had: no stack (NULL), never one without.
  * S4  The arenas of `all` are only ever added to, fully made before they are seen, and live until stacks_destroy:
- *     whoever follows the list, even in a signal handler, finds whole ones. */
+ *     a thread that follows the list, even in a signal handler, finds only complete arenas. */
 #ifndef WEFT_MEM_STACK_H
 #define WEFT_MEM_STACK_H
 
@@ -46,15 +46,14 @@ enum {
     /* Where the kernel has no MADV_GUARD_INSTALL, a guard costs two mappings of the 65,530 that a program may have
      * by default. */
     STACK_DENIED_MOST = 30000,
-    /* Stacks begin at different lines of their page, so that the hot ends of many do not fight for the same sets of
-     * the cache: going round 64 stacks takes 5 ns a switch instead of 8. At most half of the first page is given
-     * away. */
+    /* Stacks begin at different lines of their page, so that the hot ends of many do not compete for the same cache
+     * sets: switching through 64 stacks takes 5 ns a switch instead of 8. At most half of the first page is lost. */
     STACK_COLOURS = 16,
     STACK_COLOUR = 128,
 };
 
 struct stack {
-    _Alignas(64) struct stack *next; /* in a list of free ones; itself: it has never been in one */
+    _Alignas(64) struct stack *next; /* in a list of free stacks; itself: it has never been in a list */
     struct stack *next_list;         /* in the head of a list in the depot: the next list, and how much room is in this one */
     uint32_t room;
     /* Set when it is cut. */
@@ -65,7 +64,7 @@ struct stack {
 
 struct stack_list {
     struct stack *first;
-    uint32_t room; /* for so many more */
+    uint32_t room; /* how many more it may hold */
 };
 
 /* Slots [next, end) of an arena, free and not touched. */
@@ -91,7 +90,7 @@ struct stacks {
     struct lock all_lock, trim_lock;
     atom_bool one_by_one; /* the kernel does not install many guards at once */
     atom_bool denies;     /* guards are made by SYS_VM_DENY */
-    atom_u32 denied;      /* so many */
+    atom_u32 denied;      /* how many such guards there are */
 };
 
 struct stack_cache {
@@ -101,7 +100,7 @@ struct stack_cache {
 };
 
 void stacks_init(struct stacks *stacks);
-/* All stacks have been given back, or their tenants will never run again. */
+/* All stacks have been given back, or their processes will never run again. */
 void stacks_destroy(struct stacks *stacks);
 
 void stack_cache_init(struct stack_cache *cache, struct stacks *stacks);
@@ -144,18 +143,18 @@ static inline void stack_give(struct stack_cache *cache, struct stack *stack) {
     hot->room--;
 }
 
-/* Nobody has had it before. */
+/* No process has had it before. */
 static inline bool stack_is_new(const struct stack *stack) { return stack->next == stack; }
 
-/* Lets go of all pages but the uppermost. After that the high-water mark is that of one tenant. */
+/* Drops all pages but the uppermost. After that the high-water mark is that of one process. */
 void stack_clear(struct stack *stack);
 
-/* How deep the stack was ever used since it was fresh, cold or cleared, in whole pages, from the top: at least that
- * much by one of its tenants. Asks the kernel (1 us); touches nothing. */
+/* How deep the stack was ever used since it was fresh, cold or cleared, in whole pages, from the top: one of its
+ * processes used at least that much. Asks the kernel (1 us); touches nothing. */
 size_t stack_high_water(struct stack *stack);
 
 /* Gives memory back to the system: of the stacks that lay in the depot ever since the last trim, or of all there.
- * Somebody calls it every second or so; returns how many stacks went cold. */
+ * To be called every second or so; returns how many stacks went cold. */
 size_t stacks_trim(struct stacks *stacks, bool all);
 
 enum stack_part { STACK_NOT_OURS, STACK_USABLE, STACK_IN_GUARD };

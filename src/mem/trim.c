@@ -3,7 +3,7 @@
 
 #include "sys/sys.h"
 
-/* The oldest lists: those that nobody needed since the last trim, or all. */
+/* The oldest lists: those that no cache needed since the last trim, or all. */
 static struct stack *trim_pick(struct stack_class *class, bool all) {
     lock_take(&class->lock);
     uint32_t count = atom_load_rlx(&class->count), kept = all ? 0 : count - class->least; /* rlx: under the lock */
@@ -44,7 +44,7 @@ static size_t class_trim(struct stack_class *class, bool all) {
     }
     if (!trimmed) return 0;
     lock_take(&class->lock);
-    struct stack_arena *arenas = class->arenas; /* later ones hold nothing of ours */
+    struct stack_arena *arenas = class->arenas; /* arenas made later hold none of the stacks that are trimmed here */
     lock_drop(&class->lock);
     for (struct stack_arena *arena = arenas; arena; arena = arena->next_in_class) {
         arena_cool(arena);
