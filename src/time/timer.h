@@ -1,20 +1,20 @@
-/* One timer: it lies inside whatever waits for it, often on the stack of a parked process, and is never allocated.
+/* One timer: it lies inside the object that waits for it, often on the stack of a parked process, and is never allocated.
  *
- * Its `place` says where it is, and is the whole handshake between the one that waits (the user), whoever cancels it, and
- * whoever hands it out (the runner: the owner's thread, a thief, sysmon):
+ * Its `place` says where it is, and is the whole handshake between the process or object that waits (the user), the thread
+ * that cancels it, and the thread that runs due timers (the runner: the worker's own thread, a thief, sysmon):
  *
  *     FREE ──arm──> in some `struct timers` ──timers_run──> TAKEN ──timer_done──> DONE
  *       ^                │         ^                          │                    │
  *       └────cancel──────┘         └──────────────arm─────────┴────────────────────┘
  *
- *   place                  whose the memory is
+ *   place                  owner of the memory
  *   FREE, DONE             the user's alone: it may go away, or be armed again
  *   a `struct timers *`    the lock of that struct guards all of the timer; it is in a list
- *   TAKEN                  the runner's: it reads `next` and whatever surrounds the timer, and nobody else touches it.
- *                          It ends this by timer_done, or by arming the timer again (periodic ones)
+ *   TAKEN                  the runner's: it reads `next` and the object around the timer, and no other thread touches it.
+ *                          The runner ends this by timer_done, or by arming the timer again (periodic ones)
  *   NEVER                  armed for SYS_FOREVER: the user's, in no list
  *
- * So a user may not let the timer go before it has seen FREE or DONE: see timers_cancel_wait. */
+ * So a user must not free the timer before it has seen FREE or DONE: see timers_cancel_wait. */
 #ifndef WEFT_TIME_TIMER_H
 #define WEFT_TIME_TIMER_H
 
@@ -27,13 +27,13 @@ struct timers;
 struct timer {
     struct timer *next; /* in a slot of the wheel, or in the list that timers_run returns */
     struct timer *prev;
-    uint64_t when;                 /* nanoseconds of sys->now; the user reads it when it has the timer */
+    uint64_t when;                 /* nanoseconds of sys->now; the user reads it while it owns the timer */
     ATOM_PTR(struct timers) place; /* a timers, or one of the values below */
     /* The wheel's. */
-    struct timer *ahead; /* some way behind it in its list, or gone: for prefetching only, never followed */
+    struct timer *ahead; /* a timer further on in its list, perhaps freed: for prefetching only, never dereferenced */
     uint32_t serial;     /* in what order timers were armed */
     uint16_t slot;       /* which one it is in */
-    uint16_t gap;        /* how many places before it the slot's `lag` was when it came */
+    uint16_t gap;        /* how many places before it the slot's `lag` was when it was added */
 };
 _Static_assert(sizeof(struct timer) <= 48, "timers lie on small stacks");
 
@@ -42,13 +42,13 @@ _Static_assert(sizeof(struct timer) <= 48, "timers lie on small stacks");
 #define TIMER_DONE ((struct timers *)2)
 #define TIMER_NEVER ((struct timers *)3)
 
-/* Is it in a list of some timers? */
+/* Is it armed, in the wheel of a `struct timers`? */
 #define TIMER_IS_IN(place) ((uintptr_t)(place) > (uintptr_t)TIMER_NEVER)
 
 static inline void timer_init(struct timer *timer) { atom_store_rlx(&timer->place, TIMER_FREE); } /* not shared yet */
 
-/* The runner has read all it needs, `next` included, and has told whoever is to be told: it touches the timer no
- * more. To be called last, after the wake-up: until then the user waits, so that what surrounds the timer lives too. */
+/* The runner has read all it needs, `next` included, and has woken the user: it touches the timer no more. To be called
+ * last, after the wake-up: until then the user waits, which keeps the object around the timer alive too. */
 static inline void timer_done(struct timer *timer) {
     /* rlx, asserted only: the runner itself (through timers_run) wrote it. */
     WEFT_ASSERT(atom_load_rlx(&timer->place) == TIMER_TAKEN, "timer %p was not handed out", (void *)timer);

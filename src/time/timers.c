@@ -1,3 +1,4 @@
+/* The timers of one worker, a wheel under a lock: see time/timers.h. */
 #include "time/timers.h"
 
 #include "base/spin.h"
@@ -15,7 +16,7 @@ void timers_destroy(struct timers *timers) {
     WEFT_ENSURE(timers->wheel.levels == 0, "timers %p go away while some are armed", (void *)timers);
 }
 
-/* Says when the next one is due; under the lock. Stored only when it changes: others read it all the time. */
+/* Sets `next`; under the lock. Stored only when it changes: other threads read it all the time. */
 static void timers_announce(struct timers *timers, uint64_t bound) {
     /* rlx, both: a hint (timers_next); the load reads what a holder of the lock wrote. */
     if (atom_load_rlx(&timers->next) != bound) atom_store_rlx(&timers->next, bound);
@@ -24,7 +25,7 @@ static void timers_announce(struct timers *timers, uint64_t bound) {
 /* Under the lock. */
 static bool timers_link(struct timers *own, struct timer *timer, uint64_t when) {
     wheel_add(&own->wheel, timer);
-    /* rlx: whoever reads it takes the lock, and there sees the timer linked (T1). */
+    /* rlx: a thread that reads it takes the lock, and there sees the timer linked (T1). */
     atom_store_rlx(&timer->place, own);
     /* rlx: written under the lock only; T4. */
     bool earlier = when < atom_load_rlx(&own->next);
@@ -34,7 +35,7 @@ static bool timers_link(struct timers *own, struct timer *timer, uint64_t when) 
 
 /* False: it never fires, and need not be linked. */
 static bool timers_prepare(struct timer *timer, uint64_t when) {
-    /* rlx, asserted only: the caller has the timer, so nobody else writes it. */
+    /* rlx, asserted only: the caller owns the timer, so no other thread writes it. */
     WEFT_ASSERT(!TIMER_IS_IN(atom_load_rlx(&timer->place)), "timer %p is armed already", (void *)timer);
     timer->when = when;
     if (when == SYS_FOREVER) {
@@ -67,17 +68,17 @@ bool timers_arm_unmoved(struct timers *at, uint32_t moved, struct timer *timer, 
 static struct timers *timers_try_cancel(struct timer *timer) {
     struct timers *in;
     for (;;) {
-        /* acq: pairs with timer_done (DONE), and with an arm that does without the lock (NEVER): what the runner read comes
-         * before what the caller does with the memory. */
+        /* acq: pairs with timer_done (DONE), and with an arm that takes no lock (NEVER): the runner's reads happen before
+         * the caller reuses the memory. */
         in = atom_load_acq(&timer->place);
         if (!TIMER_IS_IN(in)) break;
         lock_take(&in->lock);
-        /* rlx: it becomes something else under this lock only (T1); it may have been moved before we had it. */
+        /* rlx: it changes under this lock only (T1); it may have been moved before we took the lock. */
         if (atom_load_rlx(&timer->place) == in) break; /* recheck */
         lock_drop(&in->lock);
     }
     if (in == TIMER_TAKEN || in == TIMER_DONE) return in;
-    /* rlx: the caller alone looks at it from now on. */
+    /* rlx: only the caller reads it from now on. */
     if (in != TIMER_FREE) atom_store_rlx(&timer->place, TIMER_FREE);
     if (!TIMER_IS_IN(in)) return TIMER_FREE;
     uint64_t bound = wheel_remove(&in->wheel, timer);
@@ -92,7 +93,7 @@ bool timers_cancel(struct timer *timer) { return timers_try_cancel(timer) == TIM
 bool timers_cancel_wait(struct timer *timer) {
     struct spin spin = spin_begin();
     struct timers *found;
-    while ((found = timers_try_cancel(timer)) == TIMER_TAKEN) /* the runner is at it, and ends it soon (T3) */
+    while ((found = timers_try_cancel(timer)) == TIMER_TAKEN) /* the runner is using it, and soon calls timer_done (T3) */
         spin_wait(&spin);
     return found == TIMER_FREE;
 }
@@ -102,7 +103,7 @@ struct timer *timers_run(struct timers *any, uint64_t now) {
     unsigned moves = TIMERS_MOVES;
     lock_take(&any->lock);
     for (unsigned count = 0; count < TIMERS_BATCH && (timer = wheel_pop(&any->wheel, now, &moves)); count++) {
-        /* rlx: what it guards is guarded by the lock until DONE (T1, T3). */
+        /* rlx: the lock gave the runner the timer's contents; a canceller that sees TAKEN touches nothing before DONE (T1, T3). */
         atom_store_rlx(&timer->place, TIMER_TAKEN);
         *end = timer;
         end = &timer->next;
@@ -114,7 +115,7 @@ struct timer *timers_run(struct timers *any, uint64_t now) {
 }
 
 static void timers_place(struct timer *timer, void *to) {
-    /* rlx: under both locks; who reads the new place takes the new lock, who read the old one looks again (T1). */
+    /* rlx: under both locks; a canceller that reads the new place takes the new lock, one that read the old place retries (T1). */
     atom_store_rlx(&timer->place, (struct timers *)to);
 }
 
@@ -126,7 +127,7 @@ bool timers_move(struct timers *to, struct timers *from) {
     uint64_t bound = wheel_bound(&to->wheel);
     /* rlx: written under the lock only. */
     bool earlier = bound < atom_load_rlx(&to->next);
-    /* `to` first: who sums up the two sees the timers in one of them at least. */
+    /* `to` first: a thread that reads both sees the timers in at least one of them. */
     timers_announce(to, bound);
     timers_announce(from, SYS_FOREVER);
     lock_drop(&to->lock);

@@ -1,20 +1,20 @@
-/* The timers of one worker: armed and cancelled by anybody, run by whoever comes first when some are due.
+/* The timers of one worker: armed and cancelled by any thread, run by the thread that first finds some due.
  *
- *   operation              who may call
+ *   operation              caller
  *   timers_init, _destroy  one thread, before it is shared and after
- *   timers_arm, _unmoved   any thread that has the timer (see timer.h); usually the worker's own, for its own `timers`
+ *   timers_arm, _unmoved   the thread that owns the timer (see timer.h); usually the worker's own, for its own `timers`
  *   timers_moved           any thread, no lock
  *   timers_cancel, _wait   any thread that the arming happens before, one at a time for a timer
  *   timers_run             any thread: the owner, a thief, sysmon
- *   timer_done             who got the timer from timers_run, once
+ *   timer_done             the runner: the thread that got the timer from timers_run, once
  *   timers_next            any thread, no lock
  *   timers_move            any thread, but one move at a time: it holds two locks
  *
- * Nothing here wakes anybody, reads a clock, or allocates: timers_run returns a list, timers_arm a verdict.
+ * Nothing here wakes a process or worker, reads a clock, or allocates: timers_run returns a list, timers_arm a verdict.
  *
  *   the user (waits)                                  the runner
  *   1  timer_init, timers_arm                         1  timers_next(any) <= now: list = timers_run(any, now)
- *      true: who sleeps until timers_next must know   2  for each: read `next`, wake whom it is for, timer_done
+ *      true: wake the thread that sleeps until then   2  for each: read `next`, wake its user, timer_done
  *   2  park                                           3  again, until timers_next(any) > now
  *   3  awake, for whatever reason: timers_cancel_wait
  *      true: it did not fire; false: it did
@@ -46,9 +46,9 @@ enum { TIMERS_BATCH = 64, TIMERS_MOVES = 4096 };
 #define TIMERS_MOVED ((1U << 20) - 1)
 
 struct timers {
-    /* Read by everybody all the time, so on a line of its own: the lock's is written at every arm. */
+    /* Read by all threads all the time, so on a cache line of its own: the lock's is written at every arm. */
     _Alignas(CONFIG_CACHE_LINE) atom_u64 next;
-    atom_u32 moved; /* how often all were moved away; written under the lock, comes round after TIMERS_MOVED */
+    atom_u32 moved; /* how often all timers were moved away; written under the lock, wraps around after TIMERS_MOVED */
     /* Under the lock. */
     _Alignas(CONFIG_CACHE_LINE) struct lock lock;
     struct wheel wheel;
@@ -59,7 +59,7 @@ struct timers {
 void timers_init(struct timers *timers, uint64_t now);
 void timers_destroy(struct timers *timers); /* none may be armed */
 
-/* Arms a timer that the caller has, which must not be armed: fresh from timer_init, cancelled, DONE, or just handed to
+/* Arms a timer that the caller owns and that is not armed: fresh from timer_init, cancelled, DONE, or just handed to
  * the caller by timers_run (then there is no timer_done). `when` may be past; with SYS_FOREVER it never fires. True:
  * timers_next is earlier than before. */
 bool timers_arm(struct timers *own, struct timer *timer, uint64_t when);
@@ -77,8 +77,8 @@ bool timers_cancel(struct timer *timer);
 bool timers_cancel_wait(struct timer *timer);
 
 /* Up to TIMERS_BATCH timers that are due at `now`, linked by `next`, each TAKEN. NULL when none is due. Also NULL, and with
- * timers_next not after `now`, when it has just put thousands of timers into order and there are more: the caller may do
- * something else first, and so may those who wait for the lock. Worth calling when timers_next says so. */
+ * timers_next not after `now`, when it has just moved thousands of timers in the wheel and there are more: the caller may do
+ * something else first, and so may threads that wait for the lock. Worth calling when timers_next says so. */
 struct timer *timers_run(struct timers *any, uint64_t now);
 
 /* Moves all that are armed in `from` to `to`, as when a worker goes away, and counts that. True: timers_next(to) is earlier than

@@ -1,3 +1,4 @@
+/* The timer wheel: see time/wheel.h. */
 #include "time/wheel.h"
 
 #include <stddef.h>
@@ -10,7 +11,7 @@ struct wheel_where {
 static unsigned wheel_shift(unsigned level) { return WHEEL_GRANULE_BITS + level * WHEEL_DIGIT_BITS; }
 static unsigned wheel_digit(uint64_t at, unsigned level) { return (unsigned)(at >> wheel_shift(level)) & (WHEEL_SLOTS - 1); }
 
-/* Serial numbers go round: right as long as fewer than 2^31 timers were armed in between. */
+/* Serial numbers wrap around: right as long as fewer than 2^31 timers were armed in between. */
 static bool wheel_older(uint32_t a, uint32_t b) { return (int32_t)(a - b) < 0; }
 
 /* The order in which timers fire. */
@@ -33,7 +34,7 @@ static unsigned wheel_level(uint64_t base, uint64_t at) {
     uint64_t granules = (at - base) >> WHEEL_GRANULE_BITS;
     unsigned bits = 63 - (unsigned)__builtin_clzll(granules | 1);
     unsigned level = bits / WHEEL_DIGIT_BITS;
-    /* That far apart the two are at most WHEEL_SLOTS slots from each other, which may be one too many. */
+    /* At this level `base` and `at` are at most WHEEL_SLOTS slots apart, which may be one too many. */
     unsigned shift = wheel_shift(level);
     return level + ((at >> shift) - (base >> shift) >= WHEEL_SLOTS);
 }
@@ -103,7 +104,7 @@ uint64_t wheel_remove(struct wheel *wheel, struct timer *timer) {
 static unsigned wheel_first_digit(const struct wheel *wheel, unsigned level) {
     unsigned from = wheel_digit(wheel->base, level);
     uint64_t used = wheel->used[level];
-    uint64_t ahead = used >> from; /* those from `base` on, before the ones beyond the end of the row */
+    uint64_t ahead = used >> from; /* slots from `base` on come before those that wrapped around */
     return ahead ? from + (unsigned)__builtin_ctzll(ahead) : (unsigned)__builtin_ctzll(used);
 }
 
@@ -117,7 +118,7 @@ uint64_t wheel_bound(const struct wheel *wheel) {
     return bound;
 }
 
-/* With equal bounds, one out of order comes first, since it may hold anything; then the one armed first. */
+/* With equal bounds, a slot out of order comes first, since it may hold anything; then the slot whose first timer was armed first. */
 static bool wheel_slot_before(const struct wheel *wheel, struct wheel_where a, struct wheel_where b) {
     const struct wheel_slot *slot_a = &wheel->slots[a.level][a.digit], *slot_b = &wheel->slots[b.level][b.digit];
     if (slot_a->bound != slot_b->bound) return slot_a->bound < slot_b->bound;
@@ -126,7 +127,7 @@ static bool wheel_slot_before(const struct wheel *wheel, struct wheel_where a, s
     return wheel_older(slot_a->first->serial, slot_b->first->serial);
 }
 
-/* The slot with the earliest bound; there is one. Slots of different levels overlap in time, so all are asked. */
+/* The slot with the earliest bound; there is one. Slots of different levels overlap in time, so every level is looked at. */
 static struct wheel_where wheel_earliest(const struct wheel *wheel) {
     uint64_t levels = wheel->levels;
     unsigned level = (unsigned)__builtin_ctzll(levels);
@@ -164,7 +165,7 @@ static struct timer *wheel_run(struct timer **list) {
     return first;
 }
 
-/* Merge sort by the runs that are there: a list in order costs one walk. runs[i] is the merger of 2^i of them. */
+/* Natural merge sort: a list in order costs one walk. runs[i] is the merger of 2^i runs. */
 static void wheel_sort(struct wheel *wheel, struct wheel_where at) {
     struct wheel_slot *slot = &wheel->slots[at.level][at.digit];
     struct timer *runs[32], *list = slot->first;
@@ -195,8 +196,8 @@ static bool wheel_short(const struct wheel_slot *slot) {
     return !timer;
 }
 
-/* Makes the earliest slot, which is out of order, into one or several with exact bounds; or a part of it, when *moves does
- * not allow for more. What is left keeps its bound and is the earliest still. */
+/* Sorts the earliest slot, which is out of order, or spreads it over lower levels; or spreads a part of it, when *moves does
+ * not allow for more. What is left keeps its bound and is still the earliest. */
 static void wheel_order(struct wheel *wheel, struct wheel_where at, unsigned *moves) {
     struct wheel_slot *slot = &wheel->slots[at.level][at.digit];
     if (at.level == 0 || wheel_short(slot)) {
@@ -241,12 +242,12 @@ void wheel_move(struct wheel *to, struct wheel *from, void (*moved)(struct timer
         for (uint64_t used = from->used[level]; used; used &= used - 1) {
             for (struct timer *timer = from->slots[level][__builtin_ctzll(used)].first, *next; timer; timer = next) {
                 next = timer->next;
-                wheel_place(to, timer); /* with its old serial number: orders those that were together */
+                wheel_place(to, timer); /* with its old serial number: keeps the order within each wheel */
                 moved(timer, arg);
             }
         }
         from->used[level] = from->sorted[level] = 0;
     }
     from->levels = 0;
-    if (wheel_older(to->serial, from->serial)) to->serial = from->serial; /* what is armed from now on is younger than all */
+    if (wheel_older(to->serial, from->serial)) to->serial = from->serial; /* timers armed from now on are younger than all */
 }

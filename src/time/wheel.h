@@ -2,22 +2,22 @@
  *
  * Levels of slots. A slot of level 0 is 2^8 ns wide, one of level k is as wide as all of level k - 1. A timer goes to the
  * lowest level at which fewer than WHEEL_SLOTS slots lie between `base` and its own, found by counting bits, whatever
- * the number of timers. A slot whose turn comes, unless its list is in order or short, is spread over the levels below. So
- * each timer is moved once a level at most, and those that are armed in the order in which they are due (equal timeouts)
+ * the number of timers. When a slot is due, and its list is neither in order nor short, it is spread over the levels below. So
+ * each timer is moved once a level at most, and timers that are armed in the order in which they are due (equal timeouts)
  * not at all. Bitmaps say which slots are used: a long stretch of time without timers costs nothing.
  *
  * W1  No timer's `when` is before `base`, except in the slot of level 0 that `base` is in (armed too late). `base`
  *     never goes back.
- * W2  At each level the used slots are among the WHEEL_SLOTS that begin with the one `base` is in. So a slot means one
- *     stretch of time only, and going round from there finds the earliest.
+ * W2  At each level the used slots are among the WHEEL_SLOTS that begin with the one `base` is in. So a slot stands for one
+ *     interval of time only, and a circular search from there finds the earliest.
  * W3  `bound` is at most the `when` of every timer in the slot: never late. It is early only when the slot's earliest
  *     timer was cancelled while the list was out of order; spreading or sorting the slot makes it exact again.
  * W4  A slot with its `sorted` bit has its list in the order of (when, serial), and `bound` is the first one's `when`.
  * W5  `used` bits tell which slots have a list; nothing else in the slot is valid without. `levels` tells which words of
  *     `used` are not 0.
  * W6  `lag` is a timer of the slot's list. When one is put to the end, the timer at `lag` gets its address as `ahead` and
- *     `lag` moves on. Walking through a list prefetches `ahead`: timers lie on as many stacks, and a walk that waits for
- *     each of them in turn costs four times as much. `ahead` may point to memory that is gone; it is never followed. */
+ *     `lag` moves on. A walk through a list prefetches `ahead`: each timer lies on another stack, and a walk that misses the
+ *     cache for each in turn costs four times as much. `ahead` may point to freed memory; it is never dereferenced. */
 #ifndef WEFT_TIME_WHEEL_H
 #define WEFT_TIME_WHEEL_H
 
@@ -48,7 +48,7 @@ struct wheel {
     struct wheel_slot slots[WHEEL_LEVELS][WHEEL_SLOTS];
 };
 
-/* Empty; `now` spares the first timers a way through the levels. */
+/* Makes it empty; a good `now` saves moving the first timers through the levels. */
 void wheel_init(struct wheel *wheel, uint64_t now);
 
 /* timer->when is set and not SYS_FOREVER. */
