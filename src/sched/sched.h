@@ -127,7 +127,7 @@ static inline bool preempt_is_on(struct runtime *runtime) {
 static inline bool stopped_waiting(struct runtime *runtime) {
     return chk_preempts() && atom_load_rlx(&runtime->preempt.waiting) > 0; /* rlx: a number */
 }
-/* Whether there is one that this worker may resume (A7). By the thread that has the worker. */
+/* Whether there is one that this worker may resume (stopped.h, A7). By the thread that has the worker. */
 static inline bool stopped_waits_for(struct worker *worker) {
     return stopped_waiting(worker->runtime) &&
            (atom_load_rlx(&worker->pinned_count) & ~PINNED_CLOSED) == 0; /* rlx: this thread's, while there are any */
