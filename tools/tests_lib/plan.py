@@ -73,6 +73,8 @@ def rules():
     yield Job("rules", "format", ["tools/format", "--check"], counted=False)
     yield Job("rules", "what the documents name", ["tools/check-docs"])
     yield Job("rules", "what the documents name, self-test", ["tools/check-docs", "--self-test"])
+    yield Job("rules", "labels and pairings", ["tools/check-labels"])
+    yield Job("rules", "labels and pairings, self-test", ["tools/check-labels", "--self-test"])
     yield Job("rules", "test runner, self-test", ["tests/self/run"])
     yield Job("rules", "lanes of the tests, self-test", ["tests/self/lanes"])
     yield Job("rules", "headers compile alone", ["tools/check-headers"], deep=True)
