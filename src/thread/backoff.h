@@ -1,4 +1,4 @@
-/* How often sysmon looks. */
+/* The interval between sysmon's rounds: short while there is something to do, doubling while there is not. */
 #ifndef WEFT_THREAD_BACKOFF_H
 #define WEFT_THREAD_BACKOFF_H
 
@@ -7,22 +7,22 @@
 
 enum {
     BACKOFF_SHORTEST = 20000,  /* ns */
-    BACKOFF_WAITING = 1000000, /* at most, while somebody waits in the global queue */
+    BACKOFF_WAITING = 1000000, /* at most, while a process waits in the global queue */
     BACKOFF_LONGEST = 10000000,
-    BACKOFF_ROUNDS = 50, /* rounds without anything to do, before it looks less often */
+    BACKOFF_ROUNDS = 50, /* rounds without anything to do, before the interval grows */
 };
 
 struct backoff {
-    uint64_t period; /* from one look to the next, ns */
+    uint64_t period; /* from one round to the next, ns */
     unsigned quiet;  /* rounds in a row without anything to do */
 };
 
 static inline struct backoff backoff_begin(void) { return (struct backoff){.period = BACKOFF_SHORTEST}; }
 
-/* Somebody has woken it from a long nap: for some rounds, because others may come who have just not seen that it dozes. */
+/* A thread has woken sysmon from a long nap: it stays watchful for some rounds, because other threads may have missed that it naps. */
 static inline struct backoff backoff_woken(void) { return (struct backoff){.period = BACKOFF_WAITING, .quiet = BACKOFF_ROUNDS - 10}; }
 
-/* After a round. `busy`: there was something to do; `waiting`: somebody waits in the global queue. */
+/* After a round. `busy`: there was something to do; `waiting`: a process waits in the global queue. */
 static inline void backoff_round(struct backoff *backoff, bool busy, bool waiting) {
     if (busy) {
         *backoff = backoff_begin();

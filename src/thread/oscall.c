@@ -1,12 +1,11 @@
+/* Entering and leaving calls of the operating system that may block, and retaking the worker. `call` is odd while the thread is in one. */
 #include "thread/oscall.h"
 
 #include "thread/sysmon.h"
 
-/* Odd while the thread is in a call. */
-
 uint32_t oscall_enter(struct worker *own) {
     uint32_t number = atom_load_rlx(&own->call) + 1; /* rlx: only its own thread makes it odd */
-    /* What lies here was not worth waking anybody for, as long as this worker was about to come to it. */
+    /* The processes queued here were not worth waking a worker for as long as this worker was about to run them. */
     if (!policy_is_empty(own)) ready_wake(own->runtime, own);
     my_worker = NULL;
 #if !WEFT_CHECK
@@ -15,8 +14,8 @@ uint32_t oscall_enter(struct worker *own) {
 #endif
     atom_store_rel(&own->call, number); /* rel: pairs with the acq in oscall_seen; all that was done with the worker */
 #if !WEFT_CHECK
-    /* Nobody else is there who would look after its timers, or those of all: sysmon, then. rlx: if it has just begun to doze, it wakes up
-     * soon enough. */
+    /* Meanwhile sysmon has to look after this worker's timers and, if no worker sleeps, after everything. rlx: if it has just begun to
+     * nap, it wakes up soon enough. */
     if (__builtin_expect(atom_load_rlx(&runtime->sysmon.drowsy), 0) && (timers || idle_sleepers(&runtime->idle) == 0))
         sysmon_hurry(runtime);
 #endif
@@ -26,7 +25,7 @@ uint32_t oscall_enter(struct worker *own) {
 bool oscall_leave(struct worker *worker, uint32_t number) {
     struct runtime *runtime = worker->runtime;
     uint32_t expected = number;
-    if (atom_cas_rlx_rlx(&worker->call, &expected, number + 1)) { /* rlx: nobody else had it */
+    if (atom_cas_rlx_rlx(&worker->call, &expected, number + 1)) { /* rlx: no other thread had it */
         my_worker = worker;
         return true;
     }
@@ -47,8 +46,9 @@ bool oscall_stays(struct worker *worker) { return atom_load_rlx(&worker->pinned_
 bool oscall_retake(struct worker *worker, uint32_t number) {
     struct threads *threads = &worker->runtime->threads;
     uint32_t expected = number;
-    atom_add_rlx(&threads->away, 1);                                         /* before: the thread may come back at once */
-    if (atom_cas_rlx_rlx(&worker->call, &expected, number + 1)) return true; /* rlx: who has the number has seen the call, or is in it */
+    atom_add_rlx(&threads->away, 1); /* before: the thread may come back at once */
+    if (atom_cas_rlx_rlx(&worker->call, &expected, number + 1))
+        return true; /* rlx: a caller that has the number has seen the call, or is in it */
     atom_sub_rlx(&threads->away, 1);
     return false;
 }

@@ -1,11 +1,12 @@
+/* Preemption, the scheduler's side: the list of stopped threads, sysmon's decision to interrupt, and the thread maker. */
 #include "thread/stopped.h"
 
 #include "sched/parts.h"
 #include "thread/oscall.h"
 
-/* ---- those who are stopped ---------------------------------------------------------------------------------------- */
+/* ---- the list of stopped threads ---------------------------------------------------------------------------------- */
 
-/* rlx: under the lock, or a number of the moment. */
+/* rlx: under the lock, or a hint. */
 static bool preempt_is_full(struct preempt *preempt) {
     return atom_load_rlx(&preempt->stopped) + atom_load_rlx(&preempt->relief) >= preempt->most;
 }
@@ -13,7 +14,7 @@ static bool preempt_is_full(struct preempt *preempt) {
 bool stopped_list(struct thread *thread) {
     struct preempt *preempt = &thread->runtime->preempt;
     lock_take(&preempt->lock);
-    /* rlx, here and below: under the lock; others want a number. Settling: then nobody is resumed any more, but for that. */
+    /* rlx, here and below: under the lock; other threads want a number. Settling: processes are resumed only to be settled. */
     bool may = !preempt_is_full(preempt) || atom_load_rlx(&preempt->settling);
     if (may) {
         atom_store_rlx(&preempt->stopped, atom_load_rlx(&preempt->stopped) + 1);
@@ -24,7 +25,7 @@ bool stopped_list(struct thread *thread) {
         preempt->last = thread;
     }
     lock_drop(&preempt->lock);
-    /* Should the runtime stop, nobody waits for a thread that sleeps in the handler. rlx: a count. */
+    /* When the runtime stops it does not wait for a thread that sleeps in the handler. rlx: a count. */
     if (may) atom_add_rlx(&thread->runtime->threads.away, 1);
     return may;
 }
@@ -41,7 +42,8 @@ static void preempt_waits_no_more(struct thread *thread) {
 void stopped_relieve(struct runtime *runtime, int more) {
     struct preempt *preempt = &runtime->preempt;
     lock_take(&preempt->lock);
-    atom_store_rlx(&preempt->relief, atom_load_rlx(&preempt->relief) + (unsigned)more); /* rlx: under the lock; others want a number */
+    atom_store_rlx(&preempt->relief,
+                   atom_load_rlx(&preempt->relief) + (unsigned)more); /* rlx: under the lock; other threads want a number */
     lock_drop(&preempt->lock);
 }
 
@@ -56,7 +58,7 @@ void stopped_unlist(struct thread *thread) {
     atom_sub_rlx(&thread->runtime->threads.away, 1);
 }
 
-/* It is in the list and nobody has it: it can be resumed, if that is done at all. */
+/* The process is in the list and no thread has claimed it: it can be resumed, unless the runtime settles. */
 static void preempt_can_be_resumed(struct runtime *runtime, struct proc *proc) {
     struct preempt *preempt = &runtime->preempt;
     struct thread *thread = parts.thread_of(proc);
@@ -66,7 +68,7 @@ static void preempt_can_be_resumed(struct runtime *runtime, struct proc *proc) {
         thread->waits = true;
         atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) + 1);
     }
-    state_yield(&proc->state); /* not pinned. Its ticket is for nobody: it is in no queue but the list */
+    state_yield(&proc->state); /* not pinned. Its ticket is not used: it is in no queue but the list */
     lock_drop(&preempt->lock);
     ready_wake(runtime, NULL);
 }
@@ -85,7 +87,7 @@ struct proc *stopped_take(struct worker *worker) {
     if (!stopped_waits_for(worker)) return NULL;
     lock_take(&preempt->lock);
     for (struct thread *thread = preempt->first; thread && !proc; thread = thread->later) {
-        if (!thread->waits || !state_claim_any(&thread->stopped->state)) continue; /* the latter: it was handed over to */
+        if (!thread->waits || !state_claim_any(&thread->stopped->state)) continue; /* the claim fails: it was handed over to */
         proc = thread->stopped;
         preempt_waits_no_more(thread);
     }
@@ -109,7 +111,7 @@ struct worker *stopped_sleep(struct worker *worker, struct thread *self, struct 
     my_worker = NULL;
     /* thread.h, D1: nothing of the worker's is touched from here on. */
     if (heir) thread_wake(heir, worker);
-    else atom_store_rlx(&worker->undriven, true); /* rlx: for worker_wait; sysmon, who might drive it again, has been stopped */
+    else atom_store_rlx(&worker->undriven, true); /* rlx: for worker_wait; sysmon, which might drive it again, has been stopped */
     parker_park(&self->parker, SYS_FOREVER);
     return self->given;
 }
@@ -135,18 +137,18 @@ bool stopped_resume_with(struct worker *worker, struct proc *proc) {
 
 enum {
     PREEMPT_AGAIN = 50000,       /* ns from one signal to the next, for the same step */
-    PREEMPT_AGAIN_PART = 10,     /* of the time that a process has: for one that was stopped before, if others wait */
-    PREEMPT_PATIENCE = 10000000, /* so long is it tried, then it is a hog like others */
-    PREEMPT_ASLEEP = 500000,     /* without any CPU time for so long: it is asked whether its thread sleeps */
-    PREEMPT_OVERDUE = 100000000, /* nobody was resumed for so long, though somebody could be: a worker more */
+    PREEMPT_AGAIN_PART = 10,     /* part of the time slice: for a process that was stopped before, if others wait */
+    PREEMPT_PATIENCE = 10000000, /* CPU time after the first signal: then it is a hog like others */
+    PREEMPT_ASLEEP = 500000,     /* without any CPU time for so long: sysmon asks whether its thread sleeps */
+    PREEMPT_OVERDUE = 100000000, /* no process was resumed for so long, though one could be: one worker more */
     PREEMPT_OVERDUE_PINNED = 1000000,
     PREEMPT_PERIOD_LEAST = 20000,
     PREEMPT_PERIOD_MOST = 500000,
-    PREEMPT_SETTLE = 1000000000, /* so long at most until all who do not end are where they can be left */
+    PREEMPT_SETTLE = 1000000000, /* at most, until all processes that do not end are where they can be left */
     PREEMPT_REST_MOST = 4,       /* threads at rest, besides one */
 };
 
-/* Whether somebody needs the worker who was not stopped: what waits at others could be taken by it. */
+/* Whether a process that was not stopped needs the worker: it could take what waits at other workers. */
 static bool preempt_needed(struct worker *worker, uint64_t now) {
     struct runtime *runtime = worker->runtime;
     if (inject_size(&runtime->inject) > 0 || timers_next(&worker->timers) <= now || atom_load_rlx(&worker->leave))
@@ -157,12 +159,13 @@ static bool preempt_needed(struct worker *worker, uint64_t now) {
     return false;
 }
 
-/* Whether it has had its time. Those who were stopped before have the whole of it among themselves, and a tenth if others wait. */
+/* Whether the running process has used up its time slice. One that was stopped before has the whole slice if only stopped ones wait, and
+ * a tenth if others do. */
 static bool preempt_is_due(struct worker *worker, uint64_t now) {
     struct preempt *preempt = &worker->runtime->preempt;
     uint64_t age = now - worker->seen.step_since;
     if (age < preempt->slice / PREEMPT_AGAIN_PART) return false;
-    /* rlx, both: as they are just now. Nobody else can have a relief worker but one who was stopped. */
+    /* rlx, both: hints. A relief worker runs only processes that were stopped. */
     if (atom_load_rlx(&worker->relief) && !atom_load_rlx(&worker->leave)) return age >= preempt->slice && stopped_waiting(worker->runtime);
     bool again = atom_load_rlx(&worker->again) == worker->seen.steps; /* rlx: a number */
     if (preempt_needed(worker, now)) return again || age >= preempt->slice;
@@ -170,11 +173,11 @@ static bool preempt_is_due(struct worker *worker, uint64_t now) {
 }
 
 static void preempt_signal_thread(struct worker *worker, uint64_t steps) {
-    atom_store_rlx(&worker->asked, steps);                      /* rlx: the signal comes after it; and A1 */
-    sys->thread_signal(atom_load_rlx(&worker->driver), SIGURG); /* rlx: a number. Should the thread be gone, then A1 */
+    atom_store_rlx(&worker->asked, steps);                      /* rlx: the signal comes after it; A1 */
+    sys->thread_signal(atom_load_rlx(&worker->driver), SIGURG); /* rlx: a number. If the thread is gone: A1 */
 }
 
-/* Whether the thread is at work: it has had CPU time since the last look at this step, or waits for some. STUCK: it sleeps. NONE: not known
+/* ASKED: the thread has used the CPU since the last look at this step, or waits for it. STUCK: it sleeps. NONE: not known
  * yet. */
 static enum preempt_view preempt_at_work(struct worker *worker, uint64_t now) {
     uint32_t driver = atom_load_rlx(&worker->driver); /* rlx: a number */
@@ -196,7 +199,8 @@ static enum preempt_view preempt_at_work(struct worker *worker, uint64_t now) {
     return PREEMPT_STUCK;
 }
 
-/* Signals, unless that was just now. False: it has been at work for long since the first signal, and is not to be had. */
+/* Signals the thread, unless it did so just now. False: the step has used much CPU time since the first signal, and cannot be
+ * interrupted. */
 static bool preempt_ask(struct worker *worker, uint64_t now) {
     uint64_t steps = worker->seen.steps;
     bool first = worker->seen.signalled_step != steps;
@@ -213,23 +217,24 @@ enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
     struct runtime *runtime = worker->runtime;
     struct preempt *preempt = &runtime->preempt;
     if (!preempt_is_on(runtime) || now - worker->seen.step_since < preempt->slice / PREEMPT_AGAIN_PART / 2) return PREEMPT_NONE;
-    if (atom_load_rlx(&worker->driver) == 0) return PREEMPT_ASKED; /* rlx: a number. On the way from one to the next */
+    if (atom_load_rlx(&worker->driver) == 0) return PREEMPT_ASKED; /* rlx: a number. The worker is passing from one thread to the next */
     enum preempt_view view = preempt_at_work(worker, now);
-    /* rlx, here and below: numbers, which the handler looks at again. */
+    /* rlx, here and below: numbers, which the handler checks again. */
     if (view == PREEMPT_STUCK) return atom_load_rlx(&preempt->stopped) > 0 ? PREEMPT_STUCK : PREEMPT_NONE;
     if (atom_load_rlx(&worker->refused) == worker->seen.steps) return PREEMPT_NONE;
-    if (!preempt_is_due(worker, now)) return PREEMPT_ASKED; /* when somebody comes */
+    if (!preempt_is_due(worker, now)) return PREEMPT_ASKED; /* when a process needs the worker */
     if (preempt_is_full(preempt)) return PREEMPT_NONE;
     if (atom_load_rlx(&runtime->threads.at_rest) == 0) {
         thread_maker_call(runtime);
         if (atom_load_rlx(&preempt->stopped) == 0) return atom_load_rlx(&preempt->maker.refused) ? PREEMPT_NONE : PREEMPT_ASKED;
     }
-    /* It has had little time of the processor: because it sleeps, or because others have it. */
+    /* It has used little CPU time: because it sleeps, or because other threads have the CPU. */
     if (view == PREEMPT_NONE && sys->thread_asleep(atom_load_rlx(&worker->driver))) return PREEMPT_ASKED;
     return preempt_ask(worker, now) ? PREEMPT_ASKED : PREEMPT_NONE;
 }
 
-/* How long may pass without anybody being resumed. Workers with pinned processes do not resume (A7), and may have been woken for it in vain. */
+/* How long may pass without a process being resumed. Workers with pinned processes do not resume (A7), and may have been woken for it in
+ * vain. */
 static uint64_t preempt_bound(struct runtime *runtime) {
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++)
@@ -281,14 +286,14 @@ struct thread *stopped_heir(struct worker *worker) {
 
 /* ---- stopping ----------------------------------------------------------------------------------------------------- */
 
-/* Who may sleep for ever does; the others are resumed, until they are interrupted where they may. False: there are such. */
+/* Processes that may sleep for ever do; the others are resumed, until they are interrupted where they may. False: there are such. */
 static bool preempt_settled(struct runtime *runtime) {
     struct preempt *preempt = &runtime->preempt;
     bool all = true;
     lock_take(&preempt->lock);
     atom_store_rlx(&preempt->settling, true);
     for (struct thread *thread = preempt->first; thread; thread = thread->later) {
-        if (!thread->waits) continue; /* for good, or it is being resumed: then its worker is awake */
+        if (!thread->waits) continue; /* it sleeps for good, or is being resumed: then its worker is awake */
         if (parts.in_program(thread)) preempt_waits_no_more(thread);
         else all = false;
     }
@@ -296,7 +301,7 @@ static bool preempt_settled(struct runtime *runtime) {
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]);                       /* rlx: published by `made` */
-        if (!atom_load_rlx(&worker->driven) || atom_load_rlx(&worker->undriven)) continue; /* rlx, both: in passing */
+        if (!atom_load_rlx(&worker->driven) || atom_load_rlx(&worker->undriven)) continue; /* rlx, both: hints */
         if (idle_is_asleep(&runtime->idle, i) || oscall_seen(worker)) continue;
         preempt_evict(worker);
         all = false;

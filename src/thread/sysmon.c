@@ -1,8 +1,8 @@
-/* Sysmon: a thread that looks after workers which cannot look after themselves, because their threads are stuck in a call or in a
- * process that does not give way.
+/* Sysmon: the thread that looks after workers which cannot look after themselves, because their threads are stuck in a call or in a
+ * process that does not yield.
  *
- * It looks every 20 us while things happen, less and less often (up to 10 ms) while there is nothing to do for it, and not at all once
- * the runtime has been idle for a second: then the first worker to wake up wakes it too. */
+ * A round comes every 20 us while things happen, less and less often (up to every 10 ms) while there is nothing to do for sysmon, and
+ * not at all once the runtime has been idle for a second: then the first worker to wake up wakes sysmon too. */
 #include "thread/sysmon.h"
 #include "sched/netpoll.h"
 #include "sched/parts.h"
@@ -14,12 +14,12 @@
 #include "thread/worker.h"
 
 enum {
-    SYSMON_WATCHFUL = 100000,     /* ns; how often at least, while somebody waits at a busy worker and another sleeps */
+    SYSMON_WATCHFUL = 100000,     /* ns; the longest interval while a process waits at a busy worker and another worker sleeps */
     SYSMON_HOG = 10000000,        /* a step that lasts so long is a hog's */
-    SYSMON_TRIM = 1000000000,     /* how often stacks that nobody needs are given back */
-    SYSMON_LINGER = 800000000,    /* of idleness, before it sleeps */
-    SYSMON_PACE = 1000000,        /* how often it looks whether a worker is so slow that it should look round sooner */
-    SYSMON_COMPLAINT = 500000000, /* how long there are too many hogs, before they are named */
+    SYSMON_TRIM = 1000000000,     /* how often unused stacks are given back */
+    SYSMON_LINGER = 800000000,    /* of idleness, before sysmon sleeps */
+    SYSMON_PACE = 1000000,        /* how often it checks whether a worker is so slow that it should look round sooner */
+    SYSMON_COMPLAINT = 500000000, /* how long all workers must have hogs, before these are named */
     SYSMON_CALM = 100000000,      /* how long without extra workers, before fences are light again */
     SYSMON_DEADLOCK = 30000000,   /* of idleness, before it asks whether that is a deadlock */
 };
@@ -28,10 +28,10 @@ enum { SYSMON_SILENCE_SECONDS = 10 }; /* between two complaints */
 
 /* ---- one worker --------------------------------------------------------------------------------------------------- */
 
-/* Whether anybody waits at the worker. */
+/* Whether a process or a due timer waits at the worker. */
 static bool sysmon_waits_at(struct worker *worker, uint64_t now) { return !policy_is_empty(worker) || timers_next(&worker->timers) <= now; }
 
-/* And whether anywhere. */
+/* And whether one waits anywhere. */
 static bool sysmon_somebody_waits(struct runtime *runtime, uint64_t now) {
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     bool some = inject_size(&runtime->inject) > 0;
@@ -40,8 +40,9 @@ static bool sysmon_somebody_waits(struct runtime *runtime, uint64_t now) {
     return some;
 }
 
-/* Whether the worker's thread is in a call that has lasted a round at least, and somebody needs the worker. Or in one of several, each of
- * which may be short, that the same step has made since the last round. Those who wait at other workers need it if nobody is idle. */
+/* Hands a worker over whose thread is in a call that has lasted at least a round, if a process needs the worker. Or in one of several
+ * calls, each of which may be short, that the same step has made since the last round. Processes that wait at other workers need it if
+ * no worker is idle. */
 static bool sysmon_call(struct worker *worker, uint64_t now) {
     struct runtime *runtime = worker->runtime;
     uint32_t number = oscall_seen(worker);
@@ -57,7 +58,7 @@ static bool sysmon_call(struct worker *worker, uint64_t now) {
     bool needed = sysmon_waits_at(worker, now) || inject_size(&runtime->inject) > 0 || stopped_waiting(runtime) ||
                   (same && !idle && sysmon_somebody_waits(runtime, now));
     if (worker->seen.held || (!needed && (idle || now - worker->seen.call_since < SYSMON_HOG))) return false;
-    worker->seen.held = oscall_stays(worker); /* oscall.h, E4: an extra worker, as for a hog, until it is back */
+    worker->seen.held = oscall_stays(worker); /* oscall.h, E4: an extra worker, as for a hog, until the thread is back */
     if (worker->seen.held) return false;
     uint32_t lasting = atom_load_rlx(&worker->lasting); /* rlx, both: a guess */
     if (!oscall_hand_over(worker, number)) return false;
@@ -65,7 +66,7 @@ static bool sysmon_call(struct worker *worker, uint64_t now) {
     return true;
 }
 
-/* Whether the same step has been running for too long. */
+/* Whether the worker's step is a hog's: the same step has been running for too long. */
 static bool sysmon_hog(struct worker *worker, uint64_t now) {
     uint64_t steps = atom_load_rlx(&worker->local.counters.steps); /* rlx: a number that changes or does not */
     bool busy = !idle_is_asleep(&worker->runtime->idle, worker->index) && atom_load_rlx(&worker->driven) &&
@@ -76,7 +77,7 @@ static bool sysmon_hog(struct worker *worker, uint64_t now) {
         return false;
     }
     if (worker->seen.held) return true;
-    bool in_call = oscall_seen(worker) != 0; /* then its worker can be had without it; but it gives way when it is back */
+    bool in_call = oscall_seen(worker) != 0; /* then its worker can be had without it; but the step should yield when the thread is back */
     enum preempt_view view = in_call ? PREEMPT_NONE : preempt_look(worker, now);
     if (view == PREEMPT_STUCK) return true;
     if (now - worker->seen.step_since < SYSMON_HOG) return false;
@@ -84,10 +85,10 @@ static bool sysmon_hog(struct worker *worker, uint64_t now) {
     atom_store_rlx(&worker->give_way, steps); /* rlx: a request; the step that is meant sees it or not */
     budget_end(worker);
     return !in_call &&
-           atom_load_rlx(&worker->driver) != 0; /* rlx: a number. 0: it has lost the worker to its call, and no thread has it yet */
+           atom_load_rlx(&worker->driver) != 0; /* rlx: a number. 0: its thread has lost the worker in a call, and no thread has it yet */
 }
 
-/* The thread of a hog leaves the CPU at once to whoever wakes up beside it, until its step is over. */
+/* A hog's thread lets any thread that wakes up beside it have the CPU at once, until its step is over. */
 static void sysmon_patience(struct worker *worker, bool hog) {
     uint32_t thread = hog ? atom_load_rlx(&worker->driver) : 0; /* rlx: a number */
     if (thread == worker->seen.patient) return;
@@ -96,10 +97,11 @@ static void sysmon_patience(struct worker *worker, bool hog) {
     worker->seen.patient = thread;
 }
 
-/* What waits at a worker that is busy for a round or longer must not wait while another sleeps. */
+/* Processes at a worker that has been busy for a round or longer must not wait while another worker sleeps. */
 static bool sysmon_stuck(struct worker *worker, uint64_t now) {
     struct runtime *runtime = worker->runtime;
-    if (worker->seen.step_since == now || idle_is_asleep(&runtime->idle, worker->index)) return false; /* it moves, or will by itself */
+    if (worker->seen.step_since == now || idle_is_asleep(&runtime->idle, worker->index))
+        return false; /* it makes progress, or wakes by itself */
     uint64_t next = timers_next(&worker->timers);
     bool due = now >= SYSMON_WATCHFUL && next <= now - SYSMON_WATCHFUL;
     while (due && timer_events_ring(&runtime->sysmon.local, NULL, worker, now) > 0) {}
@@ -110,8 +112,8 @@ static bool sysmon_stuck(struct worker *worker, uint64_t now) {
     return true;
 }
 
-/* A worker comes to its timers and to the global queue with every 61st process. That is soon, unless each takes milliseconds and then gives
- * way, so that none is a hog. One that is so slow is told to look round with the next process. */
+/* A worker serves its timers and the global queue with every 61st process. That is soon, unless each process runs for milliseconds and then
+ * yields, so that none is a hog. A worker that is so slow is told to look round with the next process. */
 static void sysmon_pace(struct worker *worker, uint64_t now) {
     if (now - worker->seen.paced < SYSMON_PACE) return;
     uint64_t steps = atom_load_rlx(&worker->local.counters.steps); /* rlx: a number */
@@ -122,7 +124,7 @@ static void sysmon_pace(struct worker *worker, uint64_t now) {
 
 /* ---- all of them -------------------------------------------------------------------------------------------------- */
 
-/* All workers have hogs, the extra ones too, and somebody waits: said when it lasts, and not again for a while. */
+/* All workers have hogs, the extra ones too, and a process waits: reported when it lasts, and not again for a while. */
 static void sysmon_complain(struct runtime *runtime, unsigned hogs, uint64_t now) {
     struct sysmon *sysmon = &runtime->sysmon;
     unsigned workers = atom_load_rlx(&runtime->wanted) + atom_load_rlx(&runtime->extra); /* rlx, both: numbers */
@@ -134,8 +136,9 @@ static void sysmon_complain(struct runtime *runtime, unsigned hogs, uint64_t now
     }
 }
 
-/* While there are hogs, the others get up and go to sleep all the time: without a system call that disturbs all CPUs. What a thread that wakes
- * up on time has used of its slice before decides whether the kernel lets it run at once beside busy ones. */
+/* While there are hogs, the other workers wake up and go to sleep all the time: they should do so without the system call that disturbs
+ * all CPUs, because the kernel decides by how much of its slice a waking thread has used before whether it runs at once beside busy
+ * ones. */
 static void sysmon_fences(struct runtime *runtime, uint64_t now) {
     struct sysmon *sysmon = &runtime->sysmon;
     if (atom_load_rlx(&runtime->extra) > 0) sysmon->full_until = now + SYSMON_CALM; /* rlx: a number */
@@ -173,7 +176,7 @@ void sysmon_hurry(struct runtime *runtime) {
     if (atom_swap_rlx(&sysmon->drowsy, false)) parker_unpark(&sysmon->parker); /* rlx: the parker orders */
 }
 
-/* Between two rounds. True: somebody wants it to look now. rlx: who does not see that it is drowsy is looked after a little later. */
+/* Between two rounds. True: a thread wants a round now. rlx: a thread that misses `drowsy` is served at the next round. */
 static bool sysmon_nap(struct runtime *runtime, uint64_t period) {
     struct sysmon *sysmon = &runtime->sysmon;
     uint64_t now = sys->now(), until = now + preempt_period(runtime, period);
@@ -192,7 +195,7 @@ static void *sysmon_main(void *argument) {
     struct backoff backoff = backoff_begin();
     thread_is_careful = true;
     sysmon->come_back = SYS_FOREVER;
-    bool asked = false;                     /* whether it is a deadlock, since they all fell asleep */
+    bool asked = false;                     /* whether it has checked for a deadlock since all workers fell asleep */
     while (!atom_load_acq(&sysmon->over)) { /* acq: pairs with the rel in sysmon_stop */
         if (sysmon_nap(runtime, backoff.period)) backoff = backoff_woken();
         bool delivered = posts_deliver(&runtime->posts);
@@ -244,7 +247,7 @@ void sysmon_stop(struct runtime *runtime) {
     atom_store_rel(&sysmon->over, true); /* rel: pairs with the acq in sysmon_main */
     parker_unpark(&sysmon->parker);
     sys->thread_join(sysmon->thread);
-    posts_deliver(&runtime->posts); /* what came in last; without memory it is lost */
+    posts_deliver(&runtime->posts); /* the last posts; without memory they are lost */
     if (sysmon->full_fences) sys_fence_wish_full(false);
     sysmon->full_fences = sysmon->started = false;
 }

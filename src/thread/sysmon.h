@@ -6,7 +6,7 @@
 
 int sysmon_start(struct runtime *runtime);
 void sysmon_stop(struct runtime *runtime);
-/* It comes at once, if it would not have soon: by a thread that will be stuck, when nobody is idle. */
+/* Ends its nap, if it naps for long: by a thread that will be stuck in a call, when no worker is idle. */
 void sysmon_hurry(struct runtime *runtime);
 
 #endif

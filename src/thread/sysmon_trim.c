@@ -1,3 +1,4 @@
+/* Sysmon gives unused memory back, a slice at a time. */
 #include "thread/sysmon_trim.h"
 
 enum { TRIM_PAUSE = 1000000 }; /* ns, between two slices */

@@ -1,3 +1,4 @@
+/* The pool of threads: starting, resting, being given a worker, and ending. */
 #include "thread/thread.h"
 #include "sched/parts.h"
 #include "sys/print.h"
@@ -34,17 +35,17 @@ static bool thread_forget(struct threads *threads, struct thread *thread) {
     return false;
 }
 
-/* Under the lock: it ends now; somebody joins it later, unless the runtime was left behind. */
+/* Under the lock: the thread ends now; another joins it later, unless the runtime was left behind. */
 static void thread_retire(struct threads *threads, struct thread *thread) {
     thread->unjoined = threads->left;
     if (!threads->left) {
         thread->next = threads->ended;
         threads->ended = thread;
     }
-    atom_store_rlx(&threads->living, atom_load_rlx(&threads->living) - 1); /* rlx: under the lock; others want a number */
+    atom_store_rlx(&threads->living, atom_load_rlx(&threads->living) - 1); /* rlx: under the lock; other threads want a number */
 }
 
-/* Waits for a worker or a call. False: the thread is to end. `came`: it has just been started for that. */
+/* Waits for a worker or a call. False: the thread is to end. `came`: it has just been started, to rest. */
 static bool thread_rest(struct thread *self, bool came) {
     struct threads *threads = &self->runtime->threads;
     self->given = NULL;
@@ -67,13 +68,13 @@ static bool thread_rest(struct thread *self, bool came) {
     if (mine) thread_retire(threads, self);
     lock_drop(&threads->lock);
     if (mine) return false;
-    parker_park(&self->parker, SYS_FOREVER); /* somebody has just chosen it */
+    parker_park(&self->parker, SYS_FOREVER); /* thread_take has just chosen it: its unpark is on the way */
     return self->given || self->carries;
 }
 
 /* ---- driving ------------------------------------------------------------------------------------------------------ */
 
-/* The process that was left behind when this thread came back from a call without its worker. */
+/* Queues the process that came back from a call on this thread without a worker. */
 static void thread_queue_orphan(struct thread *self) {
     struct proc *proc = self->orphan;
     if (!proc) return;
@@ -83,7 +84,7 @@ static void thread_queue_orphan(struct thread *self) {
 
 static void thread_drive(struct thread *self, struct worker *worker) {
     worker_driven_by(worker, &self->loop);
-    worker->current = NULL; /* who ran on it last is elsewhere, in a call or stopped */
+    worker->current = NULL; /* the process that ran on it last is elsewhere, in a call or stopped */
     stopped_took(worker, self->number);
     struct proc *first = NULL;
     while (worker) {
@@ -95,7 +96,7 @@ static void thread_drive(struct thread *self, struct worker *worker) {
     }
 }
 
-/* What it was woken for, or started. */
+/* Does what it was woken or started for. */
 static void thread_serve(struct thread *self) {
     if (self->given) thread_drive(self, self->given);
     else parts.carry(self, self->carries);
@@ -106,7 +107,7 @@ static void thread_serve(struct thread *self) {
 
 #if !WEFT_CHECK
 static pthread_key_t
-    thread_key; /* set while a thread may drive workers: its destructor finds that it has ended without having been told to */
+    thread_key; /* set while a thread may drive workers: its destructor runs if the thread ends without having been told to */
 static pthread_once_t thread_key_once = PTHREAD_ONCE_INIT;
 static int thread_key_error;
 
@@ -126,7 +127,7 @@ static void thread_watch(struct thread *self) {
     pthread_once(&thread_key_once, thread_key_make);
     if (!thread_key_error) pthread_setspecific(thread_key, self);
 }
-/* It ends as it should: somebody joins it, unless the runtime has been left behind. */
+/* The thread ends as it should: another joins it, unless the runtime has been left behind. */
 static void thread_unwatch(struct thread *self) {
     if (!thread_key_error) pthread_setspecific(thread_key, NULL);
     if (self->unjoined) pthread_detach(pthread_self());
@@ -142,7 +143,7 @@ static void *thread_main(void *argument) {
     thread_watch(self);
     self->number = sys->thread_id();
     self->loop.error_number = &errno;
-    ctx_begin(); /* it has been made by a process, perhaps, and begins with what that one had: for itself */
+    ctx_begin(); /* a process may have made this thread, which inherited that process's floating-point settings: it gets its own */
     annotate_thread(&self->loop.annotate);
     struct signal_stack signals;
     parts.thread_begins(&signals, &self->loop);
@@ -178,15 +179,16 @@ static bool thread_admit(struct threads *threads) {
     return admitted;
 }
 
-/* Once: then the runtime carries on with the threads that it has. While it starts, whoever starts it says so. */
+/* Said once: then the runtime carries on with the threads that it has. While the runtime starts, weft_start reports it. */
 static void thread_say_refused(struct runtime *runtime, const char *why) {
     struct threads *threads = &runtime->threads;
-    if (atom_load_rlx(&runtime->coarse) == 0 || threads->over || atom_swap_rlx(&threads->told, true)) return; /* rlx: who is first */
+    if (atom_load_rlx(&runtime->coarse) == 0 || threads->over || atom_swap_rlx(&threads->told, true))
+        return; /* rlx: the first caller prints */
     print_line(STDERR_FILENO, "weft: no more threads than %u (%s): processes wait while these are in blocking calls\n",
                atom_load_rlx(&threads->living), why); /* rlx: a number */
 }
 
-/* For the worker; `reserved`: for whoever starts it; else it goes to its rest. */
+/* Starts a thread: to drive the worker; with `reserved`, to be woken by the caller; else to rest in the pool. */
 static int thread_start(struct runtime *runtime, struct worker *worker, struct thread **reserved) {
     struct threads *threads = &runtime->threads;
     thread_join_ended(threads);
@@ -258,7 +260,7 @@ int thread_give(struct runtime *runtime, struct worker *worker) {
     return WEFT_EAGAIN;
 }
 
-/* True: whoever has not ended is out in a call, and is not waited for. */
+/* True: every thread that has not ended is out in a call, and is not waited for. */
 static bool threads_leave(struct threads *threads) {
     lock_take(&threads->lock);
     uint32_t living = atom_load_rlx(&threads->living); /* rlx, both: written under the lock; lowered before thread_came_back takes it */
@@ -283,7 +285,7 @@ bool threads_end(struct runtime *runtime) {
     }
     lock_drop(&threads->lock);
     thread_join_ended(threads);
-    /* Those that are on their way to their rest find that it is over. */
+    /* Threads that are on their way to rest find `over` set. */
     for (struct spin spin = spin_begin(); !threads_leave(threads); spin_wait(&spin))
         thread_join_ended(threads);
     thread_join_ended(threads);
@@ -293,7 +295,7 @@ bool threads_end(struct runtime *runtime) {
 void thread_came_back(struct thread *self) {
     struct threads *threads = &self->runtime->threads;
     lock_take(&threads->lock);
-    bool left = threads->left; /* if not, threads_leave has seen that it is not away any more, and waits for it */
+    bool left = threads->left; /* if not, threads_leave has seen that this thread is not away any more, and waits for it */
     lock_drop(&threads->lock);
     while (left)
         parker_park(&self->parker, SYS_FOREVER);

@@ -1,16 +1,17 @@
-/* Threads, as opposed to workers: a worker is a place to run processes at, with its queue, timers and caches; a thread drives one at a
- * time. A thread that is stuck in a call of the operating system loses its worker to another one (oscall.c).
+/* The pool of threads. A worker is a place to run processes at, with its queue, timers and caches; a thread drives one worker at a
+ * time. A thread that is stuck in a call of the operating system loses its worker to another thread (oscall.c).
  *
  *   operation           who may call
  *   threads_init        one thread, before it is shared
- *   thread_give         whoever has a worker that nobody drives
+ *   thread_give         the thread that has a worker which no thread drives
  *   thread_reserve      a thread that drives a worker; it calls thread_carry next
  *   threads_end         the thread that stops the runtime, when no worker is driven any more
  *
- *   D1  A worker is driven by one thread at a time. Who gives it away does not touch it again.
+ *   D1  A worker is driven by one thread at a time. The thread that gives it away does not touch it again.
  *   D2  A thread without a worker rests in the pool until it is given one, and ends by itself after some seconds of rest.
- *   D3  Where a worker has pinned processes, its thread is theirs. Any other process makes its blocking calls on a thread of the pool, without a worker:
- *       it goes out with that thread, stack and all, and is queued when it comes back, as one that has lost its worker (wait/blocking.c). */
+ *   D3  Where a worker has pinned processes, its thread is theirs. Any other process makes its blocking calls on a thread of the pool,
+ *       without a worker: it goes out with that thread, stack and all, and is queued when it comes back, like a process that has lost
+ *       its worker (wait/blocking.c). */
 #ifndef WEFT_THREAD_THREAD_H
 #define WEFT_THREAD_THREAD_H
 
@@ -20,54 +21,57 @@ struct thread {
     struct loop loop;
     struct runtime *runtime;
     struct parker parker;
-    /* What it was woken for: to drive a worker, or to make a process's call (D3). Neither: to end. Written before the unpark. */
+    /* Why it was woken: to drive a worker, or to make a process's call (D3). Neither: to end. Written before the unpark. */
     struct worker *given;
     struct fiber *carries;
     struct thread *next;  /* in a list of the pool */
     struct proc *orphan;  /* a process that came back from a call and had lost its worker: to be queued once its stack is left */
-    struct fiber *caller; /* whose blocking call it is in */
-    bool reserved;        /* it was started to be woken by whoever has started it */
+    struct fiber *caller; /* the process whose blocking call it makes */
+    bool reserved;        /* it was started by thread_reserve and waits for that caller to wake it */
     sys_thread handle;
     uint32_t number; /* the kernel's */
-    /* While it sleeps in a signal handler, with a process that was interrupted (stopped.h): whose, and its place among those. */
+    /* While it sleeps in a signal handler, with a process that was interrupted (stopped.h): the process, and its place in the list of
+     * stopped threads. */
     struct proc *stopped;
     struct thread *sooner, *later;
-    bool unjoined;       /* nobody waits for its end */
-    bool waits;          /* and it can be resumed; under preempt's lock */
-    const void *context; /* what was interrupted: a ucontext_t; and how far up its stack is looked at */
+    bool unjoined;       /* no thread joins it */
+    bool waits;          /* its stopped process can be resumed; under preempt's lock */
+    const void *context; /* what was interrupted: a ucontext_t; and how far up its stack is searched */
     const void *floor;
-    struct worker *moved; /* what it drives now, when it lost one and came back with another */
+    struct worker *moved; /* the worker it drives now, if it lost one and came back with another */
 };
 
 #if WEFT_CHECK
 #define thread_is_careful false
 #else
-/* This thread must not wait for locks of the C library while somebody may be stopped who has them (stopped.h, A4): sysmon. */
+/* Set for sysmon: it must not wait for locks of the C library, because a stopped process may hold them (stopped.h, A4). */
 extern _Thread_local bool thread_is_careful __attribute__((tls_model("initial-exec")));
 #endif
 
 void threads_init(struct threads *threads, unsigned most);
-/* One more thread at rest. Not from a worker's thread or sysmon while processes may be interrupted: it may wait for locks of the C
- * library (stopped.h, A4). 0, or as thread_give. */
+/* Starts one more thread, to rest in the pool. Not from a worker's thread or sysmon while processes may be interrupted: it may wait for
+ * locks of the C library (stopped.h, A4). 0, or as thread_give. */
 int thread_prepare(struct runtime *runtime);
-/* A thread at rest; NULL: there is none. It is to be given a worker at once, by thread_wake. */
+/* A thread at rest; NULL: there is none. The caller gives it a worker at once, by thread_wake. */
 struct thread *thread_take(struct runtime *runtime);
 /* Gives the worker to a thread that waits for one. */
 static inline void thread_wake(struct thread *thread, struct worker *worker) {
-    atom_store_rlx(&worker->driver, 0); /* rlx: a number; nobody's, until the thread is up */
+    atom_store_rlx(&worker->driver, 0); /* rlx: a number; 0 until the thread is up */
     thread->given = worker;
     parker_unpark(&thread->parker);
 }
-/* A thread to make a call with: one at rest, or a new one. NULL: there is none to be had. It may wait for locks of the C library, so the caller has
- * none of weft's; and keeps its worker, so that sysmon finds it asleep and resumes who has them (stopped.h, A5). */
+/* A thread to make a call with: one at rest, or a new one. NULL: there is none to be had. It may wait for locks of the C library, so the
+ * caller holds none of weft's; and the caller keeps its worker, so that sysmon finds it asleep and resumes the process that holds the
+ * lock (stopped.h, A5). */
 struct thread *thread_reserve(struct runtime *runtime);
-/* The process whose stack it is has left it, to make a call with the thread, which is away from now on. */
+/* The process of `fiber` has left its stack, and makes a call on the thread, which is away from now on. */
 void thread_carry(struct thread *thread, struct fiber *fiber);
 /* 0: some thread drives the worker from now on. WEFT_EAGAIN: there is none to be had, and the worker is still the caller's. */
 int thread_give(struct runtime *runtime, struct worker *worker);
-/* Joins all threads. False: some are out in calls that do not end, and will look at the runtime should they ever come back. */
+/* Joins all threads. False: some are out in calls that do not end, and will look at the runtime if they ever come back. */
 bool threads_end(struct runtime *runtime);
-/* By a thread that is back from a call, and has lost its worker. Never returns if threads_end did not wait for it: the process is no more. */
+/* By a thread that is back from a call and has lost its worker. Never returns if threads_end did not wait for it: the process is no
+ * more. */
 void thread_came_back(struct thread *self);
 /* my_thread, asked for anew: for code that may have been moved to another thread. */
 struct thread *thread_here(void);

@@ -1,4 +1,4 @@
-/* A worker's thread, and changing how many there are. */
+/* The loop of a worker's thread, and changing the number of workers: wanted, extra and relief workers. */
 #include "thread/worker.h"
 
 #include "sched/atfork.h"
@@ -11,21 +11,21 @@
 
 #include <stdio.h>
 
-/* How often (ns) a thread that waits for a worker looks whether it is in a call. */
+/* Until when a thread that waits for a worker to leave sleeps before it looks again whether the worker's thread is in a call. */
 #if WEFT_CHECK
 #define WORKER_LOOK SYS_FOREVER
 #else
 #define WORKER_LOOK (sys->now() + UINT64_C(1000000))
 #endif
 
-/* Under `moving`: a relief worker leaves, or is any worker from now on. */
+/* Under `moving`: a relief worker leaves, or becomes an ordinary one. */
 static void worker_no_relief(struct worker *worker) {
     atom_store_rlx(&worker->relief, false); /* rlx: under the lock */
     stopped_relieve(worker->runtime, -1);
 }
 
-/* What lies in the queue of a worker that has left goes to the others. They are told now that nothing more can be put there: a worker that
- * sleeps is woken, and those that are busy look round soon. */
+/* The processes in the queue of a worker that has left go to other workers. These are told only now that nothing more can be put there:
+ * a worker that sleeps is woken, and busy ones look round soon. */
 static void worker_bequeath(struct worker *gone) {
     struct runtime *runtime = gone->runtime;
     unsigned wanted = atom_load_rlx(&runtime->wanted), made = atom_load_acq(&runtime->made); /* rlx, acq: as in find_orphan */
@@ -34,24 +34,24 @@ static void worker_bequeath(struct worker *gone) {
         tick_hurry(atom_load_rlx(&runtime->workers[i])); /* rlx: published by `made` */
 }
 
-/* Under `moving`, and `ringing` if the worker had a thread: nobody drives it from now on. rlx: a thread that arms a timer here afterwards sees it by the
- * lock of the timers, and moves it (worker_keep_timers). */
+/* Under `moving`, and `ringing` if the worker had a thread: no thread drives it from now on. rlx: a thread that arms a timer here
+ * afterwards sees it by the lock of the timers, and moves the timer (worker_keep_timers). */
 static void worker_leave_timers(struct worker *worker) {
     atom_store_rlx(&worker->driven, false);
     worker_pass_timers(worker->runtime, worker);
 }
 
-/* There was no thread for the worker after all: others may have armed timers here. */
+/* There was no thread for the worker after all; but other threads may have armed timers here. */
 static void worker_not_begun(struct worker *worker) {
     lock_take(&worker->runtime->moving);
     worker_leave_timers(worker);
     lock_drop(&worker->runtime->moving);
 }
 
-/* The worker is not wanted any more. False: it is again, meanwhile. */
+/* The worker is not wanted any more. False: it is wanted again meanwhile. */
 static bool worker_leave(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
-    lock_take(&worker->ringing); /* whoever rings its timers has done so before the first worker has the rest */
+    lock_take(&worker->ringing); /* a thread that fires its timers is done before the first worker has the rest */
     lock_take(&runtime->moving);
     bool relief = atom_load_rlx(&worker->relief); /* rlx, both: under the lock */
     bool leaves = relief || atom_load_rlx(&worker->leave);
@@ -95,7 +95,7 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     mpsc_init(&worker->pinned_ready);
     parker_init(&worker->departure);
     tick_begin(worker, GLOBAL_TICK);
-    atom_store_rlx(&worker->give_way, UINT64_MAX); /* rlx: nobody else knows it; no step has this number */
+    atom_store_rlx(&worker->give_way, UINT64_MAX); /* rlx: no other thread knows it; no step has this number */
     atom_store_rlx(&worker->asked, UINT64_MAX);
     atom_store_rlx(&worker->refused, UINT64_MAX);
     atom_store_rlx(&worker->again, UINT64_MAX);
@@ -124,20 +124,20 @@ static int worker_begin(struct runtime *runtime, unsigned index) {
     if (!worker) return WEFT_ENOMEM;
     idle_resize(&runtime->idle, index + 1);
     lock_take(&runtime->moving);
-    bool there = atom_load_rlx(&worker->driven);                  /* its thread has been sent away and has not left yet: it may stay */
+    bool there = atom_load_rlx(&worker->driven);                  /* its thread has been dismissed and has not left yet: it may stay */
     if (atom_load_rlx(&worker->relief)) worker_no_relief(worker); /* more workers are wanted, and it is one of them now */
     atom_store_rlx(&worker->leave, false);
     atom_store_rlx(&worker->driven, true);
     lock_drop(&runtime->moving);
-    /* Only now, so that nobody is pinned to a thread that leaves. Not 0: a pin that was refused may still have to take itself back. rlx: a
-     * thread whose pin has seen this comes to `moving` later than this one. */
+    /* Only now, so that no process is pinned to a thread that leaves. Not a store of 0: a refused pin may still have to take its
+     * increment back. rlx: a thread whose pin has seen this comes to `moving` later than this one. */
     atom_and_rlx(&worker->pinned_count, ~PINNED_CLOSED);
     int error = there ? 0 : thread_give(runtime, worker);
     if (error) worker_not_begun(worker);
     return error;
 }
 
-/* rlx, all: a number, and a word that says who was first; what the worker does then goes by `leave` and the queues. */
+/* rlx, all: a number, and a word that decides which comes first, pin or close; what the worker does then goes by `leave` and the queues. */
 bool worker_pin(struct worker *own) {
     if (atom_add_rlx(&own->pinned_count, 1) & PINNED_CLOSED) {
         atom_sub_rlx(&own->pinned_count, 1);
@@ -148,7 +148,7 @@ bool worker_pin(struct worker *own) {
 }
 void worker_unpin(struct worker *own) { atom_sub_rlx(&own->pinned_count, 1); }
 
-/* No more pinned processes from now on. False: there are some, and they cannot go elsewhere. */
+/* No process is pinned here from now on. False: some are already, and they cannot go elsewhere. */
 static bool worker_close(struct worker *worker, bool with_pinned) {
     uint32_t none = 0;
     if (with_pinned) atom_or_rlx(&worker->pinned_count, PINNED_CLOSED);
@@ -156,11 +156,11 @@ static bool worker_close(struct worker *worker, bool with_pinned) {
 }
 
 void worker_dismiss(struct runtime *runtime, struct worker *worker) {
-    atom_store_rlx(&worker->leave, true); /* rlx: before the fence of idle_wake_one, and that is what find_anything relies on */
+    atom_store_rlx(&worker->leave, true); /* rlx: before the fence of idle_wake_one, on which find_anything relies */
     ready_wake_one(runtime, worker);
 }
 
-/* Which step a thread has been seen in, since when, and how much CPU time it had used by then. */
+/* The step that a thread has been seen in, since when, and how much CPU time it had used by then. */
 struct stuck {
     uint64_t steps, since, cpu;
 };
@@ -170,8 +170,8 @@ struct stuck {
 #if WEFT_CHECK
 static bool worker_is_stuck(struct worker *worker, struct stuck *stuck) { return (void)worker, (void)stuck, false; }
 #else
-/* Whether its thread has been in one step for so long that it is not waited for: asleep, or computing; or it has been without a CPU for very long. Asked
- * when the runtime stops, some processes would not end, and sysmon is gone. */
+/* Whether its thread has been in one step for so long that it is not waited for: asleep or computing for WORKER_STUCK, or without a CPU
+ * for WORKER_LOST. Asked when the runtime stops, some processes would not end, and sysmon is gone. */
 static bool worker_is_stuck(struct worker *worker, struct stuck *stuck) {
     uint64_t steps = atom_load_rlx(&worker->local.counters.steps), now = sys->now(), cpu = 0; /* rlx, all: numbers; a request */
     uint32_t driver = atom_load_rlx(&worker->driver);
@@ -184,7 +184,8 @@ static bool worker_is_stuck(struct worker *worker, struct stuck *stuck) {
 }
 #endif
 
-/* The thread is left where it is, and all that it may touch. Should it come back, it finds that it is to leave (its tick is up) before it runs anything else. */
+/* The thread is left where it is, with all that it may touch. If it comes back, it finds that it is to leave (its tick is up) before it
+ * runs another process. */
 static void worker_abandon(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
     tick_begin(worker, 1);
@@ -198,12 +199,12 @@ static void worker_abandon(struct worker *worker) {
     lock_drop(&runtime->moving);
 }
 
-/* Waits until the worker has no thread, or its thread is in a call and cannot come back to it, or in a process that does not end. */
+/* Waits until the worker has no thread, or its thread is in a call and has lost the worker, or in a process that does not end. */
 static void worker_wait(struct worker *worker) {
     struct stuck stuck = {0, 0, 0};
     while (atom_load_rlx(&worker->driven)) {
         uint32_t number = oscall_seen(worker);
-        /* rlx: the worker is not touched before its last thread has been joined. Nobody will drive it: sysmon has been stopped. */
+        /* rlx: the worker is not touched before its last thread has been joined. No thread will drive it: sysmon has been stopped. */
         if (atom_load_rlx(&worker->undriven) || (number && oscall_retake(worker, number))) {
             lock_take(&worker->runtime->moving);
             atom_store_rlx(&worker->driven, false);
@@ -217,7 +218,7 @@ static void worker_wait(struct worker *worker) {
     }
 }
 
-/* Under `resizing`: so many workers in all shall be driven; `wait`: until those that are not have left. */
+/* Under `resizing`: changes the number of driven workers from `now` to `then`; `wait`: until those that are dismissed have left. */
 static int workers_drive(struct runtime *runtime, unsigned now, unsigned then, bool wait, unsigned *got) {
     int error = 0;
     while (now < then && !(error = worker_begin(runtime, now)))
@@ -241,7 +242,7 @@ int workers_set(struct runtime *runtime, unsigned workers) {
     lock_take(&runtime->resizing);
     unsigned now = atom_load_rlx(&runtime->wanted), extra = atom_load_rlx(&runtime->extra); /* rlx, both: written under the lock */
     atom_store_rlx(&runtime->wanted, workers < now ? workers : now);
-    /* When none is to be left: those as well that have been sent away and still have a thread, in a call or a process that does not end. */
+    /* When none is to be left: also those that were dismissed and still have a thread, in a call or a process that does not end. */
     unsigned all = workers ? now + extra : atom_load_rlx(&runtime->made); /* rlx: written under the lock */
     int error = workers_drive(runtime, all, workers ? workers + extra : 0, workers == 0, &got);
     bool stays = error == WEFT_EBUSY; /* one with pinned processes, and those below it */
@@ -253,7 +254,7 @@ int workers_set(struct runtime *runtime, unsigned workers) {
 
 void workers_compensate(struct runtime *runtime, unsigned hogs) {
     if (hogs > runtime->extra_most) hogs = runtime->extra_most;
-    if (hogs == atom_load_rlx(&runtime->extra) || !lock_try(&runtime->resizing)) return; /* rlx: looked at again under the lock */
+    if (hogs == atom_load_rlx(&runtime->extra) || !lock_try(&runtime->resizing)) return; /* rlx: checked again under the lock */
     unsigned wanted = atom_load_rlx(&runtime->wanted), extra = atom_load_rlx(&runtime->extra), got;
     if (wanted > 0 && wanted + hogs <= PLACES_MAX && hogs != extra) {
         workers_drive(runtime, wanted + extra, wanted + hogs, false, &got);
@@ -264,24 +265,24 @@ void workers_compensate(struct runtime *runtime, unsigned hogs) {
 
 /* ---- relief workers: for processes that were stopped (stopped.h, A6) ------------------------------------------------ */
 
-/* Under `resizing`, a worker that has no thread: goes to the process that was stopped first. False: none can be had just now. */
+/* Under `resizing`: gives a worker that has no thread to the process that was stopped first. False: none can be had just now. */
 static bool worker_relieves(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
-    stopped_relieve(runtime, 1); /* first: those who are stopped and those who are relieved are never too many, not for a moment */
+    stopped_relieve(runtime, 1); /* first: stopped processes and relief workers are never too many, not for a moment */
     struct thread *thread = stopped_next(worker);
     if (!thread) {
         stopped_relieve(runtime, -1);
         return false;
     }
-    atom_or_rlx(&worker->pinned_count, PINNED_CLOSED); /* rlx, all: nobody else has it, and its thread comes later */
+    atom_or_rlx(&worker->pinned_count, PINNED_CLOSED); /* rlx, all: no other thread has it, and its thread comes later */
     atom_store_rlx(&worker->leave, false);
-    tick_begin(worker, 1); /* and stays so: it looks at what it is with every process */
+    tick_begin(worker, 1); /* and stays so: a relief worker checks `relief` and `leave` before every process */
     atom_store_rlx(&worker->relief, true);
     thread_wake(thread, worker);
     return true;
 }
 
-/* Under `resizing`: whether the worker relieves somebody, or does now because it shall. */
+/* Under `resizing`: whether the worker is a relief worker, or becomes one now because it `shall`. */
 static bool worker_relief(struct worker *worker, bool shall) {
     lock_take(&worker->runtime->moving);
     bool relief = atom_load_rlx(&worker->relief); /* rlx, here and below: under the lock */
@@ -295,7 +296,7 @@ static bool worker_relief(struct worker *worker, bool shall) {
     return begins;
 }
 
-/* rlx, all: numbers, written under the lock; first looked at in passing. */
+/* rlx, all: numbers, written under the lock; the first reads are hints. */
 void workers_relieve(struct runtime *runtime, unsigned hogs) {
     struct preempt *preempt = &runtime->preempt;
     unsigned count = hogs > runtime->extra_most ? hogs - runtime->extra_most : 0;
