@@ -1,7 +1,7 @@
 /* A system call by itself, without the C library: no cancellation point (two locked operations in a program with threads), no errno to be
- * saved and restored. Answers as the kernel does: a result, or a negative error number.
+ * saved and restored. Returns what the kernel returns: a result, or a negative error number.
  *
- * SYS_BARE is 0 where the library's functions are wanted all the same: sanitizers know only those, and other machines have other registers. */
+ * SYS_BARE is 0 where the library's functions are used instead: sanitizers know only those, and other machines have other registers. */
 #ifndef WEFT_SYS_BARE_H
 #define WEFT_SYS_BARE_H
 

@@ -1,4 +1,4 @@
-/* See sys/chunk.h. */
+/* Chunks and the arenas that they are parts of: see sys/chunk.h. */
 #include "sys/chunk.h"
 
 #include "base/assert.h"
@@ -10,7 +10,7 @@
 
 enum {
     CHUNK_ARENA = 1024,     /* chunks: 64 MiB */
-    CHUNK_ARENA_LEAST = 16, /* where address space is short */
+    CHUNK_ARENA_LEAST = 16, /* where address space is scarce */
     CHUNK_ARENAS = 16384,   /* a tebibyte */
     CHUNK_WORDS = CHUNK_ARENA / 64,
 };
@@ -22,7 +22,7 @@ struct chunk_arena {
 };
 
 static struct {
-    atom_bool taken; /* a lock of its own: short sections but for a new arena */
+    atom_bool taken; /* a spin lock: critical sections are short, except for a new arena */
     uint32_t arenas;
     struct chunk_arena arena[CHUNK_ARENAS]; /* pages of this get memory when they are touched */
 } chunks;

@@ -1,7 +1,7 @@
-/* Memory in chunks of one size, each aligned to its size, so that from the address of what lies in one its beginning is known.
+/* Memory in chunks of one size, each aligned to its size, so that the address of anything in a chunk gives the chunk's beginning.
  *
- * A chunk that is given back costs no memory from then on; its address space stays, for the next one. Nothing here waits for
- * anything but another thread inside of these functions.
+ * A chunk that is given back costs no memory from then on; its address space is kept for the next chunk. A caller waits for
+ * nothing but another thread inside of these functions.
  *
  *   chunk_take, chunk_give      any thread
  *

@@ -1,3 +1,4 @@
+/* The pair of asymmetric memory fences (base/atom.h): whether the light one can be light, and changing that while threads run. */
 #include "base/assert.h"
 #include "sys/sys.h"
 
@@ -5,7 +6,7 @@
 bool atom_fence_light_is_full = true;
 
 static bool fence_granted;
-static unsigned fence_wishes; /* for full ones; whoever changes it holds the lock */
+static unsigned fence_wishes; /* how many callers want full fences; changed under the lock */
 static atom_u32 fence_lock;
 static atom_bool fence_heavy_is_full;
 
@@ -20,11 +21,12 @@ void sys_fence_setup(void) {
 
 __attribute__((constructor)) static void sys_fence_setup_at_load(void) { sys_fence_setup(); }
 
-/* While threads run. A heavy fence may be a full one of its own thread's alone (3) when no light one is light any more: whoever has seen the old
- * flag has passed the membarrier (2) since, and with it all that it had stored before its light fence; so a heavy fence that begins after
- * (3) sees that. The way back is the same in a mirror: a heavy fence that has seen the old flag (4) has passed the membarrier (5) since, and
- * what it had stored is seen by light ones that have seen (6); rel and acq, because the membarrier may have come to the light side before it came
- * to the other, and a load behind the flag must not be made in between. Scenarios: check/scenarios/fences.c. */
+/* The change while threads run. After (3) a heavy fence is only a full fence of its own thread, which is right once no light fence is
+ * light any more: a thread whose light fence read the old flag has since passed the membarrier (2), and with it all that it stored before
+ * that light fence; so a heavy fence that begins after (3) sees those stores. The way back is the mirror image: a thread whose heavy fence
+ * read the flag from before (4) has since passed the membarrier (5), and its stores are seen by light fences that have read (6). That needs
+ * rel and acq: the membarrier may reach the light side before the other, and a load behind the flag must not be made in between.
+ * Scenarios: check/scenarios/fences.c. */
 static void fence_make_full(void) {
     fence_set_light(true);                      /* 1 */
     sys->fence_heavy();                         /* 2 */

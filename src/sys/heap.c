@@ -12,7 +12,7 @@ enum {
     HEAP_SMALLEST_SHIFT = 6,
     HEAP_CLASSES = 13, /* 64 bytes to 256 KiB */
     HEAP_STEP = 1 << 20,
-    HEAP_TRIES = 9, /* halves of the range, where address space is short */
+    HEAP_TRIES = 9, /* the range is halved so often, where address space is scarce */
 };
 
 struct heap_block {
@@ -20,7 +20,7 @@ struct heap_block {
 };
 
 static struct {
-    atom_bool taken; /* a lock of its own: sections of a dozen instructions */
+    atom_bool taken; /* a spin lock: critical sections of a dozen instructions */
     unsigned char *low;
     size_t size, used, told;
     struct heap_block *free[HEAP_CLASSES], *kept;
@@ -84,7 +84,7 @@ static void *heap_cut(size_t size) {
     void *block = heap.low + heap.used;
     heap.used += size;
 #if HEAP_LEAKS
-    while (heap.told < heap.used) { /* what is known from here alone is no leak */
+    while (heap.told < heap.used) { /* a root for the leak checker: what only this memory points to is no leak */
         __lsan_register_root_region(heap.low + heap.told, HEAP_STEP);
         heap.told += HEAP_STEP;
     }
@@ -108,7 +108,7 @@ void *heap_take(size_t size) {
 void heap_give(void *memory, size_t size) {
     struct heap_block *block = memory;
     unsigned class = heap_class(size);
-    /* All but the link: whoever uses it now is found out by the address sanitizer. */
+    /* All but the link: the address sanitizer reports any use from now on. */
     __asan_unpoison_memory_region(memory, sizeof *block);
     __asan_poison_memory_region(block + 1, ((size_t)1 << (class + HEAP_SMALLEST_SHIFT)) - sizeof *block);
     heap_lock();

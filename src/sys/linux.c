@@ -1,4 +1,5 @@
-/* The real table: Linux system calls, and the C library for memory and threads. What a process may come by leaves errno as it was. */
+/* The real table of outside effects: Linux system calls, and the C library for memory and threads. Functions that a process may reach
+ * leave errno as it was. */
 #include "base/assert.h"
 #include "sys/chunk.h"
 #include "sys/heap.h"
@@ -45,7 +46,7 @@ static int linux_futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline
         t.tv_nsec = (long)(deadline % UINT64_C(1000000000));
         timeout = &t;
     }
-    int before = errno; /* a process that calls weft keeps its errno, and may come here without leaving its thread */
+    int before = errno; /* a process that calls weft keeps its errno, and may get here without leaving its thread */
     /* The bit-set form takes an absolute time of the monotonic clock, so that a retry after a signal does not sleep
      * longer. */
     long r = syscall(SYS_futex, &word->cell, FUTEX_WAIT_BITSET_PRIVATE, expected, timeout, NULL, FUTEX_BITSET_MATCH_ANY);
@@ -58,7 +59,7 @@ static int linux_futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline
 
 static int linux_futex_wake(atom_u32 *word, uint32_t count) {
     if (count > INT_MAX) count = INT_MAX;
-    /* EFAULT is not our error: a word whose owner has gone away between the change and the wake has nobody to wake. */
+    /* EFAULT is no error here: if the word was freed between the change and the wake, no thread sleeps on it. */
     int before = errno;
     long r = syscall(SYS_futex, &word->cell, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
     errno = before;
@@ -107,10 +108,10 @@ static void linux_vm_unmap(void *memory, size_t size) {
 /* Linux 6.13; not in the C library's headers yet. */
 enum { LINUX_GUARD_INSTALL = 102 };
 
-/* An emulator (qemu-user) takes advice that it does not know for a hint and answers 0. So the first guard is tried: the kernel, asked to
+/* An emulator (qemu-user) ignores advice that it does not know and returns 0. So the first guard is tested: the kernel, asked to
  * write a byte there, must refuse. */
 static int linux_guard(void *memory, size_t size) {
-    static atom_u32 works; /* 0: not tried yet, 1: yes, 2: no; rlx: whoever tries comes to the same answer */
+    static atom_u32 works; /* 0: not tested yet, 1: yes, 2: no; rlx: every thread that tests gets the same answer */
     if (atom_load_rlx(&works) == 2) {
         errno = EINVAL;
         return -1;
@@ -157,7 +158,7 @@ static int linux_vm_resident(void *memory, size_t size, unsigned char *pages) {
     return error;
 }
 
-/* struct sched_attr, which the C library does not know: only what it had when the time slice got its meaning (Linux 6.12). */
+/* struct sched_attr, which the C library does not have: the fields it had when `runtime` came to mean the time slice (Linux 6.12). */
 struct linux_sched {
     uint32_t size, policy;
     uint64_t flags;
@@ -165,19 +166,21 @@ struct linux_sched {
     uint32_t priority;
     uint64_t runtime, deadline, period;
 };
-/* Threads of the runtime that wait for their moment beside busy ones: a thread of the usual slice (1.4 ms with two CPUs) is woken on time or not,
- * as the one that runs has had its own slice or has not, and in that case comes a clock tick or several later: 1 in 100 by 1 ms or more, with 4 busy
- * threads on 2 CPUs; with this slice for all of them, 1 in 1000. Their share of the CPU is the same. */
+/* The runtime's threads get a short time slice, so that they wake on time beside busy threads. With the usual slice (1.4 ms with two
+ * CPUs) a woken thread runs at once only if the running one has used up its slice; otherwise it runs a clock tick or several later.
+ * With 4 busy threads on 2 CPUs 1 wake-up in 100 is late by 1 ms or more; with this slice for all of them, 1 in 1000. Their share of
+ * the CPU is the same. */
 enum {
     LINUX_SLACK = 1, /* ns */
     LINUX_SLICE = 100000,
-    /* For those that compute without end: whoever wakes up with a shorter one goes first; as much CPU as before. No number that others would choose. */
+    /* For threads that compute without end: a thread that wakes with a shorter slice runs first; they get as much CPU as before. An
+     * unusual number: a slice that the program has chosen is not mistaken for it. */
     LINUX_SLICE_PATIENT = 20000001,
-    LINUX_KEEP_POLICY = 8, /* of the flags: should somebody choose another just now, then it stays */
+    LINUX_KEEP_POLICY = 8, /* of the flags: a policy that the program sets concurrently stays */
 };
 
-/* A thread (0: the calling one) has another slice if it has had `from` (0: any); what it was before. 0: it is not changed; because the kernel cannot,
- * or somebody has chosen another slice or policy. */
+/* Changes the slice of a thread (id 0: the calling one) to `to` if it is `from` (0: any); returns what it was before. 0: not changed,
+ * because the kernel cannot, or because the program has chosen another slice or policy. */
 static uint64_t linux_set_slice(uint32_t id, uint64_t from, uint64_t to) {
     struct linux_sched sched = {.size = 0};
     if (syscall(SYS_sched_getattr, id, &sched, sizeof sched, 0) != 0 || sched.policy != SCHED_OTHER || sched.runtime == 0) return 0;
@@ -192,13 +195,14 @@ static uint64_t linux_set_slice(uint32_t id, uint64_t from, uint64_t to) {
 static int linux_thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
     _Static_assert(sizeof(pthread_t) == sizeof thread->handle, "a thread handle fits");
     int before = errno;
-    /* By default the kernel lets a thread sleep 50 us longer than asked, so as to wake several at once. A new thread has what its
-     * creator has. A kernel that refuses is as it was. */
+    /* By default the kernel lets a thread sleep 50 us longer than asked, so as to wake several at once. A new thread inherits the
+     * slack of its creator, so the creator's is changed meanwhile. If the kernel refuses, nothing changes. */
     int slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
     if (slack != LINUX_SLACK) prctl(PR_SET_TIMERSLACK, LINUX_SLACK, 0, 0, 0);
-    uint64_t slice = linux_set_slice(0, 0, LINUX_SLICE);                        /* likewise */
-    int error = pthread_create((pthread_t *)&thread->handle, NULL, entry, arg); /* there before the thread runs, which somebody may join */
-    /* One that was patient stays without: it goes to wait, and whoever made it so may just have taken that back. */
+    uint64_t slice = linux_set_slice(0, 0, LINUX_SLICE); /* likewise */
+    int error =
+        pthread_create((pthread_t *)&thread->handle, NULL, entry, arg); /* stored before the thread runs, so that it can be joined */
+    /* A creator that was patient keeps the short slice: it is about to wait, and sysmon may just have made it impatient. */
     if (slice > 0 && slice != LINUX_SLICE_PATIENT) linux_set_slice(0, LINUX_SLICE, slice);
     if (slack > 0 && slack != LINUX_SLACK) prctl(PR_SET_TIMERSLACK, slack, 0, 0, 0);
     errno = before;

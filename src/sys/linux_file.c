@@ -1,4 +1,4 @@
-/* Files, descriptors and children of the real outside world. */
+/* The real table's part for files, descriptors and children: system calls. */
 #include "base/assert.h"
 #include "sys/sys.h"
 #include "sys/sys_file.h"
@@ -44,7 +44,7 @@ static int64_t linux_write(int descriptor, const struct iovec *parts, int count,
     return LINUX_RESULT(pwrite(descriptor, parts->iov_base, parts->iov_len, offset));
 }
 
-/* Opening other devices again may do something to them, and the controlling end of a pseudo-terminal (5, 2) would be another one's. */
+/* Not other devices: opening them again may have side effects. Not 5, 2: that would open another pseudo-terminal's controlling end. */
 static int linux_reopen(int descriptor, bool writes) {
     struct stat info;
     char path[32];

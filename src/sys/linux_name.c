@@ -1,4 +1,4 @@
-/* The real table's lookup of names: the C library's. */
+/* The real table's name lookup: getaddrinfo of the C library. */
 #include "sys/sys_net.h"
 
 #include <errno.h>

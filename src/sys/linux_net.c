@@ -1,4 +1,4 @@
-/* The real table's descriptors. */
+/* The real table's part for descriptors: polling, sockets, pipes. */
 #include "sys/sys_net.h"
 
 #include "base/assert.h"
@@ -31,7 +31,7 @@
         net_result;                                                                                                                        \
     })
 
-/* Those that all the traffic goes through. */
+/* The calls that all the traffic goes through. */
 #if SYS_BARE
 static inline ssize_t linux_net_bare_wait(int set, struct epoll_event *events, int most, int milliseconds) {
     return sys_bare(SYS_epoll_pwait, set, (long)events, most, milliseconds, 0, 0);
@@ -60,7 +60,7 @@ static int linux_net_poll_change(int set, int operation, int descriptor, uint32_
 /* Linux 5.11; not in every C library's headers. */
 enum { LINUX_NET_EPOLL_PWAIT2 = 441 };
 
-/* Where the kernel does not know the call with nanoseconds: sleeps until there is something, or it is time, and then asks. */
+/* For kernels without epoll_pwait2 (nanoseconds): sleeps until the set is ready or the time is over, then fetches the events. */
 static int linux_net_wait_old(int set, struct epoll_event *events, int most, const struct timespec *timeout) {
     struct pollfd one = {.fd = set, .events = POLLIN};
     int n = (int)LINUX_NET(ppoll(&one, 1, timeout, NULL));
@@ -68,14 +68,14 @@ static int linux_net_wait_old(int set, struct epoll_event *events, int most, con
 }
 
 static int linux_net_poll_wait(int set, struct epoll_event *events, int most, uint64_t deadline) {
-    static atom_bool old; /* rlx: several threads may find out, and write the same */
+    static atom_bool old; /* rlx: several threads may find out, and write the same value */
     if (deadline == 0) return (int)linux_net_bare_wait(set, events, most, 0);
     if (deadline == SYS_FOREVER) return (int)linux_net_bare_wait(set, events, most, -1);
     uint64_t now = sys->now(), rest = deadline > now ? deadline - now : 0;
     struct timespec timeout = {(time_t)(rest / UINT64_C(1000000000)), (long)(rest % UINT64_C(1000000000))};
     if (!atom_load_rlx(&old)) {
         int n = (int)LINUX_NET(syscall(LINUX_NET_EPOLL_PWAIT2, set, events, most, &timeout, NULL, 0));
-        if (n != -ENOSYS && n != -EPERM) return n; /* EPERM: sandboxes say that of what they do not know */
+        if (n != -ENOSYS && n != -EPERM) return n; /* EPERM: what sandboxes return for unknown calls */
         atom_store_rlx(&old, true);
     }
     return linux_net_wait_old(set, events, most, &timeout);
@@ -86,7 +86,7 @@ static int linux_net_bell_open(void) { return (int)LINUX_NET(eventfd(0, EFD_CLOE
 static void linux_net_bell_ring(int bell) {
     uint64_t one = 1;
     ssize_t n = LINUX_NET(write(bell, &one, sizeof one));
-    /* The count would have to reach 2^64 first. Without the bell a worker would sleep on with work beside it. */
+    /* It fails only when the count reaches 2^64. Without the bell a worker would sleep on although there is work. */
     WEFT_ENSURE(n == sizeof one, "ringing the bell of a poll failed with %zd", n);
 }
 
@@ -124,7 +124,7 @@ static int linux_net_option_set(int descriptor, int level, int option, const voi
 static int linux_net_option_get(int descriptor, int level, int option, void *value, socklen_t *size) {
     return (int)LINUX_NET(getsockopt(descriptor, level, option, value, size));
 }
-/* Not to wait is asked for in each call: another program that shares an adopted socket may make it blocking again. */
+/* Each call asks not to wait: another program that shares an adopted socket may make it blocking again. */
 static ssize_t linux_net_recv(int descriptor, void *data, size_t size, int flags) {
     return linux_net_bare_recv(descriptor, data, size, flags | MSG_DONTWAIT);
 }
@@ -156,7 +156,7 @@ static int linux_net_nonblocking(int descriptor, bool on) {
     int error = was == on ? 0 : (int)LINUX_NET(fcntl(descriptor, F_SETFL, on ? flags | O_NONBLOCK : flags & ~O_NONBLOCK));
     return error < 0 ? error : was;
 }
-/* Sandboxes that let a program ask (kcmp) are few. So a flag that matters to regular files alone is changed for a moment. */
+/* Few sandboxes allow kcmp, the proper call. So a flag that matters to regular files alone (O_APPEND) is changed for a moment. */
 static bool linux_net_same_file(int descriptor, int other) {
     int flags = (int)LINUX_NET(fcntl(descriptor, F_GETFL)), others = (int)LINUX_NET(fcntl(other, F_GETFL));
     if (flags < 0 || flags != others || LINUX_NET(fcntl(descriptor, F_SETFL, flags ^ O_APPEND)) < 0) return false;
@@ -164,9 +164,9 @@ static bool linux_net_same_file(int descriptor, int other) {
     LINUX_NET(fcntl(descriptor, F_SETFL, flags));
     return same;
 }
-/* In a program with threads the kernel waits, whenever it doubles the table, until every processor has let go of the old one (8 to 16 ms, in
- * whoever opens the descriptor that has no place); in a program without, it need not. So this does nothing there, and before the first thread it
- * costs two system calls. */
+/* In a program with threads the kernel, whenever it doubles the table of descriptors, waits until every processor has let go of the
+ * old one: 8 to 16 ms for the thread that opens the first descriptor without a place. In a program with one thread it need not wait.
+ * So this grows the table before the first thread is started, by a few system calls, and does nothing later. */
 static void linux_net_make_room(int count) {
 #if __has_include(<sys/single_threaded.h>)
     struct rlimit most;

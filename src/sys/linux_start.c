@@ -1,4 +1,4 @@
-/* The real table's children: posix_spawn, which copies nothing of this program. */
+/* The real table's way to start a child: posix_spawn, which copies nothing of this program. */
 #include "sys/sys_net.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <spawn.h>
 #include <unistd.h>
 
-/* Signals as a program expects to find them: none blocked, and a broken pipe ends it, whatever this program thinks of that. */
+/* Signals as a new program expects them: none blocked, and SIGPIPE ends it, whatever this program does with SIGPIPE. */
 static int linux_start_attributes(posix_spawnattr_t *attributes) {
     sigset_t none, pipes;
     sigemptyset(&none);

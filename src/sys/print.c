@@ -1,3 +1,4 @@
+/* Printing a line without allocating: see sys/print.h. */
 #include "sys/print.h"
 
 #include <stdarg.h>
@@ -13,7 +14,7 @@ void print_line(int descriptor, const char *format, ...) {
     if (length > (int)sizeof line - 1) length = sizeof line - 1;
     for (int done = 0; done < length;) {
         ssize_t n = write(descriptor, line + done, (size_t)(length - done));
-        if (n <= 0) return; /* nobody listens */
+        if (n <= 0) return; /* cannot be written: give up */
         done += (int)n;
     }
 }

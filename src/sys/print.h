@@ -1,4 +1,4 @@
-/* Lines for a person. */
+/* Printing lines for a person to read: dumps and warnings. */
 #ifndef WEFT_SYS_PRINT_H
 #define WEFT_SYS_PRINT_H
 

@@ -1,3 +1,4 @@
+/* The scripted table of outside effects for fault tests: see sys/scripted.h. */
 #include "sys/scripted.h"
 
 #include "base/rng.h"
@@ -5,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* A test writes its script while threads may be reading it: which call is the first to fail is then left open, and that is all. */
+/* A test writes its script while other threads may be reading it; then only which call is the first to fail is undefined. */
 #define SCRIPTED __attribute__((no_sanitize("thread")))
 
 struct sys_script sys_script;
@@ -16,7 +17,7 @@ static struct {
     atom_u64 live, mapped;
 } scripted;
 
-/* rlx throughout this file: each cell is a counter or a setting of its own; nothing is published through them. */
+/* rlx throughout this file: each cell is an independent counter or setting; nothing is published through them. */
 SCRIPTED static uint64_t scripted_count(atom_u64 *counter) { return atom_add_rlx(counter, 1) + 1; }
 
 SCRIPTED static uint64_t scripted_time(void) {
@@ -35,7 +36,7 @@ SCRIPTED static int scripted_futex_wait(atom_u32 *word, uint32_t expected, uint6
     if (sys_script.futex_eintr_every && call % sys_script.futex_eintr_every == 0) return -EINTR;
     if (sys_script.futex_spurious_every && call % sys_script.futex_spurious_every == 0) return 0;
     if (deadline == SYS_FOREVER) return sys_linux.futex_wait(word, expected, deadline);
-    /* The scripted clock may move while we sleep: look at it now and then. */
+    /* The scripted clock may move while the thread sleeps: read it every millisecond. */
     for (uint64_t until = 0;; until = sys_linux.now() + SLICE) {
         int error = sys_linux.futex_wait(word, expected, until);
         if (error != -ETIMEDOUT || scripted_time() >= deadline) return error;

@@ -84,8 +84,8 @@ struct sys_script {
     uint64_t alloc_fail_at;   /* the Nth allocation fails */
     uint64_t alloc_fail_from; /* the Nth and all after it fail */
 
-    /* Address space. From the Nth map on there is none; larger ones than this there are not; 0 is "never". An advice
-     * fails with this negative code after it was followed so many times. */
+    /* Address space. The Nth map and all after it fail; maps larger than map_most fail; 0 is "never". An advice fails
+     * with advise_error, a negative code, after advise_allowed successes. */
     uint64_t map_fail_from;
     size_t map_most;
     int advise_error[SYS_VM_DENY + 1];
@@ -103,28 +103,28 @@ struct sys_script {
     /* membarrier is refused; takes effect with sys_fence_setup(). */
     bool fence_refused;
 
-    /* Random bytes follow from `random_seed` alone; or there are none, with this negative code. */
+    /* Random bytes follow from `random_seed` alone; or every call fails with random_error, a negative code. */
     bool random_fixed;
     uint64_t random_seed;
     int random_error;
 
-    /* Descriptors: a call fails with this negative code, after so many that did not, so many times (0: from then on); counted from
-     * install. Every Nth call that a signal could interrupt is interrupted: connect and close have done their part by then. Reads and
-     * writes are of so many bytes at most. 0 is "never" and "any". */
+    /* Descriptors: after `after` calls, counted from install, a call fails with `error`, a negative code, `times` times (0: from then
+     * on). Every Nth call that a signal could interrupt is interrupted; connect and close have done their work by then. Reads and
+     * writes move at most net_most bytes. 0 is "never" and "any". */
     struct {
         int error;
         uint64_t after, times;
     } net[SYS_NET_CALLS];
     uint64_t net_eintr_every;
     size_t net_most;
-    /* Not NULL: called instead of the C library to look up names. What it finds it has from linux_net_lookup. */
+    /* Not NULL: called instead of the C library to look up names. It must return a result of linux_net_lookup. */
     int (*net_lookup)(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found);
 
     /* Not 0: that many CPUs. */
     unsigned cpus;
 
-    /* Files: a call of this kind fails with this negative code, each (0) or the Nth only. Reads and writes move at most so many bytes;
-     * every Nth call that can be interrupted is; what must not block is not to be had; 0 is "never". */
+    /* Files: a call of this kind fails with `error`, a negative code: every call (at is 0) or the Nth only. Reads and writes move at
+     * most file_most bytes; every Nth call that can be interrupted is; nowait_refused: `nowait` is not supported; 0 is "never". */
     struct {
         int error;
         uint64_t at;

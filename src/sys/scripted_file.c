@@ -1,4 +1,4 @@
-/* Files of the scripted outside world: the real ones, until the script says otherwise. */
+/* The scripted table's part for files: the real calls, until the script says otherwise. */
 #include "sys/scripted.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ SCRIPTED static int scripted_file(enum sys_file_call call, bool interruptible) {
 SCRIPTED static int scripted_open(const char *path, int flags, unsigned mode) {
     return SCRIPTED_FILE(SYS_FILE_OPEN, true, sys_linux_file.open(path, flags, mode));
 }
-/* It is closed in every case, as the kernel does it. */
+/* The descriptor is closed in every case, as by the kernel. */
 SCRIPTED static int scripted_close(int descriptor) {
     int real = sys_linux_file.close(descriptor);
     return real ? real : SCRIPTED_FILE(SYS_FILE_CLOSE, true, 0);
@@ -74,7 +74,7 @@ SCRIPTED static int64_t scripted_list(int descriptor, void *entries, size_t size
     return SCRIPTED_FILE(SYS_FILE_LIST, true, sys_linux_file.list(descriptor, entries, size));
 }
 
-/* The scripted clock may move while we wait: looks at it now and then, as a futex does. */
+/* The scripted clock may move while the thread waits: read it now and then, as scripted_futex_wait does. */
 SCRIPTED static int scripted_poll(struct pollfd *descriptors, unsigned count, uint64_t deadline) {
     enum { SLICE = 1000 * 1000 };
     int error = scripted_file(SYS_FILE_POLL, true);

@@ -1,9 +1,9 @@
-/* The scripted twin's descriptors. */
+/* The scripted table's part for descriptors: the real calls, until the script says otherwise. */
 #include "sys/scripted.h"
 
 #include <errno.h>
 
-/* As in scripted.c: a test writes its script while others may read it. */
+/* As in scripted.c: a test writes its script while other threads may read it. */
 #define SCRIPTED_NET __attribute__((no_sanitize("thread")))
 
 static atom_u64 scripted_net_calls; /* that could be interrupted */
@@ -165,7 +165,7 @@ SCRIPTED_NET static int scripted_net_poll_wait(int set, struct epoll_event *even
     int error = scripted_net_fault(SYS_NET_POLL_WAIT);
     if (!error && scripted_net_interrupted()) error = -EINTR;
     if (error) return error;
-    /* The scripted clock may move meanwhile: looked at now and then. */
+    /* The scripted clock may move meanwhile: read it now and then. */
     while (deadline != 0 && deadline != SYS_FOREVER) {
         uint64_t now = sys->now();
         if (now >= deadline) return sys_linux_net.poll_wait(set, events, most, 0);

@@ -1,3 +1,4 @@
+/* Detects that a thread is in a signal handler of the program, and ends the program then: see base/handler.h. */
 #include "base/handler.h"
 
 #include "base/assert.h"
@@ -19,12 +20,12 @@ static bool handler_on_signal_stack(void) {
 
 #if defined(__x86_64__)
 enum {
-    HANDLER_REACH = 64 << 10, /* so far up the stack the frame is looked for */
+    HANDLER_REACH = 64 << 10, /* how far up the stack the frame is searched for */
     HANDLER_WORDS = 128,      /* at a time */
     HANDLER_USER_CODE = 0x33, /* the code segment of every program */
 };
 
-/* As the kernel writes it, beginning with the address to which the handler returns. */
+/* The signal frame as the kernel writes it, beginning with the address to which the handler returns. */
 struct handler_frame {
     uintptr_t back, flags, link;
     stack_t stack;
@@ -40,13 +41,13 @@ static uintptr_t handler_back(void) {
     return syscall(SYS_rt_sigaction, SIGSEGV, NULL, &action, sizeof action.mask) == 0 ? action.restorer : 0;
 }
 
-/* By the kernel: beyond the end of the stack there may be nothing. */
+/* Read by the kernel, because beyond the end of the stack there may be no memory. */
 static bool handler_read(uintptr_t at, void *to, size_t size) {
     struct iovec mine = {to, size}, there = {(void *)at, size}; // NOLINT(performance-no-int-to-ptr)
     return process_vm_readv(getpid(), &mine, 1, &there, 1, 0) == (ssize_t)size;
 }
 
-/* Not just the address, which may be left over: what was interrupted is above it on this stack. */
+/* The return address alone may be left over from an earlier handler: in a live frame the interrupted stack pointer is above it. */
 static bool handler_is_frame(uintptr_t at) {
     struct handler_frame frame;
     if (!handler_read(at, &frame, sizeof frame)) return false;
@@ -57,7 +58,7 @@ static bool handler_on_stack(void) {
     uintptr_t words[HANDLER_WORDS], back = handler_back();
     uintptr_t from = ((uintptr_t)__builtin_frame_address(0) + 7) & ~(uintptr_t)7;
     for (uintptr_t at = from; back && at < from + HANDLER_REACH; at += sizeof words) {
-        size_t room = 4096 - at % 4096; /* to the end of a page: what is beyond that need not be there */
+        size_t room = 4096 - at % 4096; /* to the end of a page: the next one may not be mapped */
         size_t size = room < sizeof words ? room : sizeof words;
         if (!handler_read(at, words, size)) return false;
         for (unsigned i = 0; i < size / sizeof *words; i++)

@@ -21,7 +21,7 @@ typedef struct sys_thread {
     uint64_t handle;
 } sys_thread;
 
-/* What is to become of some pages (vm_advise). */
+/* What vm_advise does with some pages. */
 enum sys_vm {
     SYS_VM_SMALL, /* no huge pages here: a touch costs one page */
     SYS_VM_DROP,  /* their contents are not needed: zero when next touched, no memory until then; guards stay */
@@ -68,18 +68,20 @@ struct sys {
     int (*thread_join)(sys_thread thread);
     void (*yield)(void);
 
-    /* Threads by number: the calling one's; the CPU time (ns) that one has had so far; sends one a signal, whose
-     * value is &sys so that it can be told from others'. Not 0: there is no such thread. A number may come to mean another thread when that one has ended. */
+    /* Threads by number. thread_id: the calling thread's. thread_time: the CPU time (ns) that a thread has had so far.
+     * thread_signal: sends a thread a signal with the value &sys, which tells it from other signals. Not 0: there is no such
+     * thread. When a thread has ended, its number may come to mean another one. */
     uint32_t (*thread_id)(void);
     int (*thread_time)(uint32_t id, uint64_t *time);
     int (*thread_signal)(uint32_t id, int number);
-    /* Whether it sleeps, as opposed to running or waiting for a CPU; some microseconds. False if nobody can tell. */
+    /* Whether a thread sleeps, as opposed to running or waiting for a CPU; takes some microseconds. False if that cannot be known. */
     bool (*thread_asleep)(uint32_t id);
-    /* It computes, and can wait longer than others for the CPU without having less of it; or that is over. Ignored where it cannot be said. */
+    /* Marks a thread that computes: it may wait longer than others for the CPU, without having less of it; or takes that back. Ignored
+     * where the kernel cannot. */
     void (*thread_patient)(uint32_t id, bool patient);
-    /* How many this program has, whoever started them; 0 when that cannot be known. */
+    /* How many threads this program has, weft's and others; 0 when that cannot be known. */
     unsigned (*thread_count)(void);
-    /* Where another thread of this program, by its number, sits in a system call: 0, the call's number and the address that it returns to.
+    /* In which system call another thread of this program, by its number, is: 0, with the call's number and the address that it returns to.
      * -EBUSY: it is running. Anything else: that cannot be known. */
     int (*thread_where)(uint32_t number, int *call, uintptr_t *address);
 
@@ -118,11 +120,11 @@ static inline void sys_fence_heavy(void) { sys->fence_heavy(); }
  * test that changes the table calls it again while there is one thread only. */
 void sys_fence_setup(void);
 
-/* The heavy fence is a system call of some 10 us that disturbs all other CPUs. Between a true and its false light fences are full ones and
- * the heavy one costs no more than they: for times in which somebody sleeps and gets up all the time beside threads that do nothing but
- * compute. From any thread; counted. */
+/* The heavy fence is a system call of some 10 us that disturbs all other CPUs. Between a call with true and its call with false, light
+ * fences are full ones and a heavy fence costs no more than they: for times in which some worker sleeps and wakes all the time beside
+ * threads that do nothing but compute. From any thread; calls are counted. */
 void sys_fence_wish_full(bool full);
-/* For the table's fence_heavy: whether a full fence of the calling thread's will do. */
+/* For the table's fence_heavy: whether a full fence of the calling thread is enough. */
 bool sys_fence_is_full(void);
 
 /* CPUs that the cgroup quotas of this program allow, rounded up; UINT_MAX when there is no quota. `root` is put before

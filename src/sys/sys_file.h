@@ -1,8 +1,8 @@
-/* The part of the outside-effects table that has to do with files, descriptors that are waited for, and children. `sys->file` points to
- * the real one (sys/linux_file.c) or, in fault tests, to the scripted one (sys/scripted_file.c).
+/* The part of the outside-effects table for files, descriptors that are waited for, and children. `sys->file` points to the real one
+ * (sys/linux_file.c) or, in fault tests, to the scripted one (sys/scripted_file.c).
  *
- * Conventions: a count, a descriptor or 0, or a negative errno; -EINTR is passed on as any other; errno stays as it was. Everything may
- * block its thread but what says that it does not. Descriptors that are made are closed on exec. */
+ * Conventions: a count, a descriptor or 0, or a negative errno; -EINTR is passed on as any other; errno stays as it was. Every call may
+ * block its thread, unless its comment says that it does not. New descriptors are closed on exec. */
 #ifndef WEFT_SYS_SYS_FILE_H
 #define WEFT_SYS_SYS_FILE_H
 
@@ -11,15 +11,15 @@
 #include <stdint.h>
 
 struct iovec;  /* <sys/uio.h> */
-struct pollfd; /* <netpoll.h> */
+struct pollfd; /* <poll.h> */
 struct stat;   /* <sys/stat.h> */
 
 struct sys_file {
     int (*open)(const char *path, int flags, unsigned mode);
     int (*close)(int descriptor);
 
-    /* An offset below 0: at the descriptor's own position. `nowait`: -EAGAIN rather than to block, or -EOPNOTSUPP where that is
-     * not to be had. */
+    /* An offset below 0: at the descriptor's own position. `nowait`: -EAGAIN instead of blocking, or -EOPNOTSUPP where the kernel
+     * cannot do that. */
     int64_t (*read)(int descriptor, const struct iovec *parts, int count, int64_t offset, bool nowait);
     int64_t (*write)(int descriptor, const struct iovec *parts, int count, int64_t offset, bool nowait);
 
@@ -37,7 +37,7 @@ struct sys_file {
     /* Some entries of a directory, as the kernel writes them (struct sys_entry); 0: there are no more. */
     int64_t (*list)(int descriptor, void *entries, size_t size);
 
-    /* As poll, but with a moment of the monotonic clock; one that has passed does not block. */
+    /* As poll, but with a deadline of the monotonic clock; one that has passed does not block. */
     int (*poll)(struct pollfd *descriptors, unsigned count, uint64_t deadline);
     /* A descriptor that is ready to read once it was signalled, and stays so. Signalling does not block. */
     int (*event_open)(void);

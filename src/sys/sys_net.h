@@ -1,4 +1,4 @@
-/* The part of the outside-effects table that has to do with descriptors: polling, sockets, pipes.
+/* The part of the outside-effects table for descriptors: polling, sockets, pipes.
  *
  * All are the system calls of these names, with two differences: an error is a negative errno, and errno stays as it was. Descriptors are
  * made non-blocking and close-on-exec. None of them retries: -EINTR is for the caller. */
@@ -42,22 +42,23 @@ struct sys_net {
     ssize_t (*recvmsg)(int descriptor, struct msghdr *message, int flags);
     ssize_t (*sendmsg)(int descriptor, const struct msghdr *message, int flags);
 
-    /* Anything. flags: sets O_NONBLOCK or takes it away; what it was, 0 or 1. */
+    /* Any descriptor. nonblocking: sets or clears O_NONBLOCK; returns what it was, 0 or 1. */
     int (*pipe)(int pair[2]);
     ssize_t (*readv)(int descriptor, const struct iovec *parts, int count);
     ssize_t (*writev)(int descriptor, const struct iovec *parts, int count);
     ssize_t (*sendfile)(int to, int from, off_t *offset, size_t size);
     int (*nonblocking)(int descriptor, bool on);
-    /* Whether both are of one open file, and so share its mode. Not for regular files: it tries with a flag that means nothing to others. */
+    /* Whether both refer to one open file, and so share its mode. Not for regular files: the test changes a flag that means something only
+     * to them. */
     bool (*same_file)(int descriptor, int other);
-    /* Room for so many descriptors in the kernel's table, or as many as there may be, if that can be had at once. */
+    /* Makes room for `count` descriptors in the kernel's table, or for as many as are allowed, if it need not wait for that. */
     void (*make_room)(int count);
     int (*close)(int descriptor);
 
     /* A program as a child, with these descriptors as its 0, 1 and 2 (-1: this program's own). */
     int (*start)(const char *const *arguments, const int ends[3], pid_t *child);
 
-    /* Names: getaddrinfo, which may last; its errors as ours: -ENOENT, -EAGAIN ... */
+    /* Names: getaddrinfo, which may take long; its errors as a negative errno: -ENOENT, -EAGAIN ... */
     int (*lookup)(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found);
     void (*lookup_free)(struct addrinfo *found);
 };
