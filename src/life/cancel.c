@@ -1,4 +1,4 @@
-/* Asking processes to end. */
+/* Cancelling one process, or all processes of a runtime or context. */
 #include "life/cancel.h"
 
 #include "life/context.h"
@@ -15,7 +15,7 @@ static int cancel_with(struct local *local, struct worker *self, weft_pid pid) {
     bool first = proc && state_cancel(&proc->state);
     if (proc) next = first ? state_wake(&proc->state) : (struct state_next){.verdict = STATE_NOTHING};
     section_leave(&local->section);
-    if (first) interrupt_cancelled(runtime, proc); /* without the section: the block stays one */
+    if (first) interrupt_cancelled(runtime, proc); /* outside the section: the block stays a control block */
     if (next.verdict == STATE_ENQUEUE) ready_again(runtime, self, proc, next, READY_WOKEN);
     return proc ? 0 : WEFT_ENOPROC;
 }
@@ -60,7 +60,7 @@ void each_process(struct runtime *runtime, each_visit *visit, void *user) {
 
 static void cancel_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
     (void)proc;
-    /* Should the slot have another tenant by now, then the PID means nobody, and the new one has seen that its context is over. */
+    /* If another process has the slot by now, the PID is no process's, and the new process has seen that its context is over. */
     if (!user || context_is_above(runtime, pid_slot(pid), user)) weft_cancel(pid);
 }
 

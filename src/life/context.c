@@ -1,4 +1,4 @@
-/* Contexts: a chain towards the root, each link with a deadline or a value; cancelled is the only thing about it that changes. */
+/* Contexts: a chain towards the root, each link with a deadline or a value. Only `cancelled` ever changes. */
 #include "life/cancel.h"
 #include "sched/timer_event.h"
 
@@ -19,7 +19,7 @@ static int context_make(weft_context **context, weft_context *parent, uint64_t d
         weft_context_hold(parent);
         if (parent->deadline < deadline) made->deadline = parent->deadline;
     }
-    atom_store_rlx(&made->references, 1); /* rlx: nobody else knows it */
+    atom_store_rlx(&made->references, 1); /* rlx: no other thread knows it */
     *context = made;
     return 0;
 }
@@ -37,7 +37,7 @@ weft_context *weft_context_hold(weft_context *context) {
 }
 
 void weft_context_drop(weft_context *context) {
-    /* acqrel: whoever drops the last one sees all that others did with it. */
+    /* acqrel: the thread that drops the last reference sees all that others did with the context. */
     while (context && atom_sub_acqrel(&context->references, 1) == 1) {
         weft_context *parent = context->parent;
         sys->free(context, sizeof *context);
@@ -61,21 +61,21 @@ bool weft_context_cancelled(const weft_context *context) {
 
 /* ---- the context of a process ---------------------------------------------------------------------------------------- */
 
-/* A process's part in a context, from its birth to its end. A timer for each process and not one for the context: a deadline that comes costs
- * those it is for, and not a walk through all processes of the runtime. */
+/* A process's membership of a context, from its birth to its end. There is a timer for each process and not one for the context: a deadline
+ * costs only the processes it applies to, and not a walk through all processes of the runtime. */
 struct member {
-    struct timer_event timer; /* first: its address is this one's. Armed if the context has a deadline */
+    struct timer_event timer; /* first: the two have one address. Armed if the context has a deadline */
     weft_context *context;
     struct proc *proc;
 };
 
-/* The process has not ended: it would have waited for this in context_take. */
+/* The deadline has come. The process has not ended: it would have waited for this call in context_take. */
 static void member_late(struct local *local, struct worker *self, struct timer_event *event) {
     cancel_now(local->runtime, self, ((struct member *)event)->proc);
 }
 
-/* Whoever cancels a context looks at those of all processes, which may end meanwhile: hence the lock, one of a few. The process
- * itself, whose context nobody else changes, needs none. */
+/* A thread that cancels a context reads the contexts of all processes, which may end meanwhile: hence the lock, one of a few. The process
+ * itself, whose context no other thread changes, needs none. */
 static struct lock *context_lock(struct runtime *runtime, uint32_t slot) { return &runtime->context_locks[slot % CONTEXT_LOCKS]; }
 
 static void context_set(struct runtime *runtime, struct proc *proc, struct member *member) {

@@ -1,3 +1,4 @@
+/* The list of processes that wait in calls of the operating system and can be told to give them up. */
 #include "life/interrupt.h"
 
 bool interrupt_begin(struct runtime *runtime, struct proc *proc, struct interrupt *interrupt) {

@@ -1,14 +1,15 @@
-/* A process that waits in a call of the operating system, on its thread, and can be told to give it up.
+/* Cancelling a process that waits in a call of the operating system, on its thread: it is told to give the call up.
  *
- *     the process                                  whoever cancels it
+ *     the process                                  the canceller
  *     1  interrupt_begin: into the list            1  state_cancel: CANCEL set
  *     2  INTERRUPTIBLE set. CANCEL? then not       2  interrupt_cancelled: INTERRUPTIBLE? then under the lock:
- *     3  the call                                     whoever is in the list is poked
+ *     3  the call                                     the process's entry in the list is poked
  *     4  interrupt_end: out of the list
  *
  *   I1  Both marks are in one word and set by read-modify-writes: one of the two sees the other's.
- *   I2  Poking and leaving the list are under the same lock: after interrupt_end nobody is about to poke.
- *   I3  The block may have another tenant by now: whoever was not cancelled is not poked. Its CANCEL was cleared before it came to the list. */
+ *   I2  Poking and leaving the list are under the same lock: after interrupt_end no thread is about to poke.
+ *   I3  The block may have another process by now: one that was not cancelled is not poked. Its CANCEL was cleared before it came to the
+ *       list. */
 #ifndef WEFT_LIFE_INTERRUPT_H
 #define WEFT_LIFE_INTERRUPT_H
 
@@ -27,7 +28,7 @@ bool interrupt_begin(struct runtime *runtime, struct proc *proc, struct interrup
 void interrupt_end(struct runtime *runtime, struct interrupt *interrupt);
 
 void interrupt_poke(struct runtime *runtime, struct proc *proc);
-/* By whoever has just cancelled the process: one that waits in a call is told to give it up. */
+/* By the thread that has just cancelled the process: if the process waits in a call, it is told to give it up. */
 static inline void interrupt_cancelled(struct runtime *runtime, struct proc *proc) {
     if (__builtin_expect(state_is_interruptible(&proc->state), 0)) interrupt_poke(runtime, proc);
 }

@@ -1,3 +1,4 @@
+/* The lists of monitors, one for each slot of the table, and telling them. */
 #include "life/spawn.h"
 #include "life/zombie.h"
 
@@ -16,7 +17,7 @@ static struct monitor_chunk *monitor_chunk(struct runtime *runtime, uint32_t slo
     if (!chunk && make) {
         struct monitor_chunk *made = sys->alloc(sizeof *made);
         if (!made) return NULL;
-        if (atom_cas_rel_acq(place, &chunk, made)) chunk = made; /* rel, acq: as above, whoever is first */
+        if (atom_cas_rel_acq(place, &chunk, made)) chunk = made; /* rel, acq: as above, whichever thread is first */
         else sys->free(made, sizeof *made);
     }
     return chunk;
@@ -32,7 +33,7 @@ struct zombie **monitor_owned(struct runtime *runtime, uint32_t slot) {
     return chunk ? &chunk->owned[slot % TABLE_CHUNK] : NULL;
 }
 
-/* Behind a record, which stays the first (zombie.h, P1). */
+/* Links it behind a zombie record, which stays the first (zombie.h, P1). */
 static void monitor_link(struct monitor **first, struct monitor *monitor) {
     struct monitor *before = *first && (*first)->is_zombie ? *first : NULL, **place = before ? &before->next : first;
     monitor->prev = before;
@@ -50,7 +51,7 @@ void monitor_unlink(struct monitor **first, struct monitor *monitor) {
 /* Under the slot's lock. */
 static int monitor_add_locked(struct local *local, weft_pid pid, struct monitor **list, struct monitor *monitor) {
     int error = WEFT_ENOPROC;
-    /* The section keeps the slot from a next tenant, whom the mark would not concern. */
+    /* The section keeps the slot from the next process, which MONITORED would not concern. */
     section_enter(&local->section);
     struct proc *proc = proc_find(local->runtime, pid);
     if (proc) {
@@ -62,7 +63,7 @@ static int monitor_add_locked(struct local *local, weft_pid pid, struct monitor 
     return error;
 }
 
-/* The list of the PID's slot; NULL, and why not. */
+/* The list of the PID's slot; or NULL and the error. */
 static struct monitor **monitor_place(struct runtime *runtime, weft_pid pid, int *error) {
     uint32_t slot = pid_slot(pid);
     *error = WEFT_ENOPROC;
@@ -94,7 +95,7 @@ int monitor_join(struct local *local, weft_pid pid, struct monitor *monitor, int
     struct zombie *zombie = zombie_find(*list, pid);
     if (!zombie) {
         error = monitor_add_locked(local, pid, list, monitor);
-    } else if (!zombie->monitor.told) { /* its end will be told, even if it has begun to end */
+    } else if (!zombie->monitor.told) { /* its end will be told, even if it is ending already */
         error = 0;
         monitor_link(list, monitor);
     } else {
@@ -156,7 +157,7 @@ bool monitor_tell(struct local *local, struct worker *self, uint32_t slot, int r
 
 void monitor_destroy_all(struct runtime *runtime) {
     for (unsigned i = 0; i < TABLE_CHUNKS; i++) {
-        struct monitor_chunk *chunk = atom_load_rlx(&runtime->monitored[i]); /* rlx: nobody else is left */
+        struct monitor_chunk *chunk = atom_load_rlx(&runtime->monitored[i]); /* rlx: no other thread is left */
         if (chunk) sys->free(chunk, sizeof *chunk);
     }
 }

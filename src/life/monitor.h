@@ -1,15 +1,15 @@
-/* Who wants to know when a process ends.
+/* Monitors: records that are told when a process ends.
  *
- *     a monitor                                    whoever ends the process
+ *     adding a monitor                             ending the process
  *     1  under the slot's lock: into the list      1  the word becomes COMPLETE
- *     2  MONITORED set                               2  MONITORED?
+ *     2  MONITORED set                             2  MONITORED?
  *     3  COMPLETE? then out again, and "no such"   3  then under the lock: tells all in the list
  *
- *   H1  One of them sees the other (all four are seq_cst): a process that was watched in time tells, exactly once.
- *       One that is born watched (spawn_monitored) has MONITORED from the first.
- *   H2  Telling and taking back are under the same lock: after monitor_remove nobody is about to be told.
+ *   H1  One of the two sees the other (all four are seq_cst): the end of a process that was monitored in time is told, exactly once.
+ *       A process that is monitored from birth (spawn_monitored) has MONITORED from the first.
+ *   H2  Telling and removing are under the same lock: after monitor_remove no thread is about to tell that monitor.
  *
- * Lists are kept beside the table of control blocks, made when the first process of a chunk is watched: most never are. */
+ * Lists are kept beside the table of control blocks, made when the first process of a chunk is monitored: most never are. */
 #ifndef WEFT_LIFE_MONITOR_H
 #define WEFT_LIFE_MONITOR_H
 
@@ -19,30 +19,30 @@
 struct monitor {
     struct monitor *next, *prev;
     bool told;
-    bool joins;     /* it takes the result: nothing need be kept */
-    bool is_zombie; /* a struct zombie's, which has no `tell`: first in its list, and stays there if nobody takes the result (zombie.h) */
+    bool joins;     /* it takes the result: no zombie is kept */
+    bool is_zombie; /* a struct zombie's, which has no `tell`: first in its list, and stays there if no join takes the result (zombie.h) */
     /* Under the slot's lock: short. `self` is the worker whose thread this is, if any. */
     void (*tell)(struct local *local, struct worker *self, struct monitor *monitor, int reason);
 };
 
 /* 0, or WEFT_ENOPROC (it has ended), WEFT_ENOMEM. `local` is of the process's own runtime. */
 int monitor_add(struct local *local, weft_pid pid, struct monitor *monitor);
-/* The same for one that takes the result, which may have been kept: then MONITOR_ENDED and *reason. */
+/* The same for a monitor that takes the result. If the process is a zombie: MONITOR_ENDED and *reason. */
 enum { MONITOR_ENDED = 1 };
 int monitor_join(struct local *local, weft_pid pid, struct monitor *monitor, int *reason);
 /* True: it was not told and will not be. */
 bool monitor_remove(struct local *local, weft_pid pid, struct monitor *monitor);
 
-/* For zombie.c: the list of a slot, the records that its tenant owns (NULL: there is no memory for them), the slot's lock. */
+/* For zombie.c: the list of a slot, the records that the slot's process owns (NULL: there is no memory for them), the slot's lock. */
 struct zombie;
 struct monitor **monitor_list(struct runtime *runtime, uint32_t slot, bool make);
 struct zombie **monitor_owned(struct runtime *runtime, uint32_t slot);
 struct lock *monitor_lock(struct runtime *runtime, uint32_t slot);
 void monitor_unlink(struct monitor **first, struct monitor *monitor);
 
-/* A process that nobody knows yet is watched; its state says so when it is made ready. 0 or WEFT_ENOMEM. */
+/* Monitors a process that is not ready yet, so that no other thread knows it; state_monitor_newborn marks it. 0 or WEFT_ENOMEM. */
 int monitor_newborn(struct local *local, weft_pid pid, struct monitor *monitor);
-/* The process in this slot has ended and somebody watches. True: its result is kept, and its block with it (zombie.h). */
+/* The process in this slot has ended and is monitored: tells all monitors. True: its result is kept, and its block with it (zombie.h). */
 bool monitor_tell(struct local *local, struct worker *self, uint32_t slot, int reason);
 void monitor_destroy_all(struct runtime *runtime);
 

@@ -1,4 +1,4 @@
-/* Birth and death of processes. */
+/* Birth and end of processes: spawning, init, and what is freed and told at the end. */
 #include "life/spawn.h"
 
 #include "life/context.h"
@@ -11,7 +11,7 @@
 
 static const char *const main_alone[] = {"main", NULL};
 
-/* The method's own string, or NULL: then the known ones have been named. */
+/* The behavior's own string for the method, or NULL after printing the methods that there are. */
 static __attribute__((noinline)) const char *spawn_method_named(const weft_behavior *behavior, const char *wanted) {
     const char *const *methods = behavior->methods ? behavior->methods : main_alone;
     for (unsigned i = 0; methods[i]; i++)
@@ -53,8 +53,8 @@ static void self_free(struct local *local, struct proc *proc) {
     else sys->free(proc->self, size);
 }
 
-/* Room in the global queue for this process, whatever its slot: then no later push of it can fail for want of memory. Twice as much,
- * because entries that have gone stale lie there too for a while. */
+/* Reserves room in the global queue for this process, by its slot: then no later push of it can fail for want of memory. Twice as much,
+ * because stale entries lie there too for a while. */
 static int spawn_reserve(struct runtime *runtime, uint32_t slot) {
     if (__builtin_expect(slot < atom_load_rlx(&runtime->reserved), 1)) return 0; /* rlx: only grows, after the fact */
     uint32_t wanted = slot < RESERVE_LEAST / 2 ? RESERVE_LEAST : slot * 2;
@@ -66,7 +66,7 @@ static int spawn_reserve(struct runtime *runtime, uint32_t slot) {
     return 0;
 }
 
-/* Counts a process where their number is limited: 0 or WEFT_ENOBUFS. rlx: a number, nothing is read on the strength of it. */
+/* Counts a process where their number is limited: 0 or WEFT_ENOBUFS. rlx: a number, which orders nothing. */
 static int spawn_admit(struct runtime *runtime) {
     if (__builtin_expect(!runtime->most, 1) || atom_add_rlx(&runtime->living, 1) < runtime->most) return 0;
     atom_sub_rlx(&runtime->living, 1);
@@ -78,7 +78,7 @@ static void spawn_dismiss(struct runtime *runtime) {
 
 struct proc *spawn_begin(struct local *local, const weft_behavior *behavior, unsigned flags, int *error) {
     struct runtime *runtime = local->runtime;
-    /* rlx: saves the trouble; the look that counts is behind the fence. */
+    /* rlx: an early exit; the check that counts is behind the fence in spawn_finish. */
     if (__builtin_expect(atom_load_rlx(&runtime->stopping) && !(flags & SPAWN_LATE), 0)) {
         *error = WEFT_ESTOPPING;
         return NULL;
@@ -106,7 +106,7 @@ uint16_t spawn_finish(struct local *local, struct worker *self, struct proc *pro
     count(&local->counters.spawned);
     if (monitored) state_monitor_newborn(&proc->state);
     uint16_t ticket = state_revive(&proc->state);
-    atom_fence_light(); /* pairs with the heavy ones in stop_wait and weft_context_cancel: they see this process, or are seen here */
+    atom_fence_light(); /* pairs with the heavy ones in stop_wait and weft_context_cancel: they see this process, or this sees their flag */
     bool over = atom_load_rlx(&runtime->stopping) || (proc->member && weft_context_cancelled(context_of(proc))); /* rlx: the fence */
     if (__builtin_expect(over, 0)) state_cancel(&proc->state);
     ready(runtime, self, proc, ticket, READY_SPAWNED);
@@ -115,7 +115,7 @@ uint16_t spawn_finish(struct local *local, struct worker *self, struct proc *pro
 
 /* ---- init --------------------------------------------------------------------------------------------------------- */
 
-/* What is prepared of a process that will not be born. */
+/* Undoes the preparation of a process that will not be born. */
 static void spawn_undo(struct local *local, struct proc *proc, struct monitor *monitor) {
     if (proc->self) self_free(local, proc);
     context_take(local, proc);
@@ -124,7 +124,7 @@ static void spawn_undo(struct local *local, struct proc *proc, struct monitor *m
     spawn_dismiss(local->runtime);
 }
 
-/* A birth whose init is being called by somebody who may wait in there: a stackful process, or a thread at a door.
+/* A birth whose init is called by a spawner that may wait in there: a stackful process, or a thread at a door.
  *
  *   B1  Nothing of the spawner's worker or door is used across init: the spawner may come back on another thread.
  *   B2  A door is left meanwhile, and `births` counts instead: the runtime is not taken down under a birth. */
@@ -136,7 +136,8 @@ struct birth {
     struct monitor *monitor;
 };
 
-/* Back from init. False: the runtime has been stopped meanwhile, and has not waited. Its memory is there (B2), its doors are closed. */
+/* Back from init. False: the runtime has been stopped meanwhile, and has not waited for this birth. Its memory is there (B2), its doors
+ * are closed. */
 static bool birth_resume(struct birth *birth) {
     struct rt_entry *by = &birth->by;
     if (by->self) {
@@ -149,14 +150,14 @@ static bool birth_resume(struct birth *birth) {
     }
     by->local = door_enter(by->instance, &by->door);
     if (by->local && by->local->runtime == birth->runtime) return true;
-    if (by->local) door_leave(by->instance, by->door); /* another's, by now */
+    if (by->local) door_leave(by->instance, by->door); /* another runtime has the instance by now */
     by->local = NULL;
     return false;
 }
 
 /* The process is born, or will not be. */
 static void birth_over(struct runtime *runtime) {
-    atom_sub_rel(&runtime->births, 1); /* rel: pairs with the acq in living; whoever sees it sees the birth counted */
+    atom_sub_rel(&runtime->births, 1); /* rel: pairs with the acq in living; a thread that sees it sees the birth counted */
     parker_unpark(&runtime->stopper);
 }
 
@@ -170,7 +171,7 @@ static void birth_too_late(struct birth *birth, bool opened) {
     context_leave(birth->runtime, proc);
 }
 
-/* The spawner ends in there. */
+/* The spawner ends inside init. */
 static void birth_abandoned(void *argument) {
     struct birth *birth = argument;
     if (!birth_resume(birth)) {
@@ -186,7 +187,7 @@ static void birth_abandoned(void *argument) {
 
 static __attribute__((noinline)) int birth_init(struct rt_entry *by, struct proc *proc, const weft_spawn_options *options,
                                                 const char *method, struct monitor *monitor) {
-    struct birth birth; /* not the guard, which is written by guard_begin */
+    struct birth birth; /* the guard is written by guard_begin */
     struct proc *spawner = guard_process(my_worker);
     birth.by = *by, birth.runtime = by->local->runtime, birth.proc = proc, birth.monitor = monitor;
     local_leave(by->local);
@@ -201,13 +202,13 @@ static __attribute__((noinline)) int birth_init(struct rt_entry *by, struct proc
     return there ? error : WEFT_ESTOPPING;
 }
 
-/* Whether init can be called as it is: there is none, or it cannot wait. */
+/* Whether init can be called without a struct birth: there is none, or it cannot wait. */
 static inline bool spawn_is_plain(const struct rt_entry *by, const weft_behavior *behavior, unsigned flags) {
     const struct proc *spawner = by->self ? by->self->current : NULL;
     return !behavior->init || flags & SPAWN_PLAIN || (by->self && !(spawner && spawner->stackful));
 }
 
-/* Everything of a new process but its being ready. */
+/* Prepares a new process, all but making it ready. */
 static inline int spawn_prepare(struct rt_entry *by, struct proc *proc, const weft_spawn_options *options, const char *method,
                                 struct monitor *monitor) {
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
@@ -250,7 +251,7 @@ static inline int spawn_inside(struct rt_entry *by, weft_pid *pid, const weft_be
     return 0;
 }
 
-/* `by` is where the spawner stands, and stands afterwards: without a struct local, if the runtime has gone meanwhile. */
+/* `by` is how the spawner is inside the runtime, before and after: without a struct local, if the runtime has gone meanwhile. */
 static inline int spawn_with(struct rt_entry *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
                              const char *method, struct monitor *monitor, uint16_t *first_ticket) {
     local_enter(by->local, "weft_spawn");
@@ -259,7 +260,7 @@ static inline int spawn_with(struct rt_entry *by, weft_pid *pid, const weft_beha
     return error;
 }
 
-/* One whose result may have to be kept. Its owner is the process that spawns, if any. */
+/* Spawns a process whose result may have to be kept. Its owner is the process that spawns it, if any. */
 static int spawn_maybe_joinable(struct rt_entry *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
                                 const char *method) {
     if (!(options->flags & WEFT_JOINABLE)) return spawn_with(by, pid, behavior, options, method, NULL, NULL);
@@ -277,7 +278,7 @@ static int spawn_by_door(weft_pid *pid, struct runtime *runtime, const weft_beha
     by.local = door_enter(by.instance, &by.door);
     if (!by.local) return WEFT_ESTOPPING;
     bool plain = spawn_is_plain(&by, behavior, options->flags);
-    if (!plain) atom_add_rlx(&runtime->births, 1); /* rlx: behind the door, and who stops the runtime passes all doors before it looks */
+    if (!plain) atom_add_rlx(&runtime->births, 1); /* rlx: behind the door, and the stopping thread passes all doors before it looks */
     int error = spawn_maybe_joinable(&by, pid, behavior, options, method);
     if (!by.local) return error;
     if (!plain) birth_over(runtime);
@@ -285,7 +286,7 @@ static int spawn_by_door(weft_pid *pid, struct runtime *runtime, const weft_beha
     return error;
 }
 
-/* Likewise, or with a result that is kept. */
+/* Such a spawn, or one with a result that is kept. */
 static __attribute__((noinline)) int spawn_otherwise(weft_pid *pid, struct runtime *runtime, const weft_behavior *behavior,
                                                      const weft_spawn_options *options, const char *method) {
     struct worker *self = my_worker;
@@ -316,7 +317,7 @@ int spawn_monitored(struct worker *self, weft_pid *pid, const weft_behavior *beh
 
 /* ---- death -------------------------------------------------------------------------------------------------------- */
 
-/* What is left to do for a process that others know, or that has others: it is COMPLETE. */
+/* The rest of the end of a process that is monitored or owns zombies; its state is COMPLETE. */
 static __attribute__((noinline)) void proc_leave(struct local *local, struct proc *proc, uint32_t left, int reason) {
     if (left & STATE_OWNS) zombie_forget_all(local, proc->slot);
     if (!(left & STATE_MONITORED) || !monitor_tell(local, my_worker, proc->slot, reason)) magazine_retire(&local->magazine, proc);
@@ -329,7 +330,7 @@ void proc_end(struct local *local, struct proc *proc, int reason) {
     self_free(local, proc);
     context_take(local, proc);
     spawn_dismiss(runtime);
-    /* rel: pairs with the acq in proc_find. From here on its PID means nobody. */
+    /* rel: pairs with the acq in proc_find. From here on its PID is no process's. */
     atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1);
     for (struct mpsc_node *node = mpsc_close(&proc->box), *next; node; node = next) {
         next = node->next;
@@ -338,10 +339,10 @@ void proc_end(struct local *local, struct proc *proc, int reason) {
     uint32_t left = state_complete(&proc->state);
     if (__builtin_expect(left == 0, 1)) magazine_retire(&local->magazine, proc);
     else proc_leave(local, proc, left, reason);
-    /* rel: pairs with the acq in living: who sees the end sees the birth. One writer. */
+    /* rel: pairs with the acq in living: a thread that sees the end sees the birth. One writer. */
     atom_store_rel(&local->counters.ended, atom_load_rlx(&local->counters.ended) + 1);
     atom_fence_light(); /* pairs with the heavy one in stop_wait */
-    /* rlx: behind the fence. Who ends last while the stopper waits tells it. */
+    /* rlx: behind the fence. The process that ends last while the stopper waits wakes it. */
     if (__builtin_expect(atom_load_rlx(&runtime->stopping), 0)) parker_unpark(&runtime->stopper);
 }
 

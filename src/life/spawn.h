@@ -4,30 +4,31 @@
 
 #include "sched/sched.h"
 
-/* Within a section: the living process of a PID, or NULL. Without a section it may have another tenant the next moment. */
+/* Within a section: the living process of a PID, or NULL. Outside a section the block may have another process the next moment. */
 static inline struct proc *proc_find(struct runtime *runtime, weft_pid to) {
     struct proc *proc = table_at(&runtime->table, pid_slot(to));
-    /* acq: pairs with the rel in proc_end, so that a sender who sees the end sees what led to it, and with that in magazine_take. */
+    /* acq: pairs with the rel in proc_end, so that a sender that sees the end sees what led to it, and with that in magazine_take. */
     bool lives = proc && atom_load_acq(&proc->generation) == pid_generation(to);
-    /* No living tenant has an even generation, but a block that was never used has 0, and an open mailbox. */
+    /* No living process has an even generation, but a block that was never used has 0, and an open mailbox. */
     return __builtin_expect(lives && pid_generation(to) % 2 == 1, 1) ? proc : NULL;
 }
-/* In two steps, for who knows better than a behavior's init what a process begins with. In between it is the spawner's: `self` is to be set,
- * and a context may be given. NULL: *error says why. The ticket is that of its first entry. */
+/* Spawning in two steps, for callers that set up the process themselves instead of by a behavior's init. In between the process is the
+ * spawner's: it sets `self`, and may give a context. NULL: *error says why. The ticket is that of its first queue entry. */
 struct proc *spawn_begin(struct local *local, const weft_behavior *behavior, unsigned flags, int *error);
 uint16_t spawn_finish(struct local *local, struct worker *self, struct proc *proc, bool monitored);
 static inline weft_pid spawn_pid(struct runtime *runtime, struct proc *proc) {
     return pid_make(runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: the spawner's own, still */
 }
 struct monitor;
-/* A process that is watched from its birth on: its monitor is told of its end, whenever that is. From a worker's own thread. *ticket is
- * that of its first entry. Otherwise as weft_spawn_step. */
+/* Spawns a process that is monitored from its birth on: its monitor is told of its end, whenever that is. From a worker's own thread.
+ * *ticket is that of its first queue entry. Otherwise as weft_spawn_step. */
 int spawn_monitored(struct worker *self, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
                     struct monitor *monitor, uint16_t *ticket);
-/* Flags of weft_spawn_options that are not for users. LATE: born even while the runtime stops; the process that it is born for lives
- * still, so those who stop the runtime wait for it. PLAIN: init is weft's own, and does not wait. */
+/* Flags of weft_spawn_options that are not for users. LATE: spawned even while the runtime stops; the process that it is spawned for
+ * still lives, so the thread that stops the runtime waits for both. PLAIN: init is weft's own, and does not wait. */
 enum { SPAWN_LATE = 1 << 30, SPAWN_PLAIN = 1 << 29 };
-/* The process has ended: tells its closer, empties its mailbox, retires its block. By whoever owns it. */
+/* The process has ended: calls its `close`, empties its mailbox, tells its monitors, retires its block. By the thread that owns the
+ * process. */
 void proc_end(struct local *local, struct proc *proc, int reason);
 
 #endif

@@ -1,3 +1,4 @@
+/* The records of joinable processes, and the lists of their owners. */
 #include "life/zombie.h"
 
 static struct lock *zombie_lock(struct runtime *runtime, uint32_t owner) { return &runtime->zombie_locks[owner % MONITOR_LOCKS]; }
@@ -67,7 +68,7 @@ int zombie_forget(struct local *local, weft_pid pid) {
     return zombie ? 0 : WEFT_ENOPROC;
 }
 
-/* One by one, because of the lock order: a record that is gone when its slot's lock is taken is off the list by then. */
+/* One by one, because of the lock order. A record that is gone when its slot's lock is taken has left the owner's list by then. */
 void zombie_forget_all(struct local *local, uint32_t owner) {
     struct runtime *runtime = local->runtime;
     struct zombie **list = monitor_owned(runtime, owner);

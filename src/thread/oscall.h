@@ -1,9 +1,9 @@
 /* A thread that is about to make a call of the operating system which may block, and how its worker is retaken meanwhile.
  *
  *     the thread                                   the retaker: sysmon, or the thread itself
- *     1  oscall_enter: my worker is IN A CALL        1  oscall_seen: it is in a call, number n
+ *     1  oscall_enter: my worker is IN A CALL      1  oscall_seen: it is in a call, number n
  *     2  the call                                  2  oscall_retake(n): mine
- *     3  oscall_leave(n): still mine?                3  thread_give
+ *     3  oscall_leave(n): still mine?              3  thread_give
  *
  *   E1  Of oscall_leave(n) and oscall_retake(n) one succeeds: the number says which call is meant, so a slow retaker cannot take the worker
  *       out of a later one.
