@@ -1,10 +1,10 @@
-/* A call on a bigger stack. */
+/* weft_call_big: a call on a bigger stack. */
 #include "fiber/altstack.h"
 #include "fiber/upcall.h"
 
 #include <weft/stack.h>
 
-/* Calls fn(arg) on the stack below `top`. Debuggers unwind through it: the frame pointer tells where the caller is. */
+/* Calls fn(arg) on the stack below `top`. Debuggers can unwind through it: the caller's frame is found by the frame pointer. */
 void bigstack_call(void (*fn)(void *arg), void *arg, void *top) __attribute__((visibility("hidden")));
 
 #if defined(__x86_64__)

@@ -1,4 +1,4 @@
-/* Stackful processes are born as any other, without a stack; they get one when they first run. */
+/* Spawning stackful processes: they are spawned like any other, without a stack, and get one when they first run. */
 #include "fiber/overflow.h"
 #include "fiber/snapshot.h"
 #include "fiber/stack_usage.h"
@@ -14,7 +14,7 @@ static struct fiber *fiber_on(struct proc *proc, struct stack *stack) {
     fiber->shields = fiber->held_locks = fiber->heeds = 0;
     fiber->pins = fiber->holds = 0;
     fiber->calls = 0;
-    atom_store_rlx(&fiber->waits_in, NULL); /* rlx, both: as in fiber.h */
+    atom_store_rlx(&fiber->waits_in, NULL); /* rlx, both: see fiber.h */
     atom_store_rlx(&fiber->waits_about, NULL);
     fiber->nopreempt = 0;
     fiber->floor = NULL;
@@ -54,7 +54,7 @@ struct fiber_input {
     struct runtime *stack_now; /* where to take a stack from at once; NULL: when it first runs */
 };
 
-/* From wherever the spawner is. */
+/* Takes a stack for the spawner, which may be on a worker of the runtime or elsewhere. */
 static struct stack *stack_now(struct runtime *runtime, unsigned class) {
     struct worker *self = my_worker;
     if (self && self->runtime == runtime) return stack_take(&self->local.stacks, class);
@@ -81,14 +81,14 @@ static int fiber_init(void *self, weft_context *context, const char *method, con
     return 0;
 }
 
-/* A runtime that is taken down with processes left unmaps all stacks at once. */
+/* For a process that is left when its runtime is taken down. The runtime then unmaps all stacks at once. */
 static void fiber_close(void *self) {
     struct fiber *fiber = ((struct fiber_start *)self)->fiber;
     if (!fiber) return;
     if (fiber->proc->extras & PROC_MAILBOX) parts.mailbox_end(&fiber->mailbox.runtime->doors[0], fiber->proc, &fiber->mailbox);
     struct snapshot snapshot;
     fiber_snapshot(fiber->proc, &snapshot);
-    if (!snapshot.in_call) annotate_destroy(&fiber->annotate); /* else some thread is still on it: thread_came_back */
+    if (!snapshot.in_call) annotate_destroy(&fiber->annotate); /* else a thread is still on that stack: thread_came_back */
 }
 
 static const weft_behavior fiber_behavior = {
@@ -101,7 +101,7 @@ static const weft_behavior fiber_behavior = {
 
 static const weft_stackful_options spawn_defaults;
 
-/* 0, or WEFT_EINVAL: there are no stacks of that size. */
+/* Returns 0, or WEFT_EINVAL: there are no stacks of that size. */
 static inline int fiber_input(struct fiber_input *input, struct runtime *runtime, weft_entry entry, void *arg,
                               const weft_stackful_options *options) {
     *input = (struct fiber_input){
@@ -109,8 +109,8 @@ static inline int fiber_input(struct fiber_input *input, struct runtime *runtime
         .stack_now = options->flags & WEFT_STACK_NOW ? runtime : NULL,
     };
     if (__builtin_expect(options->flags & WEFT_PREEMPT, 0))
-        input->preempt =
-            preempt_is_on(runtime) || parts.preempt_begin(runtime, false) == 0; /* if not, it has been said, and it runs as others do */
+        input->preempt = preempt_is_on(runtime) ||
+                         parts.preempt_begin(runtime, false) == 0; /* if that fails, a line was written, and it runs like any other */
     size_t size = options->stack_size ? options->stack_size : runtime->stack_size;
     input->stack_class = (uint8_t)stack_class_of(size);
     return __builtin_expect(input->stack_class == STACK_CLASSES, 0) ? WEFT_EINVAL : 0;
@@ -153,7 +153,7 @@ static __attribute__((noinline)) weft_pid spawn_plainly(weft_entry entry, void *
     return weft_spawn_with(&pid, entry, arg, NULL) == 0 ? pid : WEFT_NOBODY;
 }
 
-/* The same, but that nothing is asked which is known here. */
+/* The fast path: the same without the checks whose results are known here. */
 __attribute__((flatten)) weft_pid weft_spawn(weft_entry entry, void *arg) {
     struct worker *self = my_worker;
     if (__builtin_expect(!self || !entry || !self->current || self->current->member, 0)) return spawn_plainly(entry, arg);

@@ -1,3 +1,4 @@
+/* Cleanups of processes, and weft_defer. */
 #include "fiber/cleanup.h"
 
 #include "fiber/ending.h"
@@ -29,7 +30,7 @@ static void cleanup_run_newest(struct fiber *fiber) {
     cleanup->run(cleanup->arg);
 }
 
-/* Whether one lies between the two addresses. */
+/* Whether a cleanup lies between the two addresses. */
 static bool cleanup_within(const struct fiber *fiber, uintptr_t low, uintptr_t high) {
     for (const struct cleanup *each = fiber->cleanups; each; each = each->next)
         if ((uintptr_t)each >= low && (uintptr_t)each < high) return true;
@@ -51,7 +52,7 @@ void cleanup_run(struct proc *proc, bool returned) {
     }
 }
 
-/* ---- around functions of the program's -------------------------------------------------------------------------------- */
+/* ---- around functions of the program ---------------------------------------------------------------------------------- */
 
 _Static_assert(sizeof(struct cleanup) <= sizeof(struct guard), "the guard has room");
 
@@ -62,7 +63,7 @@ void guard_begin(struct guard *guard, struct proc *proc, void (*undo)(void *arg)
     cleanup_push(proc, cleanup);
 }
 
-/* What the function has deferred stays. */
+/* Cleanups that the function has deferred stay. */
 void guard_end(struct guard *guard, struct proc *proc) {
     if (proc) cleanup_remove(proc, (struct cleanup *)guard);
 }
@@ -83,7 +84,7 @@ static void deferred_run(void *arg) {
     deferred_free(arg);
     upcall(fiber_of(worker_here()->current), deferred.run, deferred.arg, &way);
     if (__builtin_expect(way.thrown != NULL, 0))
-        fiber_quit_here(ending_landed(way.thrown)); /* weft_exit in there: the rest are called (C1) */
+        fiber_quit_here(ending_landed(way.thrown)); /* weft_exit in there: the remaining cleanups are called (C1) */
 }
 
 int weft_defer(void (*run)(void *arg), void *arg) {

@@ -1,11 +1,12 @@
+/* Ending a process by unwinding its C++ frames; exceptions that leave an upcall. */
 #include "fiber/ending.h"
 
 #include "fiber/exceptions.h"
 #include "fiber/upcall.h"
 #include "thread/thread.h"
 
-/* The unwinder's interface (Itanium C++ ABI, base level), as far as it is needed. It is called through exceptions_unwinder: <unwind.h> would declare
- * functions that a program in C has not. */
+/* The part of the unwinder's interface (Itanium C++ ABI, base level) that is needed. It is called through exceptions_unwinder: <unwind.h>
+ * would declare functions that a C program does not have. */
 enum ending_answer { ENDING_GO_ON = 0, ENDING_LAND = 7, ENDING_NEXT = 8 }; /* _URC_NO_REASON, _INSTALL_CONTEXT, _CONTINUE_UNWIND */
 enum { ENDING_SEARCH = 1, ENDING_FORCED = 8, ENDING_OUTERMOST = 16 };      /* _UA_SEARCH_PHASE, _FORCE_UNWIND, _END_OF_STACK */
 struct ending_exception {
@@ -14,7 +15,7 @@ struct ending_exception {
     uintptr_t private[2];
 } __attribute__((aligned(16)));
 
-#define ENDING_CLASS UINT64_C(0x574546540045584e) /* "WEFT", 0, "EXN": whose exception it is */
+#define ENDING_CLASS UINT64_C(0x574546540045584e) /* "WEFT", 0, "EXN": marks an exception as weft's */
 
 struct ending {
     struct ending_exception exception; /* first: its address is the ending's */
@@ -27,7 +28,7 @@ _Static_assert(sizeof(struct ending) <= POOL_LEAST, "the smallest block");
 /* ---- upcalls ------------------------------------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
-enum { UPCALL_AT = 0 }; /* where upcall_call has its last argument, from its stack pointer on */
+enum { UPCALL_AT = 0 }; /* offset of upcall_call's last argument from its stack pointer */
 #else
 enum { UPCALL_AT = 16 };
 #endif
@@ -68,7 +69,7 @@ void upcall_go_on(struct upcall *upcall) {
 
 /* ---- the end of a process --------------------------------------------------------------------------------------------------- */
 
-/* Before each frame. T1, T4 */
+/* Called by the unwinder before each frame. T1, T4 */
 static int ending_stop(int version, int actions, uint64_t class, void *exception, void *context, void *argument) {
     struct ending *ending = argument;
     (void)version, (void)class, (void)exception;
@@ -84,7 +85,7 @@ static void ending_begin(struct ending *ending, const weft_cxx *unwinder) {
     unwinder->forced(&ending->exception, (void *)(uintptr_t)ending_stop, ending);
 }
 
-/* T3 */
+/* A catch (...) has ended without rethrowing (T3). */
 static void ending_swallowed(int why, struct ending_exception *exception) {
     struct ending *ending = (struct ending *)exception;
     weft_cxx unwinder;
@@ -107,7 +108,7 @@ void ending_unwind(struct worker *worker, int reason) {
 int ending_landed(void *thrown) {
     struct ending *ending = thrown;
     int reason = ending->reason;
-    exceptions_forget(); /* its own, which the C++ library may count as on its way, and those that were being handled */
+    exceptions_forget(); /* this one, which the C++ library may count as in flight, and those being handled */
     pool_give(&worker_here()->local.blocks, 0, ending);
     return reason;
 }

@@ -1,3 +1,4 @@
+/* The C++ libraries in the program, and taking their exception state from a thread and putting it back. */
 #include "fiber/exceptions.h"
 
 #include "queue/lock.h"
@@ -5,7 +6,7 @@
 
 #include <stdint.h>
 
-/* Where there is C++ they are there. A program without needs none, and is not to be linked with any because of this. */
+/* Present in a program with C++. Weak, so that a program without C++ is not linked with them because of weft. */
 extern void *__cxa_get_globals(void) __attribute__((weak));
 extern void _Unwind_Resume(void *exception) __attribute__((weak));
 extern int _Unwind_ForcedUnwind(void *exception, void *stop, void *argument) __attribute__((weak));
@@ -13,16 +14,16 @@ extern uintptr_t _Unwind_GetCFA(void *context) __attribute__((weak));
 extern void _Unwind_SetIP(void *context, uintptr_t address) __attribute__((weak));
 
 static struct {
-    ATOM_PTR(void) globals; /* as in `library`; NULL: none is here */
-    weft_cxx library;       /* written before that; both under the lock */
+    ATOM_PTR(void) globals; /* as in `library`; NULL: this entry is free */
+    weft_cxx library;       /* written before `globals`; both under the lock */
     unsigned users;         /* under the lock */
 } exceptions_libraries[EXCEPTIONS_MOST];
 static struct lock exceptions_lock;
 atom_u32 exceptions_version;
 
-/* ---- which there are ---------------------------------------------------------------------------------------------------- */
+/* ---- the libraries ------------------------------------------------------------------------------------------------------ */
 
-/* Under the lock: where it is; else a free place; EXCEPTIONS_MOST: neither. */
+/* Under the lock: the library's entry, else a free one; EXCEPTIONS_MOST: neither. */
 static unsigned exceptions_find(const weft_cxx *library) {
     unsigned room = EXCEPTIONS_MOST;
     for (unsigned i = 0; i < EXCEPTIONS_MOST; i++) {
@@ -49,7 +50,7 @@ void weft_cxx_remove(const weft_cxx *library) {
     lock_take(&exceptions_lock);
     unsigned i = exceptions_find(library);
     if (i < EXCEPTIONS_MOST && exceptions_libraries[i].users > 0 && --exceptions_libraries[i].users == 0) {
-        atom_store_rlx(&exceptions_libraries[i].globals, NULL); /* rlx: nobody runs its code any more */
+        atom_store_rlx(&exceptions_libraries[i].globals, NULL); /* rlx: no thread runs its code any more */
         atom_add_rel(&exceptions_version, 1);
     }
     lock_drop(&exceptions_lock);
@@ -79,7 +80,7 @@ bool exceptions_unwinder(weft_cxx *unwinder) {
 
 /* ---- a thread's state --------------------------------------------------------------------------------------------------- */
 
-/* The calling thread's, of the i-th; NULL: there is none. */
+/* The calling thread's state in the i-th library; NULL: there is no such library. */
 static struct exceptions_state *exceptions_at(unsigned i) {
     exceptions_of *library =
         (exceptions_of *)(uintptr_t)atom_load_acq(&exceptions_libraries[i].globals); /* acq: pairs with the rel in weft_cxx_add */

@@ -1,7 +1,7 @@
-/* Mutexes of the C library, counted. A process that holds one and leaves its thread all the same is stopped by name.
+/* Debugging aid: counts the C library's mutexes that a process holds. A process that waits, yields or ends with one aborts, by name.
  *
- * Leaving does not look at the count, which would cost everybody. Instead whoever locks makes sure that the next leave goes by the
- * worker's loop, where it is looked at (mutex_check): the tick is up, and hand-offs are used up. */
+ * Not every leave checks the count, which would cost every process. Instead the process that locks makes its next leave go through the
+ * worker's loop, where the count is checked (mutex_check): it sets the tick to up and the hand-offs to used up. */
 #include "fiber/fiber.h"
 #include "fiber/snapshot.h"
 
@@ -54,7 +54,7 @@ void mutex_check(struct worker *worker, struct fiber *fiber, struct proc *proc) 
     char who[64], text[320];
     struct fiber_start *start = fiber_start_of(proc);
     fiber_symbol(fiber->held_by, who, sizeof who);
-    /* rlx: it runs, so its generation is its own. */
+    /* rlx: the process runs, so its generation does not change. */
     snprintf(text, sizeof text, "process %016lx (%s) waits, yields or ends and holds %u mutexes, the last one %p, locked at %s",
              (unsigned long)pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot),
              start->name ? start->name : "process", fiber->holds, (void *)fiber->held, who);

@@ -1,3 +1,4 @@
+/* The handler of SIGSEGV and SIGBUS: recognises stack overflows, reports them, ends the process or aborts. */
 #include "fiber/overflow.h"
 
 #include "fiber/altstack.h"
@@ -14,7 +15,7 @@
 
 enum {
     OVERFLOW_SPARE = 64 << 10, /* what a process gets to end on */
-    OVERFLOW_LOST_TOLD = 100,  /* so many signals that were lost are reported, and not more */
+    OVERFLOW_LOST_TOLD = 100,  /* so many lost signals are reported, and not more */
     OVERFLOW_REACH = 4096,     /* how far below the stack pointer code reaches by growing: pushes, red zone, probes */
 };
 
@@ -25,7 +26,7 @@ static void overflow_read(struct fault *fault, const ucontext_t *context) {
     fault->pc = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
     fault->sp = (uintptr_t)context->uc_mcontext.gregs[REG_RSP];
 }
-/* As if `function` had been called with `argument`, on that stack. The direction flag is clear when a function begins. */
+/* Makes the context as if `function` had been called with `argument` on that stack. The ABI wants the direction flag clear. */
 static void overflow_divert(ucontext_t *context, void (*function)(void *), void *argument, void *top) {
     uintptr_t sp = ((uintptr_t)top & ~(uintptr_t)15) - 8;
     *(uintptr_t *)sp = 0;
@@ -35,13 +36,13 @@ static void overflow_divert(ucontext_t *context, void (*function)(void *), void 
     context->uc_mcontext.gregs[REG_RBP] = 0;
     context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)0x400;
 }
-/* Whether the processor has raised the fault. 0: no fault has ever led to a signal on this thread; 14: the last one was a page fault, which
- * has an address. */
+/* Whether the processor has raised this fault, which has no address. The trap number is that of the thread's last fault. 0: there was none;
+ * 14: a page fault, which has an address. */
 static bool overflow_is_by_processor(const ucontext_t *context) {
     return context->uc_mcontext.gregs[REG_TRAPNO] != 0 && context->uc_mcontext.gregs[REG_TRAPNO] != 14;
 }
 #elif defined(__aarch64__)
-static bool overflow_is_by_processor(const ucontext_t *context) { return (void)context, false; } /* those have other codes */
+static bool overflow_is_by_processor(const ucontext_t *context) { return (void)context, false; } /* such faults have other codes */
 static void overflow_read(struct fault *fault, const ucontext_t *context) {
     fault->pc = (uintptr_t)context->uc_mcontext.pc;
     fault->sp = (uintptr_t)context->uc_mcontext.sp;
@@ -64,17 +65,17 @@ enum overflow_kind overflow_kind(struct worker *worker, const struct fault *faul
     struct fiber *fiber = worker->current && worker->current->stackful ? fiber_of(worker->current) : NULL;
     struct stack *stack = fiber ? altstack_stack(fiber) : NULL;
     if (stack == place->stack) return OVERFLOW_HERE;
-    /* On its own stack still, so the pointer was wild. Else it has left its stack downwards; or nobody runs here (between two
-     * processes, on the stack of the first), and then the stack pointer alone tells. */
+    /* If the stack pointer is still in the process's stack, the pointer was wild. Else the process has left its stack downwards; or no
+     * process is current (between two processes, on the stack of the first), and then only the stack pointer tells. */
     uintptr_t guard = worker->runtime->stacks.guard;
     if (stack && fault->sp >= (uintptr_t)stack->low && fault->sp <= (uintptr_t)stack_top(stack)) return OVERFLOW_NONE;
     if (!stack && fault->sp + guard < (uintptr_t)place->low) return OVERFLOW_NONE;
     return OVERFLOW_BEYOND;
 }
 
-/* ---- whose code? -------------------------------------------------------------------------------------------------------- */
+/* ---- own code? ---------------------------------------------------------------------------------------------------------- */
 
-/* Where weft is linked into a program, the linker says from where to where (cmake/library.cmake puts its code into a section). */
+/* Where weft is linked into a program, the linker gives the bounds of its code (cmake/library.cmake puts it into a section). */
 extern const char __start_weft_text[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_weft_text[] __attribute__((weak, visibility("hidden")));
 
@@ -83,7 +84,7 @@ static const void *overflow_object(uintptr_t address) {
     return dladdr((const void *)address, &info) ? info.dli_fbase : NULL;
 }
 
-/* NULL: yes. Else where it is. */
+/* NULL: pc is in the process's own code (V2). Else the text says where it is. */
 static const char *overflow_not_own(uintptr_t pc, uintptr_t entry, char *text, size_t size) {
     const void *program = overflow_object(getauxval(AT_PHDR)), *here = overflow_object(pc);
     const void *weft = overflow_object((uintptr_t)overflow_not_own), *libc = overflow_object((uintptr_t)gnu_get_libc_version());
@@ -121,14 +122,14 @@ static void overflow_print(const char *text, int length, size_t most) {
     size_t left = (size_t)length < most ? (size_t)length : most - 1;
     while (left > 0) {
         ssize_t n = write(STDERR_FILENO, text, left);
-        if (n <= 0) return; /* nowhere to complain to; what follows tells all the same */
+        if (n <= 0) return; /* cannot be reported; the end of the process or the abort shows it too */
         text += n;
         left -= (size_t)n;
     }
 }
 
-/* How many bytes it needs is not known, only that it is more than what it has tried to use. So that the next try is likely to do: four times the
- * size, and twice what it tried to use; weft_stack_marks tells then. */
+/* The size that the process needs is not known, only that it is more than it has tried to use. The advice is four times the stack size, or
+ * twice what it tried to use if that is more: likely enough for a run after which weft_stack_marks tells the size. */
 static void overflow_advise(char *advice, size_t size, unsigned class, size_t tried) {
     size_t largest = stack_class_size(STACK_CLASSES - 1), enough = 4 * stack_class_size(class);
     if (enough < 2 * tried) enough = 2 * tried;
@@ -172,11 +173,11 @@ static void overflow_landed(void *arg) {
     struct worker *worker = worker_here();
     stack_usage_end(worker->runtime, fiber->proc, before ? before->stack : fiber->stack, true);
     overflow_prepare(worker);
-    fiber_quit_here(WEFT_ESTACK); /* the frames are on the stack that has run over */
+    fiber_quit_here(WEFT_ESTACK); /* without unwinding: the frames are on the stack that has overflowed */
 }
 
-/* What a worker has at hand, so that nothing has to be allocated in a signal handler; one that has run only processes which were born
- * elsewhere may have none yet. */
+/* Takes the worker's spare stack, so that the signal handler need not allocate one. A worker that has only run processes that got their
+ * stacks elsewhere may have none yet; then it takes one now. */
 static struct stack *overflow_spare(struct worker *worker) {
     overflow_prepare(worker);
     struct stack *spare = worker->spare;
@@ -184,7 +185,7 @@ static struct stack *overflow_spare(struct worker *worker) {
     return spare;
 }
 
-/* True: seen to; the interrupted context says how it goes on. Does not return when the program aborts. */
+/* True: handled; the thread goes on as the interrupted context now says. Does not return when the program aborts. */
 static bool overflow_handle(struct worker *worker, uintptr_t address, ucontext_t *context) {
     struct fault fault = {.address = address};
     struct stack_place place;
@@ -207,12 +208,12 @@ static bool overflow_handle(struct worker *worker, uintptr_t address, ucontext_t
 
 /* ---- no room for a handler ---------------------------------------------------------------------------------------------- */
 
-/* V4. Whether the kernel has dropped a signal: it says so by a SIGSEGV of its own, without an address. */
+/* V4. Whether the kernel has dropped a signal: it then sends SIGSEGV itself, without an address. */
 static bool overflow_is_lost_signal(const siginfo_t *info, const ucontext_t *context) {
     return info->si_code == SI_KERNEL && !info->si_addr && !overflow_is_by_processor(context);
 }
 
-/* What a handler's frame takes at most; more where the registers are many. */
+/* The most that a handler's frame takes; it depends on the processor's registers. */
 static size_t overflow_frame(void) {
     size_t least = getauxval(AT_MINSIGSTKSZ);
     return (least ? least : OVERFLOW_REACH) + 256; /* the red zone, and alignment */
@@ -230,14 +231,14 @@ static void overflow_report_lost(struct worker *worker, size_t left) {
     overflow_print(text, length, sizeof text);
 }
 
-/* True: such a signal was lost on the stack of a process. The process is unharmed, and goes on. */
+/* True: a signal was lost on the stack of a process (V4). The process is unharmed, and goes on. */
 static bool overflow_lost(struct worker *worker, const siginfo_t *info, const ucontext_t *context) {
     struct fault fault;
     struct stack *stack = altstack_here(worker);
     if (!stack || !overflow_is_lost_signal(info, context)) return false;
     overflow_read(&fault, context);
     size_t left = fault.sp - (uintptr_t)stack->low;
-    if (left > overflow_frame()) return false; /* also where the stack pointer is below it */
+    if (left > overflow_frame()) return false; /* also if the stack pointer is below the stack */
     overflow_report_lost(worker, left);
     return true;
 }
@@ -255,7 +256,7 @@ static struct {
 
 static struct sigaction *overflow_before(int number) { return &overflow.before[number == overflow_numbers[1]]; }
 
-/* V3. A fault comes again when the handler returns; what somebody sent, or the kernel by itself, has to be sent again. */
+/* V3. A fault recurs when the handler returns; a signal that was sent, by a process or by the kernel itself, has to be raised again. */
 static void overflow_default(int number, const siginfo_t *info, const ucontext_t *context) {
     struct sigaction fallback = {.sa_handler = SIG_DFL};
     sys->signal_action(number, &fallback, NULL);
@@ -279,7 +280,7 @@ static void overflow_pass_on(int number, siginfo_t *info, void *context) {
 static void overflow_signal(int number, siginfo_t *info, void *context) {
     int error = errno;
     struct worker *worker = my_worker;
-    bool fault = info->si_code > 0 && worker; /* by the kernel, on one of our threads */
+    bool fault = info->si_code > 0 && worker; /* sent by the kernel, on a worker's thread */
     if (!overflow_lost(worker, info, context) && (!fault || !overflow_handle(worker, (uintptr_t)info->si_addr, context)))
         overflow_pass_on(number, info, context);
     errno = error;
@@ -289,7 +290,7 @@ static bool overflow_is_ours(const struct sigaction *action) {
     return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == overflow_signal;
 }
 
-/* What the handler before ours would have had blocked stays blocked while it runs, and so do its other wishes, as far as they go. */
+/* Keeps the signal mask of the previous handler, and its flags SA_NODEFER and SA_RESTART. */
 static void overflow_install(int number) {
     struct sigaction *before = overflow_before(number);
     struct sigaction action = {.sa_sigaction = overflow_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
@@ -325,7 +326,7 @@ void overflow_finish(void) {
 void overflow_thread_begin(struct signal_stack *mine, struct loop *loop) {
     loop->signals = NO_STACK;
     mine->memory = sys->vm_map(SIGNAL_STACK);
-    if (!mine->memory) return; /* an overflow will be what it is without weft */
+    if (!mine->memory) return; /* an overflow will then kill the program, as without weft */
     stack_t stack = {.ss_sp = mine->memory, .ss_size = SIGNAL_STACK};
     if (sys->signal_stack(&stack, &mine->before) == 0) {
         loop->signals = (uintptr_t)mine->memory;

@@ -1,8 +1,8 @@
-/* Staying on one thread.
+/* Pinning a process to its worker and thread.
  *
- * A pinned process has its worker's number in its state word (state.h, S7): whoever makes it ready puts it into that worker's inbox and wakes that
- * worker; only that worker's thread takes it from there. A worker with pinned processes does not leave: whoever changes the number of
- * workers closes it for new ones first, and cannot while there are any. */
+ * A pinned process has its worker's number in its state word (state.h, S7): a waker puts it into that worker's inbox and wakes that worker; only
+ * that worker's thread takes it from there. A worker with pinned processes does not leave: the thread that lowers the number of workers
+ * must close the worker for new pinned processes first, and cannot while there are any. */
 #include "fiber/fiber.h"
 #include "thread/worker.h"
 
@@ -16,7 +16,7 @@ void weft_pin_begin(void) {
     struct fiber *fiber = fiber_of(proc);
     if (fiber->pins == PIN_MOST) WEFT_MISUSE("weft_pin_begin", "nested 65,535 times", "pair it with weft_pin_end");
     if (fiber->pins++ > 0) return;
-    while (!worker_pin(worker)) /* it is to leave: somewhere else then */
+    while (!worker_pin(worker)) /* this worker is to leave: go on at another one */
         worker = fiber_leave(worker, WEFT_CONTINUE);
     state_pin(&proc->state, worker->index + 1);
     proc->extras |= PROC_PINNED;

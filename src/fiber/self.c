@@ -1,4 +1,4 @@
-/* What a stackful process can do about its own running. */
+/* What a stackful process does to itself: yield, exit, shield itself, see that it was cancelled. */
 #include "fiber/ending.h"
 #include "fiber/exceptions.h"
 #include "fiber/ret_jump.h"
@@ -18,12 +18,12 @@ struct worker *fiber_worker_leaving(const char *call) {
 
 struct worker *fiber_worker(const char *call) {
     struct worker *worker = my_worker;
-    if (worker) local_check(&worker->local, call); /* first: in a handler there may be a process without a stack */
+    if (worker) local_check(&worker->local, call); /* first: a signal handler may find a current process without a stack */
     return fiber_worker_leaving(call);
 }
 
-/* A process yields, and its worker's queue is empty: whether it goes on at once. It does not while other processes wait in a queue that the
- * worker comes to only when it looks round: then the worker looks round now. (Policy deque: all that yield are in the global queue.) */
+/* A process yields, and its worker's queue is empty: whether it goes on at once. Not while other processes are in a queue that the worker
+ * serves only when it looks round: then it looks round now. (Policy deque: all processes that yield are in the global queue.) */
 static inline bool fiber_stays(struct worker *worker) {
     if (tick_is_up(worker) || !newborn_is_empty(worker)) return false;
     bool queued = inject_size(&worker->runtime->inject) > 0;
@@ -57,12 +57,12 @@ __attribute__((noinline, cold)) void fiber_give_way(void) {
     else local_leave(&worker->local);
 }
 
-/* Where there is C++, a call may be a destructor's of a process that returns, late but as it was asked to. Its frame cannot be unwound through:
- * std::terminate. One that keeps calling does not return. */
+/* In a program with C++ the call may come from a destructor, of a process that is ending late but as asked. Unwinding out of a destructor
+ * would be std::terminate, so the process is spared. A process that makes more than HEEDS_MOST such calls is not ending. */
 enum { HEEDS_MOST = 100 };
 static bool fiber_keeps_calling(struct fiber *fiber) { return !exceptions_are_known() || ++fiber->heeds > HEEDS_MOST; }
 
-/* Not in a task, whose frames are others' as well. rlx: a request. */
+/* Not in a fork/join region: thieves may be using its frames. rlx: a request. */
 void fiber_heed(struct worker *worker) {
     struct proc *proc = worker->current;
     bool shall = atom_load_rlx(&worker->runtime->forcing) && fiber_is_cancelled(proc) && !(proc->extras & PROC_TASKS);
@@ -72,7 +72,7 @@ void fiber_heed(struct worker *worker) {
 __attribute__((noinline, cold)) void fiber_take_turns_slow(struct worker *worker, uint64_t deadline) {
     struct proc *proc = worker->current;
     if (!proc || proc->stackful != PROC_STACKFUL) return;
-    bool may = deadline != 0 && fiber_of(proc)->held_locks == 0; /* else at the first call that may, or after it has unlocked them */
+    bool may = deadline != 0 && fiber_of(proc)->held_locks == 0; /* else at the first call with a deadline, or after it has unlocked them */
     if (may || worker_shall_give_way(worker)) fiber_give_way();
 }
 

@@ -1,9 +1,10 @@
+/* Measuring how deep processes use their stacks: the table of results. */
 #include "fiber/stack_usage.h"
 
 #include <stdio.h>
 #include <weft/stack.h>
 
-/* The runtime's; made when the first is measured. */
+/* One per runtime; made when the first process is measured. */
 struct stack_usage {
     struct lock lock;
     struct weft_stack_mark mark[STACK_USAGE_MOST]; /* open addressing by entry and size */
@@ -15,21 +16,22 @@ void stack_usage_begin(struct proc *proc, struct stack *stack) {
 }
 
 static struct stack_usage *stack_usage_of(struct runtime *runtime) {
-    struct stack_usage *usage = atom_load_acq(&runtime->stack_usage); /* acq: pairs with the cas below: made before it is known */
+    struct stack_usage *usage =
+        atom_load_acq(&runtime->stack_usage); /* acq: pairs with the cas below: initialised before it is published */
     if (usage || !(usage = sys->alloc(sizeof *usage))) return usage;
     lock_init(&usage->lock);
     struct stack_usage *other = NULL;
-    if (atom_cas_acqrel_acq(&runtime->stack_usage, &other, usage)) return usage; /* acqrel: as above, whoever is first */
+    if (atom_cas_acqrel_acq(&runtime->stack_usage, &other, usage)) return usage; /* acqrel: as above, if this thread is the first */
     sys->free(usage, sizeof *usage);
     return other;
 }
 
 void stack_usage_destroy(struct runtime *runtime) {
-    struct stack_usage *usage = atom_load_rlx(&runtime->stack_usage); /* rlx: nobody else is left */
+    struct stack_usage *usage = atom_load_rlx(&runtime->stack_usage); /* rlx: no other thread is left */
     if (usage) sys->free(usage, sizeof *usage);
 }
 
-/* Under the lock: its place, or NULL when there is no room. */
+/* Under the lock: the entry for the pair, or NULL if the table is full. */
 static struct weft_stack_mark *stack_usage_find(struct stack_usage *usage, weft_entry entry, size_t size) {
     size_t at = (size_t)(((uintptr_t)entry ^ size) * UINT64_C(0x9e3779b97f4a7c15) >> 40);
     for (unsigned i = 0; i < STACK_USAGE_MOST; i++) {
@@ -48,7 +50,7 @@ void stack_usage_end(struct runtime *runtime, struct proc *proc, struct stack *s
     size_t size = stack_class_size(stack->class), high = overflow ? size : stack_high_water(stack);
     proc->extras &= (uint8_t)~PROC_MEASURED;
     struct stack_usage *usage = stack_usage_of(runtime);
-    if (!usage) return; /* no memory for it: nobody depends on a mark */
+    if (!usage) return; /* no memory: the measurement is dropped */
     lock_take(&usage->lock);
     struct weft_stack_mark *mark = stack_usage_find(usage, start->entry, size);
     if (mark) {

@@ -1,4 +1,4 @@
-/* From stack to stack. */
+/* Switching from stack to stack: between processes, and between a process and its worker's loop. */
 #include "fiber/ending.h"
 #include "fiber/exceptions.h"
 #include "fiber/stack_usage.h"
@@ -10,7 +10,7 @@
 
 /* ---- the far side ------------------------------------------------------------------------------------------------- */
 
-/* Moves on whoever has just left this worker (fiber.h, F1). What comes next is the program's. */
+/* Moves the process that has just left this worker to its next state (fiber.h, F1). Afterwards the program's code runs. */
 static inline void fiber_arrived(struct worker *worker) {
     struct proc *left = worker->left;
     if (left) {
@@ -27,7 +27,7 @@ static inline void fiber_arrived(struct worker *worker) {
 
 /* ---- leaving ------------------------------------------------------------------------------------------------------ */
 
-/* From `from` to `next`'s stack if it has one, else to the loop, which takes care of it. */
+/* Switches from `from` to the stack of `next` if it has one, else to the loop, which runs it. */
 static inline struct worker *fiber_switch(struct worker *worker, struct fiber *from, struct proc *next, bool ends) {
     struct fiber *fiber = next && next->stackful ? fiber_of(next) : NULL;
     struct ctx *to;
@@ -42,7 +42,7 @@ static inline struct worker *fiber_switch(struct worker *worker, struct fiber *f
         annotate_before_switch(&from->annotate, &worker->loop->annotate, ends);
         to = &worker->loop->ctx;
     }
-    return ctx_switch(&from->ctx, to, worker); /* one place: its frame is what every parked process keeps on its stack */
+    return ctx_switch(&from->ctx, to, worker); /* the only call: every parked process has its frame on the stack */
 }
 
 static inline struct worker *fiber_leave_plainly(struct worker *worker, enum weft_status status, struct proc *next) {
@@ -58,7 +58,7 @@ static inline struct worker *fiber_leave_plainly(struct worker *worker, enum wef
     return worker;
 }
 
-/* In a catch block, or while an exception is on its way. Also when a thread first meets a C++ library. */
+/* Leaves in a catch block, or while an exception is in flight. Also when a C++ library is new to the thread. */
 static __attribute__((noinline, cold)) struct worker *fiber_leave_catching(struct worker *worker, enum weft_status status,
                                                                            struct proc *next) {
     struct exceptions exceptions;
@@ -96,7 +96,7 @@ struct worker *fiber_leave(struct worker *worker, enum weft_status status) {
 
 void fiber_come_back(struct thread *thread, struct fiber *fiber) {
     struct exceptions exceptions;
-    exceptions_take(&exceptions); /* whether there are any or not: this is the long way anyway */
+    exceptions_take(&exceptions); /* without asking whether there are any: this path is slow anyway */
     thread->orphan = fiber->proc; /* the loop's side queues it (fiber.h, F1) */
     fiber->error_number = *thread->loop.error_number;
     annotate_before_switch(&fiber->annotate, &thread->loop.annotate, false);
@@ -126,8 +126,8 @@ struct thread *fiber_go_out(struct worker *worker, struct fiber *fiber, struct t
 
 /* ---- the loop's side ---------------------------------------------------------------------------------------------- */
 
-/* Back on the loop, but not with the worker that it went out with. NULL: with none. Else the process that ran here was stopped, and brought
- * another one when it went on: the thread drives that from now on. */
+/* Back on the loop, but not with the worker that it left with. NULL: without one. Else the process that ran here was stopped, and was
+ * resumed with another worker: the thread drives that one from now on. */
 static __attribute__((noinline, cold)) int fiber_elsewhere(struct worker *worker) {
     if (!worker) return STEP_GONE;
     fiber_arrived(worker);
@@ -149,7 +149,7 @@ int fiber_step(void *self, const weft_event *events, size_t count_events, weft_o
     if (!fiber) {
         if (__builtin_expect(worker->current->stack_class & PROC_STOPPED, 0)) return parts.preempt_resume(worker, worker->current);
         if (!(fiber = fiber_new(worker, worker->current))) {
-            worker->current->extras = 0; /* of PROC_PREEMPT: the block's next tenant begins without */
+            worker->current->extras = 0; /* clears PROC_PREEMPT for the block's next process */
             return WEFT_ENOSTACK;
         }
     }
@@ -164,7 +164,7 @@ int fiber_step(void *self, const weft_event *events, size_t count_events, weft_o
 
 /* ---- birth and death on a stack ----------------------------------------------------------------------------------- */
 
-/* The process has ended; the stack is nobody's. Never comes back. */
+/* Leaves the stack of a process that has ended, for good: the far side frees it. */
 static __attribute__((noreturn)) void fiber_go(struct worker *worker, struct fiber *fiber, struct proc *next) {
     exceptions_forget();
     worker->left_stack = fiber;
@@ -185,7 +185,7 @@ static inline void fiber_end(struct worker *worker, struct fiber *fiber, int rea
     struct proc *proc = fiber->proc;
     if (__builtin_expect(proc->extras, 0)) fiber_farewell(worker, fiber, proc);
     fiber->proc = NULL;
-    fiber_start_of(proc)->fiber = NULL; /* so that closing it leaves the stack alone */
+    fiber_start_of(proc)->fiber = NULL; /* so that fiber_close leaves the stack alone */
     worker->current = NULL;
     proc_end(&worker->local, proc, reason);
 }
@@ -197,12 +197,12 @@ void fiber_exit(struct worker *worker, int reason) {
     fiber_go(worker, fiber, fiber_next(worker));
 }
 
-/* Whether the next process can begin its life on this stack (fiber.h, F3). */
+/* Whether the next process can begin on this stack (fiber.h, F3). */
 static inline bool fiber_suits(const struct fiber *fiber, struct proc *next) {
     return next && next->stackful && !fiber_of(next) && next->stack_class == fiber->stack->class;
 }
 
-/* Its function has returned, and the thread has no worker. */
+/* The process's function has returned, and the thread has no worker. */
 static __attribute__((noreturn, noinline, cold)) void fiber_nowhere(void) {
     atfork_check("a process's function that returns");
     WEFT_MISUSE("weft_blocking_enter", "a process's function has returned, and there was no weft_blocking_leave", "pair them");

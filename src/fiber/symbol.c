@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-/* Functions that are not exported have no name here: then the object and the offset, as addr2line takes them. */
+/* Functions that are not exported have no name here: then it writes the object and the offset, as addr2line takes them. */
 void fiber_symbol(const void *address, char *text, size_t size) {
     Dl_info info;
     if (!dladdr(address, &info) || !info.dli_fname) {

@@ -1,3 +1,4 @@
+/* Upcalls in assembler: an unwinder can walk through them, and lands there (upcall_personality in ending.c). */
 #include "fiber/upcall.h"
 
 #if defined(__x86_64__)
