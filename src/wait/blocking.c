@@ -1,4 +1,4 @@
-/* Blocking calls of stackful processes: fiber/switch.c knows how one goes on that has lost its worker meanwhile. */
+/* Blocking calls of stackful processes. The switches of a process that loses its worker meanwhile are in fiber/switch.c. */
 #include "fiber/upcall.h"
 #include "thread/oscall.h"
 #include "wait/wait.h"
@@ -6,23 +6,23 @@
 #include <weft/blocking.h>
 
 enum {
-    BLOCKING_LASTING = 4,   /* so many calls in a row have lasted: then the next will, too */
-    BLOCKING_SHORT = 50000, /* ns; one that does not last so long would rather have kept its worker */
+    BLOCKING_LASTING = 4,   /* after so many long calls in a row the next is expected to be long too */
+    BLOCKING_SHORT = 50000, /* ns; a shorter call should have kept its worker */
 };
 
-/* Whether the call will last as those before it did, and others wait for the worker. */
+/* Whether the call is expected to be long, as those before it were, and other processes wait for the worker. */
 static bool blocking_will_last(struct worker *worker) {
     return atom_load_rlx(&worker->lasting) >= BLOCKING_LASTING && /* rlx: a guess */
            (!policy_is_empty(worker) || inject_size(&worker->runtime->inject) > 0);
 }
 
-/* It is over. rlx: guesses, which sysmon may be changing. */
+/* The call is over: corrects the expectation. rlx: guesses, which sysmon may be changing. */
 static void blocking_learn(struct fiber *fiber, struct worker *worker, bool lost) {
     if (lost ? fiber->call_began && sys->now() - fiber->call_began < BLOCKING_SHORT : atom_load_rlx(&worker->lasting) > 0)
         atom_store_rlx(&worker->lasting, 0);
 }
 
-/* The thread is in a call of the process, which had the worker; NULL: it went out without one. */
+/* The thread begins a call of the process, which had the worker; NULL: the call is made without one. */
 static struct fiber *blocking_begin(struct thread *thread, struct fiber *fiber, struct worker *worker) {
     thread->caller = fiber;
     fiber->calls = 1;
@@ -30,8 +30,8 @@ static struct fiber *blocking_begin(struct thread *thread, struct fiber *fiber, 
     return fiber;
 }
 
-/* The worker's thread is that of pinned processes, and must not be lost to a call of any other: that one makes its call on another thread
- * (thread/thread.h, D3). False: it makes it here. A pinned process does, or where no thread is to be had. */
+/* The worker's thread belongs to pinned processes, and another process must not block it: it makes its call on another thread
+ * (thread/thread.h, D3). False: it makes the call here, because it is pinned itself or there is no other thread. */
 static __attribute__((noinline)) bool blocking_outside(struct worker *worker) {
     struct proc *proc = worker->current;
     struct thread *carrier = proc->extras & PROC_PINNED ? NULL : thread_reserve(worker->runtime);
@@ -48,19 +48,19 @@ void blocking_enter(const char *call, bool is_long) {
         thread->caller->calls++;
         return;
     }
-    if (!worker) return; /* not a worker: blocks whom it likes */
+    if (!worker) return; /* not a worker's thread: it may block */
     if (!worker->current || !worker->current->stackful)
         WEFT_MISUSE(call, "called from a step process, which must not block", "yield a command");
     fiber_worker(call);
     fiber_waits(worker->current, call, NULL);
-    worker->current->since = atom_load_rlx(&worker->runtime->coarse); /* rlx: a moment, more or less */
+    worker->current->since = atom_load_rlx(&worker->runtime->coarse); /* rlx: an approximate time */
     bool stays = oscall_stays(worker);
     if (__builtin_expect(stays, 0) && blocking_outside(worker)) return;
     struct fiber *fiber = blocking_begin(thread, fiber_of(worker->current), worker);
     fiber->call_began = !is_long && !stays && blocking_will_last(worker) ? sys->now() : 0;
     is_long |= fiber->call_began != 0;
     fiber->call_number = oscall_enter(worker);
-    /* If there is no thread for the worker, sysmon tries again later. So where there is no monitor (rlx: set before the first process)
+    /* If there is no thread for the worker, sysmon tries again later. So if there is no sysmon (rlx: set before the first process)
      * the worker stays. */
     if (is_long && !stays && atom_load_rlx(&thread->runtime->coarse) != 0) oscall_hand_over(worker, fiber->call_number);
 }
@@ -81,17 +81,17 @@ void weft_blocking_leave(void) {
     }
     bool lost = !fiber->call_worker || !oscall_leave(fiber->call_worker, fiber->call_number);
     if (__builtin_expect(!fiber->call_worker, 0)) oscall_back(thread->runtime);
-    if (__builtin_expect(lost, 0)) thread_came_back(thread); /* still in the call, for whoever looks */
+    if (__builtin_expect(lost, 0)) thread_came_back(thread); /* before `calls` is cleared: it still counts as in the call */
     if (fiber->call_worker) blocking_learn(fiber, fiber->call_worker, lost);
     fiber->calls = 0;
     thread->caller = NULL;
     if (lost) fiber_come_back(thread, fiber);
-    else fiber_spend(my_worker, WEFT_FOREVER); /* one short call after the other is a long one */
+    else fiber_spend(my_worker, WEFT_FOREVER); /* many short calls in a row are a long one */
 }
 
 /* ---- a function ---------------------------------------------------------------------------------------------------- */
 
-/* rlx, both: numbers of a moment. */
+/* rlx, both: racy reads; the values are hints. */
 bool blocking_is_full(struct worker *worker) {
     if (__builtin_expect(!worker || !worker->runtime->blocking_fails, 1)) return false;
     struct threads *threads = &worker->runtime->threads;
@@ -101,30 +101,30 @@ bool blocking_is_full(struct worker *worker) {
 static int blocking_call(const char *call, void (*fn)(void *arg), void *arg, bool is_long) {
     if (blocking_is_full(my_worker)) return WEFT_EAGAIN;
     struct upcall upcall = {0};
-    void *nowhere; /* nothing is interrupted in here */
+    void *nowhere; /* a process is not preempted in a blocking call */
     blocking_enter(call, is_long);
     upcall_call((uintptr_t)fn, &nowhere, (uintptr_t)arg, 0, &upcall);
     weft_blocking_leave();
     upcall_pass_on(&upcall);
-    struct worker *worker = worker_here(); /* another, perhaps; none in a thread of the program's own, or in a call around this one */
+    struct worker *worker = worker_here(); /* perhaps another; none in a thread of the program, or in an enclosing blocking call */
     return worker && worker->current && fiber_is_cancelled(worker->current) ? WEFT_ECANCELED : 0;
 }
 
 int weft_blocking(void (*fn)(void *arg), void *arg) { return blocking_call("weft_blocking", fn, arg, false); }
 int weft_blocking_long(void (*fn)(void *arg), void *arg) { return blocking_call("weft_blocking_long", fn, arg, true); }
 
-/* ---- one that may be abandoned -------------------------------------------------------------------------------------- */
+/* ---- a call that may be abandoned ------------------------------------------------------------------------------------ */
 
-/* Made by the one who waits; freed by whoever of the two is the last to need it. */
+/* Made by the waiter; freed by the last of the two, waiter and process that runs the function, to need it. */
 struct errand {
     void (*fn)(void *arg), (*abandoned)(void *arg);
     void *arg;
     struct lock lock;
-    struct wait *wait; /* NULL: nobody waits any more */
+    struct wait *wait; /* NULL: the waiter has given up, or is done */
     bool done;
 };
 
-/* The process that runs it, for the one who waits. Cancelled or not: the function is not to be stopped by that. */
+/* The process that runs the function for the waiter. The function runs to its end, whether the process is cancelled or not. */
 static void errand_main(void *argument) {
     struct errand *errand = argument;
     struct wake wake;
@@ -134,7 +134,7 @@ static void errand_main(void *argument) {
     errand->done = true;
     lock_drop(&errand->lock);
     if (told) wait_wake(&wake);
-    if (waits) return; /* who waits, or is just about to give up and sees that it is done, frees it */
+    if (waits) return; /* the waiter frees it; if it is just giving up, it sees `done` */
     errand->abandoned(errand->arg);
     sys->free(errand, sizeof *errand);
 }
@@ -150,10 +150,10 @@ static int errand_wait(struct errand *errand, struct wait *wait, uint64_t deadli
     return 0;
 }
 
-/* Functions of libraries are used to more than most processes have. */
+/* Library functions expect more stack than most processes have. */
 enum { ERRAND_STACK = 256 << 10 };
 
-/* 0: it is under way. */
+/* 0: the process that runs it is spawned. */
 static int errand_begin(struct worker *worker, struct errand *errand, uint64_t deadline) {
     if (fiber_is_cancelled(worker->current)) return WEFT_ECANCELED;
     if (deadline != WEFT_FOREVER && deadline <= sys->now()) return WEFT_ETIMEDOUT;
@@ -166,7 +166,7 @@ static int errand_begin(struct worker *worker, struct errand *errand, uint64_t d
 
 int weft_blocking_until(void (*fn)(void *arg), void *arg, void (*abandoned)(void *arg), uint64_t deadline) {
     if (!abandoned) WEFT_MISUSE("weft_blocking_until", "nothing to call when it is abandoned", "use weft_blocking, or give a function");
-    if (!worker_here()) { /* a thread of the program's own */
+    if (!worker_here()) { /* a thread of the program */
         fn(arg);
         return 0;
     }

@@ -1,3 +1,4 @@
+/* weft_sleep. */
 #include "sched/external_wait.h"
 #include "wait/wait.h"
 
@@ -8,18 +9,18 @@ uint64_t weft_in(uint64_t nanoseconds) {
     return nanoseconds < WEFT_FOREVER - now ? now + nanoseconds : WEFT_FOREVER;
 }
 
-/* Who sleeps for ever wants to: until a signal ends the program, or somebody cancels the process. That is no deadlock. */
+/* A process that sleeps for ever does so on purpose: until it is cancelled, or a signal ends the program. That is no deadlock. */
 static __attribute__((noinline)) int sleep_for_ever(struct wait *wait) {
     struct worker *worker = worker_here();
     if (worker) external_wait_begin(&worker->local);
     int why = wait_for(wait, WEFT_FOREVER, "weft_sleep");
-    if (worker) external_wait_end(&worker_here()->local); /* it may have moved */
+    if (worker) external_wait_end(&worker_here()->local); /* the process may have moved to another worker */
     return why;
 }
 
 int weft_sleep_until(uint64_t moment) {
     struct wait wait;
-    fiber_spend(worker_here(), WEFT_FOREVER); /* a moment that has passed is not waited for, but counts: it is no question whether */
+    fiber_spend(worker_here(), WEFT_FOREVER); /* a moment that has passed is not waited for, but costs budget: this call is no poll */
     wait_begin(&wait);
     int why = moment == WEFT_FOREVER ? sleep_for_ever(&wait) : wait_for(&wait, moment, "weft_sleep");
     return why == WEFT_ETIMEDOUT ? 0 : why;

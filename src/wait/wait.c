@@ -1,9 +1,10 @@
+/* Waiting for the first of several events: claim, wake-up, deadline. */
 #include "wait/wait.h"
 #include "sched/atfork.h"
 
 #include <errno.h>
 
-/* A deadline has come. The timer that carries it is the waiter's again once alarm_run has let go of it. */
+/* A deadline has come. The waiter owns the timer again once timer_events_run is done with it: timer_event_cancel waits for that. */
 static void wait_alarm(struct local *local, struct worker *self, struct timer_event *event) {
     struct wait *wait = (struct wait *)((unsigned char *)event - offsetof(struct wait, timer));
     uint32_t pending = WAIT_PENDING;
@@ -12,8 +13,8 @@ static void wait_alarm(struct local *local, struct worker *self, struct timer_ev
 }
 
 void wait_begin(struct wait *wait) {
-    struct worker *self = worker_here();          /* here and below: the caller may have waited before, and moved */
-    atom_store_rlx(&wait->claimed, WAIT_PENDING); /* rlx: nobody else knows it yet */
+    struct worker *self = worker_here();          /* here and below: the caller may have waited before and moved */
+    atom_store_rlx(&wait->claimed, WAIT_PENDING); /* rlx: no other thread knows it yet */
     wait->runtime = self ? self->runtime : NULL;
     wait->proc = self ? self->current : NULL;
     wait->about = NULL;
@@ -24,15 +25,15 @@ void wait_begin(struct wait *wait) {
 bool wait_claim(struct wait *wait, uint32_t why, struct wake *wake) {
     *wake = (struct wake){wait, why};
     uint32_t pending = WAIT_PENDING;
-    /* rlx: only decides who it is. What the waiter wrote before is seen through the lock of the list, and what the waker does now
-     * through the end of BUSY. */
+    /* rlx: it only decides which claim wins. The list's lock orders what the waiter wrote before, and the end of BUSY what the waker
+     * does now. */
     return atom_cas_rlx_rlx(&wait->claimed, &pending, why | WAIT_BUSY);
 }
 
 void wait_wake(const struct wake *wake) {
     struct worker *self = worker_here();
     struct wait *wait = wake->wait;
-    uint32_t why = wake->why; /* what is known of the wake may be the waiter's too */
+    uint32_t why = wake->why; /* copied: *wake may lie in the waiter's memory */
     struct runtime *runtime = wait->runtime;
     struct proc *proc = wait->proc;
     if (proc && self && self->runtime == runtime) {
@@ -45,7 +46,7 @@ void wait_wake(const struct wake *wake) {
     atom_store_rel(&wait->claimed, why); /* rel: likewise (W4) */
 }
 
-/* The claim, once there is one and it is not busy any more; else 0. */
+/* The claim, once it is no longer BUSY; 0: there is none yet. */
 static uint32_t wait_over(struct wait *wait) {
     struct spin spin = spin_begin();
     uint32_t claimed;
@@ -54,7 +55,7 @@ static uint32_t wait_over(struct wait *wait) {
     return claimed;
 }
 
-/* The waiter gives up, unless somebody was faster: then that is the answer. */
+/* The waiter gives up, unless a waker has claimed the wait first: then that claim is the result. */
 static uint32_t wait_give_up(struct wait *wait, uint32_t why) {
     uint32_t pending = WAIT_PENDING;
     return atom_cas_rlx_rlx(&wait->claimed, &pending, why) ? why : wait_over(wait); /* rlx: as in wait_claim */
@@ -72,7 +73,7 @@ static int wait_answer(uint32_t claimed) {
     return (int)claimed;
 }
 
-/* A thread that is not a worker. */
+/* wait_for in a thread that is not a worker. */
 static int wait_thread(struct wait *wait, uint64_t deadline) {
     uint32_t claimed;
     while ((claimed = wait_over(wait)) == WAIT_PENDING)
