@@ -1,4 +1,4 @@
-/* Running a process once: events in, step, output carried out, and on to its next state. */
+/* Running one step of a process: fill the events, call the step, carry out its output, go on to the next state. */
 #include "step/step.h"
 
 #include "mail/send.h"
@@ -6,7 +6,7 @@
 
 /* ---- events in ---------------------------------------------------------------------------------------------------- */
 
-/* Of anything but a plain message. */
+/* The event of anything but a plain message. */
 static __attribute__((noinline)) void event_other(weft_event *event, struct message *message) {
     struct message_payload payload = message_payload(message);
     event->data = payload.data;
@@ -29,7 +29,7 @@ static inline void event_from(weft_event *event, struct message *message) {
     if (__builtin_expect(message->type != WEFT_MESSAGE, 0)) event_other(event, message);
 }
 
-/* Fills the worker's events from the mailbox, a cancellation first; the messages they point into are returned in *messages. */
+/* Fills the worker's events from the mailbox, a cancellation first. *messages is the list of the messages that they point into. */
 static inline size_t step_events(struct worker *worker, struct proc *proc, struct mpsc_node **messages) {
     size_t count = 0;
     if (__builtin_expect(!proc->cancel_told && state_is_cancelled(&proc->state), 0)) {
@@ -42,7 +42,7 @@ static inline size_t step_events(struct worker *worker, struct proc *proc, struc
         event_from(&worker->events[count++], message_of(node));
         last = node;
     }
-    if (__builtin_expect(node != NULL, 0)) { /* more than a step is given at once */
+    if (__builtin_expect(node != NULL, 0)) { /* more than one step gets */
         last->next = NULL;
         mpsc_put_back(&proc->box, node);
     }
@@ -80,14 +80,14 @@ int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data,
 
 /* ---- on to the next state ----------------------------------------------------------------------------------------- */
 
-/* True: at once, because there are more messages and it may. A process to which many send would otherwise fall behind: the others
- * send more in their turn than it is given in its own. */
+/* Moves the process to its next state. True: it runs again at once, because it has more messages and `may`. Otherwise a process with many
+ * senders would fall behind: in their turns they send more than it handles in its own. */
 static bool step_goes_on(struct worker *worker, struct proc *proc, enum weft_status status, bool may) {
     proc->waits = (uint8_t)status;
     if (status == WEFT_CONTINUE) {
         commit_requeue(worker, proc);
     } else if (!mpsc_is_empty(&proc->box)) {
-        /* Not to sleep: what came while the process was ready and had taken earlier messages woke nobody. */
+        /* Must not park: senders of these messages may not have set NOTIFIED (it was READY, or the box was not empty). */
         if (may) return true;
         commit_requeue(worker, proc);
     } else {
@@ -96,14 +96,14 @@ static bool step_goes_on(struct worker *worker, struct proc *proc, enum weft_sta
     return false;
 }
 
-/* Hands over after the step: the receiver, claimed, if it could be had. The sender is queued behind the others. */
+/* Hands off after the step: returns the receiver, claimed, if possible. The sender is queued behind the others. */
 static struct proc *step_handoff(struct worker *worker, weft_pid to) {
     struct proc *target = send_wake(&worker->local, worker, to, handoff_is_allowed(worker));
     handoff_count(worker, target != NULL);
     return target;
 }
 
-/* What a step left in its output besides its status: rare, and out of the way of those who only send. */
+/* Carries out what a step left in its output besides the status: rare, and kept out of the path of steps that only send. */
 static __attribute__((noinline, cold)) struct proc *step_output(struct worker *worker, struct proc *proc) {
     struct weft_out *out = &worker->out;
     while (out->yields) {
@@ -117,37 +117,37 @@ static __attribute__((noinline, cold)) struct proc *step_output(struct worker *w
     return target;
 }
 
-#define PROC_GONE ((struct proc *)-1) /* nobody: the thread has lost its worker */
+#define PROC_GONE ((struct proc *)-1) /* no process: the thread has lost its worker */
 
-/* A stackful process takes its messages itself. When its step returns, others may have run after it, each having seen to the one
- * before; one that was claimed meanwhile and could not be switched to is returned. */
+/* A stackful process takes its messages itself. When its step returns, other processes may have run after it, each moving on the one
+ * before (F1). Returns a process that was claimed meanwhile and could not be switched to, or NULL. */
 static inline struct proc *step_stackful(struct worker *worker, struct proc *proc) {
-    local_begin(&worker->local); /* until it has arrived on its stack, which it may not have yet */
+    local_begin(&worker->local); /* until the process, which may not have a stack yet, has arrived on it */
     worker->current = proc;
     worker->claimed = NULL;
     count(&worker->local.counters.steps);
     int error = atom_load_rlx(&proc->behavior)->step(proc->self, NULL, 0, &worker->out);
     if (__builtin_expect(error == STEP_GONE, 0)) return PROC_GONE;
     worker->current = NULL;
-    if (__builtin_expect(error < 0, 0)) proc_end(&worker->local, proc, error); /* it has no stack */
+    if (__builtin_expect(error < 0, 0)) proc_end(&worker->local, proc, error); /* it could not get a stack */
     return worker->claimed;
 }
 
-/* Returns who is to run next: whom it handed over to, itself, or NULL for whoever's turn it is. */
+/* Returns the process to run next: the one it handed off to, itself, or NULL: the next in the worker's order. */
 static inline struct proc *step_once(struct worker *worker, struct proc *proc, bool may) {
     struct weft_out *out = &worker->out;
     struct mpsc_node *messages;
     if (proc->stackful) return step_stackful(worker, proc);
     size_t count_events = step_events(worker, proc, &messages);
     if (__builtin_expect(count_events == 0 && proc->waits != WEFT_CONTINUE, 0)) {
-        /* Somebody's wake came after the process had seen what it was for. */
+        /* A late wake-up: the process had already handled what it was for. */
         step_goes_on(worker, proc, proc->waits, false);
         return NULL;
     }
     out->proc = proc;
     out->status = WEFT_IDLE;
     worker->current = proc;
-    count(&worker->local.counters.steps); /* before: by this sysmon knows that the worker is at it */
+    count(&worker->local.counters.steps); /* before the step: it tells sysmon that the worker runs one */
     local_leave(&worker->local);
     int error = atom_load_rlx(&proc->behavior)->step(proc->self, worker->events, count_events, out);
     worker->current = NULL;
@@ -164,7 +164,7 @@ __attribute__((flatten)) bool step_run(struct worker *worker, struct proc *proc)
     for (unsigned turns = 1; proc; turns++) {
         struct proc *next = step_once(worker, proc, turns < STEPS_MAX);
         if (__builtin_expect(next == PROC_GONE, 0)) return false;
-        if (next == proc) tick_charge(worker); /* another step is as much as another process */
+        if (next == proc) tick_charge(worker); /* another step counts like another process */
         else turns = 0;
         proc = next;
     }
