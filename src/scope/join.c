@@ -1,4 +1,4 @@
-/* Waiting for the end of a process, by a process or by a thread of one's own. */
+/* weft_join: a process or a thread of the program waits for the end of a process. */
 #include "life/zombie.h"
 #include "sched/door.h"
 #include "sched/rt_enter.h"
@@ -26,10 +26,10 @@ static int join_add(weft_pid pid, struct join *join) {
     return error;
 }
 
-/* False: it was told, so the process has ended. */
+/* Removes the monitor. False: it was told already, so the process has ended. */
 static bool join_take_back(weft_pid pid, struct join *join) {
     struct rt_entry entry;
-    if (!rt_enter(&entry, pid, "weft_join")) return false; /* its runtime has gone, and has told */
+    if (!rt_enter(&entry, pid, "weft_join")) return false; /* its runtime has gone, and has told the monitor */
     bool mine = monitor_remove(entry.local, pid, &join->monitor);
     rt_leave(&entry);
     return mine;

@@ -1,10 +1,11 @@
-/* Scopes. A child is watched from its birth on; its monitor belongs to the scope, which lies in a frame of its owner's.
+/* Scopes: processes that all end before the scope does. A child has a monitor from its birth on, which belongs to the scope; the scope lies
+ * in a frame of its owner, the process that began it.
  *
- *   O1  The scope's lock guards all of it. Lock order: a monitor's slot, then the scope, then what is needed to wake a process.
+ *   O1  The scope's lock guards all of it. Lock order: the slot of a monitor, then the scope, then the locks that waking a process takes.
  *   O2  A child is counted in `living` from before it is spawned until its end has been told; the owner does not return before that.
- *   O3  A child in the list has not been told, so its block is still its own. One that ends before it is in the list (its spawner
- *       has not got that far) is marked `ended` and left to the spawner.
- *   O4  `failure` is set once; whoever sets it cancels all in the list, and who comes to the list later is cancelled there. */
+ *   O3  The end of a child in the list has not been told, so its control block is still its own. A child that ends before its spawner has
+ *       put it into the list is marked CHILD_ENDED and left to the spawner.
+ *   O4  `failure` is set once. The thread that sets it cancels all children in the list; a child that is listed later is cancelled then. */
 #include "life/cancel.h"
 #include "wait/wait.h"
 
@@ -20,8 +21,8 @@ struct scope {
     struct proc *owner;
     size_t living;
     struct scope_child *children; /* newest first */
-    struct scope_child *untried;  /* from here on, the owner has not tried to run them itself */
-    struct scope_child *own;      /* the one it runs */
+    struct scope_child *untried;  /* from here on, children that the owner has not tried to run itself */
+    struct scope_child *own;      /* the child that the owner has left its worker to */
     struct wait *wait;            /* the owner's, while it waits */
 };
 _Static_assert(sizeof(struct scope) <= sizeof(weft_scope), "the public one has room");
@@ -79,7 +80,7 @@ static void scope_tell(struct local *local, struct worker *self, struct monitor 
     scope->living--;
     bool wakes = scope->wait && (scope->living == 0 || scope->own == child) && wait_claim(scope->wait, 1, &wake);
     if (wakes) scope->wait = NULL;
-    lock_drop(&scope->lock); /* unless somebody was woken, the scope may be gone */
+    lock_drop(&scope->lock); /* from here on the scope may be gone, unless its owner is to be woken here */
     if (listed) pool_give(&local->blocks, 0, child);
     if (wakes) wait_wake(&wake);
 }
@@ -103,10 +104,10 @@ void weft_scope_cancel(weft_scope *opaque) {
 
 /* ---- children ---------------------------------------------------------------------------------------------------------------- */
 
-/* A deadline that has passed holds also where its timer has not rung yet. */
+/* A deadline that has passed counts even if its timer has not rung yet. */
 static bool scope_is_late(const struct scope *scope) { return scope->deadline != WEFT_FOREVER && scope->deadline <= sys->now(); }
 
-/* Counts one more; false: there are to be no more. */
+/* Counts one more child; false: the scope takes no more. */
 static bool scope_admit(struct scope *scope, struct worker *self) {
     lock_take(&scope->lock);
     if (scope_is_late(scope)) scope_fail(scope, self, WEFT_ETIMEDOUT);
@@ -118,11 +119,11 @@ static bool scope_admit(struct scope *scope, struct worker *self) {
 
 static void scope_dismiss(struct scope *scope) {
     lock_take(&scope->lock);
-    scope->living--; /* the owner does not wait: it, or the child that called, is here */
+    scope->living--; /* wakes no one: the caller is the owner or a living child */
     lock_drop(&scope->lock);
 }
 
-/* Puts a child that was born into the list, unless it has ended already. */
+/* Puts a child that was spawned into the list, unless it has ended already. */
 static void scope_list(struct worker *worker, struct scope *scope, struct scope_child *child, uint64_t entry) {
     lock_take(&scope->lock);
     bool ended = child->entry == CHILD_ENDED;
@@ -172,9 +173,9 @@ int weft_scope_spawn_many(weft_scope *scope, size_t n, weft_entry entry, void *a
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------------------- */
 
-/* Under the lock: the newest child that has not begun, claimed, so that the owner can make room for it; NULL: there is none, or it is
- * others' turn, or the owner has been cancelled and must not wait for a child before it has cancelled all. In a line they keep their
- * places. */
+/* Under the lock: claims the newest child that has not begun, so that the owner can switch to it. NULL: there is none, or the worker has to
+ * look round, or the owner has been cancelled and must cancel all children before it waits for one. With policy line children keep
+ * their places in the queue. */
 static struct proc *scope_claim(struct scope *scope, struct worker *worker) {
     scope->own = NULL;
     if (worker->policy == POLICY_LINE || fiber_is_cancelled(scope->owner) || !tick_take(worker)) return NULL;
@@ -188,13 +189,13 @@ static struct proc *scope_claim(struct scope *scope, struct worker *worker) {
     return NULL;
 }
 
-/* False: there is nobody left to wait for. Otherwise somebody has ended, or *error says that the owner was cancelled. */
+/* False: no child is left. Otherwise the awaited child, or the last one, has ended, or *error says that the owner was cancelled. */
 static bool scope_wait_once(struct scope *scope, int *error) {
     struct worker *worker = fiber_worker("weft_scope_end");
     struct wait wait;
     wait_begin(&wait);
     wait.about = scope;
-    fiber_waits(worker->current, "weft_scope_end", scope); /* it may leave for a child before wait_for */
+    fiber_waits(worker->current, "weft_scope_end", scope); /* the owner may switch to a child before wait_for */
     lock_take(&scope->lock);
     bool some = scope->living > 0;
     struct proc *child = some ? scope_claim(scope, worker) : NULL;
@@ -210,14 +211,14 @@ static bool scope_wait_once(struct scope *scope, int *error) {
     return true;
 }
 
-/* Until all have ended. */
+/* Waits until all children have ended. */
 static void scope_wait(struct scope *scope) {
     struct fiber *fiber = fiber_of(scope->owner);
     unsigned shields = fiber->shields;
     for (int error = 0; scope_wait_once(scope, &error);)
         if (error == WEFT_ECANCELED && fiber->shields == shields) {
             weft_scope_cancel((weft_scope *)scope);
-            fiber->shields++; /* they are waited for all the same */
+            fiber->shields++; /* the owner still waits for the children */
         }
     fiber->shields = shields;
     timer_event_cancel(&scope->timer);
@@ -251,7 +252,7 @@ int weft_scope_end(weft_scope *opaque) {
     struct scope *scope = scope_of(opaque);
     struct proc *self = fiber_worker("weft_scope_end")->current;
     if (self != scope->owner) WEFT_MISUSE("weft_scope_end", "called by another than the scope's owner", "end it where it began");
-    fiber_spend(worker_here(), WEFT_FOREVER); /* all may have ended already */
+    fiber_spend(worker_here(), WEFT_FOREVER); /* costs budget: it may return without waiting */
     scope_wait(scope);
     cleanup_pop(self, &scope->cleanup);
     scope->runtime = NULL; /* for weft_scope_leave */
@@ -264,7 +265,7 @@ void weft_scope_leave(weft_scope *opaque) {
     struct proc *self = fiber_worker("weft_scope_leave")->current;
     if (self != scope->owner) WEFT_MISUSE("weft_scope_leave", "a scope is destroyed by another than its owner", "let its owner end it");
     scope_abandon(scope);
-    cleanup_remove(self, &scope->cleanup); /* what was deferred later stays */
+    cleanup_remove(self, &scope->cleanup); /* cleanups that were deferred later stay */
 }
 
 int weft_spawn_many(size_t n, weft_entry entry, void *args, size_t size) {
