@@ -120,7 +120,7 @@ static __attribute__((noinline, cold)) struct proc *step_output(struct worker *w
 #define PROC_GONE ((struct proc *)-1) /* no process: the thread has lost its worker */
 
 /* A stackful process takes its messages itself. When its step returns, other processes may have run after it, each moving on the one
- * before (F1). Returns a process that was claimed meanwhile and could not be switched to, or NULL. */
+ * before (fiber.h, F1). Returns a process that was claimed meanwhile and could not be switched to, or NULL. */
 static inline struct proc *step_stackful(struct worker *worker, struct proc *proc) {
     local_begin(&worker->local); /* until the process, which may not have a stack yet, has arrived on it */
     worker->current = proc;
