@@ -15,7 +15,7 @@
  *   B1  Only the holder of `held` waits for events. So no other thread consumes the ring of the bell that was meant for a sleeper.
  *   B2  A worker is AWAY (queue/parker.h) only while it holds the poll. The thread that unparks it leaves the token first and then rings
  *       the bell: the sleeper wakes, if it still sleeps, and finds the token. A ring that comes late wakes the next holder for nothing.
- *   B3  A poll without a holder counts as work: a thread that releases the poll comes by again before it sleeps, or calls ready_wake;
+ *   B3  A poll without a holder counts as work: a thread that releases the poll checks it again before it sleeps, or calls ready_wake;
  *       and a worker that goes to sleep checks whether the poll is held, behind the fence of idle_enter. So while all workers sleep, one
  *       of them sleeps in the poll, if there is a descriptor.
  *   B4  Events are delivered after the poll is released, so that the next thread can ask meanwhile. */

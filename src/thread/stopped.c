@@ -137,8 +137,8 @@ bool stopped_resume_with(struct worker *worker, struct proc *proc) {
 
 enum {
     PREEMPT_AGAIN = 50000,       /* ns from one signal to the next, for the same step */
-    PREEMPT_AGAIN_PART = 10,     /* part of the time slice: for a process that was stopped before, if others wait */
-    PREEMPT_PATIENCE = 10000000, /* CPU time after the first signal: then it is a hog like others */
+    PREEMPT_AGAIN_PART = 10,     /* a process that was stopped before has 1/10 of the time slice, if others wait */
+    PREEMPT_PATIENCE = 10000000, /* so much CPU time after the first signal, the process is a hog like others */
     PREEMPT_ASLEEP = 500000,     /* without any CPU time for so long: sysmon asks whether its thread sleeps */
     PREEMPT_OVERDUE = 100000000, /* no process was resumed for so long, though one could be: one worker more */
     PREEMPT_OVERDUE_PINNED = 1000000,

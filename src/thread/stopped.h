@@ -24,8 +24,8 @@
  *   A3  P is queued by R, not by T: when other threads can claim it, T has let go of W for good (fiber.h, F1; thread.h, D1).
  *   A4  T may have been stopped while it held a lock of the C library. So nothing on the way from a queue to T, and nothing sysmon
  *       does, takes such a lock: memory comes from the kernel (sys/heap.h), threads are made by the thread maker, which may wait.
- *   A5  To resume a process only a worker is needed: the process's own thread drives it. So an extra worker, which L0 starts when
- *       threads are stuck, goes to the process that was stopped first, and a thread that waits for a lock of a stopped one gets it in
+ *   A5  To resume a process only a worker is needed: the process's own thread drives it. So an extra worker, which sysmon starts when
+ *       threads are stuck (L0), goes to the process that was stopped first, and a thread that waits for a lock of a stopped one gets it in
  *       the end: when all are resumed, they are plain threads. And where no thread is at rest to take over in 4, T gives the worker to a
  *       thread that was stopped before it.
  *   A6  There is always a worker to be had for stopped processes, whatever has happened to all other workers: any number of extra
