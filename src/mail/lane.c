@@ -34,7 +34,7 @@ static void lane_arm_in(struct runtime *runtime, struct worker *self, uint32_t c
     uint32_t index = chosen & ((1U << LANE_TENURE) - 1);
     struct worker *at = atom_load_rlx(
         &runtime->workers[index]); /* rlx: whoever chose it knew it, and comes before by the lane's acq, or by the lock of the timers */
-    if (!alarm_arm_unmoved(runtime, self, at, chosen >> LANE_TENURE, event, when)) /* N2 */
+    if (!timer_event_arm_unmoved(runtime, self, at, chosen >> LANE_TENURE, event, when)) /* N2 */
         timer_event_arm_at(runtime, self, worker_first(runtime), event, when);
 }
 

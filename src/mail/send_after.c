@@ -43,7 +43,7 @@ struct send_after_chunk {
 /* ---- memory -------------------------------------------------------------------------------------------------------- */
 
 /* Under the lock of all. */
-static bool afters_grow(struct send_afters *all) {
+static bool send_afters_grow(struct send_afters *all) {
     struct send_after_chunk *chunk = sys->alloc(sizeof *chunk);
     if (!chunk) return false;
     chunk->next = all->chunks;
@@ -61,7 +61,7 @@ static struct send_after *send_after_new(struct runtime *runtime, uint64_t *seri
     struct send_afters *all = &runtime->send_afters;
     struct send_after *after = NULL;
     lock_take(&all->lock);
-    if (all->free || afters_grow(all)) {
+    if (all->free || send_afters_grow(all)) {
         after = all->free;
         all->free = after->next;
         *serial = pid_make(runtime->instance, 0, 0) | (++all->serial & SERIALS);

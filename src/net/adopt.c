@@ -14,15 +14,15 @@ void net_ignore_broken_pipes(void) {
 
 /* ---- adopting ----------------------------------------------------------------------------------------------------------------- */
 
-static int foreign_option(int number, int option, int *value) {
+static int adopt_option(int number, int option, int *value) {
     socklen_t size = sizeof *value;
     return sys->net->option_get(number, SOL_SOCKET, option, value, &size);
 }
 
 /* Not DESC_TCP, even if it is TCP: what the program did to it is not known (net/readiness.h, N6). */
-static unsigned foreign_kind(int number) {
+static unsigned adopt_kind(int number) {
     int type = 0, family = 0;
-    if (foreign_option(number, SO_TYPE, &type) || foreign_option(number, SO_DOMAIN, &family)) return 0;
+    if (adopt_option(number, SO_TYPE, &type) || adopt_option(number, SO_DOMAIN, &family)) return 0;
     return DESC_SOCKET | (family == AF_UNIX ? DESC_UNIX : 0) | (type == SOCK_STREAM ? 0 : DESC_MESSAGES);
 }
 
@@ -30,25 +30,25 @@ static unsigned foreign_kind(int number) {
  * adopted changes the mode and has to change it back (`restores`); later ones, the followers, find it changed. A descriptor with that duty
  * that is let go of while a follower is still adopted passes the duty on to the follower. The lock makes changing the mode and `restores`
  * one step. */
-static struct lock foreign_modes;
-static unsigned foreign_followers; /* adopted descriptors without the duty. Under the lock */
+static struct lock adopt_modes;
+static unsigned adopt_followers; /* adopted descriptors without the duty. Under the lock */
 
 weft_fd weft_fd_adopt(int number) {
     if (number < 0) return WEFT_EBADF;
-    unsigned kind = foreign_kind(number);
+    unsigned kind = adopt_kind(number);
     if (!(kind & DESC_SOCKET)) net_ignore_broken_pipes();
-    lock_take(&foreign_modes);
+    lock_take(&adopt_modes);
     int before = sys->net->nonblocking(number, true);
     weft_fd handle = before < 0 ? before : desc_open(number, DESC_ADOPTED | kind | (before ? 0 : DESC_BLOCKING), "weft_fd_adopt");
     if (handle < 0 && handle != WEFT_EEXIST && before == 0) sys->net->nonblocking(number, false);
-    if (handle > 0 && before) foreign_followers++;
-    lock_drop(&foreign_modes);
+    if (handle > 0 && before) adopt_followers++;
+    lock_drop(&adopt_modes);
     return handle;
 }
 
 /* True: `desc` shares the open file, and has the duty now. Its number stays its own while its readiness is open and locked: desc_end comes
  * later. */
-static bool foreign_inherits(struct desc *desc, int heir, int number) {
+static bool adopt_inherits(struct desc *desc, int heir, int number) {
     lock_take(&desc->readiness.lock);
     bool follows = desc->readiness.open && desc->polled && desc->flags & DESC_ADOPTED && !desc->restores;
     if (follows && sys->net->same_file(number, heir)) desc->restores = true;
@@ -58,27 +58,27 @@ static bool foreign_inherits(struct desc *desc, int heir, int number) {
 }
 
 /* Under the lock. True: another adopted descriptor has the duty now. */
-static bool foreign_bequeath(int number) {
+static bool adopt_bequeath(int number) {
     int heir = 0;
-    for (struct desc *desc; foreign_followers > 0 && (desc = desc_next(&heir)) != NULL; heir++)
-        if (foreign_inherits(desc, heir, number)) return true;
+    for (struct desc *desc; adopt_followers > 0 && (desc = desc_next(&heir)) != NULL; heir++)
+        if (adopt_inherits(desc, heir, number)) return true;
     return false;
 }
 
-void foreign_let_go(int number, bool restores) {
-    lock_take(&foreign_modes);
-    if (!restores || foreign_bequeath(number)) foreign_followers--;
+void adopt_let_go(int number, bool restores) {
+    lock_take(&adopt_modes);
+    if (!restores || adopt_bequeath(number)) adopt_followers--;
     else sys->net->nonblocking(number, false);
-    lock_drop(&foreign_modes);
+    lock_drop(&adopt_modes);
 }
 
-static bool foreign_in_step(void) {
+static bool adopt_in_step(void) {
     struct worker *worker = worker_here();
     return worker && worker->current && !worker->current->stackful;
 }
 
 /* Waits until the last user has gone; all waiters have been woken. */
-static void foreign_settle_users(weft_fd handle) {
+static void adopt_settle_users(weft_fd handle) {
     struct spin spin = spin_begin();
     while (desc_of(desc_number(handle)) == handle) {
         if (worker_here()) weft_yield();
@@ -88,10 +88,10 @@ static void foreign_settle_users(weft_fd handle) {
 
 /* A step process must not wait: the user that it would wait for may be a process of the same worker. */
 int weft_fd_release(weft_fd fd) {
-    bool step = foreign_in_step();
+    bool step = adopt_in_step();
     int error = step ? desc_close_alone(fd) : desc_close(fd, true);
     if (error) return error;
-    if (!step) foreign_settle_users(fd);
+    if (!step) adopt_settle_users(fd);
     return desc_number(fd);
 }
 

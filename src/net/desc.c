@@ -65,7 +65,7 @@ static void desc_end(struct desc *desc, int number) {
     }
     lock_drop(&desc->readiness.lock);
     if (strange) desc_misused("weft_fd_close");
-    if (adopted) foreign_let_go(number, restores);
+    if (adopted) adopt_let_go(number, restores);
     fdref_end(&desc->fdref);            /* D4 */
     if (!keep) sys->net->close(number); /* whatever it says, it is closed */
 }

@@ -77,7 +77,7 @@ bool desc_may_open(void);
 /* The next place that has been made, from *number on; *number becomes its number. NULL: there is none. */
 struct desc *desc_next(int *number);
 /* adopt.c: an adopted descriptor ends, and its mode becomes what it was, unless another adopted one shares it. */
-void foreign_let_go(int number, bool restores);
+void adopt_let_go(int number, bool restores);
 /* adopt.c: for writes that raise SIGPIPE instead of failing: ignores the signal, unless the program has set an action of its own. */
 void net_ignore_broken_pipes(void);
 

@@ -14,19 +14,19 @@ void atfork_refuse(const char *call) {
 }
 
 /* In the child, before fork returns there. */
-static void atfork_in_child_begin(void) {
+static void atfork_in_child(void) {
     if (!door_any()) return;
     atom_store_rlx(&atfork_is_child, true); /* rlx: there is one thread */
     my_worker = NULL;
     my_thread = NULL;
 }
 
-static void atfork_in_child_register(void) {
-    pthread_atfork(NULL, NULL, atfork_in_child_begin);
+static void atfork_install(void) {
+    pthread_atfork(NULL, NULL, atfork_in_child);
 } /* without memory it is not registered: a child's call is not refused, and may hang */
 
 void atfork_register(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, atfork_in_child_register);
+    pthread_once(&once, atfork_install);
 }
 #endif

@@ -28,7 +28,7 @@ static struct lock instances_lock;
 static _Thread_local unsigned my_door; /* its number + 1 */
 static atom_u32 next_door;
 
-static __attribute__((noinline, cold)) void foreign_again(struct door *door) {
+static __attribute__((noinline, cold)) void door_again(struct door *door) {
     handler_refuse("a weft call");
     door->again++;
 }
@@ -39,7 +39,7 @@ struct local *door_enter(unsigned instance, unsigned *door) {
     *door = my_door - 1;
     if (!atom_load_rlx(&instances[instance].runtime)) return NULL; /* rlx: asked again behind the lock */
     struct door *at = &instances[instance].door[*door];
-    if (atom_load_rlx(&at->holder) == &my_door) foreign_again(at); /* rlx: only this thread can have written that */
+    if (atom_load_rlx(&at->holder) == &my_door) door_again(at); /* rlx: only this thread can have written that */
     else lock_take(&at->lock);
     atom_store_rlx(&at->holder, &my_door);
     struct runtime *runtime = atom_load_rlx(&instances[instance].runtime); /* rlx: written under this lock too */
@@ -66,7 +66,7 @@ void door_settle(unsigned instance) {
 }
 
 /* The PID that a control block has now; for the message of a program that aborts, so it takes no lock. */
-static uint64_t foreign_pid_of(const struct state *state) {
+static uint64_t door_pid_of(const struct state *state) {
     const struct proc *proc = (const struct proc *)((const unsigned char *)state - offsetof(struct proc, state));
     for (unsigned i = 0; i < INSTANCES; i++) {
         struct runtime *runtime = atom_load_rlx(&instances[i].runtime); /* rlx, all: as above */
@@ -88,7 +88,7 @@ static void instance_set(struct instance *instance, struct runtime *runtime) {
 int door_open(struct runtime *runtime) {
     int error = WEFT_ENOBUFS;
     lock_take(&instances_lock);
-    state_pid = foreign_pid_of;
+    state_pid = door_pid_of;
     static unsigned last; /* instances are used round robin, so that generations rise slowly */
     for (unsigned i = 1; i <= INSTANCES && error; i++) {
         unsigned at = (last + i) % INSTANCES;

@@ -18,7 +18,7 @@ void worker_keep_timers(struct runtime *runtime, struct worker *worker) {
 }
 
 /* A worker that sleeps until its timers are due must learn of an earlier one. */
-static void alarm_armed(struct runtime *runtime, struct worker *self, struct worker *at, bool earlier) {
+static void timer_event_armed(struct runtime *runtime, struct worker *self, struct worker *at, bool earlier) {
     if (at == self) return;
     /* The fence in idle_wake_one pairs with the one in idle_enter: `at` sees the timer, or is seen asleep. */
     if (earlier) ready_wake_one(runtime, at);
@@ -26,14 +26,14 @@ static void alarm_armed(struct runtime *runtime, struct worker *self, struct wor
 }
 
 void timer_event_arm_at(struct runtime *runtime, struct worker *self, struct worker *at, struct timer_event *event, uint64_t when) {
-    alarm_armed(runtime, self, at, timers_arm(&at->timers, &event->timer, when));
+    timer_event_armed(runtime, self, at, timers_arm(&at->timers, &event->timer, when));
 }
 
-bool alarm_arm_unmoved(struct runtime *runtime, struct worker *self, struct worker *at, uint32_t moved, struct timer_event *event,
-                       uint64_t when) {
+bool timer_event_arm_unmoved(struct runtime *runtime, struct worker *self, struct worker *at, uint32_t moved, struct timer_event *event,
+                             uint64_t when) {
     bool earlier;
     if (!timers_arm_unmoved(&at->timers, moved, &event->timer, when, &earlier)) return false;
-    alarm_armed(runtime, self, at, earlier);
+    timer_event_armed(runtime, self, at, earlier);
     return true;
 }
 

@@ -27,8 +27,8 @@ static inline void timer_event_arm(struct worker *own, struct timer_event *event
 /* By any thread, into the timers of `at`, which is woken if it sleeps past `when`; `self` is the calling thread's worker, or NULL. */
 void timer_event_arm_at(struct runtime *runtime, struct worker *self, struct worker *at, struct timer_event *event, uint64_t when);
 /* The same unless that worker's timers have been moved away since timers_moved said `moved`. False: they have, and it is not armed. */
-bool alarm_arm_unmoved(struct runtime *runtime, struct worker *self, struct worker *at, uint32_t moved, struct timer_event *event,
-                       uint64_t when);
+bool timer_event_arm_unmoved(struct runtime *runtime, struct worker *self, struct worker *at, uint32_t moved, struct timer_event *event,
+                             uint64_t when);
 /* The same into the timers of `self`, or if that is NULL into the first worker's. */
 void timer_event_arm_any(struct runtime *runtime, struct worker *self, struct timer_event *event, uint64_t when);
 /* By any thread: afterwards it will not fire, and is not being fired. True: it did not fire. */

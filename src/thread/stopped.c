@@ -7,7 +7,7 @@
 /* ---- the list of stopped threads ---------------------------------------------------------------------------------- */
 
 /* rlx: under the lock, or a hint. */
-static bool preempt_is_full(struct preempt *preempt) {
+static bool stopped_is_full(struct preempt *preempt) {
     return atom_load_rlx(&preempt->stopped) + atom_load_rlx(&preempt->relief) >= preempt->most;
 }
 
@@ -15,7 +15,7 @@ bool stopped_list(struct thread *thread) {
     struct preempt *preempt = &thread->runtime->preempt;
     lock_take(&preempt->lock);
     /* rlx, here and below: under the lock; other threads want a number. Settling: processes are resumed only to be settled. */
-    bool may = !preempt_is_full(preempt) || atom_load_rlx(&preempt->settling);
+    bool may = !stopped_is_full(preempt) || atom_load_rlx(&preempt->settling);
     if (may) {
         atom_store_rlx(&preempt->stopped, atom_load_rlx(&preempt->stopped) + 1);
         thread->waits = false;
@@ -31,7 +31,7 @@ bool stopped_list(struct thread *thread) {
 }
 
 /* Under the lock. */
-static void preempt_waits_no_more(struct thread *thread) {
+static void stopped_waits_no_more(struct thread *thread) {
     struct preempt *preempt = &thread->runtime->preempt;
     if (!thread->waits) return;
     thread->waits = false;
@@ -53,13 +53,13 @@ void stopped_unlist(struct thread *thread) {
     *(thread->sooner ? &thread->sooner->later : &preempt->first) = thread->later;
     *(thread->later ? &thread->later->sooner : &preempt->last) = thread->sooner;
     atom_store_rlx(&preempt->stopped, atom_load_rlx(&preempt->stopped) - 1);
-    preempt_waits_no_more(thread);
+    stopped_waits_no_more(thread);
     lock_drop(&preempt->lock);
     atom_sub_rlx(&thread->runtime->threads.away, 1);
 }
 
 /* The process is in the list and no thread has claimed it: it can be resumed, unless the runtime settles. */
-static void preempt_can_be_resumed(struct runtime *runtime, struct proc *proc) {
+static void stopped_can_be_resumed(struct runtime *runtime, struct proc *proc) {
     struct preempt *preempt = &runtime->preempt;
     struct thread *thread = parts.thread_of(proc);
     lock_take(&preempt->lock);
@@ -78,7 +78,7 @@ void stopped_took(struct worker *worker, uint32_t number) {
     atom_store_rlx(&worker->driver, number); /* rlx: a number */
     if (!proc) return;
     worker->stopped = NULL;
-    preempt_can_be_resumed(worker->runtime, proc);
+    stopped_can_be_resumed(worker->runtime, proc);
 }
 
 struct proc *stopped_take(struct worker *worker) {
@@ -89,7 +89,7 @@ struct proc *stopped_take(struct worker *worker) {
     for (struct thread *thread = preempt->first; thread && !proc; thread = thread->later) {
         if (!thread->waits || !state_claim_any(&thread->stopped->state)) continue; /* the claim fails: it was handed over to */
         proc = thread->stopped;
-        preempt_waits_no_more(thread);
+        stopped_waits_no_more(thread);
     }
     lock_drop(&preempt->lock);
     return proc;
@@ -126,7 +126,7 @@ void stopped_hand_back(struct worker *worker, struct thread *thread) {
 bool stopped_resume_with(struct worker *worker, struct proc *proc) {
     bool may = !oscall_stays(worker);
     if (may) stopped_hand_back(worker, parts.thread_of(proc));
-    else preempt_can_be_resumed(worker->runtime, proc);
+    else stopped_can_be_resumed(worker->runtime, proc);
     return may;
 }
 
@@ -223,7 +223,7 @@ enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
     if (view == PREEMPT_STUCK) return atom_load_rlx(&preempt->stopped) > 0 ? PREEMPT_STUCK : PREEMPT_NONE;
     if (atom_load_rlx(&worker->refused) == worker->seen.steps) return PREEMPT_NONE;
     if (!preempt_is_due(worker, now)) return PREEMPT_ASKED; /* when a process needs the worker */
-    if (preempt_is_full(preempt)) return PREEMPT_NONE;
+    if (stopped_is_full(preempt)) return PREEMPT_NONE;
     if (atom_load_rlx(&runtime->threads.at_rest) == 0) {
         thread_maker_call(runtime);
         if (atom_load_rlx(&preempt->stopped) == 0) return atom_load_rlx(&preempt->maker.refused) ? PREEMPT_NONE : PREEMPT_ASKED;
@@ -294,7 +294,7 @@ static bool preempt_settled(struct runtime *runtime) {
     atom_store_rlx(&preempt->settling, true);
     for (struct thread *thread = preempt->first; thread; thread = thread->later) {
         if (!thread->waits) continue; /* it sleeps for good, or is being resumed: then its worker is awake */
-        if (parts.in_program(thread)) preempt_waits_no_more(thread);
+        if (parts.in_program(thread)) stopped_waits_no_more(thread);
         else all = false;
     }
     lock_drop(&preempt->lock);

@@ -5,7 +5,7 @@
 #include <errno.h>
 
 /* A deadline has come. The waiter owns the timer again once timer_events_run is done with it: timer_event_cancel waits for that. */
-static void wait_alarm(struct local *local, struct worker *self, struct timer_event *event) {
+static void wait_timed_out(struct local *local, struct worker *self, struct timer_event *event) {
     struct wait *wait = (struct wait *)((unsigned char *)event - offsetof(struct wait, timer));
     uint32_t pending = WAIT_PENDING;
     /* rlx: as in wait_claim. */
@@ -19,7 +19,7 @@ void wait_begin(struct wait *wait) {
     wait->proc = self ? self->current : NULL;
     wait->about = NULL;
     if (!wait->proc) parker_init(&wait->parker);
-    timer_event_init(&wait->timer, wait_alarm);
+    timer_event_init(&wait->timer, wait_timed_out);
 }
 
 bool wait_claim(struct wait *wait, uint32_t why, struct wake *wake) {
