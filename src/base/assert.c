@@ -1,3 +1,4 @@
+/* Printing of panics and misuse, then abort: see base/assert.h. */
 #include "base/assert.h"
 
 #include <stdarg.h>
@@ -7,14 +8,14 @@
 
 enum { ASSERT_LINE = 1024 };
 
-/* One write call a message, so that two threads that fail at once do not interleave. */
+/* One write call per message, so that the messages of two threads that fail at once do not interleave. */
 static void assert_print(char *line, int length) {
     if (length < 0) length = 0;
     if (length > ASSERT_LINE - 2) length = ASSERT_LINE - 2;
     line[length++] = '\n';
     for (int done = 0; done < length;) {
         ssize_t n = write(STDERR_FILENO, line + done, (size_t)(length - done));
-        if (n <= 0) return; /* nowhere left to complain to; the abort that follows still tells */
+        if (n <= 0) return; /* cannot be printed; the abort that follows still tells */
         done += (int)n;
     }
 }

@@ -1,4 +1,4 @@
-/* What the code does when something that must hold does not. Three levels:
+/* Assertions: what the code does when a condition that must hold does not. Three levels:
  *
  *   WEFT_ENSURE(condition, format, ...)   always checked. Our own invariant is broken: panic with the facts.
  *   WEFT_ASSERT(condition, format, ...)   checked in debug builds and under the model checker only; for hot paths.
@@ -34,7 +34,7 @@ void chk_fail(const char *what, const char *condition) __attribute__((noreturn))
 #if WEFT_DEBUG
 #define WEFT_ASSERT(condition, ...) WEFT_ENSURE(condition, __VA_ARGS__)
 #else
-/* Compiled, so that it cannot rot, and never evaluated. */
+/* Compiled, so that it stays valid code, and never evaluated. */
 #define WEFT_ASSERT(condition, ...) (0 ? (void)(condition) : (void)0)
 #endif
 

@@ -14,7 +14,7 @@
  * There are no bare fences, because race detectors cannot see them. The one pair that exists is asymmetric:
  * atom_fence_light() on the side that runs often, sys_fence_heavy() (sys/sys.h) on the side that is about to sleep
  * anyway. One light and one heavy fence order a store before a later load on both sides as two full fences would; two
- * light ones order nothing, not even when a heavy one comes between them (a third party needs sc, see idle_found). */
+ * light ones order nothing, not even when a heavy one comes between them (a third thread needs sc, see idle_found). */
 #ifndef WEFT_BASE_ATOM_H
 #define WEFT_BASE_ATOM_H
 
@@ -46,7 +46,7 @@ typedef struct {
 #define atom_store_rel(a, v) atomic_store_explicit(&(a)->cell, (v), memory_order_release)
 #define atom_store_sc(a, v) atomic_store_explicit(&(a)->cell, (v), memory_order_seq_cst)
 
-/* The old value is always used, if only by the empty asm: clang makes a plain store of a swap whose result nobody wants, and a
+/* The old value is always used, if only by the empty asm: clang turns a swap whose result is unused into a plain store, and a
  * store does not continue a release sequence. */
 #define ATOM_SWAP(a, v, order)                                                                                                             \
     ({                                                                                                                                     \
@@ -104,8 +104,8 @@ void chk_fence_light(void);
 static inline void atom_fence_light(void) { chk_fence_light(); }
 #else
 /* True until the kernel has granted membarrier, and for good if it refuses: then the light side has to be a full fence
- * too. Set by sys/fence.c, which says how it may change while threads run. For that, what was stored comes before the look at it (the
- * compiler has to be told), and what is looked at next comes after it (acquire). */
+ * too. Set by sys/fence.c, which says how it may change while threads run. For that, the caller's earlier stores come before the
+ * read of the flag (a compiler barrier), and its later loads come after it (acquire). */
 extern bool atom_fence_light_is_full;
 static inline void atom_fence_light(void) {
     atomic_signal_fence(memory_order_seq_cst);

@@ -1,8 +1,7 @@
 /* The build's switches, each 0 or 1, tested with #if.
  *
- *   WEFT_CHECK the code is explored by the model checker: tiny capacities, indices just before wrap-around. Always
- *   given
- *                on the command line.
+ *   WEFT_CHECK   the code is explored by the model checker: tiny capacities, indices just before wrap-around. Always
+ *                given on the command line.
  *   WEFT_DEBUG   debug assertions. On by default under the checker and off otherwise; debug and sanitizer builds give
  *                -DWEFT_DEBUG=1.
  *   WEFT_CARES   names may be resolved by c-ares, whose header was found by the build. */

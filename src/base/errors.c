@@ -1,11 +1,10 @@
+/* Texts and names of error codes. 0 is not an error, hence not in the list WEFT_ERRORS, but has a text and a name too. */
 #include <weft/errors.h>
 
 #include <stdbool.h>
 #include <string.h>
 
-/* 0 is not an error, hence not in the list; everybody prints it nevertheless. */
-
-/* Codes that only the system knows: below this there are none. */
+/* Codes of the system that weft has no name for: none is below this. */
 enum { ERRORS_SYSTEM_LAST = -4095 };
 
 static const char *errors_of_system(int code, bool name) {

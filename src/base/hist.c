@@ -1,3 +1,4 @@
+/* Merging and reading of histograms: see base/hist.h. */
 #include "base/hist.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  * the largest value recorded. Minimum, maximum, count and sum are exact (the sum as long as it fits 64 bits; it then
  * stays at the largest).
  *
- * Owner-only data: one a thread, merged when they have ended. About 15 KiB. */
+ * Owner-only data: one histogram per thread, merged when the threads have ended. About 15 KiB. */
 #ifndef WEFT_BASE_HIST_H
 #define WEFT_BASE_HIST_H
 

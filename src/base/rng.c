@@ -1,3 +1,4 @@
+/* Seeding, and numbers below a bound: see base/rng.h. */
 #include "base/rng.h"
 
 #include "base/assert.h"

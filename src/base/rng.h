@@ -1,5 +1,5 @@
 /* Random numbers for decisions (which victim first), not for secrets: xoshiro256** (Blackman, Vigna 2018), seeded
- * through splitmix64. The same seed and stream give the same numbers on every machine. One generator a worker; no
+ * through splitmix64. The same seed and stream give the same numbers on every machine. One generator per worker; no
  * sharing. */
 #ifndef WEFT_BASE_RNG_H
 #define WEFT_BASE_RNG_H

@@ -9,9 +9,8 @@
  * so that one place decides how to wait, and so that the model checker knows a loop from straight code: an iteration
  * that only read blocks there until one of the cells it read changes, instead of being explored for ever.
  *
- * A loop that retries a compare-and-swap is the same to the checker, but somebody else has just made progress: it
- * ends with spin_retry, which goes round at once. Only if a failed round leaves nothing behind that others could see.
- * */
+ * A loop that retries a compare-and-swap is the same to the checker, but here another thread has just made progress: the
+ * loop ends with spin_retry, which retries at once. Only if a failed round leaves nothing that other threads could see. */
 #ifndef WEFT_BASE_SPIN_H
 #define WEFT_BASE_SPIN_H
 
@@ -33,7 +32,7 @@ static inline void spin_pause(void) {}
 
 #include <sched.h>
 
-/* Tells the core that this is a busy loop; for loops that look a fixed number of times and then do something else. */
+/* Tells the core that this is a busy loop; for loops that try a fixed number of times and then do something else. */
 static inline void spin_pause(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
@@ -46,14 +45,14 @@ enum { SPIN_PAUSE_ROUNDS = 64, SPIN_LONG = 1 << 18 };
 
 static inline struct spin spin_begin(void) { return (struct spin){0}; }
 
-/* It may be this very thread that is waited for, in a signal handler. */
+/* The thread waited for may be this very thread, interrupted by the signal handler that spins here. */
 static inline void spin_lasts(struct spin *spin) {
     spin->rounds = SPIN_PAUSE_ROUNDS;
     handler_refuse("a weft call");
 }
 
-/* Pauses the core for the first rounds and the thread from then on, so that a waiter never starves the one it waits
- * for when there are more threads than cores. */
+/* Pauses the core for the first rounds and yields the thread from then on, so that a waiter never starves the thread it
+ * waits for when there are more threads than cores. */
 static inline void spin_wait(struct spin *spin) {
     if (spin->rounds < SPIN_PAUSE_ROUNDS) {
         spin->rounds++;

@@ -1,3 +1,4 @@
+/* The version of the library, as it was built. */
 #include <weft/version.h>
 
 int weft_version(void) { return WEFT_VERSION; }

@@ -5,7 +5,8 @@
  *
  *   chunk_take, chunk_give      any thread
  *
- *   C1  Chunks are parts of arenas, and arenas stay. So there are few mappings, however chunks come and go: a program has 65,530 by default. */
+ *   C1  Chunks are parts of arenas, and arenas are never unmapped. So there are few mappings, however chunks come and go: a program may
+ *       have 65,530 by default. */
 #ifndef WEFT_SYS_CHUNK_H
 #define WEFT_SYS_CHUNK_H
 

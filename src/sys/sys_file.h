@@ -23,7 +23,7 @@ struct sys_file {
     int64_t (*read)(int descriptor, const struct iovec *parts, int count, int64_t offset, bool nowait);
     int64_t (*write)(int descriptor, const struct iovec *parts, int count, int64_t offset, bool nowait);
 
-    /* Another open file of the same pipe or terminal, for writing or reading, that does not block: the descriptor's own mode is shared with other
+    /* Opens the same pipe or terminal again, for writing or reading, without blocking: the descriptor's own mode is shared with other
      * programs. An error: it is neither, or cannot be opened again. */
     int (*reopen)(int descriptor, bool writes);
 
