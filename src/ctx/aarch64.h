@@ -1,4 +1,4 @@
-/* The switch for 64-bit ARM, AAPCS64. Included by ctx/ctx.h. */
+/* The context switch for 64-bit ARM, AAPCS64. Included by ctx/ctx.h. */
 #ifndef WEFT_CTX_AARCH64_H
 #define WEFT_CTX_AARCH64_H
 

@@ -1,5 +1,5 @@
-/* Telling tools about stacks and switches: address sanitizer, thread sanitizer, Valgrind. In a plain build all of it
- * is nothing, and `struct annotate` is empty.
+/* Tells tools about stacks and switches: address sanitizer, thread sanitizer, Valgrind. In a plain build all functions
+ * are empty, and so is `struct annotate`.
  *
  * Every context that is switched from or to has a `struct annotate` beside it. Around each switch, in one function
  * with it:
@@ -12,14 +12,14 @@
  *   annotate_thread           once on each thread, for the context that is its own stack
  *   annotate_create           before the first switch to a new context, made by ctx_make on that stack
  *   annotate_before_switch    right before; `ends` when the flow that switches away will never be resumed
- *   annotate_after_switch     first thing where a flow goes on, and first thing in an entry function
+ *   annotate_after_switch     first thing where a flow resumes, and first thing in an entry function
  *   annotate_destroy          after the last switch away from it, on another stack
- *   annotate_unjudged_begin   until annotate_unjudged_end: what is read is thrown away if it has changed meanwhile, so the thread sanitizer
- *                             does not judge it. (An attribute of the function does so for plain reads only.)
+ *   annotate_unjudged_begin   until annotate_unjudged_end the thread sanitizer reports no racy reads: the reader discards values that have
+ *                             changed meanwhile. (An attribute of the function does so for plain reads only.)
  *
- * The thread sanitizer counts contexts as threads, of which it can have about 8,000 at a time; and a switch orders
- * what came before it with what comes after, as it does in truth. The functions are forced inline: it keeps a stack
- * of calls for each context, and a call or return between telling it and the switch would end up on the wrong one. */
+ * The thread sanitizer counts contexts as threads, of which it can have about 8,000 at a time. It takes a switch as
+ * happens-before, which it is. The functions are forced inline: the sanitizer keeps a call stack for each context, and a
+ * call or return between telling it and the switch would be recorded on the wrong one. */
 #ifndef WEFT_CTX_ANNOTATE_H
 #define WEFT_CTX_ANNOTATE_H
 
@@ -52,8 +52,8 @@
 #endif
 #endif
 
-/* Not with the address sanitizer, which does not run under Valgrind: Valgrind's requests keep an array on the stack, and gcc leaves the
- * mark of its end of scope behind when they are inlined into a function that is not to be sanitized. */
+/* Not with the address sanitizer, which does not run under Valgrind anyway: Valgrind's requests keep an array on the stack, and gcc leaves
+ * its end-of-scope poison behind when they are inlined into a function that is not sanitized. */
 #if !WEFT_CHECK && !ANNOTATE_ADDRESS && defined(__has_include)
 #if __has_include(<valgrind/valgrind.h>)
 #define ANNOTATE_VALGRIND 1
@@ -94,7 +94,7 @@ struct annotate {
 };
 
 #if ANNOTATE_ADDRESS
-/* Nobody but the sanitizer knows where a thread's stack is, and it tells only where one came from: so pretend to
+/* Only the sanitizer knows where a thread's stack is, and it tells only which stack a switch came from: so pretend to
  * switch to nowhere and back. */
 ANNOTATE_INLINE void annotate_thread_address(struct annotate *mine) {
     __sanitizer_start_switch_fiber(&mine->fake, mine, sizeof *mine);
@@ -120,7 +120,7 @@ ANNOTATE_INLINE void annotate_create(struct annotate *a, void *low, void *top) {
     a->fake = NULL;
     a->low = low;
     a->size = (size_t)((char *)top - (char *)low);
-    /* The last tenant's calls did not return, their variables are still marked. */
+    /* The calls of the last process on this stack did not return: their variables are still poisoned. */
     __asan_unpoison_memory_region(low, a->size);
 #endif
 #if ANNOTATE_THREAD
@@ -164,7 +164,7 @@ ANNOTATE_INLINE void annotate_after_switch(struct annotate *mine) {
 #endif
 }
 
-/* Memory that is used as a stack from now on, whoever's: once for each, by mem/stack. */
+/* Memory that is used as a stack from now on, by one process after another: called once per stack, by mem/stack. */
 ANNOTATE_INLINE void annotate_stack(void *low, void *top) {
     (void)low, (void)top;
 #if ANNOTATE_VALGRIND
@@ -172,8 +172,8 @@ ANNOTATE_INLINE void annotate_stack(void *low, void *top) {
 #endif
 }
 
-/* Memory that was used for stacks and is given back to the system: tenants that ended in the middle of their calls have left marks of the
- * address sanitizer here, which would be held against whoever gets these addresses next. */
+/* Memory that was used for stacks and is given back to the system: processes that ended in the middle of their calls have left poison of
+ * the address sanitizer here, which would cause false reports for the next user of these addresses. */
 ANNOTATE_INLINE void annotate_forget(void *memory, size_t size) {
     (void)memory, (void)size;
 #if ANNOTATE_ADDRESS
@@ -181,14 +181,14 @@ ANNOTATE_INLINE void annotate_forget(void *memory, size_t size) {
 #endif
 }
 
-/* The frames of the running stack will not return, and others will be where they are: their marks go. */
+/* The frames of the running stack will not return, and new frames will overwrite them: clears their poison. */
 ANNOTATE_INLINE void annotate_unwind(void) {
 #if ANNOTATE_ADDRESS
     __asan_handle_no_return();
 #endif
 }
 
-/* Bytes of a free stack that are about to be read, whatever its last tenant did there. (The address sanitizer is
+/* Bytes of a free stack that are about to be read, whatever its last process did there. (The address sanitizer is
  * told by an attribute of the function that reads.) */
 ANNOTATE_INLINE void annotate_readable(void *at, size_t size) {
     (void)at, (void)size;

@@ -1,3 +1,4 @@
+/* Making of contexts and their floating-point modes: see ctx/ctx.h. */
 #include "ctx/ctx.h"
 
 #include "base/assert.h"
@@ -6,11 +7,11 @@
 /* ctx/start_*.S */
 void ctx_start(void);
 
-/* The modes of new contexts. rlx: a word of its own, nothing is published with it. */
+/* The floating-point modes of new contexts. rlx: nothing is published with this word. */
 static atom_u64 ctx_modes;
 
 #if defined(__x86_64__)
-/* As the ABI has them when a program begins: nearest, all exceptions masked, extended precision. */
+/* As the ABI sets them when a program begins: round to nearest, all exceptions masked, extended precision. */
 enum { CTX_MXCSR = 0x1f80, CTX_FPUCW = 0x37f };
 
 void ctx_adopt(void) {

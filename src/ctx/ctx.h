@@ -1,28 +1,29 @@
-/* The context switch: one flow of control stops, another goes on where it stopped, on the same thread.
+/* The context switch: one flow of control (a process, or a thread's loop) is suspended, another resumes, on the same
+ * thread.
  *
- *   operation      who may call
- *   ctx_make       the one that will switch to it; the stack is used by nobody
- *   ctx_switch     a running flow, to a saved context that nobody else switches to
+ *   operation      caller
+ *   ctx_make       the thread that will switch to it, while the stack is unused
+ *   ctx_switch     a running flow, to a saved context that no other flow switches to
  *   ctx_adopt      one thread, before contexts are made (or any time later: it is one word)
  *   ctx_begin      any thread
  *
- * C1  A context is saved from the moment another flow runs; whoever learns of it from that flow may resume it, on
- *     any thread. (It must not be learnt from the flow that is about to switch away: its stack is still in use.
- *     Commit after the switch.)
+ * C1  A context is saved from the moment another flow runs. That flow publishes it; then any thread may resume it. (The
+ *     flow that is about to switch away must not publish its own context: its stack is still in use. Commit after the
+ *     switch.)
  * C2  Kept over a switch: what the platform's calling convention keeps over a call, and nothing else. That is,
  *     beside the general registers, the floating-point modes (rounding, masks, flush to zero); on x86-64 the
  *     floating-point status flags too. Not kept: thread-local storage, which belongs to the thread. A compiler may
  *     compute the address of a thread-local variable (errno is one) before a switch and use it after: a function
- *     that switches touches none, not even through a function that may be inlined into it. The one thing that tells
- *     a resumed flow where it is now is the gift.
- * C3  A saved context is a `struct ctx_frame` on its own stack, and it says where it goes on: program counter, stack
+ *     that switches touches none, not even through a function that may be inlined into it. Only the gift, the value
+ *     passed through the switch, tells a resumed flow which thread or worker it runs on now.
+ * C3  A saved context is a `struct ctx_frame` on its own stack, which says where it resumes: program counter, stack
  *     pointer, frame pointer. A debugger that sets these three (and, where the frame has it, the base register) can
- *     unwind to the entry; the compiler's own call-frame information holds there, because the switch does not move
- *     the stack pointer but at the very end.
+ *     unwind to the entry; the compiler's own call-frame information holds there, because the switch moves the stack
+ *     pointer only at the very end.
  * C4  Below an entry function is ctx_start, whose return address is undefined: backtraces end there.
  *
- * The switch is inline and names every register as clobbered, so the compiler saves those that are alive at that
- * place, in the way it knows best, and the flow goes on by an indirect jump. Measured (Zen 4, ns a switch, two flows
+ * The switch is inline and names every register as clobbered, so the compiler saves those that are live at that
+ * place, in the way it knows best, and the flow resumes by an indirect jump. Measured (Zen 4, ns per switch, two flows
  * in a loop):
  *
  *     a function, push and pop, ret      8.6   the return is predicted to go where the call came from: the other flow
@@ -33,8 +34,7 @@
  *     mxcsr always loaded                4.9   what is used. The store is 4 ns of that, and hidden when there are 10 ns
  *                                              of other work a switch: then the modes cost nothing measurable
  *
- * There is no room for the frame to be taken by hand, hence nothing to do about the red zone: the frame is a local
- * variable. */
+ * The frame is a local variable: no stack space is reserved by hand, so the red zone needs no care. */
 #ifndef WEFT_CTX_CTX_H
 #define WEFT_CTX_CTX_H
 
@@ -51,13 +51,13 @@ struct ctx {
 
 /* A switch to a context that was never made: aborts.
  *
- * It is there for more than that. To gcc an asm that changes memory still changes no variable that only this
+ * It has a second purpose. gcc assumes that an asm with a memory clobber still changes no variable that only this
  * translation unit knows by name (-fipa-reference, from -O1 on): a caller of a function that switches would go on
- * with the values of its static variables from before. So the switch also has this call, of a function that the
- * compiler cannot know, on a branch that is never taken. */
+ * with the old values of its static variables. So the switch also has this call, of a function that the compiler
+ * cannot know, on a branch that is never taken. */
 void ctx_nowhere(struct ctx *to);
 
-/* The stack pointer, more or less. Not by __builtin_frame_address, for which the compiler sets up a frame. */
+/* The stack pointer, approximately. Not by __builtin_frame_address, for which the compiler sets up a frame. */
 static inline __attribute__((always_inline)) uintptr_t ctx_sp(void) {
     uintptr_t sp = 0;
 #if WEFT_CHECK
@@ -87,18 +87,17 @@ static inline __attribute__((always_inline)) void ctx_expect(struct ctx *to) {
 
 /* void *ctx_switch(struct ctx *save, struct ctx *to, void *gift)
  *
- * Saves the caller's flow in *save and goes on in *to. Returns when somebody switches back: the gift that was given
- * then. */
+ * Saves the caller's flow in *save and resumes *to. Returns when another flow switches back: the gift that it passed. */
 
 /* A context whose first switch calls entry(gift) on that stack, from `top` downwards (top is rounded down to 16
- * bytes, and some 80 bytes are used before entry runs). entry does not return: it ends in a switch that nobody
- * answers. Returning traps. */
+ * bytes, and some 80 bytes are used before entry runs). entry does not return: it ends in a switch and is never resumed.
+ * Returning traps. */
 void ctx_make(struct ctx *ctx, void *top, void (*entry)(void *gift));
 
-/* New contexts begin with the floating-point modes of the calling thread from now on. Until then, with those that a
- * program has when it begins. */
+/* From now on new contexts begin with the floating-point modes of the calling thread. Before, with those that a program
+ * has when it begins. */
 void ctx_adopt(void);
-/* The calling thread has those, too: for one that may have been made in the middle of a flow that has others. */
+/* Gives the calling thread those modes too: a thread inherits its creator's, and the creator may be a flow with other modes. */
 void ctx_begin(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* The first instructions of a new context (ctx_make): entry is in x19, the gift in x0. Its caller does not exist,
- * and says so. */
+/* The first instructions of a new context (ctx_make): entry is in x19, the gift in x0. It has no caller: the call-frame
+ * information marks the return address as undefined. */
 #if defined(__aarch64__)
         .text
         .globl  ctx_start

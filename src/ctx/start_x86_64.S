@@ -1,5 +1,5 @@
-/* The first instructions of a new context (ctx_make): entry is in rbx, the gift in rdx. Its caller does not exist,
- * and says so. */
+/* The first instructions of a new context (ctx_make): entry is in rbx, the gift in rdx. It has no caller: the call-frame
+ * information marks the return address as undefined. */
 #if defined(__x86_64__)
         .text
         .globl  ctx_start

@@ -1,4 +1,4 @@
-/* The switch for x86-64, System V convention. Included by ctx/ctx.h. */
+/* The context switch for x86-64, System V calling convention. Included by ctx/ctx.h. */
 #ifndef WEFT_CTX_X86_64_H
 #define WEFT_CTX_X86_64_H
 
