@@ -94,7 +94,7 @@ struct annotate {
 };
 
 #if ANNOTATE_ADDRESS
-/* Only the sanitizer knows where a thread's stack is, and it tells only which stack a switch came from: so pretend to
+/* Only the sanitizer knows where a thread's stack is, and it reports only which stack a switch came from: so pretend to
  * switch to nowhere and back. */
 ANNOTATE_INLINE void annotate_thread_address(struct annotate *mine) {
     __sanitizer_start_switch_fiber(&mine->fake, mine, sizeof *mine);

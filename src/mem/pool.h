@@ -69,11 +69,11 @@ struct pool_cache {
 };
 
 void pool_init(struct pool *pool);
-/* With all blocks, those in use too. */
+/* Frees all blocks, those in use too. */
 void pool_destroy(struct pool *pool);
 
 void cache_init(struct pool_cache *cache, struct pool *pool);
-/* Everything back to the depot. */
+/* Gives everything back to the depot. */
 void cache_flush(struct pool_cache *cache);
 
 /* Counts as surplus the lists that no cache needed since the last survey, or all of them. */

@@ -23,8 +23,8 @@
  * S1  A slot is free in one place: in its arena's `free` bits, in one cache's range, in one list, or not at all
  *     (taken).
  * S2  `free` bits, ranges in the making and lists of the depot are under the class's lock.
- * S3  A stack is handed out with its guard in place: installed before first use, kept until the arena is unmapped. No
- *     guard to be had: no stack (NULL), never one without.
+ * S3  A stack is handed out with its guard in place: installed before first use, kept until the arena is unmapped. If no
+ *     guard can be installed there is no stack (NULL), never one without a guard.
  * S4  The arenas of `all` are only ever added to, fully made before they are seen, and live until stacks_destroy:
  *     a thread that follows the list, even in a signal handler, finds only complete arenas. */
 #ifndef WEFT_MEM_STACK_H
@@ -104,7 +104,7 @@ void stacks_init(struct stacks *stacks);
 void stacks_destroy(struct stacks *stacks);
 
 void stack_cache_init(struct stack_cache *cache, struct stacks *stacks);
-/* Everything back to the depot. For a cache that ends, or whose worker has nothing to do for a while. */
+/* Gives everything back to the depot. For a cache that ends, or whose worker has nothing to do for a while. */
 void stack_cache_flush(struct stack_cache *cache);
 
 /* The smallest class with that many usable bytes; STACK_CLASSES when it is larger than all. */

@@ -46,7 +46,7 @@ struct proc {
     void *self;
     struct member *member; /* of a context: life/context.c. NULL: it has none */
 
-    /* Policy `line`: see queue/line.h. For a block that is free or being freed, node.next links it to others such. */
+    /* Policy `line`: see queue/line.h. For a block that is free or being freed, node.next links it to other such blocks. */
     union {
         struct line_node node;
         struct mpsc_node pinned_node; /* of a pinned process, which is never in a line: in its worker's inbox */

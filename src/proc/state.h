@@ -245,7 +245,7 @@ static inline bool state_claim(struct state *state, uint16_t ticket) {
 
 /* Is an entry with this ticket worth keeping? A hint: it may go stale at once, but a stale one never comes back. */
 static inline bool state_is_current(struct state *state, uint16_t ticket) {
-    uint64_t word = atom_load_rlx(&state->word); /* rlx: nothing is read on the strength of the answer */
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: no data is read because of the answer */
     return state_of(word) == STATE_READY && state_ticket(word) == ticket;
 }
 
@@ -270,7 +270,7 @@ static inline bool state_seize(struct state *state) {
 
 /* ---- Wakers --------------------------------------------------------------------------------------------------- */
 
-/* The process has something new to look at. IDLE, BLOCKED -> READY: STATE_ENQUEUE. RUNNING gets NOTIFIED, READY stays:
+/* The process has something new to do. IDLE, BLOCKED -> READY: STATE_ENQUEUE. RUNNING gets NOTIFIED, READY stays:
  * STATE_NOTHING. COMPLETE: STATE_DEAD. */
 static inline struct state_next state_wake(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: the compare-and-swap decides */

@@ -55,7 +55,7 @@ void table_destroy(struct table *table);
 /* The highest generation there has been so far. While no other thread spawns. */
 uint32_t table_newest(struct table *table);
 
-/* Sections are added for good: a runtime has as many as it ever had workers, and those of foreign threads. */
+/* Sections are never removed: a runtime has as many as it ever had workers, and those of foreign threads. */
 int table_add_section(struct table *table, struct section *section);
 
 /* The block of a slot that was given out once; NULL for a slot never used. */
@@ -72,7 +72,7 @@ struct proc *magazine_take(struct magazine *magazine, int *error);
 void magazine_retire(struct magazine *magazine, struct proc *proc);
 /* Takes back a block whose PID no thread was told. */
 void magazine_return(struct magazine *magazine, struct proc *proc);
-/* Hands everything to the depot; waits for sections as long as they last. */
+/* Gives everything to the depot; waits until the senders that are inside sections have left. */
 void magazine_flush(struct magazine *magazine);
 
 #endif

@@ -69,8 +69,8 @@ static inline int idle_wake(struct idle *idle);
  * unpark it; false when it is awake, or another thread is waking it. */
 bool idle_wake_one(struct idle *idle, unsigned worker);
 
-/* May this worker, which has run dry, search through the others' queues? True: it now counts as searching. Only while
- * twice the searchers are fewer than the awake workers, so that many do not search for little. */
+/* May this worker, which has no work, search through the other workers' queues? True: it now counts as searching. Only
+ * while twice the searchers are fewer than the awake workers, so that many workers do not search for little work. */
 bool idle_search(struct idle *idle);
 /* A searching worker has found work and stops searching. Returns the worker that the caller must unpark in its place,
  * or IDLE_NOBODY. */

@@ -41,7 +41,7 @@ struct line {
     struct line_node *tail; /* L1 */
 };
 
-/* What head points to while the line is locked. Never looked into. */
+/* What head points to while the line is locked. Never dereferenced. */
 extern struct line_node line_sentinel;
 
 struct line_enqueued {

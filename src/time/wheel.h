@@ -13,7 +13,7 @@
  * W3  `bound` is at most the `when` of every timer in the slot: never late. It is early only when the slot's earliest
  *     timer was cancelled while the list was out of order; spreading or sorting the slot makes it exact again.
  * W4  A slot with its `sorted` bit has its list in the order of (when, serial), and `bound` is the first one's `when`.
- * W5  `used` bits tell which slots have a list; nothing else in the slot is valid without. `levels` tells which words of
+ * W5  `used` bits tell which slots have a list; a slot's fields are valid only with its bit. `levels` tells which words of
  *     `used` are not 0.
  * W6  `lag` is a timer of the slot's list. When one is put to the end, the timer at `lag` gets its address as `ahead` and
  *     `lag` moves on. A walk through a list prefetches `ahead`: each timer lies on another stack, and a walk that misses the
