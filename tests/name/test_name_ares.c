@@ -41,7 +41,9 @@ static void each(void (*body)(void)) {
     dns_start();
     unsigned open = net_count_open();
     rt_each(body);
-    EXPECT_EQ(net_count_open(), open);
+    /* The server closes its ends when it comes to it. What stays open is a leak: the time limit ends the test. */
+    while (net_count_open() != open)
+        usleep(1000);
     dns_stop();
 }
 
