@@ -85,8 +85,8 @@ static struct proc *ring_policy_steal(struct worker *own, struct worker *victim,
 /* ---- deque -------------------------------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) bool deque_policy_push(struct worker *own, uint64_t entry, enum ready_why why) {
-    /* A spawned process runs depth-first, on this worker; so does a woken one with `deque_local`. Other woken processes, and those that yield, go
-     * behind the rest, or LIFO would run them again for ever. */
+    /* A spawned process runs depth-first, on this worker; so does a woken one with `deque_local`. Other woken processes, and those that
+     * yield, go behind the rest, or LIFO would run them again for ever. */
     bool here = why == READY_SPAWNED || (why == READY_WOKEN && own->runtime->deque_local);
     if (here && deque_push(&own->deque, entry) == 0) return true;
     int error = inject_push(&own->runtime->inject, entry);
