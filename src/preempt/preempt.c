@@ -1,3 +1,4 @@
+/* The handler of SIGURG: decides whether the process may be stopped where it is, and stops it. */
 #include "preempt/preempt.h"
 
 #include "fiber/altstack.h"
@@ -16,16 +17,16 @@
 #include <ucontext.h>
 
 enum {
-    PREEMPT_FRAMES = 2000, /* looked at by X2, and not more */
+    PREEMPT_FRAMES = 2000, /* the most that X2 walks */
 };
 
 atom_u64 preempt_verdicts[PREEMPT_VERDICTS];
 atom_u64 preempt_walked;
 
-/* Where weft's code is; set before the handler is installed. */
+/* The bounds of weft's code; set before the handler is installed. */
 static struct { uintptr_t low, size; } weft_code;
 
-/* Where the program's own is, weft's included if it is linked in. */
+/* The bounds of the program's own code, including weft's if it is linked in. */
 static struct { uintptr_t low, size; } program_code;
 
 static inline bool preempt_is_weft(uintptr_t address) { return address - weft_code.low < weft_code.size; }
@@ -61,9 +62,9 @@ static void preempt_registers(const ucontext_t *context, struct unwind *unwind) 
 }
 #endif
 
-/* ---- X1, X2: whose code? --------------------------------------------------------------------------------------------------- */
+/* ---- X1, X2: inside weft? -------------------------------------------------------------------------------------------------- */
 
-/* Whether a word in there may be a return address into weft. */
+/* Whether a word between the two addresses may be a return address into weft. */
 static __attribute__((no_sanitize("address"), noinline)) bool preempt_on_stack(const uintptr_t *at, const uintptr_t *end) {
     for (; at < end; at++) {
         uintptr_t word = *at & UNWIND_ADDRESS;
@@ -72,7 +73,7 @@ static __attribute__((no_sanitize("address"), noinline)) bool preempt_on_stack(c
     return false;
 }
 
-/* Whether frame by frame leads to the floor, and none is weft's; `home`: and all are the program's. */
+/* Whether the walk reaches the upcall, and no frame is weft's; `home`: and all frames are the program's. */
 static __attribute__((noinline)) bool preempt_walk(const ucontext_t *context, uintptr_t floor, bool home) {
     struct unwind unwind = {.pc = preempt_pc(context), .low = preempt_sp(context), .high = floor};
     preempt_registers(context, &unwind);
@@ -97,7 +98,7 @@ static enum preempt_verdict preempt_place(const struct fiber *fiber, const ucont
     struct stack *stack = altstack_stack(fiber);
     uintptr_t sp = preempt_sp(context), low = (uintptr_t)stack->low, top = (uintptr_t)stack_top(stack), floor = (uintptr_t)fiber->floor;
     if (sp < low || sp >= top) return PREEMPT_ELSEWHERE;
-    if (floor < sp || floor > top) return PREEMPT_IN_WEFT; /* equal, on ARM: a function that needs no stack */
+    if (floor < sp || floor > top) return PREEMPT_IN_WEFT; /* equal, on ARM: a function that uses no stack */
     sp = (sp + 7) & ~(uintptr_t)7;
     if (!preempt_in_registers(context) && !preempt_on_stack((const uintptr_t *)sp, (const uintptr_t *)floor)) return PREEMPT_DONE;
     if (!preempt_walk(context, floor, false)) return PREEMPT_IN_WEFT;
@@ -109,37 +110,38 @@ static enum preempt_verdict preempt_judge(struct worker *worker, const ucontext_
     if (preempt_is_weft(preempt_pc(context))) return PREEMPT_IN_WEFT;
     struct proc *proc = worker->current;
     struct fiber *fiber = proc && proc->stackful ? fiber_of(proc) : NULL;
-    if (!proc || (proc->stackful && !fiber)) return PREEMPT_IN_WEFT; /* between two, or about to begin */
+    if (!proc || (proc->stackful && !fiber)) return PREEMPT_IN_WEFT; /* between two processes, or about to begin one */
     if (!preempt_is_marked(worker, proc)) return PREEMPT_NOT_MARKED;
-    uint32_t pinned_count = atom_load_rlx(&worker->pinned_count) & ~PINNED_CLOSED; /* rlx: they come and go on this very thread */
+    uint32_t pinned_count =
+        atom_load_rlx(&worker->pinned_count) & ~PINNED_CLOSED; /* rlx: processes are pinned and unpinned by this thread */
     if (pinned_count != 0 || my_thread->caller) return PREEMPT_WITH_PINNED;
     if (fiber->nopreempt) return PREEMPT_FORBIDDEN;
     enum preempt_verdict verdict = preempt_place(fiber, context);
     my_thread->context = context;
     my_thread->floor = fiber->floor;
     struct preempt *preempt = &worker->runtime->preempt;
-    bool settling =
-        atom_load_rlx(&preempt->settling) && !atom_load_rlx(&preempt->anywhere); /* rlx, both: looked at again under the lock; a request */
+    bool settling = atom_load_rlx(&preempt->settling) &&
+                    !atom_load_rlx(&preempt->anywhere); /* rlx, both: `settling` is checked again under the lock; `anywhere` is a request */
     return verdict == PREEMPT_DONE && settling && !preempt_in_program(my_thread) ? PREEMPT_IN_WEFT : verdict;
 }
 
 /* ---- stopping and going on ----------------------------------------------------------------------------------------------------- */
 
-/* Among those who are stopped, and who takes the worker: a thread at rest, or, where there is none, the one that was stopped first, which then
- * goes on (stopped.h, A5). NULL: nobody has to, because the runtime stops. */
+/* Lists the process as stopped and chooses the thread that takes the worker: a thread at rest or, if there is none, the thread of the
+ * process that was stopped first, which goes on with it (stopped.h, A5). *heir is NULL if none has to, because the runtime stops. */
 static enum preempt_verdict preempt_give_up(struct worker *worker, struct thread *self, struct thread **heir) {
     struct proc *proc = worker->current;
     self->stopped = proc;
     if (!stopped_list(self)) return PREEMPT_TOO_MANY;
     *heir = thread_take(worker->runtime);
-    if (!*heir) *heir = stopped_next(worker); /* another: this one cannot be resumed yet */
+    if (!*heir) *heir = stopped_next(worker); /* another process's: this one cannot be resumed yet */
     worker->current = proc;
     if (*heir || stopped_is_last(worker)) return PREEMPT_DONE;
     stopped_unlist(self);
     return PREEMPT_NO_THREAD;
 }
 
-/* The thread sleeps here, with the process that it has interrupted. */
+/* Stops the process: the thread parks here until it is given a worker, and then goes on with the process. */
 static enum preempt_verdict preempt_stop(struct worker *worker, struct thread *self) {
     struct thread *heir;
     enum preempt_verdict verdict = preempt_give_up(worker, self, &heir);
@@ -160,20 +162,20 @@ static enum preempt_verdict preempt_stop(struct worker *worker, struct thread *s
     my_worker = worker;
     stopped_took(worker, self->number);
     worker->current = proc;
-    local_leave(&worker->local); /* of the loop that has handed it over */
+    local_leave(&worker->local); /* begun by the loop that has handed the worker over */
     return PREEMPT_DONE;
 }
 
 static enum preempt_verdict preempt_try(struct worker *worker, const ucontext_t *context) {
-    uint64_t steps = atom_load_rlx(&worker->local.counters.steps); /* rlx, both: this thread's; a request */
+    uint64_t steps = atom_load_rlx(&worker->local.counters.steps); /* rlx, both: `steps` is written by this thread; `asked` is a request */
     if (atom_load_rlx(&worker->asked) != steps) return PREEMPT_NOT_ASKED;
     enum preempt_verdict verdict = preempt_judge(worker, context);
     if (verdict == PREEMPT_DONE) {
         verdict = preempt_stop(worker, my_thread);
-        if (verdict == PREEMPT_DONE) return verdict; /* with another worker */
+        if (verdict == PREEMPT_DONE) return verdict; /* on another worker by now */
     }
     if (verdict == PREEMPT_NOT_MARKED || verdict == PREEMPT_WITH_PINNED)
-        atom_store_rlx(&worker->refused, steps); /* rlx: for sysmon, who need not try again */
+        atom_store_rlx(&worker->refused, steps); /* rlx: tells sysmon that it need not try again */
     return verdict;
 }
 
@@ -189,10 +191,10 @@ static struct {
     struct lock lock;
     unsigned runtimes;
     struct sigaction before;
-    const char *told; /* why not, as last said: once, and not with every process */
+    const char *told; /* the last reason that was reported: each is reported once, not for every process */
 } urgent;
 
-/* The lowest address of the stack that the signal came on, as far as that is known: of processes. Else where it is now. */
+/* The lowest address of the interrupted stack, if it is a process's. Else the interrupted stack pointer. */
 static uintptr_t preempt_lowest(struct worker *worker, const ucontext_t *context) {
     struct stack *stack = altstack_here(worker);
     uintptr_t sp = preempt_sp(context);
@@ -203,7 +205,7 @@ static void preempt_restart(struct worker *worker, ucontext_t *context, bool at_
     if (restart_is_due(context)) restart_call(context, at_once, preempt_lowest(worker, context));
 }
 
-/* Not ours: goes where it would have gone, with what blocked would have been. By default nothing comes of it. */
+/* A SIGURG that is not ours: calls the previous handler, with the signals blocked that would have been. The default is to ignore it. */
 static void preempt_pass_on(int number, siginfo_t *info, ucontext_t *context) {
     const struct sigaction *before = &urgent.before;
     bool with_info = before->sa_flags & SA_SIGINFO;
@@ -237,11 +239,11 @@ static void preempt_signal(int number, siginfo_t *info, void *context) {
 
 /* ---- beginning and end --------------------------------------------------------------------------------------------------------- */
 
-/* Where weft is linked into a program, the linker says from where to where: fiber/overflow.c. */
+/* Where weft is linked into a program, the linker gives the bounds of its code: fiber/overflow.c. */
 extern const char __start_weft_text[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_weft_text[] __attribute__((weak, visibility("hidden")));
 
-/* In a shared library of its own: its code is weft's, all of it. */
+/* If weft is a shared library of its own, all the library's code is weft's. */
 static int preempt_find_object(struct dl_phdr_info *info, size_t size, void *argument) {
     uintptr_t here = (uintptr_t)preempt_signal, low = UINTPTR_MAX, high = 0;
     bool mine = false;
@@ -260,7 +262,7 @@ static int preempt_find_object(struct dl_phdr_info *info, size_t size, void *arg
     return 1;
 }
 
-/* The first is the program. If the C library is in it, nobody can tell them apart. */
+/* The first object is the program. If the C library is linked into it, the two cannot be told apart. */
 static int preempt_find_program(struct dl_phdr_info *info, size_t size, void *argument) {
     uintptr_t libc = (uintptr_t)gnu_get_libc_version();
     (void)size, (void)argument;
@@ -275,7 +277,7 @@ static int preempt_find_program(struct dl_phdr_info *info, size_t size, void *ar
     return 1;
 }
 
-/* NULL: it is known whose code is where. */
+/* Finds the bounds of weft's and the program's code. NULL: found; else why not. */
 static const char *preempt_find(void) {
     if (ANNOTATE_THREAD) return "the thread sanitizer delays signals";
     if (__start_weft_text) {
@@ -290,7 +292,7 @@ static const char *preempt_find(void) {
     return NULL;
 }
 
-/* What the code itself may cause, even in the handler: it is never blocked. */
+/* Signals that code itself may raise, even in the handler: never blocked. */
 static const int preempt_faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
 
 static int preempt_install(void) {
@@ -309,7 +311,7 @@ static const char *preempt_begin_locked(struct runtime *runtime) {
     if (why_not) return why_not;
     if (thread_maker_start(runtime) != 0) return "there is no thread";
     if (urgent.runtimes == 0 &&
-        preempt_install() != 0) { /* last, so that it has not to be taken back: what was before is kept in one place */
+        preempt_install() != 0) { /* last, so that it need not be undone: there is one place for the previous action */
         thread_maker_stop(runtime);
         return "the signal cannot be had";
     }

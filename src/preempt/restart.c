@@ -1,3 +1,4 @@
+/* Restarting system calls that weft's signal has interrupted. */
 #include "preempt/restart.h"
 
 #include "sys/sys.h"
@@ -9,12 +10,12 @@
 
 atom_u64 restarted_calls;
 
-/* Those that SA_RESTART does not restart, and that have done nothing when they say that they were interrupted. */
+/* System calls that SA_RESTART does not restart, and that have done nothing when they return EINTR. */
 static const struct {
     uint16_t number;
-    bool timed; /* it waits for so long from its beginning */
+    bool timed; /* it has a timeout relative to its beginning */
 } restart_calls[] = {
-#ifdef SYS_poll /* the newer architectures have only what these can be made of */
+#ifdef SYS_poll /* newer architectures have only the more general calls */
     {SYS_poll, true},
     {SYS_select, false}, /* the time that is left is in its argument */
     {SYS_pause, false},
@@ -27,9 +28,9 @@ static const struct {
     {SYS_nanosleep, true},
     {SYS_clock_nanosleep, true},
     {SYS_futex, true},
-    {SYS_accept, true}, /* from here on those with a time limit of the socket's */
+    {SYS_accept, true}, /* from here on: the timeout is the socket's */
     {SYS_accept4, true},
-    {SYS_connect, true}, /* it goes on with the connection that it has begun */
+    {SYS_connect, true}, /* a second call goes on with the connection that was begun */
     {SYS_recvfrom, true},
     {SYS_recvmsg, true},
     {SYS_recvmmsg, true},
@@ -57,12 +58,12 @@ static bool restart_can(unsigned long number, bool at_once) {
     return false;
 }
 
-/* ---- who has interrupted it? ------------------------------------------------------------------------------------------------ */
+/* ---- which signal was it? --------------------------------------------------------------------------------------------------- */
 
-enum { RESTART_FRAME = 16 << 10 }; /* what the kernel writes for a handler is not larger */
+enum { RESTART_FRAME = 16 << 10 }; /* a handler's frame is not larger */
 
-/* Whether a handler of the program's has interrupted the call before ours, and returned: SIGURG was blocked meanwhile, or came just then. What
- * the kernel kept for it is below the stack pointer still, stack pointer and program counter side by side: nobody has used that stack since. */
+/* Whether a handler of the program has interrupted the call before ours, and returned: SIGURG was blocked meanwhile, or came just then. The
+ * kernel's frame for it is still below the stack pointer, with stack pointer and program counter together: that stack was not used since. */
 static __attribute__((no_sanitize("address"))) bool restart_was_another(uintptr_t sp, uintptr_t pc, uintptr_t low) {
     if (low < sp - RESTART_FRAME) low = sp - RESTART_FRAME;
     for (uintptr_t at = (sp & ~(uintptr_t)7) - 16; at >= low && at < sp; at -= 8)
@@ -70,13 +71,13 @@ static __attribute__((no_sanitize("address"))) bool restart_was_another(uintptr_
     return false;
 }
 
-/* One that is ignored, by default or not, interrupts nothing: SIGCHLD in most programs. */
+/* Whether the program handles the signal. An ignored one, by default or not, interrupts nothing: SIGCHLD in most programs. */
 static bool restart_is_handled(int number) {
     struct sigaction action;
     return sys->signal_action(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
 }
 
-/* Whether one will, as soon as ours has returned: then too the program is to hear of it. */
+/* Whether a handler of the program will run as soon as ours has returned: then too the program must see EINTR. */
 static bool restart_will_another(const ucontext_t *context) {
     sigset_t pending;
     if (sigpending(&pending) != 0) return false;
@@ -91,14 +92,14 @@ static bool restart_was_ours(const ucontext_t *context, uintptr_t sp, uintptr_t 
     return !restart_was_another(sp, pc, low) && !restart_will_another(context);
 }
 
-/* ---- what it needs ------------------------------------------------------------------------------------------------------------ */
+/* ---- its arguments ------------------------------------------------------------------------------------------------------------ */
 
-/* How much of the code before the address can be read: not beyond the page, there may be nothing. */
+/* How many bytes before the address can be read: down to the beginning of the page. The page before may not be mapped. */
 static inline unsigned restart_before(uintptr_t address) { return address & 4095; }
 
 #if defined(__x86_64__)
 
-/* mov $number, %eax (not %r8d); then one or two instructions that load arguments; syscall. Or xor %eax, %eax; syscall. The number, or -1. */
+/* The number, or -1. mov $number, %eax (not %r8d); one or two instructions that load arguments; syscall. Or xor %eax, %eax; syscall. */
 static __attribute__((no_sanitize("address"))) long restart_number_inline(const unsigned char *pc, bool at_once) {
     if (restart_before((uintptr_t)pc) < 16) return -1;
     if (pc[-4] == 0x31 && pc[-3] == 0xc0) return 0;
@@ -110,7 +111,7 @@ static __attribute__((no_sanitize("address"))) long restart_number_inline(const 
     return -1;
 }
 
-/* The C library's passage for all calls that can be cancelled, since version 2.41: __syscall_cancel_arch, in assembler. It has the number as its
+/* The C library's function for all calls that can be cancelled, since version 2.41: __syscall_cancel_arch, in assembler. The number is its
  * second argument, which its only caller has loaded from its own stack: mov disp8(%rsp), %rsi; then moves; call. */
 static __attribute__((no_sanitize("address"))) long restart_number_passage(const unsigned char *pc, const uintptr_t *sp) {
     static const unsigned char passage[] = {
@@ -132,7 +133,7 @@ static __attribute__((no_sanitize("address"))) long restart_number_passage(const
     for (unsigned i = 0; i < 6; i++, call -= 3) {
         const unsigned char *load = call - 5;
         if (load[0] == 0x48 && load[1] == 0x8b && load[2] == 0x74 && load[3] == 0x24 && load[4] < 0x80 && load[4] % 8 == 0)
-            return (long)sp[1 + load[4] / 8]; /* the call has put its return address there since */
+            return (long)sp[1 + load[4] / 8]; /* 1: the return address was pushed since */
         if ((call[-3] & 0xf8) != 0x48 || call[-2] != 0x89 || (call[-1] & 0xc0) != 0xc0) return -1;
     }
     return -1;
@@ -161,21 +162,21 @@ void restart_call(ucontext_t *context, bool at_once, uintptr_t low) {
 enum {
     RESTART_SVC = 0xd4000001,
     RESTART_LOOK = 16,       /* instructions */
-    RESTART_KEPT_FIRST = 19, /* registers that a call leaves alone: in these a caller keeps what it needs again */
+    RESTART_KEPT_FIRST = 19, /* callee-saved registers: a caller keeps in these what it needs again */
     RESTART_KEPT_LAST = 28,
 };
 
-/* Which registers the instruction may write, more rather than less. */
+/* The registers that the instruction may write; errs on the side of too many. */
 static uint32_t restart_writes(uint32_t code) {
     uint32_t written = UINT32_C(1) << (code & 31);
-    bool memory = (code >> 25 & 5) == 4; /* a load or store: perhaps of a pair, perhaps it moves its base, perhaps it tells how it went */
+    bool memory = (code >> 25 & 5) == 4; /* a load or store: it may also write a second register, its base, or a status */
     if (memory) written |= UINT32_C(1) << (code >> 10 & 31) | UINT32_C(1) << (code >> 5 & 31) | UINT32_C(1) << (code >> 16 & 31);
     return written;
 }
 
-/* Backwards from the call to where its first argument was put into x0: mov x0, xN with a register that still has it, or a number. */
+/* Looks backwards from the call for the instruction that loaded x0: mov x0, xN with a register that still has the value, or a number. */
 static __attribute__((no_sanitize("address"))) bool restart_first(const mcontext_t *machine, const uint32_t *svc, uint64_t *first) {
-    uint32_t written = 0; /* since */
+    uint32_t written = 0; /* between there and the call */
     for (const uint32_t *at = svc - 1; svc - at <= RESTART_LOOK && restart_before((uintptr_t)(at + 1)) >= 4; at--) {
         uint32_t code = *at;
         unsigned from = code >> 16 & 31;

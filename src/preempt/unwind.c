@@ -1,3 +1,4 @@
+/* The unwinder for signal handlers: reads .eh_frame_hdr and .eh_frame, and runs their instructions for one frame. */
 #include "preempt/unwind.h"
 
 #include <dlfcn.h>
@@ -50,7 +51,7 @@ static void bytes_skip(struct bytes *bytes, uint64_t size) {
 
 enum { ENC_PCREL_S4 = 0x1b, ENC_DATAREL_S4 = 0x3b, ENC_U4 = 0x03 };
 
-/* One function's entry, with what it shares with others. */
+/* One function's entry (FDE), with the one that it shares with others (CIE). */
 struct entry {
     uint64_t begin, size;
     uint64_t code_align;
@@ -58,7 +59,7 @@ struct entry {
     struct bytes shared, own; /* instructions */
 };
 
-/* What follows its length; the end of it. */
+/* Reads an entry's length; *bytes is the rest of the entry. */
 static bool unwind_open(const unsigned char *at, struct bytes *bytes) {
     uint32_t length;
     memcpy(&length, at, 4);
@@ -78,7 +79,7 @@ static bool unwind_shared(const unsigned char *at, struct entry *entry, bool *au
     uint64_t return_register = version == 1 ? bytes_take(bytes, 1) : bytes_uleb(bytes);
     *augmented = text[0] == 'z';
     if (bytes->bad || (version != 1 && version != 3) || return_register != UNWIND_RETURN || (text[0] && !*augmented)) return false;
-    if (!*augmented) return false; /* then the entries hold whole addresses; nobody writes them */
+    if (!*augmented) return false; /* then the entries hold absolute addresses; compilers do not write these */
     uint64_t length = bytes_uleb(bytes);
     struct bytes data = {bytes->at, bytes->at + length, false};
     bytes_skip(bytes, length);
@@ -124,7 +125,7 @@ static bool unwind_find(uint64_t pc, struct entry *entry) {
     if (!index || index[0] != 1 || index[1] != ENC_PCREL_S4 || index[2] != ENC_U4 || index[3] != ENC_DATAREL_S4) return false;
     memcpy(&count, index + 8, 4);
     const unsigned char *table = index + 12;
-    uint32_t low = 0, high = count; /* the last that begins at pc or before */
+    uint32_t low = 0, high = count; /* searches the last entry that begins at pc or before */
     int32_t pair[2];
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -145,14 +146,14 @@ struct row {
         uint8_t kind; /* enum rule_kind */
         int32_t offset;
     } rules[UNWIND_REGISTERS];
-    uint64_t base; /* the frame's address is this register and an offset */
+    uint64_t base; /* the frame's address (CFA) is this register plus the offset */
     int64_t offset;
 };
 enum { ROWS = 3 };
 
 struct machine {
     const struct entry *entry;
-    uint64_t pc; /* up to here */
+    uint64_t pc; /* run the instructions up to here */
     struct row row, first, kept[ROWS];
     unsigned depth;
 };
@@ -170,7 +171,7 @@ static bool machine_restore(struct machine *machine, uint64_t number) {
     return true;
 }
 
-/* Those that are not in the two uppermost bits. */
+/* The instructions that are not encoded in the two uppermost bits. */
 static bool machine_other(struct machine *machine, struct bytes *bytes, uint64_t code) {
     struct row *row = &machine->row;
     int64_t align = machine->entry->data_align;
@@ -193,7 +194,7 @@ static bool machine_other(struct machine *machine, struct bytes *bytes, uint64_t
         number = bytes_uleb(bytes);
         bytes_sleb(bytes);
         return machine_rule(row, number, RULE_LOST, 0);
-    case 0x10: /* expressions: where it is, what it is */
+    case 0x10: /* expressions: of the address, of the value */
     case 0x16:
         number = bytes_uleb(bytes);
         bytes_skip(bytes, bytes_uleb(bytes));
@@ -216,7 +217,7 @@ static bool machine_other(struct machine *machine, struct bytes *bytes, uint64_t
     }
 }
 
-/* Runs until the row for the place is there. */
+/* Runs instructions until the row for machine->pc is complete. */
 static bool machine_run(struct machine *machine, struct bytes bytes, uint64_t *place) {
     while (bytes.at < bytes.end) {
         uint64_t code = bytes_take(&bytes, 1), low = code & 0x3f, step = 0;
@@ -239,7 +240,7 @@ static bool machine_run(struct machine *machine, struct bytes bytes, uint64_t *p
 
 /* ---- a frame ------------------------------------------------------------------------------------------------------------------------ */
 
-/* A word of the stack. */
+/* Reads a word of the stack; false: outside of the limits. */
 static __attribute__((no_sanitize("address"))) bool unwind_word(const struct unwind *unwind, uint64_t address, uint64_t *word) {
     if (address < unwind->low || address + 8 > unwind->high || address % 8 != 0) return false;
     *word = *(const volatile uint64_t *)(uintptr_t)address;
