@@ -1,4 +1,4 @@
-/* Request and reply: a request has a reference that its answer repeats, and watches the one asked. */
+/* Request and reply: a request has a reference number, which its reply repeats, and a monitor on the receiver. */
 #include "mail/mailbox.h"
 #include "mail/send.h"
 #include "sched/door.h"
@@ -7,9 +7,9 @@
 
 #include <weft/message.h>
 
-/* ---- what goes to and fro --------------------------------------------------------------------------------------------- */
+/* ---- requests and replies --------------------------------------------------------------------------------------------- */
 
-/* With a head; NULL when there is no memory. */
+/* A message with a head; NULL: there is no memory. */
 static struct message *call_message(struct local *local, uint8_t type, weft_pid from, uint64_t tag, uint64_t reference, const void *data,
                                     size_t size) {
     if (size > UINT32_MAX - sizeof(struct message_head)) return NULL;
@@ -23,7 +23,7 @@ static struct message *call_message(struct local *local, uint8_t type, weft_pid 
     return message;
 }
 
-/* A message that was refused is freed; counted in either case. */
+/* Counts a message that was sent, or was refused with `error`; then frees it. */
 static int call_sent(struct local *local, struct message *message, int error) {
     count(error ? &local->counters.refused : &local->counters.sent);
     if (error) message_free(&local->cache, message);
@@ -58,15 +58,16 @@ int weft_reply(const weft_msg *message, const void *data, size_t size) { return 
 
 /* ---- asking ------------------------------------------------------------------------------------------------------------ */
 
-/* The one asked has ended. Under the lock that ask_end takes too, so the asker is there. */
+/* The receiver has ended. Called under the lock that ask_end takes too, so the asker still exists. */
 static void ask_tell(struct local *local, struct worker *self, struct monitor *monitor, int reason) {
     struct ask *ask = (struct ask *)monitor;
     (void)local, (void)reason;
-    atom_store_rel(&ask->gone, true); /* rel: pairs with the acq in ask_wait: an answer that came before is seen */
+    atom_store_rel(&ask->gone, true); /* rel: pairs with the acq in ask_wait: a reply that was sent before is seen */
     proc_wake(ask->runtime, self && self->runtime == ask->runtime ? self : NULL, ask->proc);
 }
 
-/* Takes it out of the list; nobody knows it afterwards. `local` may stand in for the process of a runtime that is being taken down. */
+/* Takes the request out of the list and removes its monitor: nothing refers to it afterwards. `local` is that of the asker's worker, or of
+ * a door when the runtime is being taken down. */
 static void ask_end(struct local *local, struct mailbox *mailbox, struct ask *ask) {
     struct ask **link = &mailbox->asks;
     struct rt_entry entry;
@@ -75,13 +76,13 @@ static void ask_end(struct local *local, struct mailbox *mailbox, struct ask *as
     *link = ask->next;
     if (local->runtime->instance == pid_instance(ask->to)) {
         monitor_remove(local, ask->to, &ask->monitor);
-    } else if (rt_enter(&entry, ask->to, "weft_call")) { /* else its runtime has gone, and has told */
+    } else if (rt_enter(&entry, ask->to, "weft_call")) { /* else its runtime has gone, and has told the monitor */
         monitor_remove(entry.local, ask->to, &ask->monitor);
         rt_leave(&entry);
     }
 }
 
-/* Sends the request; *target is the receiver, claimed, if it is to be handed over to and can be had. */
+/* Sends the request. With `target` as a hand-off, if possible: *target is then the receiver, claimed. */
 static int ask_begin(struct worker *worker, struct ask *ask, weft_pid to, uint64_t tag, const void *data, size_t size,
                      struct proc **target) {
     struct proc *proc = worker->current;
@@ -97,7 +98,7 @@ static int ask_begin(struct worker *worker, struct ask *ask, weft_pid to, uint64
     ask->to = to;
     ask->reference = ++mailbox->reference;
     ask->reply = NULL;
-    atom_store_rlx(&ask->gone, false); /* rlx: nobody else knows it yet */
+    atom_store_rlx(&ask->gone, false); /* rlx: no other thread knows it yet */
     int error = monitor_add(entry.local, to, &ask->monitor);
     if (!error) {
         ask->next = mailbox->asks;
@@ -114,7 +115,7 @@ static int ask_begin(struct worker *worker, struct ask *ask, weft_pid to, uint64
 
 /* ---- waiting for the answer ---------------------------------------------------------------------------------------------- */
 
-/* Looks for it in the mailbox; other messages are put by. False: it is not there, and the mailbox is empty. */
+/* Looks for the reply in the mailbox and puts other messages aside. False: it is not there, and the box is empty. */
 static bool ask_answered(struct worker *worker, struct proc *proc, struct ask *ask) {
     struct mailbox *mailbox = &fiber_of(proc)->mailbox;
     struct mpsc_node *node;
@@ -123,14 +124,14 @@ static bool ask_answered(struct worker *worker, struct proc *proc, struct ask *a
     return ask->reply != NULL;
 }
 
-/* The asker's wait for an answer: known to its timer alone, since an answer wakes the process by itself. */
+/* The asker's wait for a reply. Only the timer has its address: a reply wakes the process directly. */
 struct ask_patience {
     uint64_t deadline;
     bool armed;
     struct wait wait;
 };
 
-/* 0: it is to wait. Otherwise the answer will not be waited for any longer. */
+/* 0: the asker goes on waiting. Otherwise the error that ends the wait. */
 static int ask_over(struct proc *proc, bool gone, struct ask_patience *patience) {
     if (gone) return WEFT_ENOPROC;
     if (fiber_is_cancelled(proc)) return WEFT_ECANCELED;
@@ -146,7 +147,7 @@ static void ask_arm(struct worker *worker, struct ask_patience *patience) {
     patience->armed = true;
 }
 
-/* 0: it is there. `target` is who to hand over to first, or NULL. */
+/* 0: the reply is there. `target` is the process to switch to first, or NULL. */
 static int ask_wait(struct worker *worker, struct ask *ask, struct proc *target, uint64_t deadline, const char *call) {
     struct proc *proc = worker->current;
     struct ask_patience patience;
@@ -155,7 +156,7 @@ static int ask_wait(struct worker *worker, struct ask *ask, struct proc *target,
     int error;
     fiber_waits(proc, call, (const void *)(uintptr_t)ask->to);
     for (;;) {
-        bool gone = atom_load_acq(&ask->gone); /* acq: pairs with the rel in ask_tell. Before looking for the answer */
+        bool gone = atom_load_acq(&ask->gone); /* acq: pairs with the rel in ask_tell. Before the look for the reply */
         bool answered = ask_answered(worker, proc, ask);
         error = answered ? 0 : ask_over(proc, gone, &patience);
         bool waits = !answered && !error;
@@ -165,7 +166,7 @@ static int ask_wait(struct worker *worker, struct ask *ask, struct proc *target,
             ask_arm(worker, &patience);
         }
         enum weft_status status = waits ? WEFT_IDLE : WEFT_CONTINUE;
-        /* One that was claimed has to run, whatever else there is. */
+        /* A process that was claimed must be run in any case. */
         worker = target ? fiber_leave_to(worker, status, target) : fiber_leave(worker, status);
         target = NULL;
     }
@@ -179,7 +180,7 @@ static int ask_got(struct ask *ask, weft_msg **reply) {
 }
 
 int weft_call(weft_pid to, uint64_t tag, const void *data, size_t size, weft_msg **reply, uint64_t deadline) {
-    fiber_spend(worker_here(), deadline); /* the one asked may be gone already */
+    fiber_spend(worker_here(), deadline); /* costs budget: the receiver may be gone already */
     struct worker *worker = fiber_worker("weft_call");
     struct mailbox *mailbox = &fiber_of(worker->current)->mailbox;
     struct proc *target = NULL;

@@ -1,39 +1,41 @@
+/* Lanes: which worker's wheel the timers of delayed messages to one process are in. */
 #include "mail/lane.h"
 
-/* Beside the table of control blocks, made when the first process of a chunk is sent something later. */
+/* The lanes of a chunk of the process table, made when the first delayed message goes to a process there. */
 struct lane_chunk {
     atom_u64 lanes[TABLE_CHUNK];
 };
 
 atom_u64 *lane_of(struct runtime *runtime, uint32_t slot) {
     __typeof__(runtime->lanes[0]) *place = &runtime->lanes[slot / TABLE_CHUNK];
-    struct lane_chunk *chunk = atom_load_acq(place); /* acq: pairs with the cas below: zeroed before it is known */
+    struct lane_chunk *chunk = atom_load_acq(place); /* acq: pairs with the cas below: zeroed before it is published */
     if (__builtin_expect(!chunk, 0)) {
         struct lane_chunk *made = sys->alloc(sizeof *made);
         if (!made) return NULL;
-        if (atom_cas_rel_acq(place, &chunk, made)) chunk = made; /* rel, acq: as above, whoever is first */
+        if (atom_cas_rel_acq(place, &chunk, made)) chunk = made; /* rel, acq: as above, if this thread is the first */
         else sys->free(made, sizeof *made);
     }
     return &chunk->lanes[slot % TABLE_CHUNK];
 }
 
-/* The number and the tenure. */
+/* The worker's number and tenure. */
 static uint32_t lane_at(struct worker *worker) { return timers_moved(&worker->timers) << LANE_TENURE | worker->index; }
 
+/* Counts one more timer; returns the worker's number and tenure. */
 static uint32_t lane_enter(struct runtime *runtime, struct worker *self, atom_u64 *lane) {
     struct worker *own = self ? self : worker_first(runtime);
     for (struct spin spin = spin_begin();; spin_retry(&spin)) {
         uint64_t found = atom_load_rlx(lane); /* rlx: the exchange decides */
         uint64_t chosen = found >= LANE_ONE ? found : lane_at(own);
-        /* acqrel: one that joins others knows the worker that the first has chosen; and lane_leave. */
+        /* acqrel: a thread that joins pending timers sees the worker that the first has chosen; and pairs with the rel in lane_leave. */
         if (atom_cas_acqrel_rlx(lane, &found, chosen + LANE_ONE)) return (uint32_t)chosen;
     }
 }
 
 static void lane_arm_in(struct runtime *runtime, struct worker *self, uint32_t chosen, struct timer_event *event, uint64_t when) {
     uint32_t index = chosen & ((1U << LANE_TENURE) - 1);
-    struct worker *at = atom_load_rlx(
-        &runtime->workers[index]); /* rlx: whoever chose it knew it, and comes before by the lane's acq, or by the lock of the timers */
+    /* rlx: the thread that chose it has seen it, and happens-before by the lane's acq or by the timers' lock. */
+    struct worker *at = atom_load_rlx(&runtime->workers[index]);
     if (!timer_event_arm_unmoved(runtime, self, at, chosen >> LANE_TENURE, event, when)) /* N2 */
         timer_event_arm_at(runtime, self, worker_first(runtime), event, when);
 }
@@ -43,13 +45,13 @@ void lane_arm(struct runtime *runtime, struct worker *self, atom_u64 *lane, stru
 }
 
 void lane_arm_again(struct runtime *runtime, struct worker *self, atom_u64 *lane, struct timer_event *event, uint64_t when) {
-    /* rlx: whoever hands the timer out comes after its first arm by the lock of the timers, and so after the choice. */
+    /* rlx: by the lock of the timers, handing the timer out happens after its first arming, and so after the choice. */
     lane_arm_in(runtime, self, (uint32_t)atom_load_rlx(lane), event, when);
 }
 
 void lane_destroy_all(struct runtime *runtime) {
     for (unsigned i = 0; i < TABLE_CHUNKS; i++) {
-        struct lane_chunk *chunk = atom_load_rlx(&runtime->lanes[i]); /* rlx: nobody else is left */
+        struct lane_chunk *chunk = atom_load_rlx(&runtime->lanes[i]); /* rlx: no other thread is left */
         if (chunk) sys->free(chunk, sizeof *chunk);
     }
 }

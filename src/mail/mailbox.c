@@ -1,3 +1,4 @@
+/* The receiver's side of a mailbox: messages put aside, replies. */
 #include "mail/mailbox.h"
 
 void mailbox_begin(struct runtime *runtime, struct proc *proc, struct mailbox *mailbox) {

@@ -1,4 +1,4 @@
-/* Large payloads, moved and not copied. */
+/* weft_send_move: large payloads are moved, not copied. */
 #include "fiber/fiber.h"
 #include "mail/send.h"
 #include "sched/door.h"
@@ -6,7 +6,7 @@
 
 #include <weft/message.h>
 
-/* Nobody in this program: the router sends a copy, and the buffer has done its service. */
+/* The receiver is not in this program: the router sends a copy, and the buffer is released. */
 static int move_by_router(weft_pid to, uint64_t tag, void *buffer, size_t size, void (*release)(void *buffer)) {
     int error = send_by_router(weft_self(), to, tag, buffer, size);
     if (!error && release) release(buffer);
@@ -24,7 +24,7 @@ int weft_send_move(weft_pid to, uint64_t tag, void *buffer, size_t size, void (*
         message->from = weft_self();
         error = send_message(local, entry.self, to, message);
         count(error ? &local->counters.refused : &local->counters.sent);
-        if (error) message_moved(message)->release = NULL; /* still the caller's */
+        if (error) message_moved(message)->release = NULL; /* the buffer is still the caller's */
         if (error) message_free(&local->cache, message);
     }
     rt_leave(&entry);

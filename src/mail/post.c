@@ -1,3 +1,4 @@
+/* weft_signal_send, and the doors by which signal handlers reach a runtime's list of posts. */
 #include "mail/post.h"
 
 #include "queue/visitors.h"
@@ -6,7 +7,7 @@
 
 #include <weft/signal.h>
 
-/* They outlive runtimes: a handler may come at any time. */
+/* Static, so that they outlive runtimes: a signal handler may run at any time. */
 static struct {
     struct visitors visitors;
     struct runtime *runtime;
@@ -19,7 +20,7 @@ void post_open(struct runtime *runtime) {
 
 void post_close(struct runtime *runtime) { visitors_close(&post_doors[runtime->instance].visitors); }
 
-/* The runtime, until visitors_leave; or NULL. In a child made by fork nobody delivers. */
+/* The runtime, valid until post_leave; or NULL. Also NULL in a child made by fork, which has no sysmon to deliver. */
 static struct runtime *post_enter(unsigned instance) {
     if (atom_load_rlx(&atfork_is_child)) return NULL; /* rlx: written by the child's only thread */
     return visitors_enter(&post_doors[instance].visitors) ? post_doors[instance].runtime : NULL;
@@ -62,7 +63,7 @@ static bool post_deliver(struct posted *posted) {
     return true;
 }
 
-/* Written by hand: memcpy may be one that a debugging tool has replaced, and those are not for signal handlers. */
+/* Not memcpy: a debugging tool may have replaced it by one that is not async-signal-safe. */
 static void post_copy(struct post *post, const unsigned char *data) {
     for (uint32_t i = 0; i < post->size; i++)
         ((volatile unsigned char *)post->data)[i] = data[i];

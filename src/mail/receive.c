@@ -1,11 +1,11 @@
-/* Receiving, and what can be asked of a message. */
+/* Receiving messages, with and without selection, and the accessors of a message. */
 #include "fiber/ret_jump.h"
 #include "mail/mailbox.h"
 #include "wait/wait.h"
 
 #include <weft/message.h>
 
-/* Waits for a message with a deadline: the wait is known to its timer alone, and a message wakes the process by itself. */
+/* Waits for a message with a deadline. Only the timer has the wait's address: a message wakes the process directly. */
 static __attribute__((noinline)) int recv_until(struct worker *worker, struct proc *proc, uint64_t deadline) {
     struct wait wait;
     wait_begin(&wait);
@@ -17,13 +17,13 @@ static __attribute__((noinline)) int recv_until(struct worker *worker, struct pr
     return fiber_is_cancelled(proc) ? WEFT_ECANCELED : WEFT_ETIMEDOUT;
 }
 
-/* An answer without having waited. */
+/* Returns without having waited: costs budget. */
 static __attribute__((noinline, cold)) int recv_at_once(struct worker *worker, uint64_t deadline, int error) {
     fiber_spend(worker, deadline);
     return error;
 }
 
-/* 0: there is a message. */
+/* Waits until the box is not empty. 0: there is a message. */
 static __attribute__((noinline)) int recv_wait(struct worker *worker, struct proc *proc, uint64_t deadline, const char *call) {
     if (fiber_is_cancelled(proc)) return recv_at_once(worker, deadline, WEFT_ECANCELED);
     if (deadline != WEFT_FOREVER && deadline <= sys->now()) return recv_at_once(worker, deadline, WEFT_ETIMEDOUT);
@@ -42,16 +42,16 @@ static inline int recv_got(weft_msg **message, struct mpsc_node *node) {
     return 0;
 }
 
-/* ---- by a process that has asked, or has received selectively --------------------------------------------------------- */
+/* ---- with a mailbox: requests or selective receive were used ----------------------------------------------------------- */
 
 struct match {
     bool (*wants)(const weft_msg *message, void *arg); /* NULL: by tag */
     void *arg;
     uint64_t tag;
-    struct proc *proc; /* who receives */
+    struct proc *proc; /* the receiver */
 };
 
-/* The predicate is called in the middle of the list, with the worker in hand: so it must not wait. */
+/* The predicate is called in the middle of the list, and its caller holds on to the worker: so it must not wait. */
 static bool match_wants(const struct match *match, struct mpsc_node *node) {
     struct message *message = message_of(node);
     if (!match->wants) return message->tag == match->tag;
@@ -61,7 +61,7 @@ static bool match_wants(const struct match *match, struct mpsc_node *node) {
     return wanted;
 }
 
-/* Looks through what was left for later, and not twice for the same tag (mailbox.h, K2). */
+/* Looks through `saved`, and at no message twice for the same tag (mailbox.h, K2). */
 static struct mpsc_node *recv_saved(struct mailbox *mailbox, const struct match *match) {
     bool again = !match->wants && mailbox->looked && mailbox->looked_tag == match->tag;
     struct mpsc_node **link = again ? mailbox->looked : &mailbox->saved;
@@ -74,7 +74,7 @@ static struct mpsc_node *recv_saved(struct mailbox *mailbox, const struct match 
     return *link ? mailbox_take(mailbox, link) : NULL;
 }
 
-/* Looks through the mailbox, and puts by what is not wanted. */
+/* Looks through the box, and puts aside what is not wanted. */
 static struct mpsc_node *recv_fresh(struct worker *worker, struct proc *proc, struct mailbox *mailbox, const struct match *match) {
     struct mpsc_node *node;
     while ((node = mailbox_next(&worker->local, proc, mailbox)) && !match_wants(match, node)) {
@@ -123,11 +123,11 @@ static __attribute__((noinline)) int recv_carefully(weft_msg **message, uint64_t
     return recv_got(message, node);
 }
 
-/* ---- by any other ------------------------------------------------------------------------------------------------------ */
+/* ---- without one ------------------------------------------------------------------------------------------------------- */
 
 FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct worker *worker);
 FIBER_RET_JUMP(weft_recv_jump, weft_recv_slow);
-/* Most processes, most of the time, are parked here: the frame is small so that what they keep in the caches is. */
+/* Most processes are parked here most of the time: the frame is small, so that they occupy little cache. */
 FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct worker *worker) {
     struct proc *proc = worker->current;
     if (__builtin_expect(deadline != WEFT_FOREVER, 0)) {
@@ -155,7 +155,7 @@ __attribute__((flatten)) int weft_recv(weft_msg **message, uint64_t deadline) {
     struct mpsc_node *node = mpsc_pop(&worker->current->box);
     if (!node) return weft_recv_jump(message, deadline, worker);
     recv_got(message, node);
-    /* One that never runs out of messages lets others have their turn all the same. By a call at the end, so that those that wait need no frame. */
+    /* A receiver that never runs out of messages yields when its budget is used up. A tail call, so that a wait needs no frame. */
     return __builtin_expect(budget_spend(worker), 0) ? recv_at_once(worker, deadline, 0) : 0;
 }
 
@@ -164,7 +164,7 @@ uint64_t weft_msg_tag(const weft_msg *message) { return ((const struct message *
 void *weft_msg_data(weft_msg *message) { return message_payload((struct message *)message).data; }
 size_t weft_msg_len(const weft_msg *message) { return message_payload((struct message *)message).size; }
 
-/* By a thread without a worker, or with something to be released, which calls the program. */
+/* The slow path: the thread has no worker, or the message is large or has a release function of the program. */
 static __attribute__((noinline, cold)) void recv_free_otherwise(struct worker *self, struct message *message) {
     if (!self) {
         message_free_anywhere(message);
@@ -174,7 +174,7 @@ static __attribute__((noinline, cold)) void recv_free_otherwise(struct worker *s
     message_free_other(&self->local.cache, message);
 }
 
-/* Whatever runtime the worker is of, if there is one. */
+/* The message may be of another runtime than the calling worker. */
 void weft_msg_free(weft_msg *message) {
     struct worker *self = my_worker;
     if (__builtin_expect(!message, 0)) return;

@@ -1,4 +1,4 @@
-/* The path of a message: block from the pool, look-up, push, wake, ready. */
+/* Sending a message: take a block from the pool, look up the receiver, push, wake it, put it into a run queue. */
 #include "mail/send.h"
 
 #include "sched/atfork.h"
@@ -63,7 +63,7 @@ int send_handoff(struct worker *self, weft_pid to, uint64_t tag, const void *dat
     return send_count(&self->local, message, send_message_handoff(self, to, message, target));
 }
 
-/* The router, and what it is called with: changed and read together. */
+/* The router and its argument, read and changed together. */
 static struct {
     struct lock lock;
     weft_router function;
@@ -89,7 +89,7 @@ int send_by_router(weft_pid from, weft_pid to, uint64_t tag, const void *data, s
     return router ? router(user, from, to, tag, data, size) : WEFT_EFOREIGN;
 }
 
-/* To another runtime of this program, by one of its doors; or wherever the router leads. */
+/* Sends to another runtime of this program, by one of its doors; else by the router. */
 static __attribute__((noinline, cold)) int send_far(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size) {
     unsigned door;
     atfork_check("weft_send");

@@ -1,12 +1,12 @@
-/* Messages that are sent later, once or again and again.
+/* Delayed and periodic messages (weft_after, weft_every).
  *
- * A handle is an address and a serial number. The memory behind such addresses stays what it is until the runtime is taken down, so
- * that a handle of something long over can still be looked at: its number is not there any more. A handle of a former runtime is known by its
- * number, and its address is not looked at.
+ * A handle is an address and a serial number. The memory at such an address stays a `struct send_after` until the runtime is taken down, so
+ * a stale handle can be checked safely: the serial number there is another. A handle of a former runtime is recognised by its number alone;
+ * its address is not read.
  *
- *   A1  All of a `struct send_after` but its timer is guarded by its own lock. Sending is under it too: after a cancel that returned 0
- *       nothing will be sent, and nothing is about to be.
- *   A2  While the timer is handed out (TAKEN), it is send_after_ring's, which waits for the lock and then looks whether it was cancelled. */
+ *   A1  All of a `struct send_after` but its timer is guarded by its own lock. Sending happens under it too: after a cancel that returned
+ *       0 nothing is sent any more.
+ *   A2  While the timer is handed out (TAKEN), it belongs to send_after_ring, which takes the lock and then checks `cancelled`. */
 #include "mail/lane.h"
 #include "mail/send.h"
 #include "sched/door.h"
@@ -21,17 +21,17 @@ enum { SEND_AFTER_CHUNK = 2 };
 enum { SEND_AFTER_CHUNK = 128 };
 #endif
 
-#define SERIALS (UINT64_MAX >> 8) /* the rest of a number is the instance of the runtime */
+#define SERIALS (UINT64_MAX >> 8) /* the upper 8 bits of a number are the runtime's instance */
 
 struct send_after {
     struct timer_event timer; /* first: its address is this one's */
     struct lock lock;
     bool cancelled;
-    uint64_t serial; /* 0: nobody's */
+    uint64_t serial; /* 0: not in use */
     uint64_t period; /* 0: once */
     weft_pid to;
     atom_u64 *lane;          /* the receiver's: lane.h */
-    struct message *message; /* what is sent, or with a period what copies of are sent */
+    struct message *message; /* to be sent; with a period, to be copied and sent */
     struct send_after *next; /* in the list of free ones */
 };
 
@@ -42,7 +42,7 @@ struct send_after_chunk {
 
 /* ---- memory -------------------------------------------------------------------------------------------------------- */
 
-/* Under the lock of all. */
+/* Under the lock of `all`. */
 static bool send_afters_grow(struct send_afters *all) {
     struct send_after_chunk *chunk = sys->alloc(sizeof *chunk);
     if (!chunk) return false;
@@ -56,7 +56,7 @@ static bool send_afters_grow(struct send_afters *all) {
     return true;
 }
 
-/* With a serial number of its own; NULL when there is no memory. */
+/* With a new serial number; NULL: there is no memory. */
 static struct send_after *send_after_new(struct runtime *runtime, uint64_t *serial) {
     struct send_afters *all = &runtime->send_afters;
     struct send_after *after = NULL;
@@ -89,12 +89,12 @@ void send_after_destroy_all(struct runtime *runtime) {
 
 /* ---- sending ------------------------------------------------------------------------------------------------------- */
 
-/* Under its lock. False: there is nobody to send it to. */
+/* Under its lock. False: the receiver has ended. */
 static bool send_after_send(struct local *local, struct worker *self, struct send_after *after) {
     struct message *message = after->message;
     if (after->period) message = message_copy(&local->cache, message->from, message->tag, message->data, message->size);
     else after->message = NULL;
-    if (!message) return true; /* no memory: this time it is left out */
+    if (!message) return true; /* no memory: this period is skipped */
     return send_count(local, message, send_message(local, self, after->to, message)) == 0;
 }
 
@@ -106,7 +106,7 @@ static void send_after_ring(struct local *local, struct worker *self, struct tim
     uint64_t next = again ? timer_next_period(event->timer.when, after->period, sys->now()) : 0;
     if (!again) after->serial = 0;
     else lane_arm_again(local->runtime, self, after->lane, event, next);
-    lock_drop(&after->lock); /* armed again, it may ring elsewhere by now */
+    lock_drop(&after->lock); /* if armed again, it may ring on another thread from here on */
     if (again) return;
     lane_leave(after->lane);
     if (unsent) message_free(&local->cache, unsent);
@@ -123,7 +123,7 @@ static int send_after_arm(struct rt_entry *entry, struct message *message, weft_
     if (!after) return WEFT_ENOMEM;
     timer_event_init(&after->timer, send_after_ring);
     after->timer.disposes = true;
-    lock_take(&after->lock); /* whoever has an old handle may be looking */
+    lock_take(&after->lock); /* a thread with an old handle may be checking it */
     after->cancelled = false;
     after->serial = serial;
     after->period = period;
@@ -159,7 +159,7 @@ int weft_every(uint64_t period, weft_pid to, uint64_t tag, const void *data, siz
     return send_after_begin(period, period, to, tag, data, size, timer);
 }
 
-/* Under its lock: whether it is the caller's to free. */
+/* Under its lock: stops it. True: the caller frees it. */
 static bool send_after_stop(struct send_after *after) {
     if (!timers_cancel(&after->timer.timer)) {
         after->cancelled = true; /* send_after_ring is waiting for the lock (A2) */
