@@ -1,8 +1,8 @@
 /* Pinning a process to its worker and thread.
  *
  * A pinned process has its worker's number in its state word (state.h, S7): a waker puts it into that worker's inbox and wakes that
- * worker; only that worker's thread takes it from there. A worker with pinned processes does not leave: the thread that lowers the number of workers
- * must close the worker for new pinned processes first, and cannot while there are any. */
+ * worker; only that worker's thread takes it from there. A worker with pinned processes does not leave: the thread that lowers the number
+ * of workers must close the worker for new pinned processes first, and cannot while there are any. */
 #include "fiber/fiber.h"
 #include "thread/worker.h"
 
