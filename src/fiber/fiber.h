@@ -20,7 +20,7 @@
 
 #include <weft/stackful.h>
 
-struct region; /* fork/ */
+struct region; /* forkjoin/ */
 
 /* What mail/mailbox.h keeps of a process's messages. */
 struct ask;

@@ -23,7 +23,7 @@ static struct message *call_message(struct local *local, uint8_t type, weft_pid 
     return message;
 }
 
-/* Counts a message that was sent, or was refused with `error`; then frees it. */
+/* Counts the message as sent or, with an `error`, as refused; a refused message is freed. */
 static int call_sent(struct local *local, struct message *message, int error) {
     count(error ? &local->counters.refused : &local->counters.sent);
     if (error) message_free(&local->cache, message);

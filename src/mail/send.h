@@ -6,7 +6,7 @@
 
 /* Gives a message to a process of `local`'s runtime. Takes the message if it returns 0. */
 int send_message(struct local *local, struct worker *self, weft_pid to, struct message *message);
-/* Counts a message that was sent, or was refused with `error`; then frees it. */
+/* Counts the message as sent or, with an `error`, as refused; a refused message is freed. */
 static inline int send_count(struct local *local, struct message *message, int error) {
     if (__builtin_expect(error, 0)) {
         message_free(&local->cache, message);

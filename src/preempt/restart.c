@@ -63,7 +63,7 @@ static bool restart_can(unsigned long number, bool at_once) {
 enum { RESTART_FRAME = 16 << 10 }; /* a handler's frame is not larger */
 
 /* Whether a handler of the program has interrupted the call before ours, and returned: SIGURG was blocked meanwhile, or came just then. The
- * kernel's frame for it is still below the stack pointer, with stack pointer and program counter together: that stack was not used since. */
+ * kernel's frame for it is still below the stack pointer, with stack pointer and program counter together: that stack is unused since. */
 static __attribute__((no_sanitize("address"))) bool restart_was_another(uintptr_t sp, uintptr_t pc, uintptr_t low) {
     if (low < sp - RESTART_FRAME) low = sp - RESTART_FRAME;
     for (uintptr_t at = (sp & ~(uintptr_t)7) - 16; at >= low && at < sp; at -= 8)
