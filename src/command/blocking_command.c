@@ -1,11 +1,11 @@
-/* The command that calls a function which blocks. */
+/* The command that calls a blocking function, for step processes: done by a helper (command/job.h). */
 #include "command/job.h"
 
 #include <weft/blocking.h>
 
-enum { CALL_STACK = 256 << 10 }; /* functions of libraries are used to more than most processes have */
+enum { CALL_STACK = 256 << 10 }; /* functions of libraries expect more stack than most processes have */
 
-/* `flags` keeps what it answers: other commands have their own use for it. */
+/* `flags` keeps the function's result: other commands use it otherwise. */
 static void job_call_blocking(void *argument) {
     struct job *job = argument;
     job->flags = job->call.run(job->data, job->size);
@@ -33,7 +33,7 @@ int command_call(void *user, weft_completion completion, const void *data, size_
     memcpy(&call, data, sizeof call);
     if (!call.run) return WEFT_EINVAL;
     size -= sizeof call;
-    void *given = (char *)data + sizeof call; /* a copy already, and nobody else's */
+    void *given = (char *)data + sizeof call; /* a copy already, owned by this command */
     struct job *job = job_new(completion, job_call, size, given, size);
     if (!job) {
         if (call.drop) call.drop(given, size);

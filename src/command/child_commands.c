@@ -1,4 +1,4 @@
-/* The commands of step processes that start a child and wait for one: done by a helper (command/job.h). */
+/* The commands of step processes that start a child program and wait for one: done by a helper (command/job.h). */
 #include "command/job.h"
 #include "command/yield.h"
 
@@ -11,11 +11,11 @@
 /* The arguments are at the beginning of the job's data; behind them is room for the list, which begins here. */
 static size_t child_list_at(size_t size) { return (size + sizeof(char *) - 1) / sizeof(char *) * sizeof(char *); }
 
-/* Nobody has seen its pipes. */
+/* No process has got its pipes (J3). */
 static void child_close_unseen(struct job *job) {
     weft_child child;
     memcpy(&child, job->data, sizeof child);
-    weft_fd_close(child.in); /* WEFT_NO_FD is none */
+    weft_fd_close(child.in); /* without effect if it is WEFT_NO_FD */
     weft_fd_close(child.out);
     weft_fd_close(child.err);
 }

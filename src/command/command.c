@@ -1,5 +1,6 @@
-/* From a yield to its handler and back. The room for the completion is made when the command is yielded, so that a result can
- * always be delivered; the process's PID is taken then too, so that it can never reach the slot's next tenant. */
+/* The way of a command from a step's yield to its handler, and of its result back. The room for the completion is allocated when the
+ * command is yielded, so that a result can always be delivered; the PID is noted then too, so that the result never reaches the next
+ * process in the same slot. */
 #include "command/job.h"
 #include "command/yield.h"
 #include "mail/send.h"
@@ -15,7 +16,7 @@ struct yielded {
     unsigned char data[];
 };
 
-/* Bytes to be there besides for whoever completes it. */
+/* Extra bytes in the room, for the handler that completes the command. */
 static size_t command_room(uint32_t command) { return command == WEFT_COMMAND_SLEEP ? sizeof(struct timer_event) : 0; }
 
 static int yield_put(weft_out *out, uint32_t command, uint64_t tag, const void *head, size_t head_size, const void *data, size_t size) {
@@ -88,7 +89,7 @@ int weft_register_command(weft_runtime *opaque, uint32_t number, weft_handler ha
 }
 
 void command_destroy_all(struct runtime *runtime) {
-    for (struct command *command = atom_load_rlx(&runtime->commands), *next; command; command = next) { /* rlx: alone */
+    for (struct command *command = atom_load_rlx(&runtime->commands), *next; command; command = next) { /* rlx: no other thread is left */
         next = command->next;
         sys->free(command, sizeof *command);
     }
@@ -96,7 +97,7 @@ void command_destroy_all(struct runtime *runtime) {
 
 /* ---- completing ------------------------------------------------------------------------------------------------------ */
 
-/* The message that carries a result: the room made for it, or a larger one when there is data and memory. */
+/* The message that carries a result: the room made for it, or a larger one if there is data, and memory for it. */
 static struct message *completion_message(struct local *local, weft_completion completion, int error, const void *data, size_t size) {
     struct message *message = completion.reserved;
     if (size > message_capacity(message)) {
@@ -127,7 +128,7 @@ static int complete_with(struct local *local, struct worker *self, weft_completi
     return WEFT_ENOPROC;
 }
 
-/* In the runtime that has the instance now; if that is another, the room has gone. */
+/* In the runtime that has the instance number now; if it is another runtime than then, the room has gone. */
 static int complete_here(struct local *local, struct worker *self, weft_completion completion, int error, const void *data, size_t size) {
     if (pid_generation(completion.pid) <= local->runtime->table.generation) return WEFT_ENOPROC; /* table B4 */
     return complete_with(local, self, completion, error, data, size);
@@ -151,7 +152,7 @@ void command_complete(struct worker *own, weft_completion completion, int error,
     external_wait_end(&own->local);
     if (send_message(&own->local, own, completion.pid, message) == 0) return;
     count(&own->local.counters.late);
-    message_free(&own->local.cache, message); /* last: what drops the result may wait, and come back on another worker */
+    message_free(&own->local.cache, message); /* last: dropping the result may wait, and return on another worker */
 }
 
 __attribute__((noinline, cold)) void command_dispatch(struct worker *worker, struct proc *proc, struct message *yield) {

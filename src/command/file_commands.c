@@ -1,5 +1,5 @@
-/* File commands. What can be done at once is done, whatever has become of the process meanwhile. Waiting for a pipe or a terminal is given
- * up when the process has ended or the runtime stops. */
+/* The file commands of step processes. What can be done at once is done, even if the process has ended meanwhile. Waiting for a pipe or a
+ * terminal is given up when the process has ended or the runtime stops. */
 #include "command/job.h"
 
 #include <weft/file.h>
@@ -71,7 +71,7 @@ int command_write(void *user, weft_completion completion, const void *data, size
 
 /* ---- open, close, sync ------------------------------------------------------------------------------------------------------ */
 
-/* Nobody has seen the descriptor. */
+/* No process has got the descriptor (J3). */
 static void job_close_unseen(struct job *job) {
     if (job->descriptor >= 0) sys->file->close(job->descriptor);
 }

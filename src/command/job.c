@@ -1,3 +1,4 @@
+/* Making, starting and completing jobs; see job.h. */
 #include "command/job.h"
 
 #include "life/interrupt.h"
@@ -25,12 +26,12 @@ struct job *job_new(weft_completion completion, void (*run)(struct job *job), si
 
 #define JOB_ABANDONED ((struct proc *)-1)
 
-/* Under the lock of the process's slot, so that the helper cannot get past monitor_remove, and lives. */
+/* Under the lock of the process's slot, so that the helper cannot get past monitor_remove, and is still alive. */
 static void job_tell(struct local *local, struct worker *self, struct monitor *monitor, int reason) {
     struct job *job = (struct job *)monitor;
     (void)reason;
     struct proc *helper = atom_swap_acqrel(&job->helper, JOB_ABANDONED); /* acqrel: pairs with the CAS in job_main */
-    if (!helper || !state_cancel(&helper->state)) return;                /* it has not begun, and will see it then */
+    if (!helper || !state_cancel(&helper->state)) return;                /* the helper has not begun, and sees JOB_ABANDONED when it does */
     interrupt_cancelled(local->runtime, helper);
     proc_wake(local->runtime, self, helper);
 }
@@ -41,7 +42,7 @@ static void job_main(void *argument) {
     struct job *job = argument;
     struct proc *self = worker_here()->current;
     struct proc *nobody = NULL;
-    /* acqrel: pairs with the swap in job_tell, so that what is cancelled is a process. */
+    /* acqrel: pairs with the swap in job_tell, so that job_tell sees the helper set up. */
     if (job->waits && !atom_cas_acqrel_acq(&job->helper, &nobody, self)) state_cancel(&self->state);
     job->run(job);
 }
@@ -53,7 +54,7 @@ int job_start(struct job *job) {
     job->monitor.tell = job_tell;
     if (job->waits) error = monitor_add(local, owner, &job->monitor);
     bool watches = job->waits && !error;
-    /* A process that is asked to end, because the runtime stops, may want to write that down: helpers are born until the last. */
+    /* A process that is asked to end, because the runtime stops, may still want to write a file: SPAWN_LATE lets helpers start then too. */
     weft_stackful_options options = {.stack_size = job->stack_size, .name = "command", .flags = WEFT_STACK_NOW | SPAWN_LATE};
     if (!error) error = weft_spawn_with(&unwanted, job_main, job, &options);
     if (!error) return 0;

@@ -30,7 +30,7 @@ int command_resolve(void *user, weft_completion completion, const void *data, si
     return job_start(job);
 }
 
-/* Both, behind what the command begins with. */
+/* Both names, after the command's header. */
 static int name_yield(weft_out *out, uint32_t command, uint64_t tag, const void *head, size_t head_size, const char *host,
                       const char *service) {
     size_t host_size = host ? strlen(host) + 1 : 1, service_size = service ? strlen(service) + 1 : 1;

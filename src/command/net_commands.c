@@ -1,5 +1,5 @@
-/* Commands for step processes: what would have to wait is done by a helper (command/job.h). The rest of weft/net.h a step process can call
- * itself. */
+/* The network commands of step processes: calls that may wait are done by a helper (command/job.h). The rest of weft/net.h a step process
+ * can call itself. */
 #include "command/job.h"
 #include "command/yield.h"
 #include "net/desc.h"
@@ -12,7 +12,7 @@
 /* In a job the descriptor is its offset. */
 static weft_fd *command_fd(struct job *job) { return &job->offset; }
 
-/* A connection is the result; nobody has seen it. */
+/* The result is a connection that no process has got (J3). */
 static void command_close_unseen(struct job *job) { weft_fd_close(*command_fd(job)); }
 static void command_opened(struct job *job, weft_fd fd) {
     if (fd > 0) {
@@ -22,7 +22,7 @@ static void command_opened(struct job *job, weft_fd fd) {
     }
     job_done(job, fd < 0 ? (int)fd : 0, fd < 0 ? 0 : sizeof fd);
 }
-/* A number of bytes: what is in the data, `before` them included. */
+/* The result is n bytes of the data, and the `before` bytes in front of them. */
 static void command_moved(struct job *job, size_t before, ssize_t n) { job_done(job, n < 0 ? (int)n : 0, n < 0 ? 0 : before + (size_t)n); }
 
 static void command_accept(struct job *job) { command_opened(job, weft_net_accept(*command_fd(job), NULL, job->deadline)); }

@@ -1,4 +1,4 @@
-/* The command that is completed by a timer. The timer lies in the room that was made for the completion: command_room. */
+/* The command that is completed by a timer: sleep. The timer is in the room that was made for the completion: command_room. */
 #include "command/built_in.h"
 #include "mail/send.h"
 #include "sched/external_wait.h"
@@ -10,7 +10,7 @@ static struct message *sleeping_message(struct timer_event *event) {
 
 static void sleeping_ring(struct local *local, struct worker *self, struct timer_event *event);
 
-/* Many come at once, and none of what they touch has been touched for long: fetches what the next one needs. */
+/* Many timers come due at once, and what they touch is not in the cache: fetches what the next one needs. */
 static void sleeping_prefetch(struct runtime *runtime, struct timer *next) {
     struct timer_event *event = (struct timer_event *)((unsigned char *)next - offsetof(struct timer_event, timer));
     if (!next || event->ring != sleeping_ring) return;

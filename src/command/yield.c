@@ -1,4 +1,4 @@
-/* Commands that every runtime knows, yielded by a call of their own. */
+/* The calls that yield the built-in commands for sleeping, files and blocking functions. */
 #include "command/yield.h"
 
 int weft_out_sleep(weft_out *out, uint64_t tag, uint64_t nanoseconds) {

@@ -1,4 +1,4 @@
-/* How a command gets into the output of a step: command.c. */
+/* How a command gets into the output of a step; defined in command.c. */
 #ifndef WEFT_COMMAND_YIELD_H
 #define WEFT_COMMAND_YIELD_H
 

@@ -1,4 +1,4 @@
-/* Files by name, and calls that never wait for anybody but the disk. */
+/* File calls that wait for nothing but the disk: open and close, pread and pwrite, sync, stat, unlink, rename. */
 #include "io/file_call.h"
 
 #include <weft/file.h>
@@ -6,16 +6,16 @@
 int weft_file_open(const char *path, int flags, mode_t mode) { return (int)IO_CALL("weft_file_open", sys->file->open(path, flags, mode)); }
 
 int weft_file_close(int descriptor) {
-    io_caller("weft_file_close"); /* for the misuse alone: a cancelled process closes too */
+    io_caller("weft_file_close"); /* only to detect misuse: a cancelled process may close too */
     blocking_enter("weft_file_close", false);
     int error = sys->file->close(descriptor);
     io_leave();
-    return error == -EINTR ? 0 : error; /* closed it is, in every case */
+    return error == -EINTR ? 0 : error; /* it is closed even then */
 }
 
 ssize_t weft_file_pread(int descriptor, void *data, size_t size, off_t offset) {
     struct iovec part = {data, size};
-    if (offset < 0) return WEFT_EINVAL; /* which would mean its own position */
+    if (offset < 0) return WEFT_EINVAL; /* -1 would mean the descriptor's own position */
     return IO_CALL("weft_file_pread", sys->file->read(descriptor, &part, 1, offset, false));
 }
 

@@ -1,3 +1,4 @@
+/* Entering a call that may block, and waiting for a descriptor; see file_call.h. */
 #include "io/file_call.h"
 
 #include "life/interrupt.h"
@@ -14,7 +15,7 @@ struct proc *io_caller(const char *call) {
         if (worker->current && worker->current->stackful) return worker->current;
         WEFT_MISUSE(call, "called from a step process, which must not block", "yield a command");
     }
-    struct thread *thread = thread_here(); /* perhaps in a blocking call of a process's own */
+    struct thread *thread = thread_here(); /* it may be inside weft_blocking of a process */
     return thread && thread->caller ? thread->caller->proc : NULL;
 }
 
@@ -28,7 +29,7 @@ int io_enter(const char *call, bool is_long) {
 
 /* ---- waiting ---------------------------------------------------------------------------------------------------------- */
 
-/* How often a process looks whether it was cancelled, where it cannot be told because no descriptors are left. */
+/* ns; how often a waiting process checks whether it was cancelled, if there was no descriptor left to tell it by. */
 enum { IO_LOOK = 10 * 1000 * 1000 };
 
 struct io_interrupt {
@@ -41,7 +42,7 @@ static void io_poke(struct interrupt *interrupt) {
     if (own->event >= 0) sys->file->event_signal(own->event);
 }
 
-/* The waiting itself. `proc` is who can be cancelled, or NULL. */
+/* The poll itself. A cancellation of `proc` ends it, if not NULL. */
 static int io_poll(int descriptor, short events, uint64_t deadline, struct proc *proc, int event) {
     struct pollfd watched[2] = {{.fd = descriptor, .events = events}, {.fd = event, .events = POLLIN}};
     for (;;) {
@@ -56,7 +57,7 @@ static int io_poll(int descriptor, short events, uint64_t deadline, struct proc 
     }
 }
 
-/* The worker is given away at once: somebody else has to do something first. */
+/* Gives the worker away at once: the wait may be long. */
 static int io_wait_long(int descriptor, short events, uint64_t deadline, struct proc *proc, int event, const char *call) {
     blocking_enter(call, true);
     int error = io_poll(descriptor, events, deadline, proc, event);
@@ -64,7 +65,7 @@ static int io_wait_long(int descriptor, short events, uint64_t deadline, struct 
     return error;
 }
 
-/* A process that waits on its thread: in a blocking call of its own, or where the poller cannot hold the descriptor. */
+/* A process waits on its thread: inside weft_blocking, or if the netpoll cannot take the descriptor. */
 static int io_wait_interruptibly(int descriptor, short events, uint64_t deadline, struct proc *proc, const char *call) {
     struct runtime *runtime = thread_here()->runtime;
     struct io_interrupt own = {.interrupt.poke = io_poke, .event = sys->file->event_open()};
@@ -86,7 +87,7 @@ static int io_wait_on_thread(int descriptor, short events, uint64_t deadline, st
                 : io_wait_long(descriptor, events, deadline, NULL, -1, call);
 }
 
-/* True: the poller has held the descriptor, and *error is how that ended. */
+/* True: the netpoll took the descriptor, and *error is how the wait ended. */
 static bool io_wait_polled(int descriptor, short events, uint64_t deadline, const char *call, int *error) {
     int what = (events & POLLIN ? WEFT_READABLE : 0) | (events & POLLOUT ? WEFT_WRITABLE : 0);
     int ready = await_number(descriptor, what, deadline, call);

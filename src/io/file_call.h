@@ -1,9 +1,9 @@
-/* What all calls of this room are made of.
+/* What all file calls are made of.
  *
- *     io_enter, io_leave     around what may block: the process keeps its thread, and loses its worker if that lasts
+ *     io_enter, io_leave     around a call that may block: the process keeps its thread, and loses its worker if the call lasts
  *     IO_CALL                a call of the operating system between the two, repeated while signals interrupt it
- *     io_wait                until a descriptor is ready; ends early by its deadline and by a cancellation. A process parks and the poller
- *                            holds the descriptor; threads, and processes in a blocking call of their own, wait in poll(2)
+ *     io_wait                until a descriptor is ready; ends early by its deadline and by a cancellation. A process parks and the netpoll
+ *                            has the descriptor; threads, and processes inside weft_blocking, wait in poll(2)
  *
  * From stackful processes and from threads that are not workers. In a step process they abort, naming the call. */
 #ifndef WEFT_IO_FILE_CALL_H
@@ -16,15 +16,15 @@
 
 #include <errno.h>
 
-/* The process that calls; NULL: none, a thread of the program's own. */
+/* The calling process; NULL: the caller is a thread of the program's own. */
 struct proc *io_caller(const char *call);
 
-/* 0: io_leave is to follow. Or WEFT_ECANCELED, WEFT_EAGAIN (no thread, and the program wants to hear of that). `is_long`: it is known to
- * take long. */
+/* 0: io_leave has to follow. Or WEFT_ECANCELED, WEFT_EAGAIN (at the limit of threads, with at_max_threads "error"). `is_long`: the call is
+ * known to take long. */
 int io_enter(const char *call, bool is_long);
 static inline void io_leave(void) { weft_blocking_leave(); }
 
-/* What `expression` answers, or why it was not asked. */
+/* The value of `expression`, or the error for which it was not evaluated. */
 #define IO_CALL_AS(call, is_long, expression)                                                                                              \
     ({                                                                                                                                     \
         int64_t io_result = io_enter(call, is_long);                                                                                       \
@@ -39,7 +39,7 @@ static inline void io_leave(void) { weft_blocking_leave(); }
 #define IO_CALL(call, expression) IO_CALL_AS(call, false, expression)
 #define IO_CALL_LONG(call, expression) IO_CALL_AS(call, true, expression)
 
-/* 0 when poll has any of `events`, an error or a hang-up to tell of the descriptor; or WEFT_ETIMEDOUT, WEFT_ECANCELED, WEFT_ENOMEM. */
+/* 0 when poll reports any of `events`, an error or a hang-up of the descriptor; or WEFT_ETIMEDOUT, WEFT_ECANCELED, WEFT_ENOMEM. */
 int io_wait(int descriptor, short events, uint64_t deadline, const char *call);
 
 #endif

@@ -1,11 +1,11 @@
 /* Reading and writing at a descriptor's own position.
  *
- * A file of a disk is read and written by a plain call. Anything else (pipes, terminals, sockets, devices) may have nothing to give for as
- * long as it likes: there the call must be one that can be given up. So the kernel is asked not to block, and where it has nothing the
- * process waits until poll says otherwise. Some things cannot be asked that in a call (terminals; pipes before Linux 6.5): they are opened once more, so
- * that they do not block while the program's own descriptor, whose mode others share, stays as it is. What cannot be opened again either (a terminal
- * of another user, the controlling end of a pseudo-terminal, a program without /proc) is polled first, and a write is small enough to fit where poll
- * says that there is room, most of the time. */
+ * A file on a disk is read and written by a plain call. Anything else (pipes, terminals, sockets, devices) may block for any length of
+ * time: there the call must be one that can be given up. So the kernel is asked, in the call, not to block, and on EAGAIN the process waits
+ * until poll says that the descriptor is ready. Some files do not support that (terminals; pipes before Linux 6.5): they are opened once
+ * more in non-blocking mode, so that the program's own descriptor, whose mode others share, stays as it is. A file that cannot be opened
+ * again either (a terminal of another user, the controlling end of a pseudo-terminal, a program without /proc) is polled first, and a write
+ * is small enough to fit, most of the time, where poll says that there is room. */
 #include "io/file_call.h"
 
 #include <weft/file.h>
@@ -27,7 +27,7 @@ static int64_t stream_move(const struct stream *stream, const struct iovec *part
     return IO_CALL(stream->call, sys->file->read(stream->descriptor, parts, count, -1, nowait));
 }
 
-/* As much as poll has promised room for. */
+/* After poll: reads, or writes as much as poll has promised room for. */
 static int64_t stream_move_some(const struct stream *stream) {
     int first = 0;
     if (!stream->writes) return stream_move(stream, stream->parts, stream->count, false);
@@ -38,7 +38,7 @@ static int64_t stream_move_some(const struct stream *stream) {
     return stream_move(stream, &part, 1, false);
 }
 
-/* Somebody else was faster, again and again, or poll and read are of different opinions: not so often. */
+/* Another reader or writer was faster again and again, or poll and read contradict each other: tries less often. */
 static int stream_pause(unsigned rounds, uint64_t deadline) {
     if (rounds < 4) return 0;
     uint64_t until = weft_in((rounds < 20 ? rounds : 20) * 50 * WEFT_MICROSECOND);
@@ -109,5 +109,5 @@ int weft_file_write_all(int descriptor, const void *data, size_t size, size_t *w
         done += (size_t)n;
     if (written) *written = done;
     if (done == size) return 0;
-    return n < 0 ? (int)n : WEFT_EIO; /* a device that takes nothing and says nothing */
+    return n < 0 ? (int)n : WEFT_EIO; /* a device that takes nothing and reports no error */
 }

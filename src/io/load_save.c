@@ -1,4 +1,4 @@
-/* Whole files at once. */
+/* Whole files at once: weft_file_load, weft_file_save. */
 #include "io/file_call.h"
 
 #include <weft/file.h>
@@ -7,7 +7,7 @@
 
 enum { WHOLE_LEAST = 4096 };
 
-/* Blocks are as long as what is in them and the 0 byte, so that weft_file_free knows their length. */
+/* A block is as long as its contents and the 0 byte, so that weft_file_free knows its length. */
 static char *whole_resize(char *data, size_t size, size_t kept, size_t wanted) {
     char *other = sys->alloc(wanted);
     if (other && kept > 0) memcpy(other, data, kept);
@@ -15,7 +15,7 @@ static char *whole_resize(char *data, size_t size, size_t kept, size_t wanted) {
     return other;
 }
 
-/* Into *data, of *room bytes, from the beginning; the number of bytes that were read. On an error *data is what there is to be freed. */
+/* Reads into *data, of *room bytes, from the beginning; the number of bytes that were read. On an error *data is to be freed. */
 static int64_t whole_read(int descriptor, char **data, size_t *room) {
     size_t filled = 0;
     for (;;) {
@@ -39,7 +39,7 @@ int weft_file_load(const char *path, char **data, size_t *size) {
     int descriptor = weft_file_open(path, O_RDONLY, 0);
     if (descriptor < 0) return descriptor;
     int64_t result = weft_file_fstat(descriptor, &info);
-    /* Two more than it says: one to see that there is no more, one for the 0. */
+    /* Two more than the size of the file: one to see that there is no more, one for the 0. */
     size_t room = result == 0 && info.st_size > 0 && S_ISREG(info.st_mode) ? (size_t)info.st_size + 2 : WHOLE_LEAST;
     if (result == 0 && !(*data = sys->alloc(room))) result = WEFT_ENOMEM;
     if (result == 0) result = whole_read(descriptor, data, &room);

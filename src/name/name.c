@@ -1,4 +1,4 @@
-/* Names to addresses: what needs nobody to be asked, and whom to ask otherwise. */
+/* Resolving names to addresses: what needs no query (numbers, localhost), and which resolver to ask otherwise. */
 #include "name/name.h"
 
 #include "net/op.h"
@@ -32,7 +32,7 @@ static void name_add_6(struct name *name, struct in6_addr number, uint32_t scope
     name_add(name, (struct sockaddr *)&address, sizeof address);
 }
 
-/* 1: it is a number, and has been added if it is of the family. 0: it is none. */
+/* 1: it is a number, and has been added if it is of the family. 0: it is no number. */
 static int name_number(struct name *name, const char *host) {
     struct in_addr four;
     struct in6_addr six;
@@ -51,7 +51,7 @@ static void name_add_own(struct name *name, bool any) {
     name_add_4(name, (struct in_addr){htonl(any ? INADDR_ANY : INADDR_LOOPBACK)});
 }
 
-/* RFC 6761: never asked for, whatever the servers think of it. */
+/* RFC 6761: no server is ever asked for it. */
 static bool name_is_localhost(const char *host) {
     static const char local[] = "localhost";
     size_t length = strlen(host), own = sizeof local - 1;
@@ -60,8 +60,8 @@ static bool name_is_localhost(const char *host) {
     return length == own || host[length - own - 1] == '.';
 }
 
-/* Labels of 1 to 63 letters, digits, '-' and '_'; 253 in all. The last one is no number: "127.1" is an address for some, a name for
- * others, and a mistake for us. */
+/* Labels of 1 to 63 letters, digits, '-' and '_'; 253 in all. The last one is no number: some resolvers take "127.1" for an address, some
+ * for a name; weft refuses it. */
 static bool name_is_name(const char *host) {
     const char *label = host, *at = host;
     char *end = NULL;
@@ -80,7 +80,7 @@ static bool name_is_name(const char *host) {
 
 /* ---- services ------------------------------------------------------------------------------------------------------------------ */
 
-/* What small systems, that have no list of services, are asked for all the same. */
+/* Services that are known even on small systems without a list of services. */
 static int name_known_port(const char *service) {
     static const struct {
         const char *service;
@@ -91,7 +91,7 @@ static int name_known_port(const char *service) {
     return -1;
 }
 
-/* Without asking: 1 and the port; 0: it is a name; or WEFT_EINVAL. */
+/* Without a lookup: 1 and the port; 0: it is a name that has to be looked up; or WEFT_EINVAL. */
 static int name_port(struct name *name, const char *service) {
     char *end;
     long port = 0;
@@ -109,7 +109,7 @@ static int name_port(struct name *name, const char *service) {
 
 /* ---- the call ------------------------------------------------------------------------------------------------------------------ */
 
-/* 1: done. 0: it has to be asked for. */
+/* 1: done. 0: a resolver has to be asked. */
 static int name_without_asking(struct name *name, bool passive) {
     if (!name->host) {
         name_add_own(name, passive);
@@ -134,7 +134,7 @@ static int name_ask(struct name *name, const char *resolver) {
     return ares ? name_ares(name) : name_libc(name);
 }
 
-/* 0: somebody may be asked. */
+/* 0: a resolver may be asked. */
 static int name_may_ask(const struct name *name, const weft_resolve_options *options) {
     if (options->numeric) return WEFT_ENOENT;
     if (name->deadline != WEFT_FOREVER && name->deadline <= sys->now()) return wait_late();
@@ -144,7 +144,7 @@ static int name_may_ask(const struct name *name, const weft_resolve_options *opt
 
 static int name_resolve(struct name *name, const char *service, const weft_resolve_options *options) {
     int port = name_port(name, service), error = port < 0 ? port : 0;
-    if (port == 0 && (error = name_may_ask(name, options)) == 0) { /* before the addresses, which are made with it */
+    if (port == 0 && (error = name_may_ask(name, options)) == 0) { /* before the addresses, which contain the port */
         struct name only = {.service = service, .deadline = name->deadline};
         error = name_libc(&only);
         name->port = only.port;
@@ -177,8 +177,8 @@ int weft_resolve(const char *host, const char *service, const weft_resolve_optio
     return result;
 }
 
-/* How long one of so many addresses may take: its share of the time that is left. Where there are many, or little time, the first have more:
- * up to a second, which is what a packet that got lost takes to be sent again, and half of what is left. */
+/* Deadline for connecting to one of so many addresses: its share of the time that is left. If that share is small, the first ones get more:
+ * a second, after which a lost packet is sent again, but at most half of what is left. */
 static uint64_t name_patience(uint64_t deadline, unsigned addresses) {
     uint64_t now = sys->now();
     if (deadline == WEFT_FOREVER) return deadline;

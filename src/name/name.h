@@ -1,11 +1,11 @@
-/* Names to addresses: what the two ways of asking have in common.
+/* Resolving names to addresses: what the two resolvers have in common.
  *
  *   name_ares   c-ares: the calling process drives its own query. Its sockets are in a set (epoll) of the query's own, and the set is
- *               what the process waits for, like for any other descriptor. Whoever gives up ends the query itself
- *   name_libc   the C library, which can neither be interrupted nor left: weft_blocking_until, and whoever gives up leaves a lookup
+ *               what the process waits for, like for any other descriptor. A process that gives up ends the query itself
+ *   name_libc   the C library, which can neither be interrupted nor left: weft_blocking_until, and a process that gives up leaves a lookup
  *               behind that owns all of its memory
  *
- * Both are asked with a name that is one, and a deadline that has not passed. */
+ * Both are called with a valid name, and a deadline that has not passed. */
 #ifndef WEFT_NAME_NAME_H
 #define WEFT_NAME_NAME_H
 
@@ -25,13 +25,13 @@ struct name {
     size_t most, count;
 };
 
-/* One more, with the port; what there is no room for is left out. */
+/* Adds an address, with the port; without effect if there is no room, or it is of another family. */
 void name_add(struct name *name, const struct sockaddr *address, socklen_t size);
 
 /* 0, or an error. name_libc with a service instead of a host finds the port. */
 int name_libc(struct name *name);
 int name_ares(struct name *name);
-/* Whether there is c-ares here, 1 or 0, or an error; it is looked for at the first call. */
+/* Whether c-ares is available, 1 or 0, or an error; the first call loads it. */
 int name_ares_find(uint64_t deadline);
 
 #endif

@@ -1,5 +1,5 @@
-/* Names by c-ares. It is loaded when it is first needed, so that neither the library nor programs need it; a static program, which
- * cannot load anything, does without. */
+/* Resolving names by c-ares. It is loaded when it is first needed, so that neither weft nor programs depend on it; a static program, which
+ * cannot load libraries, does without. */
 #include "name/name.h"
 
 #include "net/op.h"
@@ -37,9 +37,9 @@ static struct {
     NAME_ARES_CALLS(NAME_ARES_FIELD)
 } name_ares_library;
 
-/* 0, or WEFT_ENOSYS: it is not there; or why that cannot be told now. */
+/* 0, or WEFT_ENOSYS: c-ares is not installed; or another error: why that is not known now. */
 static int name_ares_open(void) {
-    if (getauxval(AT_BASE) == 0) return WEFT_ENOSYS;             /* no loader: it would get a C library of its own beside the program's */
+    if (getauxval(AT_BASE) == 0) return WEFT_ENOSYS;             /* no loader: it would bring a C library of its own beside the program's */
     void *file = dlopen("libcares.so.2", RTLD_NOW | RTLD_LOCAL); /* for good */
     int spare = file ? 0 : sys->net->bell_open();                /* the loader does not say whether it was short of descriptors */
     if (!file && spare >= 0) sys->net->close(spare);
@@ -57,7 +57,7 @@ static void name_ares_load(void *error) {
     weft_blocking_leave();
 }
 
-/* Reads files, and goes deep. */
+/* Loading reads files, and needs a deep stack. */
 static int name_ares_load_once(void *unused) {
     int error = 0, called = 0;
     (void)unused;
@@ -66,7 +66,7 @@ static int name_ares_load_once(void *unused) {
     return called ? called : error;
 }
 
-/* A failure is not remembered: what was missing may come (descriptors, memory; the library too). */
+/* A failure is not remembered: what was missing may be there later (descriptors, memory; the library too). */
 int name_ares_find(uint64_t deadline) {
     static weft_once once = WEFT_ONCE_INIT;
     int error = weft_once_do(&once, name_ares_load_once, NULL, deadline);
@@ -75,7 +75,7 @@ int name_ares_find(uint64_t deadline) {
 
 /* ---- a query --------------------------------------------------------------------------------------------------------------------- */
 
-/* What is asked of c-ares at once, and what came of it. */
+/* One request to c-ares, and its answer. */
 struct question {
     bool done;
     int status;
@@ -86,14 +86,14 @@ struct query {
     ares_channel channel;
     int set;                         /* of its sockets */
     weft_fd handle;                  /* the set, for a process to wait for; WEFT_NO_FD in a thread */
-    int error;                       /* of a registration: nobody would hear of that socket any more */
+    int error;                       /* of a registration: that socket's events would be lost */
     int shortage;                    /* why there was no socket */
-    int refusal;                     /* what the last packet said: c-ares asks the next server then, and in the end has forgotten why */
-    struct question asked, alone[2]; /* for what was asked for; for each family alone */
-    uint64_t apart;                  /* when the families are to be asked for one by one */
+    int refusal;                     /* the error in the last packet: c-ares then asks the next server, and does not report it in the end */
+    struct question asked, alone[2]; /* for the families wanted; for each family alone */
+    uint64_t apart;                  /* when to ask for each family alone */
 };
 
-/* What c-ares asks of the outside world. It reads errno, on the same thread. */
+/* The socket functions for c-ares, which reads errno, on the same thread. */
 static ssize_t query_result(ssize_t result) {
     if (result >= 0) return result;
     errno = (int)-result;
@@ -113,7 +113,7 @@ static int query_connect(ares_socket_t number, const struct sockaddr *address, a
     int error = sys->net->connect(number, address, size);
     return (int)query_result(error == -EINTR ? -EINPROGRESS : error);
 }
-/* A datagram's header. */
+/* Notes the error code in the header of a datagram. */
 static void query_hear(struct query *query, const unsigned char *packet) {
     enum { SERVFAIL = 2, NOTIMP = 4, REFUSED = 5 };
     unsigned code = packet[3] & 0xf;
@@ -138,13 +138,13 @@ static ares_ssize_t query_send(ares_socket_t number, const struct iovec *parts, 
 }
 static const struct ares_socket_functions query_functions = {query_open, query_close, query_connect, query_receive, query_send};
 
-/* It wants to hear of this socket, or no more. */
+/* c-ares wants events of this socket, or no more. */
 static void query_socket(void *arg, ares_socket_t number, int in, int out) {
     struct query *query = arg;
     uint32_t events = (in ? EPOLLIN : 0) | (out ? EPOLLOUT : 0);
     int error = 0;
     if (!events) {
-        sys->net->poll_change(query->set, EPOLL_CTL_DEL, number, 0, 0); /* if it was not there, so much the better */
+        sys->net->poll_change(query->set, EPOLL_CTL_DEL, number, 0, 0); /* it may not be there */
     } else {
         error = sys->net->poll_change(query->set, EPOLL_CTL_MOD, number, events, (uint64_t)number);
         if (error == -ENOENT) error = sys->net->poll_change(query->set, EPOLL_CTL_ADD, number, events, (uint64_t)number);
@@ -179,7 +179,7 @@ static void query_question(struct query *query, struct question *question, int f
     name_ares_library.getaddrinfo(query->channel, query->name->host, NULL, &hints, query_done, question);
 }
 
-/* Files are read, and the first packets sent. */
+/* Reads the configuration files, and sends the first packets. */
 static int query_begin(struct query *query) {
     const struct name *name = query->name;
     struct ares_options options = {.sock_state_cb = query_socket, .sock_state_cb_data = query};
@@ -200,8 +200,9 @@ static int query_begin(struct query *query) {
     return query->error;
 }
 
-/* c-ares holds one family's addresses back until the other's answer has come, or it has given up on it, which takes it a minute. So a question for both
- * that is not answered soon is put once more, for each family alone, and then the first addresses that come are the answer. */
+/* c-ares holds one family's addresses back until the other's answer has come, or it has given up on that, which takes it a minute. So a
+ * question for both that is not answered soon is asked once more, for each family alone, and then the first addresses that come are the
+ * answer. */
 static uint64_t query_apart(const struct name *name) {
     if (name->family != AF_UNSPEC) return WEFT_FOREVER;
     uint64_t now = sys->now(), some = name->deadline > now ? (name->deadline - now) / 4 : 0;
@@ -213,7 +214,7 @@ static void query_part(struct query *query) {
     query_question(query, &query->alone[1], AF_INET6);
 }
 
-/* What the answer is; NULL: there is none yet. */
+/* The question whose answer counts; NULL: there is none yet. */
 static const struct question *query_answer(const struct query *query) {
     if (query->asked.done) return &query->asked;
     for (unsigned i = 0; i < 2; i++)
@@ -221,7 +222,7 @@ static const struct question *query_answer(const struct query *query) {
     return NULL;
 }
 
-/* Until there is something for c-ares to do: 0, or an error. */
+/* Waits until there is something for c-ares to do: 0, or an error. */
 static int query_wait(struct query *query, struct epoll_event *events, int most, int *count) {
     struct timeval most_left = {1, 0}, place, *left = name_ares_library.timeout(query->channel, &most_left, &place);
     uint64_t deadline = query->name->deadline;
@@ -241,7 +242,7 @@ static int query_go_on(struct query *query) {
     int count = 0, error = query_wait(query, events, sizeof events / sizeof *events, &count);
     if (error) return error;
     weft_blocking_enter();
-    if (count == 0) name_ares_library.process_fd(query->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD); /* time has passed */
+    if (count == 0) name_ares_library.process_fd(query->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD); /* a timeout of its own may be due */
     for (int i = 0; i < count; i++) {
         ares_socket_t number = (ares_socket_t)events[i].data.u64;
         uint32_t said = events[i].events, bad = EPOLLERR | EPOLLHUP;
@@ -258,13 +259,13 @@ static void query_collect(struct query *query, const struct question *answer) {
         name_add(query->name, at->ai_addr, at->ai_addrlen);
 }
 
-/* After that c-ares knows nothing of the query, whether it was done or not. */
+/* Afterwards c-ares knows nothing of the query, whether it was done or not. */
 static int query_end(struct query *query, int error) {
     const struct question *answer = error ? NULL : query_answer(query);
     if (answer) error = query_code(query, answer->status);
     if (answer && !error) query_collect(query, answer);
     weft_blocking_enter();
-    if (query->channel) name_ares_library.destroy(query->channel); /* which ends what is not done */
+    if (query->channel) name_ares_library.destroy(query->channel); /* calls query_done for unfinished questions */
     weft_blocking_leave();
     struct question *const all[] = {&query->asked, &query->alone[0], &query->alone[1]};
     for (unsigned i = 0; i < 3; i++)
@@ -298,7 +299,7 @@ static int query_ask(struct name *name) {
     return error;
 }
 
-/* c-ares has packets on the stack, and sorts. */
+/* c-ares keeps packets on the stack, and sorts. */
 enum { QUERY_STACK = 64 << 10 };
 struct query_call {
     struct name *name;

@@ -1,4 +1,4 @@
-/* Names by the C library, which blocks its thread for as long as it likes. */
+/* Resolving names by the C library, which blocks its thread for any length of time. */
 #include "name/name.h"
 
 #include "net/op.h"
@@ -9,12 +9,12 @@
 #include <netdb.h>
 #include <string.h>
 
-/* So many at a time in the whole program, those included that nobody waits for any more: each takes a thread, and with as many as the
- * system or the runtime allows there would be none to go on with the other processes. */
+/* Most lookups at a time in the whole program, abandoned ones included: each takes a thread, and without a limit they could take all
+ * threads that the system or the runtime allows, and leave none to run the other processes. */
 enum { NAME_LIBC_MOST = 64 };
 static weft_sem name_libc_room = WEFT_SEM_INIT(NAME_LIBC_MOST);
 
-/* In memory of its own: it may outlive the one who asked. */
+/* In memory of its own: it may outlive the process that asked. */
 struct lookup {
     size_t size;
     int error;
@@ -23,7 +23,7 @@ struct lookup {
     char text[];
 };
 
-/* The C library remembers that it could not load a part of itself (for LDAP, say), so it is not asked while descriptors are short. */
+/* The C library remembers that it failed to load a part of itself (for LDAP, say), so it is not called while descriptors are short. */
 static void lookup_run(void *arg) {
     struct lookup *lookup = arg;
     int spare = sys->net->bell_open();
@@ -46,7 +46,7 @@ static struct lookup *lookup_make(const struct name *name) {
     lookup->size = size;
     memcpy(lookup->text, asked, length);
     *(name->service ? &lookup->service : &lookup->host) = lookup->text;
-    /* A service may be one for datagrams only; of an address one of each kind is enough. */
+    /* A service may be for datagrams only; an address is wanted once, not once for each socket type. */
     lookup->hints = (struct addrinfo){.ai_family = name->family, .ai_socktype = name->service ? 0 : SOCK_STREAM};
     return lookup;
 }
@@ -56,7 +56,7 @@ static in_port_t lookup_port(const struct addrinfo *at) {
     return at->ai_family == AF_INET6 ? ((struct sockaddr_in6 *)at->ai_addr)->sin6_port : 0;
 }
 
-/* Of a service's ports the first: streams come before datagrams. */
+/* The first of a service's ports: streams come before datagrams. */
 static void lookup_collect(const struct lookup *lookup, struct name *name) {
     for (struct addrinfo *at = lookup->found; at; at = at->ai_next) {
         if (!name->service) name_add(name, at->ai_addr, at->ai_addrlen);
@@ -73,7 +73,7 @@ int name_libc(struct name *name) {
         return WEFT_ENOMEM;
     }
     error = weft_blocking_until(lookup_run, lookup, lookup_end, name->deadline);
-    if (error) return error; /* whoever is last has ended it, or will */
+    if (error) return error; /* weft_blocking_until has called lookup_end, or will when the lookup returns */
     error = lookup->error;
     if (!error) lookup_collect(lookup, name);
     lookup_end(lookup);

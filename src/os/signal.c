@@ -1,9 +1,9 @@
-/* Signals as messages. The handler counts, and leaves the entry of its signal for sysmon (mail/post.h), which sends the message.
+/* Signals as messages. The handler counts, and posts the entry of its signal to sysmon (mail/post.h), which sends the message.
  *
- *   G1  An entry is changed under its lock, and while the handler may look at it only with no handler inside (`visitors`).
- *   G2  A signal is counted, or what was done about it before is done: the handler is turned away from the moment on at which that
- *       action is there again. What was counted is sent before weft_signal_unwatch returns.
- *   G3  `queued`: the entry is in a list of sysmon's, and whoever takes it out looks at the count after that. */
+ *   G1  An entry is changed under its lock, and what the handler reads of it only while no handler is inside (`visitors`).
+ *   G2  A signal is counted, or its former action is taken: handlers are turned away only after that action has been restored. What was
+ *       counted is sent before weft_signal_unwatch returns.
+ *   G3  `queued`: the entry is in a list of sysmon's. The thread that takes it out reads the count after that. */
 #include "os/signal.h"
 
 #include "mail/post.h"
@@ -27,7 +27,7 @@ struct signal_watch {
     struct lock lock;
     bool taken;
     int number;
-    pid_t program; /* a child of it that has not loaded its own program yet has the same handler */
+    pid_t program; /* its pid: a child between fork and exec has the same handler */
     weft_pid to;
     uint64_t tag;
     struct sigaction before;
@@ -45,16 +45,16 @@ static bool signal_is_ours(int number) {
     return sys->signal_action(number, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) && now.sa_handler == signal_handler;
 }
 
-/* The former action, unless the program has chosen another meanwhile. */
+/* Restores the former action, unless the program has set another meanwhile. */
 static void signal_restore(const struct signal_watch *watch, int number) {
     if (signal_is_ours(number)) sys->signal_action(number, &watch->before, NULL);
 }
 
 static void signal_count(struct signal_watch *watch) {
     atom_add_rlx(&watch->count, 1); /* rlx: the swap */
-    /* acqrel: pairs with the swap in signal_deliver, both ways: that one takes the count with it, and has done with the entry (G3). */
+    /* acqrel: pairs with the swap in signal_deliver, both ways: sysmon sees the count, and is done with the entry in the list (G3). */
     if (!atom_swap_acqrel(&watch->queued, true) && !post_put(pid_instance(watch->to), &watch->posted))
-        atom_store_rlx(&watch->queued, false); /* the runtime has stopped; rlx: nobody will take it */
+        atom_store_rlx(&watch->queued, false); /* the runtime has stopped; rlx: no thread will take it */
 }
 
 /* False: turned away. */
@@ -64,13 +64,13 @@ static bool signal_visit(struct signal_watch *watch, int number) {
     if (ours) signal_count(watch);
     visitors_leave(&watch->visitors);
     if (ours) return true;
-    signal_restore(watch, number); /* in a child made by fork or vfork: for that one alone */
-    raise(number);                 /* comes when the handler returns */
+    signal_restore(watch, number); /* in a child made by fork or vfork: for the child alone */
+    raise(number);                 /* delivered when the handler returns */
     return true;
 }
 
-/* G2: turned away, so another action is there; or the signal is watched again by now. If neither, the program has installed this handler itself,
- * which it must have read out while the signal was watched: then nothing is done. */
+/* G2: if it is turned away, another action has been set and gets the signal; or the signal is watched again by now. If neither, the program
+ * has installed this handler itself (it must have read it by sigaction while the signal was watched): then the signal is ignored. */
 static void signal_handler(int number) {
     int error = errno;
     for (unsigned i = 0; i < 2 && !signal_visit(&signal_watches[number], number); i++)
@@ -84,7 +84,7 @@ static void signal_handler(int number) {
 /* ---- under the lock ------------------------------------------------------------------------------------------------------------- */
 
 static int signal_begin(struct signal_watch *watch) {
-    struct sigaction action = {.sa_handler = signal_handler, .sa_flags = SA_RESTART | SA_ONSTACK}; /* processes have little stack */
+    struct sigaction action = {.sa_handler = signal_handler, .sa_flags = SA_RESTART | SA_ONSTACK}; /* processes have small stacks */
     int error = sys->signal_action(watch->number, NULL, &watch->before);
     if (error) return error;
     visitors_open(&watch->visitors);
@@ -104,7 +104,7 @@ static void signal_give_back(struct signal_watch *watch) {
     post_expect(pid_instance(watch->to), (uint32_t)-1);
 }
 
-/* What was counted, if anything. WEFT_ENOMEM: it is still there. Otherwise there is nobody to be told. */
+/* Sends what was counted, if anything. On an error it is still counted; any but WEFT_ENOMEM: the receiver does not exist any more. */
 static int signal_tell(struct signal_watch *watch) {
     weft_signal signal = {.number = watch->number, .count = atom_swap_rlx(&watch->count, 0)}; /* rlx: G3, or no handler is inside */
     if (signal.count == 0) return 0;
@@ -113,7 +113,7 @@ static int signal_tell(struct signal_watch *watch) {
     return error;
 }
 
-/* Nobody is there to be told: what has come goes to the former action. */
+/* There is no receiver: ends the watch, and what was counted goes to the former action, as one signal. */
 static void signal_leave_alone(struct signal_watch *watch) {
     signal_end(watch);
     signal_give_back(watch);
@@ -127,7 +127,7 @@ static bool signal_deliver(struct posted *posted) {
     lock_take(&watch->lock);
     int error = signal_tell(watch);
     if (error && error != WEFT_ENOMEM && watch->taken) signal_leave_alone(watch);
-    bool later = error == WEFT_ENOMEM && !atom_swap_rlx(&watch->queued, true); /* rlx: by this thread, as long as it is in no list */
+    bool later = error == WEFT_ENOMEM && !atom_swap_rlx(&watch->queued, true); /* rlx: sysmon's own, as long as the entry is in no list */
     lock_drop(&watch->lock);
     return !later;
 }

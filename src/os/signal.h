@@ -4,7 +4,7 @@
 
 #include "sched/runtime.h"
 
-/* Its processes are told of no signal any more; the program's own handlers are as they were. */
+/* Ends all watches of the runtime's processes; the program's former actions are restored. */
 void signal_forsake(struct runtime *runtime);
 
 #endif

@@ -1,4 +1,4 @@
-/* Children of the operating system with pipes to them. */
+/* Starting programs: children of the operating system's, with pipes to them. */
 #include "net/op.h"
 
 #include <weft/blocking.h>

@@ -1,4 +1,4 @@
-/* Waiting for a child: the kernel gives a descriptor that becomes ready when it ends, so this is waiting for a descriptor. */
+/* Waiting for a child program: the kernel gives a descriptor (pidfd) that becomes ready when the child ends; the process waits for that. */
 #include "io/file_call.h"
 
 #include <weft/child.h>
@@ -10,7 +10,7 @@ enum { CHILD_LOOK_FIRST = 100 * 1000, CHILD_LOOK_LAST = 10 * 1000 * 1000 };
 
 enum { CHILD_LIVES = 1 };
 
-/* 0 when it has ended, CHILD_LIVES when it has not. That does not block, so it needs no thread: at their limit, too. */
+/* 0 when it has ended, CHILD_LIVES when it has not. The call does not block, so it works at the limit of threads too. */
 static int child_look(pid_t child, int *status) {
     struct proc *proc = io_caller("weft_waitpid");
     int ended = proc && fiber_is_cancelled(proc) ? WEFT_ECANCELED : -EINTR;
@@ -19,7 +19,7 @@ static int child_look(pid_t child, int *status) {
     return ended > 0 ? 0 : ended == 0 ? CHILD_LIVES : ended;
 }
 
-/* Without such a descriptor: looks now and then. The process sleeps in between, and no thread waits. */
+/* Without such a descriptor: checks now and then. The process sleeps in between, and no thread blocks. */
 static int child_look_again(pid_t child, int *status, uint64_t deadline) {
     for (uint64_t pause = CHILD_LOOK_FIRST;; pause = pause * 2 < CHILD_LOOK_LAST ? pause * 2 : CHILD_LOOK_LAST) {
         int error = child_look(child, status);
@@ -40,9 +40,9 @@ int weft_waitpid(pid_t child, int *status, uint64_t deadline) {
     if (deadline <= sys->now()) return WEFT_ETIMEDOUT;
     int descriptor = sys->file->child_open(child);
     if (descriptor < 0) return child_look_again(child, status, deadline);
-    error = child_look(child, status); /* if somebody else has waited for it meanwhile, the number may be a stranger's */
+    error = child_look(child, status); /* if it was reaped elsewhere meanwhile, the descriptor may be another program's */
     bool lives = error == CHILD_LIVES;
     if (lives) error = io_wait(descriptor, POLLIN, deadline, "weft_waitpid");
     sys->file->close(descriptor);
-    return lives && !error ? child_look_again(child, status, deadline) : error; /* at once, unless somebody else waits for it too */
+    return lives && !error ? child_look_again(child, status, deadline) : error; /* at once, unless another caller waits for it too */
 }

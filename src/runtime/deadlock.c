@@ -1,16 +1,16 @@
-/* Deadlock: everybody waits and nobody is left who could wake one. Looked for under weft_main only, where the whole program is known.
+/* Deadlock detection: all processes wait and nothing is left that could wake one. Only under weft_main, where the whole program is known.
  *
- * Sysmon looks, when all workers have been asleep for a while. Nothing is ever said to be a deadlock that is none:
+ * Sysmon checks when all workers have been asleep for a while. It never reports a deadlock that is none:
  *
- *   Z1  All workers sleep, before and after all else is looked at, and have run nothing in between: so what was seen belongs together.
- *   Z2  No process runs or is ready. That covers calls in weft_blocking, and whoever is on the way back from one.
- *   Z3  No timer is armed. Sysmon itself, which rings timers too, is here and not at it.
- *   Z4  Nothing outside is pending (external_wait.h), no signal is watched, and no signal handler has left a message (post.h).
- *   Z5  The program has no threads but the runtime's and the one that waits in weft_main: any other might send something.
+ *   Z1  All workers sleep, before and after all else is checked, and have run nothing in between: so what was read is one consistent state.
+ *   Z2  No process runs or is ready. That covers calls in weft_blocking, and processes on the way back from one.
+ *   Z3  No timer is armed. Sysmon, which rings timers too, is running this check and not a timer.
+ *   Z4  No external wait is pending (external_wait.h), no signal is watched, and no signal handler has left a post (post.h).
+ *   Z5  The program has no threads but the runtime's and the one that waits in weft_main: any other might send a message.
  *   Z6  The first process is one of those that wait. When it has ended, the thread in weft_main is about to stop the runtime, which
- *       wakes them all, however long that thread takes to get there.
+ *       wakes all processes, however long that thread takes to get there.
  *
- * The other way round it may miss one: if a thread of the program's own ends later without having woken anybody, nobody looks again. */
+ * It may miss a deadlock: if a thread of the program's own ends later without having woken a process, sysmon does not check again. */
 #include "life/cancel.h"
 #include "runtime/report.h"
 #include "runtime/stop.h"
@@ -23,9 +23,9 @@
 #include <unistd.h>
 
 enum { DEADLOCK_SHOWN = 100 };
-#define DEADLOCK_CLEANUP UINT64_C(1000000000) /* ns; those who are ended by force have so long for what they have deferred */
+#define DEADLOCK_CLEANUP UINT64_C(1000000000) /* ns; how long processes that are ended by force have for their cleanup functions */
 
-/* How much has happened so far. rlx, here and below: Z1 */
+/* How many steps and sleeps there were so far. rlx, here and below: Z1 */
 static uint64_t deadlock_steps(struct runtime *runtime) {
     uint64_t sum = 0;
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
@@ -72,14 +72,14 @@ static void waiting_visit(struct runtime *runtime, struct proc *proc, weft_pid p
     if (pid == count->first) count->first_waits = true;
 }
 
-/* How many processes there are; 0: it is none. */
+/* How many processes wait; 0: there is no deadlock. */
 static unsigned deadlock_is(struct runtime *runtime) {
     struct waiting count = {.first = atom_load_rlx(&runtime->deadlock.first)}; /* rlx: a number */
     uint64_t steps = deadlock_steps(runtime);
     if (!sysmon_all_asleep(runtime) || atom_load_rlx(&runtime->stopping)) return 0;
     if (deadlock_timers(runtime) || deadlock_outside(runtime) || inject_size(&runtime->inject) > 0) return 0;
     if (atom_load_rlx(&runtime->expected) > 0 || !posts_is_empty(&runtime->posts)) return 0;
-    /* Besides those with a place to drive workers: sysmon, the one in weft_main, the thread maker. */
+    /* Besides the threads that may drive workers: sysmon, the thread in weft_main, the thread maker. */
     unsigned threads = sys->thread_count(), own = atom_load_rlx(&runtime->threads.living) + 2 + runtime->preempt.maker.started;
     if (threads == 0 || threads > own + runtime->deadlock.strangers) return 0;
     each_process(runtime, waiting_visit, &count);
@@ -119,7 +119,7 @@ void deadlock_check(struct runtime *runtime, uint64_t now) {
     if (action == WEFT_DEADLOCK_ABORT) abort();
     if (action == WEFT_DEADLOCK_REPORT) return;
     if (!atom_load_rlx(&deadlock->found)) deadlock->until = now + runtime->grace; /* rlx: sysmon's */
-    atom_store_rlx(&deadlock->found, true); /* rlx: weft_main looks when a process has ended because of it */
+    atom_store_rlx(&deadlock->found, true); /* rlx: weft_main reads it after a process has ended because of it */
     cancel_all(runtime, NULL);
 }
 

@@ -1,4 +1,4 @@
-/* weft_main: a whole program in a process. */
+/* weft_main: a runtime with the whole program in its first process. */
 #include "fiber/upcall.h"
 
 #include <weft/time.h>
@@ -7,7 +7,7 @@
 
 enum {
     MAIN_CLEANUP_SECONDS = 1
-}; /* when the first process has ended, others have their grace period, and so long to clean up if they are forced */
+}; /* when the first process has ended, the others have their grace period, and this long to clean up if they are forced */
 
 struct main_call {
     int argc;
@@ -29,7 +29,7 @@ static void main_process(void *arg) {
 
 void weft_on_deadlock(enum weft_deadlock action) {
     struct worker *self = worker_here();
-    /* rlx: a choice; only under weft_main is it looked at. */
+    /* rlx: carries nothing else. Only used under weft_main. */
     if (self && atom_load_rlx(&self->runtime->deadlock.action) != DEADLOCK_UNWATCHED)
         atom_store_rlx(&self->runtime->deadlock.action, action);
 }
@@ -69,13 +69,13 @@ int weft_main(int argc, char **argv, int (*app)(int argc, char **argv)) {
     weft_stackful_options options = {.runtime = runtime, .name = "main", .flags = WEFT_STACK_NOW | WEFT_JOINABLE};
     error = main_watch_deadlock((struct runtime *)runtime);
     if (!error) error = weft_spawn_with(&pid, main_process, &call, &options);
-    if (!error) atom_store_rlx(&((struct runtime *)runtime)->deadlock.first, pid); /* rlx: until it is seen, nothing is a deadlock */
+    if (!error) atom_store_rlx(&((struct runtime *)runtime)->deadlock.first, pid); /* rlx: until it is seen, no deadlock is (Z6) */
     if (error) main_failed("cannot begin the first process", error);
     else if ((error = weft_join(pid, &reason, WEFT_FOREVER)) != 0) main_failed("cannot wait for the first process", error);
     else if (reason < 0) call.result = main_failed("the first process ended", reason);
     else if (!call.returned) call.result = reason;
-    if (atom_load_rlx(&((struct runtime *)runtime)->deadlock.found)) call.result = WEFT_EXIT_DEADLOCK; /* rlx: it ended because of that */
+    if (atom_load_rlx(&((struct runtime *)runtime)->deadlock.found)) call.result = WEFT_EXIT_DEADLOCK; /* rlx: it ended by that */
     uint64_t patience = ((struct runtime *)runtime)->grace + MAIN_CLEANUP_SECONDS * WEFT_SECOND;
-    weft_stop(runtime, weft_in(patience), NULL); /* those who have not ended then have been named; the program ends without them */
+    weft_stop(runtime, weft_in(patience), NULL); /* processes that are left then have been reported; the program ends without them */
     return call.result;
 }

@@ -1,3 +1,4 @@
+/* The texts of reports: what a process is, what it waits for, which processes are hogs or do not end. */
 #include "runtime/report.h"
 #include "fiber/snapshot.h"
 #include "life/cancel.h"
@@ -9,19 +10,19 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* ---- a process, looked at in passing ------------------------------------------------------------------------------- */
+/* ---- a process, by racy reads -------------------------------------------------------------------------------------- */
 
 void report_name(struct runtime *runtime, struct proc *proc, char *text, size_t size) {
     struct snapshot snapshot;
     fiber_snapshot(proc, &snapshot);
-    const weft_behavior *behavior = atom_load_rlx(&proc->behavior); /* rlx: in passing */
+    const weft_behavior *behavior = atom_load_rlx(&proc->behavior); /* rlx: a racy read */
     if (!snapshot.entry) {
         snprintf(text, size, "%s", behavior && behavior->name ? behavior->name : "?");
         return;
     }
     int length = snapshot.name ? snprintf(text, size, "%s, ", snapshot.name) : 0;
     if (length < 0 || (size_t)length >= size) return;
-    /* Who is interrupted may hold the lock that names are looked up under: thread/stopped.h, A4. */
+    /* An interrupted process may hold the lock under which symbols are looked up: thread/stopped.h, A4. */
     if (preempt_is_on(runtime)) snprintf(text + length, size - (size_t)length, "%p", snapshot.entry);
     else fiber_symbol(snapshot.entry, text + length, size - (size_t)length);
 }
@@ -31,9 +32,9 @@ static __attribute__((no_sanitize("thread"))) bool report_is_stackful(struct pro
 
 void report_wait(struct runtime *runtime, struct proc *proc, char *text, size_t size) {
     struct snapshot snapshot;
-    uint64_t word = atom_load_acq(&proc->state.word); /* acq: what is read now is not older; it is asked again below */
+    uint64_t word = atom_load_acq(&proc->state.word); /* acq: what is read below is not older; the word is read again at the end */
     enum state_name state = state_of(word);
-    /* rlx: whether there is a monitor. What it says stands still while it sleeps. */
+    /* rlx: 0: there is no sysmon. The value stands still while sysmon sleeps. */
     uint32_t coarse = atom_load_rlx(&runtime->coarse) ? sysmon_coarse(sys->now()) : 0;
     uint32_t units = (coarse - report_since(proc)) & 0xffffff;
     char about[32] = "", since[32] = "";
@@ -56,7 +57,7 @@ void report_wait(struct runtime *runtime, struct proc *proc, char *text, size_t 
 
 enum { HOGS_SHOWN = 20 };
 
-/* Not for the race detector: the block is always one, and whose it is is asked again. */
+/* A race by intent: the memory always is a control block, and hog_show checks again that the step is the same. */
 static __attribute__((no_sanitize("thread"))) struct proc *hog_current(struct worker *worker) {
     return *(struct proc *volatile *)&worker->current;
 }
@@ -68,7 +69,7 @@ static const char *hog_advice(struct runtime *runtime, bool stackful, int error)
     return runtime->preempt.all ? "weft_poll in its loop would help" : "weft_poll in its loop would help, or preemption (WEFT_PREEMPT=1)";
 }
 
-/* Where its thread is, as far as one can see from outside without disturbing it. What thread_where says: 0, in a system call. */
+/* Where its thread is, as far as can be seen without disturbing it. The result of thread_where: 0, in a system call. */
 static int hog_place(struct worker *worker, char *text, size_t size) {
     uint32_t thread = atom_load_rlx(&worker->driver); /* rlx: a number */
     uintptr_t address = 0;
@@ -78,15 +79,15 @@ static int hog_place(struct worker *worker, char *text, size_t size) {
     return error;
 }
 
-/* Since when the step lasts: sysmon's, looked at in passing. */
+/* When the step began: sysmon's; a racy read. */
 static __attribute__((no_sanitize("thread"))) uint64_t hog_since(struct worker *worker) {
     return *(volatile uint64_t *)&worker->seen.step_since;
 }
 
-/* False: it is none any more. */
+/* False: it is no hog any more. */
 static bool hog_show(struct worker *worker, uint64_t now) {
     char name[192], place[96];
-    uint64_t steps = atom_load_rlx(&worker->local.counters.steps); /* rlx: it changes, or the step is the same */
+    uint64_t steps = atom_load_rlx(&worker->local.counters.steps); /* rlx: if it has not changed at the end, the step is the same */
     struct proc *proc = hog_current(worker);
     if (!proc || atom_load_rlx(&worker->give_way) != steps) return false;
     weft_pid pid = pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: as above */
@@ -106,7 +107,7 @@ void report_hogs(struct runtime *runtime, uint64_t now) {
         shown += hog_show(atom_load_rlx(&runtime->workers[i]), now); /* rlx: published by `made` */
 }
 
-/* ---- those who do not end ------------------------------------------------------------------------------------------ */
+/* ---- processes that do not end ------------------------------------------------------------------------------------- */
 
 enum { LEFT_SHOWN = 20 };
 
@@ -115,7 +116,7 @@ struct left {
     unsigned count;
 };
 
-/* On which worker it runs, since when, and where its thread is; "" if it does not. */
+/* On which worker it runs, since when, and where its thread is; "" if it does not run. */
 static void left_place(struct runtime *runtime, struct proc *proc, uint64_t now, char *text, size_t size) {
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     char place[96];

@@ -39,7 +39,7 @@ static int config_number(const char *name, uint64_t least, uint64_t most, uint64
     return 0;
 }
 
-/* What the program itself gave: 0 is "not given". */
+/* A value from the program's weft_config; 0 is "not given". */
 static int config_given(const char *name, uint64_t most, uint64_t value) {
     char text[32], range[64];
     if (value <= most) return 0;
@@ -121,7 +121,7 @@ static int runtime_configure(struct runtime *runtime, const weft_config *config,
     runtime->check_mutexes = check;
     if (count == 0) count = sys->cpus();
     if (count > WORKERS_MAX) count = WORKERS_MAX;
-    if (seed == 0) sys->random(&seed, sizeof seed); /* none to be had: 0 is a seed too */
+    if (seed == 0) sys->random(&seed, sizeof seed); /* if that fails: 0 is a seed too */
     runtime->seed = seed;
     runtime->stack_size = stack_size ? stack_size : STACK_DEFAULT;
     runtime->stack_class = (uint8_t)stack_class_of(runtime->stack_size);
@@ -165,7 +165,7 @@ int weft_start(weft_runtime **out, const weft_config *config) {
     struct runtime *runtime = sys->alloc(sizeof *runtime);
     if (!runtime) return WEFT_ENOMEM;
     int error = runtime_configure(runtime, config ? config : &defaults, &workers);
-    if (!error) error = runtime_init(runtime, PID_SLOTS - 1); /* `most` is counted; blocks may lie on magazines besides */
+    if (!error) error = runtime_init(runtime, PID_SLOTS - 1); /* `most` counts processes; magazines may hold free blocks besides */
     if (error) {
         sys->free(runtime, sizeof *runtime);
         return error;
@@ -183,7 +183,7 @@ int weft_start(weft_runtime **out, const weft_config *config) {
     overflow_begin();
     if (sysmon_start(runtime) == 0) post_open(runtime);
     else fprintf(stderr, "weft: no thread for the system monitor: processes that block or do not give way hold the others up\n");
-    if (runtime->preempt.all) preempt_begin(runtime, true); /* if it cannot be done, that has been said, and they run as ever */
+    if (runtime->preempt.all) preempt_begin(runtime, true); /* if that fails it has been reported, and processes run without preemption */
     *out = (weft_runtime *)runtime;
     return 0;
 }

@@ -1,4 +1,4 @@
-/* What the runtime tells about itself: counters, and a picture for a person. */
+/* What the runtime tells about itself: counters (weft_get_stats), and a dump for a person (weft_dump). */
 #include "life/cancel.h"
 #include "runtime/report.h"
 #include "sys/print.h"
@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 static void add_counters(weft_stats *stats, struct counters *counters) {
-    /* rlx: each has one writer, and a sum of moments is all that is promised. */
+    /* rlx: each has one writer, and the sum is not promised to be of one moment. */
     stats->spawned += atom_load_rlx(&counters->spawned);
     stats->steps += atom_load_rlx(&counters->steps);
     stats->messages_sent += atom_load_rlx(&counters->sent);
@@ -24,7 +24,7 @@ void weft_get_stats(weft_runtime *opaque, weft_stats *stats) {
     struct runtime *runtime = (struct runtime *)opaque;
     *stats = (weft_stats){.processes = 0};
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
-    for (unsigned i = 0; i < made; i++) /* first, and acq: as in stop.c, so that there are never fewer processes than there are */
+    for (unsigned i = 0; i < made; i++)            /* first, and acq: as in stop.c, so that the number of processes is never too small */
         stats->ended += atom_load_acq(&atom_load_rlx(&runtime->workers[i])->local.counters.ended);
     for (unsigned i = 0; i < made; i++)
         add_counters(stats, &atom_load_rlx(&runtime->workers[i])->local.counters); /* rlx: published by `made` */
@@ -51,11 +51,11 @@ static void dump_process(struct runtime *runtime, struct proc *proc, weft_pid pi
         return;
     }
     dump->shown++;
-    uint64_t word = atom_load_rlx(&proc->state.word); /* rlx: a look in passing */
+    uint64_t word = atom_load_rlx(&proc->state.word); /* rlx: a racy read; the value is a hint */
     char name[128] = "", wait[128];
     report_name(runtime, proc, name, sizeof name);
     report_wait(runtime, proc, wait, sizeof wait);
-    bool waiting = atom_load_rlx(&proc->box.head) != NULL; /* what has been taken out of the box already is its owner's */
+    bool waiting = atom_load_rlx(&proc->box.head) != NULL; /* without the messages that the process has taken out of the box already */
     print_line(dump->descriptor, "  process %016lx %-10s %s%s%s%s%s\n", (unsigned long)pid, state_text(state_of(word)), name,
                word & STATE_NOTIFIED ? ", notified" : "", state_is_cancelled(&proc->state) ? ", cancelled" : "",
                waiting ? ", has messages" : "", wait);

@@ -1,4 +1,4 @@
-/* Stopping: everybody is asked to end, all run on until nobody is left or time is up, then the runtime is taken down. */
+/* Stopping a runtime: all processes are asked to end and run on until none is left or time is up, then the runtime is taken down. */
 #include "command/command.h"
 #include "fiber/overflow.h"
 #include "fiber/stack_usage.h"
@@ -23,7 +23,7 @@
 
 #include <stdio.h>
 
-/* Spawned minus ended, and those about to be born. Read in this order it is never too small. */
+/* Processes spawned minus ended, plus those being spawned. Read in this order it is never too small. */
 static uint64_t living(struct runtime *runtime) {
     uint64_t births = atom_load_acq(&runtime->births); /* acq: pairs with the rel in birth_over */
     uint64_t ended = 0, spawned = 0;
@@ -44,7 +44,7 @@ static void left_visit(struct runtime *runtime, struct proc *proc, weft_pid pid,
     report->left++;
 }
 
-/* Of those who are still on some thread's stack nothing is touched, but whoever waits for their end is told. */
+/* A process that a thread is still running is not touched, but its monitors are told that it has ended. */
 static void close_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
     struct local *local = &runtime->doors[0];
     bool seized = state_seize(&proc->state), alone = *(bool *)user;
@@ -53,7 +53,7 @@ static void close_visit(struct runtime *runtime, struct proc *proc, weft_pid pid
     else if (state_is_monitored(&proc->state)) monitor_tell(local, NULL, proc->slot, WEFT_EKILLED);
 }
 
-/* What is left of the messages' memory without this runtime are those that the program has kept. */
+/* Gives the messages' memory back, but for messages that the program has kept. */
 static void messages_leave(struct runtime *runtime) {
     for (unsigned i = 0; i < DOORS; i++)
         cache_flush(&runtime->doors[i].cache.pool);
@@ -64,7 +64,7 @@ static void messages_leave(struct runtime *runtime) {
 void runtime_destroy(struct runtime *runtime) {
     door_close(runtime, true);
     netpoll_destroy(runtime);
-    unsigned made = atom_load_rlx(&runtime->made); /* rlx, here and below: nobody else is left */
+    unsigned made = atom_load_rlx(&runtime->made); /* rlx, here and below: no other thread is left */
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]);
         policy_destroy(worker);
@@ -88,12 +88,12 @@ void runtime_destroy(struct runtime *runtime) {
 /* ---- asking, forcing, giving up ----------------------------------------------------------------------------------- */
 
 enum {
-    STOP_PRESS = 10000000,     /* ns; how often those who are to be ended are told to look */
-    STOP_CLEANUP = 1000000000, /* how long they have for what they have deferred, before those who are left are named */
+    STOP_PRESS = 10000000,     /* ns; how often stop_press is repeated */
+    STOP_CLEANUP = 1000000000, /* how long processes have for their cleanup functions, before those that are left are reported */
     STOP_LAST = 100000000,     /* likewise, if the deadline has passed by then */
 };
 
-/* Until nobody is left: true; or until the deadline. */
+/* Waits until no process is left: true; or until the deadline. */
 static bool stop_until(struct runtime *runtime, uint64_t deadline) {
     while (living(runtime) > 0)
         if (parker_park(&runtime->stopper, deadline) == -ETIMEDOUT) return living(runtime) == 0;
@@ -105,14 +105,14 @@ void stop_wait(struct runtime *runtime, uint64_t deadline) {
     /* Pairs with the light one in spawn_finish: it sees `stopping` and cancels the new process itself, or the process is seen by
      * cancel_all. And with the one in proc_end: it sees `stopping` and tells, or its count is seen by living. */
     sys_fence_heavy();
-    door_settle(runtime->instance); /* foreign threads that did not see it yet have done spawning and are counted */
+    door_settle(runtime->instance); /* threads at a door that did not see it have finished spawning and are counted */
     cancel_all(runtime, NULL);
     stop_until(runtime, deadline);
 }
 
 static uint64_t stop_earlier(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
-/* Whatever runs now looks at its next call whether it is to end. rlx: a request. */
+/* A process that runs now checks at its next call whether it is to end. rlx: a request. */
 void stop_press(struct runtime *runtime) {
     atom_store_rlx(&runtime->forcing, true);
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
@@ -123,7 +123,7 @@ void stop_press(struct runtime *runtime) {
     }
 }
 
-/* By force, as far as that goes; true: nobody is left. */
+/* Forces processes to end, as far as that is possible; true: none is left. */
 static bool stop_force(struct runtime *runtime, uint64_t deadline) {
     bool none = living(runtime) == 0;
     for (uint64_t now; !none && (now = sys->now()) < deadline;) {
@@ -157,12 +157,13 @@ int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report)
     if (runtime->sysmon.started) post_close(runtime);
     sysmon_stop(runtime);
     if (living(runtime) == 0)
-        atom_store_rlx(&runtime->forcing, false); /* rlx: this thread asks (worker_wait). No thread is in a process: all are waited for */
+        atom_store_rlx(&runtime->forcing,
+                       false); /* rlx: read by this thread (worker_wait). No thread is in a process: all are waited for */
     workers_set(runtime, 0);
     preempt_finish(runtime);
     bool all = threads_end(runtime);
     door_close(runtime, all);
-    net_destroy(runtime); /* while those who wait still have their stacks */
+    net_destroy(runtime); /* while the waiters' stacks still exist */
     signal_forsake(runtime);
     each_process(runtime, left_visit, report);
     each_process(runtime, close_visit, &all);

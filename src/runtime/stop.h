@@ -1,4 +1,4 @@
-/* Taking a runtime up and down. */
+/* Setting a runtime up, stopping its processes, and taking it down. */
 #ifndef WEFT_RUNTIME_STOP_H
 #define WEFT_RUNTIME_STOP_H
 
@@ -9,7 +9,7 @@ int runtime_init(struct runtime *runtime, uint64_t processes);
 void runtime_destroy(struct runtime *runtime);
 /* Refuses new processes, cancels all there are and waits until none is left, or until the deadline. */
 void stop_wait(struct runtime *runtime, uint64_t deadline);
-/* Whoever was asked to end is ended at its next call that may wait. To be repeated: it concerns who runs now. */
+/* A process that was asked to end is ended at its next call that may wait. To be repeated: it only concerns processes that run now. */
 void stop_press(struct runtime *runtime);
 
 #endif

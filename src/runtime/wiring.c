@@ -1,4 +1,4 @@
-/* The table through which lower rooms call upward. */
+/* The table of parts (sched/parts.h), through which lower rooms call higher ones. */
 #include "sched/parts.h"
 
 #include "command/command.h"
