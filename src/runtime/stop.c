@@ -156,9 +156,8 @@ int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report)
     if (living(runtime) > 0) preempt_settle(runtime);
     if (runtime->sysmon.started) post_close(runtime);
     sysmon_stop(runtime);
-    if (living(runtime) == 0)
-        atom_store_rlx(&runtime->forcing,
-                       false); /* rlx: read by this thread (worker_wait). No thread is in a process: all are waited for */
+    /* rlx: read by this thread (worker_wait). No thread is in a process, so all threads are waited for. */
+    if (living(runtime) == 0) atom_store_rlx(&runtime->forcing, false);
     workers_set(runtime, 0);
     preempt_finish(runtime);
     bool all = threads_end(runtime);
