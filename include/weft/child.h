@@ -1,4 +1,4 @@
-/* Children of this program, as operating systems know them. */
+/* Child programs, of the operating system's: starting one with pipes to it, and waiting until it ends. */
 #ifndef WEFT_CHILD_H
 #define WEFT_CHILD_H
 
@@ -9,12 +9,12 @@
 
 WEFT_BEGIN
 
-/* Waits until the child has ended, and takes note of it: 0 and *status (may be NULL) as waitpid(2) has it, for WIFEXITED and the like.
- * From a stackful process, or a thread of one's own. WEFT_ECHILD: there is no such child, or somebody else has waited for it;
- * WEFT_EINVAL: not the PID of one child; WEFT_ETIMEDOUT, WEFT_ECANCELED: it may be waited for again. A deadline that has passed: only if it has
- * ended already. The process parks: a wait takes a descriptor and no thread.
+/* Waits until the child has ended, and reaps it: 0 and *status (may be NULL) as waitpid(2) has it, for WIFEXITED and the like.
+ * From a stackful process, or a thread of the program's own. WEFT_ECHILD: there is no such child, or another caller has reaped it;
+ * WEFT_EINVAL: not the PID of one child; WEFT_ETIMEDOUT, WEFT_ECANCELED: it may be waited for again. A deadline that has passed: only if it
+ * has ended already. The process parks: a wait takes a descriptor and no thread.
  *
- * Where the kernel cannot be asked to tell (before Linux 5.3, or no descriptors are left), the call looks every few milliseconds. */
+ * If the kernel cannot report the end (before Linux 5.3, or no descriptors are left), the call checks every few milliseconds. */
 WEFT_API int weft_waitpid(pid_t child, int *status, uint64_t deadline);
 
 /* A program with pipes to it. */
@@ -24,15 +24,16 @@ typedef struct weft_child {
 } weft_child;
 enum { WEFT_CHILD_IN = 1, WEFT_CHILD_OUT = 2, WEFT_CHILD_ERR = 4 };
 
-/* Starts arguments[0], looked for as a shell does, with these arguments (the last is NULL) and pipes for those of its three descriptors that are
- * named. In a stackful process. 0, and then the pipes are to be closed by weft_fd_close and the child to be waited for by weft_waitpid; or
- * an error of the operating system's: WEFT_ENOENT, WEFT_EACCES, WEFT_EMFILE ... The program finds no signal blocked and SIGPIPE at its default. */
+/* Starts arguments[0], searched for as a shell does, with these arguments (the last is NULL), and pipes for those of its three descriptors
+ * that are in `pipes`. In a stackful process. 0, and then the caller closes the pipes by weft_fd_close and waits for the child by
+ * weft_waitpid; or an error of the operating system's: WEFT_ENOENT, WEFT_EACCES, WEFT_EMFILE ... The program starts with no signal blocked
+ * and SIGPIPE at its default. */
 WEFT_API int weft_child_start(weft_child *child, const char *const *arguments, unsigned pipes);
 
-/* Both as commands for step processes (weft/command.h). The completion's data: of a start a weft_child, of a wait an int, the status. If the
- * process has ended by then, the pipes are closed; the child is left to itself. As weft_out_yield, and WEFT_EINVAL as above. */
+/* Both as commands for step processes (weft/command.h). The completion's data: of a start a weft_child, of a wait an int, the status. If
+ * the process has ended by then, the pipes are closed, and the child runs on. Results as weft_out_yield, and WEFT_EINVAL as above. */
 typedef struct weft_command_child { /* behind it: the arguments of a start, each with its 0 byte */
-    pid_t pid;                      /* whom to wait for; 0: start one */
+    pid_t pid;                      /* the child to wait for; 0: start one */
     unsigned pipes;
     uint64_t deadline;
 } weft_command_child;

@@ -9,22 +9,22 @@
 
 WEFT_BEGIN
 
-/* Who gets the result: this incarnation of the process and no other. */
+/* The process that gets the result: this incarnation and no other. */
 typedef struct weft_completion {
     weft_pid pid;
     uint64_t tag;
-    void *reserved; /* room for the event, made when the command was: completing cannot fail for want of memory */
+    void *reserved; /* room for the event, allocated with the command: completing cannot fail for lack of memory */
 } weft_completion;
 
 /* Called on the worker, right after the step that yielded. `data` is valid until it returns. 0: it will be completed, once, by
  * weft_complete. An error: the command is completed with that error, and the handler must not complete it. */
 typedef int (*weft_handler)(void *user, weft_completion completion, const void *data, size_t size);
 
-/* Commands that every runtime knows; below are calls that yield them. What is given is copied, and what comes back is the event's: no
- * memory of the process's is touched meanwhile, and it may end at any time. A command is carried out all the same then, and whatever it
- * brought is given back; but waiting for a pipe, a terminal or a socket is given up, and so it is when the runtime stops (the completion
- * says WEFT_ECANCELED). Any number of them may be under way at once; each has a stackful process of its own meanwhile, which blocks as
- * weft/file.h and weft/blocking.h say. Where that cannot be had the completion says so (WEFT_ENOMEM, WEFT_ENOSTACK, WEFT_ENOBUFS). */
+/* Built-in commands of every runtime; below are calls that yield them. The command's data is copied, and the result belongs to the event:
+ * no memory of the process's is touched meanwhile, and it may end at any time. The command is carried out even then, and its result is
+ * released; but waiting for a pipe, a terminal or a socket is given up, and so it is when the runtime stops (the completion says
+ * WEFT_ECANCELED). Any number of them may be under way at once; each but SLEEP has a stackful process of its own meanwhile, which blocks as
+ * weft/file.h and weft/blocking.h say. If there is none for it the completion says so (WEFT_ENOMEM, WEFT_ENOSTACK, WEFT_ENOBUFS). */
 #define WEFT_COMMAND_SLEEP UINT32_C(0xffff0001) /* a uint64_t: completed when so many nanoseconds have passed */
 #define WEFT_COMMAND_READ UINT32_C(0xffff0002)  /* weft_command_read. Result: what was read; nothing at the end */
 #define WEFT_COMMAND_WRITE                                                                                                                 \
@@ -59,8 +59,8 @@ typedef struct weft_command_open {
  * completion's error is what the function returns. */
 typedef struct weft_command_call {
     int (*run)(void *data, size_t size);
-    /* Called instead of the completion's being seen, when the process has ended or there was no way to call the function: for what the
-     * data points to. On any thread, must not block. May be NULL. */
+    /* Called when the process has ended and will not see the completion, or when the function could not be called: to free what the data
+     * points to. On any thread, must not block. May be NULL. */
     void (*drop)(void *data, size_t size);
     bool is_long; /* it is known to take long */
 } weft_command_call;
@@ -74,16 +74,16 @@ WEFT_API int weft_out_close(weft_out *out, uint64_t tag, int descriptor);
 WEFT_API int weft_out_sync(weft_out *out, uint64_t tag, int descriptor);
 WEFT_API int weft_out_call(weft_out *out, uint64_t tag, const weft_command_call *call, const void *data, size_t size);
 
-/* 0, or WEFT_EEXIST, WEFT_EINVAL (command 0), WEFT_ENOMEM. Before the first process that yields it. */
+/* To be called before the first process that yields it. 0, or WEFT_EEXIST, WEFT_EINVAL (command 0), WEFT_ENOMEM. */
 WEFT_API int weft_register_command(weft_runtime *runtime, uint32_t command, weft_handler handler, void *user);
 
 /* From any thread. The data is copied; when there is no memory for it the event says WEFT_ENOMEM instead. 0, or WEFT_ENOPROC when
- * the process has ended meanwhile: dropped, and counted. */
+ * the process has ended meanwhile: the result is dropped, and counted (weft_stats.late_completions). */
 WEFT_API int weft_complete(weft_completion completion, int error, const void *data, size_t size);
 
-/* Routing by PID: what weft_send does with a PID of another runtime or node. The router in front sees every such message. */
+/* Routing by PID: what weft_send does with a PID of another runtime or node. The router is given every such message. */
 typedef int (*weft_router)(void *user, weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size);
-/* NULL takes it away. Returns 0, or WEFT_EBUSY when there is one already. */
+/* NULL removes it. 0, or WEFT_EBUSY when there is one already. */
 WEFT_API int weft_set_router(weft_router router, void *user);
 
 WEFT_END

@@ -1,8 +1,8 @@
 /* C++ programs: weft learns where the C++ library keeps the exceptions of a thread, and gives each process its own.
  *
- * Every C++ object that includes weft's headers tells when it is loaded, so there is nothing to be done, whether the C++ library is linked
- * statically or not, or loaded later. A program in C which loads, after weft_start, a library that throws and catches exceptions around
- * weft calls, and was itself compiled without these headers, calls weft_cxx_add with what it finds by dlsym.
+ * Every C++ object that includes weft's headers registers itself when it is loaded, so there is nothing to be done, whether the C++ library
+ * is linked statically or not, or loaded later. A program in C which loads, after weft_start, a library that throws and catches exceptions
+ * around weft calls, and was itself compiled without these headers, calls weft_cxx_add with what it finds by dlsym.
  * docs/cxx.md says what exceptions may do, and what they may not. */
 #ifndef WEFT_CXX_H
 #define WEFT_CXX_H
@@ -14,8 +14,8 @@
 
 WEFT_BEGIN
 
-/* Functions of a C++ library and of its unwinder, by their names in the C++ ABI. Those of the unwinder may be NULL, all of them: then weft's own
- * are used, if it was linked with one. */
+/* Functions of a C++ library and of its unwinder, by their names in the C++ ABI. Those of the unwinder may be NULL, all of them: then
+ * weft's own are used, if it was linked with one. */
 typedef struct weft_cxx {
     void *(*globals)(void);                                     /* __cxa_get_globals */
     void (*resume)(void *exception);                            /* _Unwind_Resume */
@@ -24,7 +24,7 @@ typedef struct weft_cxx {
     void (*go_on_at)(void *context, uintptr_t address);         /* _Unwind_SetIP */
 } weft_cxx;
 
-/* Copied. Counted: each add wants its remove, before that library is unloaded. 0, or WEFT_ENOBUFS: there are four already. */
+/* Copied. Counted: each add needs its remove, before that library is unloaded. 0, or WEFT_ENOBUFS: there are four already. */
 WEFT_API int weft_cxx_add(const weft_cxx *library);
 WEFT_API void weft_cxx_remove(const weft_cxx *library);
 

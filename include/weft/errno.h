@@ -1,7 +1,7 @@
 /* errno in a process that may move to another thread.
  *
- * Compilers take errno's address for fixed within a function. In one that calls weft it is not: the process may go on in another
- * thread. So here errno's place is asked for at every use. Its value stays with the process. */
+ * Compilers take errno's address for fixed within a function. In a function that calls weft it is not: the process may go on in another
+ * thread. So with this header errno's address is computed at every use. Its value stays with the process. */
 #ifndef WEFT_ERRNO_H
 #define WEFT_ERRNO_H
 

@@ -1,10 +1,10 @@
-/* Error codes. A weft call that can fail returns 0 (or a count) when it went well and one of these, negative, when not.
+/* Error codes. A weft call that can fail returns 0 (or a count) on success and one of these, negative, on failure.
  *
- * Where the operating system has a code for the matter, ours has the same number, negated. The others, which only weft
- * can meet, start at -4096. The list below is the only one: names and texts are made from it.
+ * Where the operating system has a code for the error, weft's has the same number, negated. The others, which only weft has, start at
+ * -4096. The list below is the only one: names and texts are made from it.
  *
- * Calls that give something up (weft_stop, and whatever ends in _free, _drop, _close or _cancel) do nothing with NULL, and answer 0 where they
- * answer anything. What is a number (a PID, a descriptor, a timer) has an error for those that mean nothing. */
+ * Calls that give something up (weft_stop, and all whose names end in _free, _drop, _close or _cancel) do nothing with NULL, and return 0
+ * where they return anything. Calls that take a number (a PID, a descriptor, a timer) return an error for one that means nothing. */
 #ifndef WEFT_ERRORS_H
 #define WEFT_ERRORS_H
 

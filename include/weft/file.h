@@ -1,15 +1,15 @@
-/* Files and other descriptors, from a stackful process or a thread of one's own: plain calls that block nobody else.
+/* Files and other descriptors, from a stackful process or a thread of the program's own: plain calls that block no other process.
  *
- * A call that the operating system answers at once costs a few nanoseconds more than the system call. One that lasts holds up its own
+ * A call that the operating system answers at once costs a few nanoseconds more than the system call. A call that lasts holds up its own
  * process alone (weft/blocking.h). A step process yields commands instead: weft/command.h.
  *
  * Results are 0, a count or a descriptor, or a negative code: the system's own error number negated, whichever it is (WEFT_ENOENT,
  * WEFT_EACCES ...: weft/errors.h). WEFT_EINTR is never among them, and errno is left alone.
  *
- * At the limit of threads the others wait while a call lasts; with at_max_threads "error" (weft/runtime.h) the answer is WEFT_EAGAIN, and
- * nothing is done. A cancelled process gets WEFT_ECANCELED before anything is done (weft_file_close excepted, which always closes). What is said about
- * deadlines and cancellations that come during a call is in docs/files.md; in short: waiting for a pipe, a terminal or a socket is
- * given up at once; what the system has begun to do with a disk runs to its end, and its result counts. */
+ * At the limit of threads the other processes wait while a call lasts; with at_max_threads "error" (weft/runtime.h) the result is
+ * WEFT_EAGAIN, and nothing is done. A cancelled process gets WEFT_ECANCELED before anything is done (weft_file_close excepted, which always
+ * closes). Deadlines and cancellations that come during a call are described in docs/files.md; in short: waiting for a pipe, a terminal or
+ * a socket is given up at once; what the system has begun to do with a disk runs to its end, and its result counts. */
 #ifndef WEFT_FILE_H
 #define WEFT_FILE_H
 
@@ -28,23 +28,23 @@ WEFT_API int weft_file_open(const char *path, int flags, mode_t mode);
 /* Closes the descriptor whatever it returns. No call on it may be under way. */
 WEFT_API int weft_file_close(int descriptor);
 
-/* What is there, at least one byte, or 0 at the end; at most `size` bytes. On standard input, pipes, terminals, sockets and the like the
- * call waits until there is something, WEFT_ETIMEDOUT when it did not come in time (a deadline that has passed: only what is there
- * already). On files of a disk there is always something. Descriptors may be blocking or not. */
+/* Reads what is there, at least one byte, or 0 at the end; at most `size` bytes. On standard input, pipes, terminals, sockets and the like
+ * the call waits until there is something; WEFT_ETIMEDOUT when nothing came in time (a deadline that has passed: only what is there
+ * already). On files on a disk it never has to wait for that. Descriptors may be blocking or not. */
 WEFT_API ssize_t weft_file_read(int descriptor, void *data, size_t size, uint64_t deadline);
 WEFT_API ssize_t weft_file_readv(int descriptor, const struct iovec *parts, int count, uint64_t deadline);
-/* Writes some of it, at least one byte; how many is returned. Likewise. Where the reader has gone the program gets SIGPIPE, and
+/* Writes some of it, at least one byte, and returns how many. Waits likewise. If the reader has gone the program gets SIGPIPE, and
  * WEFT_EPIPE if it ignores that, as it does once it has used weft's pipes (docs/signals.md). */
 WEFT_API ssize_t weft_file_write(int descriptor, const void *data, size_t size, uint64_t deadline);
 WEFT_API ssize_t weft_file_writev(int descriptor, const struct iovec *parts, int count, uint64_t deadline);
-/* Writes all. 0, or why not; *written (may be NULL) is how far it came. */
+/* Writes all. 0, or an error; *written (may be NULL) is how many bytes were written. */
 WEFT_API int weft_file_write_all(int descriptor, const void *data, size_t size, size_t *written, uint64_t deadline);
 
-/* At an offset, for what has offsets (others: WEFT_ESPIPE). Never waits for anybody, hence no deadline. */
+/* At an offset, for files that have offsets (others: WEFT_ESPIPE). Never waits for another program or process, hence no deadline. */
 WEFT_API ssize_t weft_file_pread(int descriptor, void *data, size_t size, off_t offset);
 WEFT_API ssize_t weft_file_pwrite(int descriptor, const void *data, size_t size, off_t offset);
 
-/* To the disk; the second without what only says when it was written. Known to be long: the worker is given away at once. */
+/* Flushes to the disk; the second without the time of the change. Known to be long: the worker is given away at once. */
 WEFT_API int weft_file_sync(int descriptor);
 WEFT_API int weft_file_datasync(int descriptor);
 WEFT_API int weft_file_truncate(int descriptor, off_t size);
@@ -63,7 +63,7 @@ WEFT_API int weft_file_rmdir(const char *path);
 WEFT_API int weft_file_load(const char *path, char **data, size_t *size);
 /* NULL is fine. `size` is what weft_file_load said. */
 WEFT_API void weft_file_free(char *data, size_t size);
-/* Makes the file, or empties it, and writes all. Not synced. */
+/* Creates the file, or truncates it, and writes all. Not synced. */
 WEFT_API int weft_file_save(const char *path, const void *data, size_t size, mode_t mode);
 
 /* The entries of a directory. */

@@ -1,4 +1,4 @@
-/* Fork and join, for compute work: functions that run in parallel when somebody has time for them.
+/* Fork and join, for compute work: functions that run in parallel when workers are idle.
  *
  *     WEFT_TASK(long, fib, int, n) {
  *         if (n < 2) return n;
@@ -8,8 +8,8 @@
  *     }
  *     ... in a stackful process:  long f = WEFT_RUN(fib, 30);
  *
- * A forked task runs when it is joined, by a plain call, unless a worker that had nothing to do took it before: then it runs there, in
- * a process of its own, and the join waits for it. So a fork costs a few nanoseconds, and results do not depend on who ran what.
+ * A forked task runs when it is joined, by a plain call, unless an idle worker took it before: then it runs there, in a process of its own,
+ * and the join waits for it. So a fork costs a few nanoseconds, and results do not depend on which worker ran which task.
  *
  *   WEFT_TASK(R, name, T1, a1, ...)   defines a task that returns R, with up to six arguments of together 48 bytes; none of
  *                                     these types is aligned to more than 16
@@ -24,14 +24,14 @@
  *
  * Rules. A task joins all that it forked before it returns, the newest first. At most 1,048,570 tasks of a process are forked and not
  * joined at a time. A task does not wait for anything but its own tasks: a call that would (weft_recv, weft_sleep, a mutex that is
- * taken...) aborts the program, unless it stands between WEFT_BLOCKING_BEGIN() and WEFT_BLOCKING_END(), and so does weft_exit. A task
- * that another worker took has that process's errno, mailbox and PID, and the stack size of the process that forked it.
+ * taken...) aborts the program, unless it is between WEFT_BLOCKING_BEGIN() and WEFT_BLOCKING_END(), and so does weft_exit. A task that
+ * another worker took has the errno, mailbox and PID of the process that it runs in, and the stack size of the process that forked it.
  *
- * Each process that is in WEFT_RUN has 64 MiB of address space for its tasks, and no more memory than they touch. Where not even that is to be had
- * the program aborts.
+ * Each process that is in WEFT_RUN has 64 MiB of address space for its tasks, and no more memory than they touch. If there is no such
+ * address space the program aborts.
  *
- * A process that is cancelled runs its tasks to their end all the same: they would otherwise have no results. One that may take long
- * asks weft_fork_cancelled() now and then, which tells of the process that called WEFT_RUN, whoever runs the task. */
+ * A cancelled process still runs its tasks to their end: they would otherwise have no results. A task that may take long calls
+ * weft_fork_cancelled() now and then, which tells of the process that called WEFT_RUN, whichever process runs the task. */
 #ifndef WEFT_FORK_H
 #define WEFT_FORK_H
 
@@ -47,7 +47,7 @@ WEFT_BEGIN
 typedef struct weft_task weft_task;
 typedef void weft_task_run(weft_task *task, weft_task *at);
 struct weft_task {
-    weft_task_run *run; /* forked, and known to its own process alone; NULL: free, or open to others */
+    weft_task_run *run; /* forked, and private to its process; NULL: free, or open to thieves */
     uint64_t state;     /* the library's */
     union {
         unsigned char bytes[48];
@@ -55,8 +55,8 @@ struct weft_task {
     } data; /* the arguments, later the result */
 } __attribute__((aligned(64)));
 
-/* Stacks of tasks are so large, and begin at multiples of it. Their first word is an address: forks and joins there or above have to ask. It
- * is 0 when somebody would like a task. */
+/* The size of a stack of tasks, which begins at a multiple of it. Its first word is an address: forks and joins there or above take the
+ * slow path. It is 0 when an idle worker asks for a task. */
 #define WEFT_TASKS_BYTES ((uintptr_t)64 << 20)
 
 /* The slow parts. */
@@ -86,7 +86,7 @@ static inline __attribute__((always_inline)) void weft_task_pushed(weft_task *at
     if (weft_task_asked(at)) weft_task_share(at);
 }
 
-/* Whether the newest task is to be run here; else its result is there. */
+/* True: the caller runs the newest task. False: its result is there. */
 static inline __attribute__((always_inline)) bool weft_task_pop(weft_task *at, weft_task_run *run) {
     if (__builtin_expect(at->run != run || weft_task_asked(at), 0) && !weft_task_settle(at, run)) return false;
     at->run = NULL;
@@ -101,7 +101,7 @@ WEFT_END
 #define WEFT_JOIN(name) name##_weft_join(&weft_at)
 #define WEFT_RUN(...) WEFT_TASK_PICK(WEFT_TASK_RUN_, WEFT_TASK_COUNT(__VA_ARGS__))(__VA_ARGS__)
 
-/* Between these a task may wait. What it has forked so far is open to others meanwhile, and it may go on on another worker. */
+/* Between these a task may wait. What it has forked so far is open to thieves meanwhile, and it may go on on another worker. */
 #define WEFT_BLOCKING_BEGIN() weft_blocking_begin(weft_at)
 #define WEFT_BLOCKING_END() weft_blocking_end(weft_at)
 
@@ -184,7 +184,7 @@ WEFT_END
 #define WEFT_TASK_16TH(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, count, ...) count
 #define WEFT_TASK_JOINED(a, b) a##b
 #define WEFT_TASK_PICK(what, count) WEFT_TASK_JOINED(what, count)
-/* A comma within an argument makes two words of it, and that is all right. */
+/* A comma within an argument makes two words of it, which is harmless. */
 #define WEFT_TASK_DO_1(what, name) name##_weft_##what(&weft_at)
 #define WEFT_TASK_DO_2(what, name, a) name##_weft_##what(&weft_at, a)
 #define WEFT_TASK_DO_3(what, name, a, b) name##_weft_##what(&weft_at, a, b)

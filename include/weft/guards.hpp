@@ -2,7 +2,8 @@
  *
  *     weft::shield shield;                  weft_shield_begin ... weft_shield_end
  *
- * Scopes need none: weft_scope ends by itself. weft_mutex has one here; std::lock_guard works with any type that has lock() and unlock(). */
+ * Scopes need none: weft_scope ends by itself. weft_mutex has one here; std::lock_guard works with any type that has lock() and
+ * unlock(). */
 #ifndef WEFT_GUARDS_HPP
 #define WEFT_GUARDS_HPP
 
@@ -24,7 +25,7 @@ using nopreempt = pair<weft_nopreempt_begin, weft_nopreempt_end>;
 using blocking = pair<weft_blocking_enter, weft_blocking_leave>;
 using blocking_long = pair<weft_blocking_enter_long, weft_blocking_leave>;
 
-/* Holds the mutex, if locking it succeeded: ask. */
+/* Holds the mutex, if locking it succeeded: check error(), or convert it to bool. */
 class mutex_lock {
     weft_mutex *mutex;
     int error_;

@@ -1,4 +1,4 @@
-/* Processes as small state machines: init, step, close.
+/* Step processes, small state machines without a stack (init, step, close); and what all processes share: sending, cancelling, contexts.
  *
  * A step is given what has happened since the last one (messages, completions of commands, a cancellation), does a little, and
  * says how to go on. It never blocks. The first step may come without events, and so may one after WEFT_CONTINUE; no other does.
@@ -15,7 +15,7 @@ WEFT_BEGIN
 enum weft_event_type {
     WEFT_MESSAGE,    /* data is the payload, tag and from are the sender's */
     WEFT_COMPLETION, /* of the command that was yielded with this tag; error says how it went, data is its result */
-    WEFT_CANCEL,     /* somebody wants this process to end; it decides how. Comes once */
+    WEFT_CANCEL,     /* this process is asked to end; it decides how. Comes once */
     WEFT_REQUEST,    /* a message whose sender waits for an answer (weft_call): weft_answer(weft_event_request(event), ...) */
 };
 
@@ -30,7 +30,7 @@ typedef struct weft_event {
 
 /* How a process goes on after a step. */
 enum weft_status {
-    WEFT_CONTINUE, /* again soon, behind the others that are ready */
+    WEFT_CONTINUE, /* again soon, behind the other ready processes */
     WEFT_IDLE,     /* when a message comes */
     WEFT_BLOCKED,  /* when a command is completed (or a message comes) */
     WEFT_DONE,     /* not at all: it has ended */
@@ -43,8 +43,8 @@ WEFT_API void weft_out_status(weft_out *out, enum weft_status status);
 /* Yields a command; its completion comes back as an event with this tag. The data is copied. 0, or WEFT_ENOMEM, and then there
  * will be no completion. An unknown command comes back as a completion with the error WEFT_ENOENT. */
 WEFT_API int weft_out_yield(weft_out *out, uint32_t command, uint64_t tag, const void *data, size_t size);
-/* Sends, and after this step runs the receiver at once on this worker, before anybody else, if it can be had; this process is
- * queued behind the others. Should somebody else wake the receiver before this step returns, it reads the message then. One hand-off a
+/* Sends, and after this step runs the receiver at once on this worker, before any other process, if that is possible; this process is
+ * queued behind the others. If the receiver is woken otherwise before this step returns, it reads the message then. One hand-off a
  * step; a second is an ordinary send. Errors as weft_send. */
 WEFT_API int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data, size_t size);
 
@@ -54,9 +54,9 @@ typedef struct weft_behavior {
     const char *name;
     const char *const *methods; /* ends with NULL; a NULL list offers "main" alone */
     size_t state_size;          /* of `self`; zeroed before init */
-    /* By the spawner, before anybody knows the process. An error ends it there and is what spawn returns. Spawned by a stackful process or by a
-     * thread, init may wait (weft_sleep, weft_file_load...), and weft_stop waits for it, until its deadline; spawned by a step process it must
-     * not. May be NULL. */
+    /* Called by the spawner, before others know the PID. An error ends the process there and is what spawn returns. Spawned by a stackful
+     * process or by a thread, init may wait (weft_sleep, weft_file_load...), and weft_stop waits for it, until its deadline; spawned by a
+     * step process it must not. May be NULL. */
     int (*init)(void *self, weft_context *context, const char *method, const void *input, size_t size);
     /* An error (negative) ends the process with it as its reason. */
     int (*step)(void *self, const weft_event *events, size_t count, weft_out *out);
@@ -74,8 +74,8 @@ typedef struct weft_spawn_options {
 } weft_spawn_options;
 
 enum {
-    /* The reason of its end is kept for weft_join, which may come later than that; until it is joined, detached, or the process that
-     * spawned it ends. Spawned by a thread of one's own: until the runtime ends. A few hundred bytes. */
+    /* The reason of its end is kept for a later weft_join, until it is joined, detached, or the process that spawned it ends. Spawned by a
+     * thread of the program's own: until the runtime ends. It takes a few hundred bytes. */
     WEFT_JOINABLE = 2,
 };
 
@@ -83,18 +83,18 @@ enum {
  * WEFT_ENOMEM, WEFT_ENOBUFS at the limit of processes, WEFT_ESTOPPING, WEFT_ENOTINSIDE without a runtime outside of a process. */
 WEFT_API int weft_spawn_step(weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options);
 
-/* From anywhere: processes and threads of the program's own. Here and in all headers that does not mean signal handlers, which have
- * weft_signal_send (weft/signal.h). The data is copied. 0 when the receiver has it in its mailbox, or WEFT_ENOPROC (ended or never was), WEFT_EFOREIGN
- * (no such runtime), WEFT_ENOMEM. Messages from one sender to one receiver arrive in order. */
+/* From anywhere: processes and threads of the program's own. Here and in all headers that does not include signal handlers, which have
+ * weft_signal_send (weft/signal.h). The data is copied. 0 when the receiver has it in its mailbox, or WEFT_ENOPROC (ended or never was),
+ * WEFT_EFOREIGN (no such runtime), WEFT_ENOMEM. Messages from one sender to one receiver arrive in order. */
 WEFT_API int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size);
 
 /* A large payload, moved and not copied: the receiver sees the buffer itself, and when it is done with the message, or ends without
- * having read it, release(buffer) is called, once, on any thread (NULL: not at all). Refused, the buffer is still the caller's.
+ * having read it, release(buffer) is called, once, on any thread (NULL: not at all). On an error the buffer is still the caller's.
  * Errors as weft_send. */
 WEFT_API int weft_send_move(weft_pid to, uint64_t tag, void *buffer, size_t size, void (*release)(void *buffer));
 
-/* Who waits for an answer to what. May be kept, and answered later or by another process; an answer that nobody waits for any more
- * is dropped by the one who asked. */
+/* A request: the process that waits for an answer, and to what. May be kept, and answered later or by another process; an answer that the
+ * asking process does not wait for any more is dropped there. */
 typedef struct weft_request {
     weft_pid from;
     uint64_t tag;
@@ -102,7 +102,7 @@ typedef struct weft_request {
 } weft_request;
 /* Of a WEFT_REQUEST event, in the step that was given it. */
 WEFT_API weft_request weft_event_request(const weft_event *event);
-/* From anywhere. The data is copied. Errors as weft_send, and WEFT_EINVAL for what is no request. */
+/* From anywhere. The data is copied. Errors as weft_send, and WEFT_EINVAL if it is no request. */
 WEFT_API int weft_answer(weft_request request, const void *data, size_t size);
 
 /* The calling process, or WEFT_NOBODY outside of one. */
@@ -113,9 +113,9 @@ WEFT_API weft_runtime *weft_own_runtime(void);
 WEFT_API int weft_cancel(weft_pid pid);
 WEFT_API bool weft_alive(weft_pid pid);
 
-/* Contexts: a deadline, a cancellation and values, inherited by what is spawned (docs/contexts.md). Immutable once made but for being cancelled;
- * counted references. When the deadline comes, every process that was spawned with the context, or with one below it, is cancelled; one that
- * is spawned later is born cancelled. 0 or WEFT_ENOMEM. */
+/* Contexts: a deadline, a cancellation and values, inherited by spawned processes (docs/contexts.md). Immutable once made but for being
+ * cancelled; counted references. When the deadline comes, every process that was spawned with the context, or with one below it, is
+ * cancelled; a process that is spawned later starts cancelled. 0 or WEFT_ENOMEM. */
 WEFT_API int weft_context_new(weft_context **context, weft_context *parent, uint64_t deadline);
 WEFT_API int weft_context_with(weft_context **context, weft_context *parent, const void *key, void *value);
 WEFT_API weft_context *weft_context_hold(weft_context *context);

@@ -16,7 +16,7 @@
 WEFT_BEGIN
 
 struct weft_scope;
-/* For C++: cancels the children of a scope that was not ended, and waits for them. Nothing for one that was, or never began. By its owner. */
+/* For C++: cancels the children of a scope that was not ended, and waits for them. Does nothing if it was, or never began. By its owner. */
 WEFT_API void weft_scope_leave(struct weft_scope *scope);
 
 /* In C++ a scope that is left by an exception, or by returning, ends by itself, as weft_scope_leave does. */
@@ -29,7 +29,7 @@ typedef struct weft_scope {
 #endif
 } weft_scope;
 
-/* In a stackful process, its owner. Scopes nest; the one begun last ends first. With a deadline that has passed nobody is let in. */
+/* In a stackful process, its owner. Scopes nest; the one begun last ends first. With a deadline that has passed nothing can be spawned. */
 WEFT_API void weft_scope_begin(weft_scope *scope, uint64_t deadline);
 
 /* A child, from the owner or from another child. 0, or as weft_spawn_with, and WEFT_ECANCELED when the scope has failed, its deadline
@@ -39,11 +39,11 @@ WEFT_API int weft_scope_spawn_with(weft_scope *scope, weft_pid *pid, weft_entry 
 /* One for each of n elements of `size` bytes: entry(&args[i]). Stops at the first error. */
 WEFT_API int weft_scope_spawn_many(weft_scope *scope, size_t n, weft_entry entry, void *args, size_t size);
 
-/* Asks all children to end, and lets no more be spawned. From the owner, a child, or whoever knows that the scope is there. */
+/* Asks all children to end, and lets no more be spawned. From the owner, a child, or any caller that knows that the scope still exists. */
 WEFT_API void weft_scope_cancel(weft_scope *scope);
 
-/* Waits until all have ended; those that have not begun yet run meanwhile, the newest first, so that a tree of scopes is walked in
- * depth. Then 0, or why the others were cancelled: the reason of the first that failed, WEFT_ETIMEDOUT, WEFT_ECANCELED. */
+/* Waits until all children have ended; those that have not begun yet run meanwhile, the newest first, so that a tree of scopes is walked
+ * depth first. Then 0, or why the others were cancelled: the reason of the first that failed, WEFT_ETIMEDOUT, WEFT_ECANCELED. */
 WEFT_API int weft_scope_end(weft_scope *scope);
 
 /* All of that at once, without a deadline: runs entry(&args[i]) for n elements, each in a process, and waits. */

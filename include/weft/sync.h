@@ -1,15 +1,15 @@
 /* Mutex, condition, semaphore, read-write lock, once, wait group: for processes, and for threads that are not workers.
  *
- * Whoever has to wait parks: a process gives its worker to others, a thread sleeps. Step processes must not wait; what can be done at once
- * they may do, with the deadline 0.
+ * A caller that has to wait parks: a process gives its worker to other processes, a thread sleeps. Step processes must not wait; what can
+ * be done at once they may do, with the deadline 0.
  *
- * Calls that may wait take a deadline: a moment of the monotonic clock (weft_in(...)), WEFT_FOREVER for none, 0 for "only if it can be had at
- * once". They return 0, or WEFT_ETIMEDOUT, or WEFT_ECANCELED when the process has been cancelled and it cannot be had at once, whatever the
- * deadline (weft/stackful.h); then nothing has happened. Those that wait are served in the order in which they came.
+ * Calls that may wait take a deadline: a moment of the monotonic clock (weft_in(...)), WEFT_FOREVER for none, 0 for "only if it can be done
+ * at once". They return 0, or WEFT_ETIMEDOUT, or WEFT_ECANCELED when the process has been cancelled and it cannot be done at once, whatever
+ * the deadline (weft/stackful.h); then nothing has happened. Waiters are served in the order in which they came.
  *
- * All of these are plain memory: zeroed is ready for use, and so are the WEFT_..._INIT. There is nothing to destroy. The memory may go, or
- * be used for something else, when nobody waits and nobody will call. One who has been let in by somebody else's call (an unlock, a
- * release, the last done) need not wait for that call's return. They are not to be copied or moved. */
+ * All of these are plain memory: zeroed is ready for use, and so are the WEFT_..._INIT. There is nothing to destroy. The memory may be
+ * freed, or used for something else, when there are no waiters and no more calls will be made. A waiter that was let in by another caller
+ * (by its unlock, its release, the last done) need not wait for that call's return. They are not to be copied or moved. */
 #ifndef WEFT_SYNC_H
 #define WEFT_SYNC_H
 
@@ -18,7 +18,7 @@
 WEFT_BEGIN
 
 /* ---- mutex ---------------------------------------------------------------------------------------------------------
- * Unlocking hands it to the one who has waited longest. Not recursive. Belongs to the process, or thread, that locked it; builds with
+ * Unlocking hands it to the waiter that has waited longest. Not recursive. Belongs to the process, or thread, that locked it; builds with
  * debug assertions abort when another one unlocks it, or when its owner locks it again. */
 typedef struct weft_mutex {
     uint64_t opaque[6];
@@ -33,8 +33,8 @@ WEFT_API void weft_mutex_unlock(weft_mutex *mutex);
 
 /* ---- condition -----------------------------------------------------------------------------------------------------
  * The caller holds the mutex, and holds it again when the call returns, for whatever reason; getting it back is bound by no deadline and
- * ended by no cancellation. There are no wake-ups for no reason, but others may have been there before: look again. A signal is never
- * lost on one who gives up at the same moment: it goes to the next, or the call returns 0. */
+ * ended by no cancellation. There are no spurious wake-ups, but another process may have held the mutex first: check the condition again. A
+ * signal is never lost on a waiter that gives up at the same moment: it goes to the next waiter, or the call returns 0. */
 typedef struct weft_cond {
     uint64_t opaque[6];
 } weft_cond;
@@ -48,7 +48,7 @@ WEFT_API void weft_cond_signal(weft_cond *cond);
 WEFT_API void weft_cond_broadcast(weft_cond *cond);
 
 /* ---- semaphore -----------------------------------------------------------------------------------------------------
- * So many permits. Who asks for many is not passed by those who ask for few. */
+ * A number of permits. A waiter that asks for many is not overtaken by callers that ask for few. */
 typedef struct weft_sem {
     uint64_t opaque[6];
 } weft_sem;
@@ -60,9 +60,9 @@ typedef struct weft_sem {
 
 WEFT_API void weft_sem_init(weft_sem *sem, uint32_t permits);
 WEFT_API int weft_sem_acquire(weft_sem *sem, uint32_t permits, uint64_t deadline);
-/* More than WEFT_SEM_MAX at a time in all: aborts. */
+/* Aborts if there are more than WEFT_SEM_MAX in all then. */
 WEFT_API void weft_sem_release(weft_sem *sem, uint32_t permits);
-/* How many could be had this moment. */
+/* How many are available this moment. */
 WEFT_API uint32_t weft_sem_available(const weft_sem *sem);
 
 /* ---- read-write lock -----------------------------------------------------------------------------------------------
@@ -83,8 +83,8 @@ WEFT_API void weft_rwlock_write_end(weft_rwlock *rwlock);
 
 /* ---- once ----------------------------------------------------------------------------------------------------------
  * The first caller runs the function; the others wait for it. When it returns 0 it is done, for good, and every call returns 0. Anything
- * else is a failure: the caller that ran it gets that number, and the one who has waited longest runs it next. So a function that was
- * cancelled returns WEFT_ECANCELED, and another process does the work. So it is when the function ends its process by weft_exit. */
+ * else is a failure: the caller that ran it gets that number, and the caller that has waited longest runs it next. So a function that was
+ * cancelled returns WEFT_ECANCELED, and another process does the work. The same happens when the function ends its process by weft_exit. */
 typedef struct weft_once {
     uint64_t opaque[6];
 } weft_once;
@@ -96,8 +96,8 @@ typedef struct weft_once {
 WEFT_API int weft_once_do(weft_once *once, int (*function)(void *arg), void *arg, uint64_t deadline);
 
 /* ---- wait group ----------------------------------------------------------------------------------------------------
- * Counts what is under way; weft_waitgroup_wait returns when it is nothing. Add before those who will call done are started. Below 0, or
- * above WEFT_WAITGROUP_MAX: aborts. */
+ * Counts what is under way; weft_waitgroup_wait returns when the count is 0. Add before starting the processes that will call done. Below
+ * 0, or above WEFT_WAITGROUP_MAX: aborts. */
 typedef struct weft_waitgroup {
     uint64_t opaque[6];
 } weft_waitgroup;
