@@ -11,7 +11,7 @@
 /* The arguments are at the beginning of the job's data; behind them is room for the list, which begins here. */
 static size_t child_list_at(size_t size) { return (size + sizeof(char *) - 1) / sizeof(char *) * sizeof(char *); }
 
-/* No process has got its pipes (J3). */
+/* No process has got its pipes (job.h, J3). */
 static void child_close_unseen(struct job *job) {
     weft_child child;
     memcpy(&child, job->data, sizeof child);

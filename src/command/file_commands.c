@@ -71,7 +71,7 @@ int command_write(void *user, weft_completion completion, const void *data, size
 
 /* ---- open, close, sync ------------------------------------------------------------------------------------------------------ */
 
-/* No process has got the descriptor (J3). */
+/* No process has got the descriptor (job.h, J3). */
 static void job_close_unseen(struct job *job) {
     if (job->descriptor >= 0) sys->file->close(job->descriptor);
 }

@@ -12,7 +12,7 @@
 /* In a job the descriptor is its offset. */
 static weft_fd *command_fd(struct job *job) { return &job->offset; }
 
-/* The result is a connection that no process has got (J3). */
+/* The result is a connection that no process has got (job.h, J3). */
 static void command_close_unseen(struct job *job) { weft_fd_close(*command_fd(job)); }
 static void command_opened(struct job *job, weft_fd fd) {
     if (fd > 0) {

@@ -8,7 +8,8 @@
 struct proc *forkjoin_steal(struct worker *worker);
 /* The same for a worker that has other processes to run: only for tasks that are open already; no owner is asked. */
 struct proc *forkjoin_take(struct worker *worker);
-/* The second check before a worker sleeps: whether a task is open. If not, owners have been asked, and the next fork wakes a worker (region.h, T5). */
+/* The second check before a worker sleeps: whether a task is open. If not, owners have been asked, and the next fork wakes a worker
+ * (region.h, T5). */
 bool forkjoin_anything(struct worker *worker);
 void forkjoin_destroy_all(struct runtime *runtime);
 

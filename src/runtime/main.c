@@ -69,7 +69,7 @@ int weft_main(int argc, char **argv, int (*app)(int argc, char **argv)) {
     weft_stackful_options options = {.runtime = runtime, .name = "main", .flags = WEFT_STACK_NOW | WEFT_JOINABLE};
     error = main_watch_deadlock((struct runtime *)runtime);
     if (!error) error = weft_spawn_with(&pid, main_process, &call, &options);
-    if (!error) atom_store_rlx(&((struct runtime *)runtime)->deadlock.first, pid); /* rlx: until it is seen, no deadlock is (Z6) */
+    if (!error) atom_store_rlx(&((struct runtime *)runtime)->deadlock.first, pid); /* rlx: no deadlock before it is seen (deadlock.c, Z6) */
     if (error) main_failed("cannot begin the first process", error);
     else if ((error = weft_join(pid, &reason, WEFT_FOREVER)) != 0) main_failed("cannot wait for the first process", error);
     else if (reason < 0) call.result = main_failed("the first process ended", reason);

@@ -11,8 +11,8 @@
  *       more, finds it there.
  *   M3  A mutex with a claimable waiter is handed over, and never FREE: no process overtakes a waiter.
  *   M4  An unlock does not touch the mutex after the next holder may have it: in the short way because it is one step, with a waiter
- *       because the waiter does not go on before the lock is dropped (wait.h, W3), and otherwise because of QUEUE, with which the next holder
- *       has to take the lock first. So the next holder may free the memory. */
+ *       because the waiter does not go on before the lock is dropped (wait.h, W3), and otherwise because of QUEUE, with which the next
+ *       holder has to take the lock first. So the next holder may free the memory. */
 #ifndef WEFT_SYNC_MUTEX_H
 #define WEFT_SYNC_MUTEX_H
 
