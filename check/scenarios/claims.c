@@ -103,10 +103,10 @@ static void ring_set_up_spawn(void) {
     process_count = 2;
 }
 static void ring_spawner(void) {
-    uint64_t stopped = ring_put_next(&rings[0], process_init(0, 1));
-    chk_assert(stopped == ENTRY_NONE, "the slot was free");
-    stopped = ring_put_next(&rings[0], process_init(1, 1));
-    if (stopped != ENTRY_NONE) ring_push(&rings[0], stopped);
+    uint64_t pushed_out = ring_put_next(&rings[0], process_init(0, 1));
+    chk_assert(pushed_out == ENTRY_NONE, "the slot was free");
+    pushed_out = ring_put_next(&rings[0], process_init(1, 1));
+    if (pushed_out != ENTRY_NONE) ring_push(&rings[0], pushed_out);
     ring_run(ring_take_next(&rings[0]));
     ring_pop_once();
 }

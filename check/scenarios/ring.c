@@ -232,8 +232,8 @@ SCENARIO(ring_overflow_two_thieves, .about = "half of a full ring goes elsewhere
 /* ---- The LIFO slot --------------------------------------------------------------------------------------------- */
 
 static void put_next(unsigned id) {
-    uint64_t stopped = ring_put_next(&ring, item_make(id));
-    if (stopped != ENTRY_NONE) chk_assert(ring_push(&ring, stopped), "there is room");
+    uint64_t pushed_out = ring_put_next(&ring, item_make(id));
+    if (pushed_out != ENTRY_NONE) chk_assert(ring_push(&ring, pushed_out), "there is room");
 }
 static void owner_puts_and_takes(void) {
     put_next(0);
@@ -246,9 +246,9 @@ static void steal_next_twice(void) {
     steal_next();
     steal_next();
 }
-SCENARIO(ring_next, .about = "the LIFO slot is filled, stopped, emptied and robbed twice", .setup = set_up,
+SCENARIO(ring_next, .about = "the LIFO slot is filled, replaced, emptied and robbed twice", .setup = set_up,
          .threads = {owner_puts_and_takes, steal_next_twice}, .finish = finish_3)
-SCENARIO(ring_next_two_thieves, .about = "the LIFO slot is filled, stopped, emptied and robbed by two", .setup = set_up,
+SCENARIO(ring_next_two_thieves, .about = "the LIFO slot is filled, replaced, emptied and robbed by two", .setup = set_up,
          .threads = {owner_puts_and_takes, steal_next, steal_next}, .finish = finish_3)
 
 static void steal_all_ways(void) {

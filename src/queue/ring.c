@@ -44,10 +44,10 @@ uint64_t ring_pop(struct ring *own) {
 }
 
 uint64_t ring_put_next(struct ring *own, uint64_t entry) {
-    uint64_t stopped = atom_load_rlx(&own->next);
+    uint64_t pushed_out = atom_load_rlx(&own->next);
     /* Pairs with the CAS in ring_steal_next: R7. */
     atom_store_rel(&own->next, entry);
-    return stopped;
+    return pushed_out;
 }
 
 uint64_t ring_take_next(struct ring *own) {

@@ -43,8 +43,8 @@ static bool ring_add(struct worker *own, uint64_t entry) {
  * sleeper: this worker runs it next, and one half of a ping-pong pair is best left where its partner runs. */
 static bool ring_policy_push(struct worker *own, uint64_t entry, enum ready_why why) {
     if (why == READY_YIELDED) return ring_add(own, entry);
-    uint64_t stopped = ring_put_next(&own->ring, entry);
-    return stopped != ENTRY_NONE && ring_add(own, stopped);
+    uint64_t pushed_out = ring_put_next(&own->ring, entry);
+    return pushed_out != ENTRY_NONE && ring_add(own, pushed_out);
 }
 
 static struct proc *ring_policy_pop(struct worker *own) {
