@@ -79,11 +79,11 @@
     X(WEFT_ECLOSED,       -4096,          "closed")                                                 \
     X(WEFT_ENOPROC,       -4097,          "the process has ended, or never was")                    \
     X(WEFT_EFOREIGN,      -4098,          "the PID belongs to no runtime that runs here")            \
-    X(WEFT_ENOSTACK,      -4099,          "no stack to be had")                                     \
+    X(WEFT_ENOSTACK,      -4099,          "no stack available")                                     \
     X(WEFT_ESTOPPING,     -4100,          "the runtime is stopping")                                \
     X(WEFT_ENOTINSIDE,    -4101,          "not called from a process")                              \
     X(WEFT_EKILLED,       -4102,          "the process was killed")                                 \
-    X(WEFT_ESTACK,        -4103,          "the process's stack has run over")
+    X(WEFT_ESTACK,        -4103,          "the process's stack has overflowed")
 /* clang-format on */
 
 enum weft_error {

@@ -152,7 +152,7 @@ static void overflow_report(struct worker *worker, const struct fault *fault, co
     fiber_symbol((void *)fault->pc, at, sizeof at);
     overflow_advise(advice, sizeof advice, class, top > low ? top - low : stack_class_size(class));
     int length =
-        snprintf(text, sizeof text, "weft: the stack of process %016lx (%s) has run over: entry %s, size %zu, at %s; %s\nweft: %s%s\n",
+        snprintf(text, sizeof text, "weft: the stack of process %016lx (%s) has overflowed: entry %s, size %zu, at %s; %s\nweft: %s%s\n",
                  (unsigned long)worker_pid(worker), start && start->name ? start->name : "process", entry, stack_class_size(class), at,
                  advice, why_not ? "the program aborts, because " : "the process ends with WEFT_ESTACK", why_not ? why_not : "");
     overflow_print(text, length, sizeof text);

@@ -92,7 +92,7 @@ void fiber_quit(int reason) {
 void weft_exit(int reason) {
     struct proc *proc = fiber_worker("weft_exit")->current;
     if (__builtin_expect(proc->extras & PROC_TASKS, 0))
-        WEFT_MISUSE("weft_exit", "called in a task, whose result somebody waits for", "return from the task");
+        WEFT_MISUSE("weft_exit", "called in a task, whose result its parent waits for", "return from the task");
     fiber_quit(reason);
 }
 

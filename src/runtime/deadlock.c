@@ -101,8 +101,8 @@ static void waiting_show(struct runtime *runtime, struct proc *proc, weft_pid pi
 static void deadlock_report(struct runtime *runtime, unsigned processes) {
     unsigned shown = 0;
     print_line(STDERR_FILENO,
-               processes == 1 ? "weft: deadlock: the only process waits, and nobody is left to wake it\n"
-                              : "weft: deadlock: all %u processes wait, and nobody is left to wake one\n",
+               processes == 1 ? "weft: deadlock: the only process waits, and nothing is left that could wake it\n"
+                              : "weft: deadlock: all %u processes wait, and nothing is left that could wake one\n",
                processes);
     each_process(runtime, waiting_show, &shown);
     if (shown > DEADLOCK_SHOWN) print_line(STDERR_FILENO, "  and %u more\n", shown - DEADLOCK_SHOWN);

@@ -101,7 +101,7 @@ static bool hog_show(struct worker *worker, uint64_t now) {
 
 void report_hogs(struct runtime *runtime, uint64_t now) {
     unsigned made = atom_load_acq(&runtime->made), shown = 0; /* acq: as in find_steal_pass */
-    print_line(STDERR_FILENO, "weft: %u workers and %u extra ones are all held by processes that do not give way, and others wait:\n",
+    print_line(STDERR_FILENO, "weft: %u workers and %u extra ones are all held by processes that do not yield, and others wait:\n",
                atom_load_rlx(&runtime->wanted), atom_load_rlx(&runtime->extra)); /* rlx, both: numbers */
     for (unsigned i = 0; i < made && shown < HOGS_SHOWN; i++)
         shown += hog_show(atom_load_rlx(&runtime->workers[i]), now); /* rlx: published by `made` */

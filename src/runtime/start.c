@@ -182,7 +182,7 @@ int weft_start(weft_runtime **out, const weft_config *config) {
     if (error) fprintf(stderr, "weft: only %u of %u workers could be started: %s\n", got, workers, weft_strerror(error));
     overflow_begin();
     if (sysmon_start(runtime) == 0) post_open(runtime);
-    else fprintf(stderr, "weft: no thread for the system monitor: processes that block or do not give way hold the others up\n");
+    else fprintf(stderr, "weft: no thread for the system monitor: processes that block or do not yield hold the others up\n");
     if (runtime->preempt.all) preempt_begin(runtime, true); /* if that fails it has been reported, and processes run without preemption */
     *out = (weft_runtime *)runtime;
     return 0;

@@ -25,7 +25,7 @@ void weft_chan_free(weft_chan *opaque) {
     lock_take(&chan->lock);
     bool waited_at = chan->senders.first || chan->receivers.first;
     lock_drop(&chan->lock);
-    if (waited_at) WEFT_MISUSE("weft_chan_free", "somebody waits at the channel", "close it and wait until all have left");
+    if (waited_at) WEFT_MISUSE("weft_chan_free", "a process or thread waits at the channel", "close it and wait until all have left");
     sys->free(chan, sizeof *chan + chan->capacity * chan->element_size);
 }
 

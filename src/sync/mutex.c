@@ -25,7 +25,7 @@ static inline void mutex_owned(struct mutex *mutex, const void *by) { (void)mute
 static __attribute__((noinline, cold)) void mutex_misuse(struct mutex *mutex, const char *call) {
     if (!(atom_load_rlx(&mutex->word) & MUTEX_HELD)) /* rlx: only for the message */
         WEFT_MISUSE(call, "the mutex is not locked", "unlock once, after a lock that returned 0");
-    WEFT_MISUSE(call, "the mutex is locked by somebody else", "unlock in the process, or thread, that locked it");
+    WEFT_MISUSE(call, "another process or thread has locked the mutex", "unlock in the process, or thread, that locked it");
 }
 
 /* ---- locking --------------------------------------------------------------------------------------------------------- */

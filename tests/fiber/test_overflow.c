@@ -77,7 +77,7 @@ static void many_overflow(void) {
         snprintf(text, sizeof text, "process %016lx", (unsigned long)pid);
         EXPECT_EQ(reports_with(text), 1);
     }
-    EXPECT_EQ(reports_with("(victim) has run over"), count);
+    EXPECT_EQ(reports_with("(victim) has overflowed"), count);
     EXPECT_EQ(reports_with("the process ends with WEFT_ESTACK"), count);
     EXPECT(reports_with("size 16384") > 0 && reports_with("try stack_size 65536") > 0);
     EXPECT(reports_with("try stack_size 1048576") > 0);
@@ -212,7 +212,7 @@ TEST(overflow_inside_of_libc_aborts) {
     for (unsigned i = 0; i < child_times(); i++) {
         child_of(&child, in_libc);
         EXPECT_DIED(&child, SIGABRT);
-        EXPECT_SAID(&child, "(child) has run over");
+        EXPECT_SAID(&child, "(child) has overflowed");
         EXPECT_SAID(&child, "the program aborts, because it was in other code than its own, at ");
         EXPECT_SAID(&child, "libc.so");
         EXPECT_SAID(&child, "weft runtime"); /* the dump */
@@ -383,7 +383,7 @@ TEST(overflow_beyond_the_guard_aborts) {
     if (SANITIZED) return;
     child_of(&child, jumps_among_others);
     EXPECT_DIED(&child, SIGABRT);
-    EXPECT_SAID(&child, "(jumper) has run over");
+    EXPECT_SAID(&child, "(jumper) has overflowed");
     EXPECT_SAID(&child, "the stacks of others may be damaged");
 }
 

@@ -73,7 +73,7 @@ static void all_wait_body(void) { _exit(run(all_wait)); }
 static void all_wait_verdict(void) {
     char text[64];
     EXPECT_EXIT(&child, WEFT_EXIT_DEADLOCK);
-    EXPECT_SAID(&child, "weft: deadlock: all 5 processes wait, and nobody is left to wake one\n");
+    EXPECT_SAID(&child, "weft: deadlock: all 5 processes wait, and nothing is left that could wake one\n");
     EXPECT_SAID(&child, "(main, ");
     EXPECT_SAID(&child, "(receiver, ");
     EXPECT_SAID(&child, ", in weft_recv, for ");

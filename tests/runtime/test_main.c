@@ -65,8 +65,8 @@ TEST(main_runs_over) {
     struct child child;
     run(&child, runs_over);
     EXPECT_EXIT(&child, 1);
-    EXPECT_SAID(&child, "(main) has run over");
-    EXPECT_SAID(&child, "weft: the first process ended: the process's stack has run over");
+    EXPECT_SAID(&child, "(main) has overflowed");
+    EXPECT_SAID(&child, "weft: the first process ended: the process's stack has overflowed");
 }
 
 /* Others are cancelled and waited for. */
