@@ -18,12 +18,13 @@
 
 struct spin {
     uint32_t rounds;
+    uint64_t since; /* spin_ticks at the first look for how long it has lasted; 0: none yet */
 };
 
 #if WEFT_CHECK
 uint32_t chk_spin_begin(void);
 uint32_t chk_spin_wait(uint32_t mark);
-static inline struct spin spin_begin(void) { return (struct spin){chk_spin_begin()}; }
+static inline struct spin spin_begin(void) { return (struct spin){chk_spin_begin(), 0}; }
 static inline void spin_wait(struct spin *spin) { spin->rounds = chk_spin_wait(spin->rounds); }
 static inline void spin_retry(struct spin *spin) { spin_wait(spin); }
 static inline void spin_pause(void) {}
@@ -41,14 +42,34 @@ static inline void spin_pause(void) {
 #endif
 }
 
-enum { SPIN_PAUSE_ROUNDS = 64, SPIN_LONG = 1 << 18 };
+/* A counter that runs at a constant rate, read without a call of the kernel, and about half a second of it. */
+#if defined(__x86_64__)
+static inline uint64_t spin_ticks(void) { return __builtin_ia32_rdtsc(); }
+static inline uint64_t spin_ticks_long(void) { return UINT64_C(1) << 30; }
+#else
+static inline uint64_t spin_ticks(void) {
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+}
+static inline uint64_t spin_ticks_long(void) {
+    uint64_t per_second;
+    __asm__ volatile("mrs %0, cntfrq_el0" : "=r"(per_second));
+    return per_second / 2;
+}
+#endif
 
-static inline struct spin spin_begin(void) { return (struct spin){0}; }
+enum { SPIN_PAUSE_ROUNDS = 64, SPIN_LOOK_ROUNDS = 64 };
 
-/* The thread waited for may be this very thread, interrupted by the signal handler that spins here. */
+static inline struct spin spin_begin(void) { return (struct spin){0, 0}; }
+
+/* After half a second the thread waited for may be this very thread, interrupted by the signal handler that spins here. By time and not by rounds: on a busy
+ * machine the kernel may take 20 ms for each yield. */
 static inline void spin_lasts(struct spin *spin) {
-    spin->rounds = SPIN_PAUSE_ROUNDS;
-    handler_refuse("a weft call");
+    uint64_t now = spin_ticks();
+    if (spin->since && now - spin->since < spin_ticks_long()) return;
+    if (spin->since) handler_refuse("a weft call");
+    spin->since = now;
 }
 
 /* Pauses the core for the first rounds and yields the thread from then on, so that a waiter never starves the thread it
@@ -59,7 +80,7 @@ static inline void spin_wait(struct spin *spin) {
         spin_pause();
     } else {
         sched_yield();
-        if (__builtin_expect(++spin->rounds == SPIN_LONG, 0)) spin_lasts(spin);
+        if (__builtin_expect(++spin->rounds % SPIN_LOOK_ROUNDS == 0, 0)) spin_lasts(spin);
     }
 }
 
