@@ -274,6 +274,7 @@ static void too_many(const char *policy) {
     atom_store_rel(&free_them, true);
     rt_wait(&done, 4);
     const char *said = rt_stderr_end();
+    rt_wait_for_nobody(); /* they say that they are done before they end */
     EXPECT(!weft_alive(waiting));
     const char *first = strstr(said, "weft: 1 workers and 2 extra ones are all held");
     EXPECT(first && !strstr(first + 1, "weft: 1 workers"));
