@@ -1,11 +1,7 @@
 /* File commands of step processes: results, errors, many at once, and processes that end before theirs are completed. */
-#include "runtime_helpers.h"
+#include "io_helpers.h"
 
-#include <weft/weft.h>
-
-#include <dirent.h>
 #include <fcntl.h>
-#include <sys/resource.h>
 
 /* A process that does what the test says, step by step: `script` is called with every completion. */
 struct order {
@@ -69,23 +65,6 @@ static void begin(void) {
     pid = rt_spawn(&player);
 }
 static void end(void) { unlink(path); }
-static unsigned descriptors(void) {
-    unsigned count = 0;
-    DIR *dir = opendir("/proc/self/fd");
-    EXPECT(dir);
-    while (readdir(dir))
-        count++;
-    closedir(dir);
-    return count;
-}
-
-/* For a moment there may be more, when others look something up. */
-static void expect_descriptors(unsigned before) {
-    for (unsigned patience = 0; descriptors() > before; patience++) {
-        EXPECT(patience < 1000);
-        usleep(500);
-    }
-}
 
 /* ---- each ----------------------------------------------------------------------------------------------------------------- */
 
@@ -118,7 +97,7 @@ static void file_opened(void) {
 static void each(void) {
     size_t count;
     begin();
-    unsigned before = descriptors();
+    unsigned before = io_descriptors();
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = (char)(i * 7 >> 4);
     file_opened();
@@ -151,7 +130,7 @@ static void each(void) {
     EXPECT_EQ(play(odd_write), WEFT_EINVAL);
     EXPECT_EQ(play(odd_open), WEFT_EINVAL);
     EXPECT_EQ(play(odd_close), WEFT_EINVAL);
-    expect_descriptors(before);
+    io_expect_descriptors(before);
     EXPECT_EQ(rt_stats().late_completions, 0);
     end();
 }
@@ -283,7 +262,7 @@ TEST(command_last_words) { rt_cases(last_words); }
 /* Descriptors that nobody has seen are closed, whenever the process ends. */
 static void opens_and_ends(void) {
     begin();
-    unsigned before = descriptors();
+    unsigned before = io_descriptors();
     for (unsigned i = 0; i < 50; i++) {
         pid = rt_spawn(&player);
         give(opens, i % 2);
@@ -294,7 +273,7 @@ static void opens_and_ends(void) {
     rt_wait(&ended, 50);
     while (rt_stats().processes > 1)
         usleep(100);
-    while (descriptors() > before + atom_load_rlx(&completed)) /* those that were seen are the process's to close */
+    while (io_descriptors() > before + atom_load_rlx(&completed)) /* those that were seen are the process's to close */
         usleep(100);
     end();
 }
