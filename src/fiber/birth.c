@@ -158,14 +158,19 @@ __attribute__((flatten)) weft_pid weft_spawn(weft_entry entry, void *arg) {
     struct worker *self = my_worker;
     if (__builtin_expect(!self || !entry || !self->current || self->current->member, 0)) return spawn_plainly(entry, arg);
     int error;
+    local_enter(&self->local, "weft_spawn");
     struct proc *proc = spawn_begin(&self->local, &fiber_behavior, 0, &error);
-    if (__builtin_expect(!proc, 0)) return WEFT_NOBODY;
+    if (__builtin_expect(!proc, 0)) {
+        local_leave(&self->local);
+        return WEFT_NOBODY;
+    }
     proc->self = proc->inline_state;
     *fiber_start_of(proc) = (struct fiber_start){.entry = entry, .arg = arg};
     proc->stackful = PROC_STACKFUL;
     proc->stack_class = self->runtime->stack_class;
     weft_pid pid = spawn_pid(self->runtime, proc);
     spawn_finish(&self->local, self, proc, false);
+    local_leave(&self->local);
     return pid;
 }
 

@@ -183,6 +183,7 @@ static __attribute__((noinline, cold)) void fiber_farewell(struct worker *worker
 
 static inline void fiber_end(struct worker *worker, struct fiber *fiber, int reason) {
     struct proc *proc = fiber->proc;
+    local_begin(&worker->local); /* until the next process has arrived, on this stack or another */
     if (__builtin_expect(proc->extras, 0)) fiber_farewell(worker, fiber, proc);
     fiber->proc = NULL;
     fiber_start_of(proc)->fiber = NULL; /* so that fiber_close leaves the stack alone */
@@ -193,7 +194,6 @@ static inline void fiber_end(struct worker *worker, struct fiber *fiber, int rea
 void fiber_exit(struct worker *worker, int reason) {
     struct fiber *fiber = fiber_of(worker->current);
     fiber_end(worker, fiber, reason);
-    local_begin(&worker->local);
     fiber_go(worker, fiber, fiber_next(worker));
 }
 
@@ -223,7 +223,6 @@ void fiber_main(void *gift) {
         worker = worker_here();
         if (__builtin_expect(!worker, 0)) fiber_nowhere();
         fiber_end(worker, fiber, reason);
-        local_begin(&worker->local);
         struct proc *next = fiber_next(worker);
         if (!fiber_suits(fiber, next)) fiber_go(worker, fiber, next);
         fiber->proc = next;

@@ -326,7 +326,11 @@ static __attribute__((noinline)) void proc_leave(struct local *local, struct pro
 void proc_end(struct local *local, struct proc *proc, int reason) {
     struct runtime *runtime = local->runtime;
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
-    if (behavior->close) behavior->close(proc->self);
+    if (behavior->close) {
+        local_leave(local); /* it is the program's, and may call weft */
+        behavior->close(proc->self);
+        local_begin(local);
+    }
     self_free(local, proc);
     context_take(local, proc);
     spawn_dismiss(runtime);

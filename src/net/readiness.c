@@ -42,7 +42,7 @@ void readiness_shut(struct readiness *readiness) {
     readiness->open = false; /* N4, N5 */
     readiness_claim_all(readiness, READINESS_CLOSED, &wakes);
     lock_drop(&readiness->lock);
-    wakes_run(&wakes);
+    wakes_run(&wakes, wait_wake_inside);
 }
 
 unsigned readiness_forget(struct readiness *readiness, const struct runtime *runtime) {
@@ -71,7 +71,7 @@ void readiness_retry(struct readiness *readiness) {
         readiness_count(&readiness->cells[side]);
     readiness_claim_all(readiness, READINESS_EDGE, &wakes);
     lock_drop(&readiness->lock);
-    wakes_run(&wakes);
+    wakes_run(&wakes, wait_wake_inside);
 }
 
 bool readiness_edge(struct readiness *readiness, uint64_t generation, unsigned sides, bool ended, bool urgent) {
@@ -89,7 +89,7 @@ bool readiness_edge(struct readiness *readiness, uint64_t generation, unsigned s
         if (ended) readiness_claim_all(readiness, READINESS_EDGE, &wakes); /* N3 */
     }
     lock_drop(&readiness->lock);
-    wakes_run(&wakes);
+    wakes_run(&wakes, wait_wake_inside);
     return wakes.first != NULL;
 }
 
@@ -98,7 +98,7 @@ void readiness_pass(struct readiness *readiness, enum readiness_side side) {
     lock_take(&readiness->lock);
     readiness_claim_one(&readiness->cells[side], &wakes);
     lock_drop(&readiness->lock);
-    wakes_run(&wakes);
+    wakes_run(&wakes, wait_wake_inside);
 }
 
 /* Around a wait: an event of the kernel may end it, so it is no deadlock. */
@@ -166,6 +166,6 @@ int readiness_wait_either(struct readiness *readiness, const uint64_t seen[2], u
     lock_take(&readiness->lock);
     readiness_leave_both(readiness, waiters, why == READINESS_EDGE_MORE, &wakes);
     lock_drop(&readiness->lock);
-    wakes_run(&wakes);
+    wakes_run(&wakes, wait_wake_inside);
     return why < 0 ? why : why == READINESS_CLOSED ? WEFT_ECLOSED : READINESS_AGAIN;
 }

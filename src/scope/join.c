@@ -15,7 +15,7 @@ static void join_tell(struct local *local, struct worker *self, struct monitor *
     struct wake wake;
     (void)local, (void)self;
     join->reason = reason;
-    if (wait_claim(&join->wait, 1, &wake)) wait_wake(&wake);
+    if (wait_claim(&join->wait, 1, &wake)) wait_wake_inside(&wake);
 }
 
 static int join_add(weft_pid pid, struct join *join) {

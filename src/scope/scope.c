@@ -82,7 +82,7 @@ static void scope_tell(struct local *local, struct worker *self, struct monitor 
     if (wakes) scope->wait = NULL;
     lock_drop(&scope->lock); /* from here on the scope may be gone, unless its owner is to be woken here */
     if (listed) pool_give(&local->blocks, 0, child);
-    if (wakes) wait_wake(&wake);
+    if (wakes) wait_wake_inside(&wake);
 }
 
 static void scope_late(struct local *local, struct worker *self, struct timer_event *event) {

@@ -151,6 +151,7 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc, b
     local_leave(&worker->local);
     int error = atom_load_rlx(&proc->behavior)->step(proc->self, worker->events, count_events, out);
     worker->current = NULL;
+    local_begin(&worker->local);
     step_free(worker, messages);
     struct proc *target = NULL;
     if (__builtin_expect(out->yields || out->handoff_to, 0)) target = step_output(worker, proc);

@@ -93,7 +93,7 @@ int weft_chan_close(weft_chan *opaque) {
     chan_shut(&chan->receivers, &wakes);
     chan_shut(&chan->senders, &wakes);
     lock_drop(&chan->lock);
-    wakes_run(&wakes);
+    wakes_run(&wakes, wait_wake);
     return was ? WEFT_ECLOSED : 0;
 }
 

@@ -46,7 +46,7 @@ static void cond_wake(struct cond *cond, bool all) {
     }
     cond_count(cond);
     lock_drop(&cond->lock);
-    wakes_run(&wakes);
+    wakes_run(&wakes, wait_wake);
 }
 
 void weft_cond_signal(weft_cond *cond) { cond_wake(cond_of(cond), false); }

@@ -32,7 +32,7 @@ static void once_wake_all(struct once *once) {
     for (struct waiter *waiter; (waiter = waiters_claim(&once->waiting)) != NULL;)
         wakes_add(&wakes, waiter);
     lock_drop(&once->lock);
-    wakes_run(&wakes);
+    wakes_run(&wakes, wait_wake);
 }
 
 /* O3 */

@@ -82,7 +82,7 @@ FIBER_SLOW int rwlock_slow(struct rwlock *rwlock, uint32_t amount, uint64_t dead
     uint32_t found = atom_load_rlx(&rwlock->word);
     if (found & RW_QUEUE) rwlock_grant(rwlock, found & ~(uint32_t)RW_QUEUE, &wakes);
     lock_drop(&rwlock->lock);
-    wakes_run(&wakes);
+    wakes_run(&wakes, wait_wake);
     return why;
 }
 
@@ -108,7 +108,7 @@ static __attribute__((noinline)) bool rwlock_end_slow(struct rwlock *rwlock, uin
     bool queue = found & RW_QUEUE; /* recheck, without: bool queue = true; */
     if (queue) rwlock_grant(rwlock, (found & ~(uint32_t)RW_QUEUE) - amount, &wakes);
     lock_drop(&rwlock->lock);
-    wakes_run(&wakes);
+    wakes_run(&wakes, wait_wake);
     return queue;
 }
 

@@ -85,7 +85,7 @@ FIBER_SLOW int sem_acquire_slow(struct sem *sem, uint64_t permits, uint64_t dead
     uint64_t found = atom_load_rlx(&sem->word);
     if (found & SEM_QUEUE) sem_grant(sem, found >> 1, &wakes);
     lock_drop(&sem->lock);
-    wakes_run(&wakes);
+    wakes_run(&wakes, wait_wake);
     return why;
 }
 
@@ -116,7 +116,7 @@ static __attribute__((noinline)) bool sem_release_slow(struct sem *sem, uint64_t
     if (queue && sum > WEFT_SEM_MAX) sem_overflow();
     if (queue) sem_grant(sem, sum, &wakes);
     lock_drop(&sem->lock);
-    wakes_run(&wakes);
+    wakes_run(&wakes, wait_wake);
     return queue;
 }
 

@@ -40,7 +40,7 @@ static __attribute__((noinline)) void group_done_slow(struct group *group) {
             wakes_add(&wakes, waiter);
     }
     lock_drop(&group->lock);
-    wakes_run(&wakes);
+    wakes_run(&wakes, wait_wake);
 }
 
 void weft_waitgroup_done(weft_waitgroup *opaque) {

@@ -30,7 +30,21 @@ bool wait_claim(struct wait *wait, uint32_t why, struct wake *wake) {
     return atom_cas_rlx_rlx(&wait->claimed, &pending, why | WAIT_BUSY);
 }
 
+/* Marks the worker as inside (local_enter): it may be already. */
+static void wait_awake_here(struct worker *self, struct proc *proc) {
+    uintptr_t closed = self->local.closed_size;
+    local_begin(&self->local);
+    wait_awake(self->runtime, self, proc);
+    if (closed != ALL_STACKS) local_leave(&self->local);
+}
+
 void wait_wake(const struct wake *wake) {
+    struct worker *self = worker_here();
+    if (self) local_check(&self->local, "a call that wakes");
+    wait_wake_inside(wake);
+}
+
+void wait_wake_inside(const struct wake *wake) {
     struct worker *self = worker_here();
     struct wait *wait = wake->wait;
     uint32_t why = wake->why; /* copied: *wake may lie in the waiter's memory */
@@ -38,7 +52,7 @@ void wait_wake(const struct wake *wake) {
     struct proc *proc = wait->proc;
     if (proc && self && self->runtime == runtime) {
         atom_store_rel(&wait->claimed, why); /* rel: pairs with the acq in wait_over (W3); the last touch */
-        wait_awake(runtime, self, proc);
+        wait_awake_here(self, proc);
         return;
     }
     if (proc) wait_awake(runtime, NULL, proc);

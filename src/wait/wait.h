@@ -8,7 +8,7 @@
  *   wait_begin             the waiter
  *   wait_for               the waiter, once it has left the address in all these places
  *   wait_claim             any thread that knows that the wait still exists: it holds the lock of a list that the wait is in
- *   wait_wake              the waker that claimed it, soon afterwards, with all locks dropped; it must not wait in between
+ *   wait_wake, _inside     the waker that claimed it, soon afterwards, with all locks dropped; it must not wait in between
  *
  *   W1  A wait is claimed at most once: by a waker, by its deadline or by the waiter itself when it was cancelled.
  *   W2  wait_for returns after the claim. Then only the lists in which no waker has found the wait still hold it: the waiter removes
@@ -59,6 +59,8 @@ int wait_late(void);
 /* True: the caller has claimed the wait, and must now wake the waiter. `why` is 1 or more. */
 bool wait_claim(struct wait *wait, uint32_t why, struct wake *wake);
 void wait_wake(const struct wake *wake);
+/* The same by a worker that is inside already (local_enter): it polls, or tells of an end. */
+void wait_wake_inside(const struct wake *wake);
 
 /* Wakes the process, which then looks at its wait. */
 #if WEFT_CHECK /* waits without run queues: check/scenarios/small_fiber.c */

@@ -85,10 +85,11 @@ static inline void wakes_add(struct wakes *wakes, struct waiter *waiter) {
     wakes->last = waiter;
 }
 
-static inline void wakes_run(const struct wakes *wakes) {
+/* `wake`: wait_wake or wait_wake_inside. */
+static inline void wakes_run(const struct wakes *wakes, void (*wake)(const struct wake *)) {
     for (struct waiter *waiter = wakes->first, *next; waiter; waiter = next) {
         next = waiter->next; /* before the wake-up: afterwards the waiter is gone */
-        waiter_wake(waiter);
+        wake(&waiter->wake);
     }
 }
 
