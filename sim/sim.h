@@ -1,0 +1,80 @@
+/* The simulation's core: one baton, virtual time, decisions by seed.
+ *
+ * All threads of the program that take part are real threads, and one of them runs at a time: the one that has the baton. A thread passes
+ * the baton on at points: at every outside effect (the table in sim/table.c) and at a sampled part of the runtime's atomic operations
+ * (base/atom.h). So thread-local variables work as they always do, and the code of the simulation needs no locks.
+ *
+ *   B1  Only the thread with the baton runs code of the runtime, of the program or of the simulation.
+ *   B2  Every decision is a draw (sim/draw.h). Nothing depends on an address, on the real clock or on the kernel's scheduler.
+ *   B3  Time moves when a thread passes a point, by a fixed amount, and when no thread can run: then to the next deadline or event. */
+#ifndef WEFT_SIM_SIM_H
+#define WEFT_SIM_SIM_H
+
+#include "draw.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIM_FOREVER UINT64_MAX
+
+enum sim_state { SIM_RUNNABLE, SIM_BLOCKED, SIM_ENDED };
+
+struct sim_thread {
+    unsigned index, machine;
+    enum sim_state state;
+    uint32_t go;  /* futex: 1, it has been given the baton */
+    bool crashed; /* its machine has crashed: it never runs again */
+
+    /* While it is blocked. */
+    const char *why; /* a string that lives on: shown in reports */
+    const void *on;
+    uint64_t deadline;
+    int result;
+
+    uint64_t priority; /* of the strategy with priorities: the highest runs */
+    uint32_t spins;    /* how often in a row it has only waited in a loop */
+    uint64_t atoms;    /* atomic operations so far */
+    uint64_t time;     /* virtual time that it has run */
+    uint64_t handle;   /* pthread_t */
+    void *(*entry)(void *);
+    void *arg;
+};
+
+/* Threads, in the order of their start: thread 0 is the program's first. */
+struct sim_thread *sim_me(void); /* NULL: not a thread of the simulation, or there is none */
+unsigned sim_thread_count(void);
+struct sim_thread *sim_thread_at(unsigned index);
+int sim_thread_start(struct sim_thread **started, void *(*entry)(void *), void *arg);
+void sim_thread_join(struct sim_thread *thread);
+
+/* Virtual time: nanoseconds. */
+uint64_t sim_now(void);
+
+/* An outside effect begins: a point, with a note in the history. `what` is a string constant; `detail` no address. */
+void sim_effect(const char *what, uint64_t detail);
+/* The thread waits in a loop for another one. */
+void sim_spin(void);
+/* Blocks the calling thread on an object, until sim_unblock or the deadline. Returns the waker's result, or -ETIMEDOUT. */
+int sim_block(const char *why, const void *on, uint64_t deadline);
+/* Unblocks up to `count` threads that are blocked on the object, which ones the seed decides. Returns how many. */
+unsigned sim_unblock(const void *on, unsigned count, int result);
+/* Unblocks this thread, if it is blocked. */
+void sim_unblock_thread(struct sim_thread *thread, int result);
+
+/* Calls fn(arg) at a moment of virtual time, between the points of threads: in order of time, then of these calls. It must not block. */
+void sim_at(uint64_t moment, void (*fn)(void *arg), void *arg);
+
+/* A note in the history (and its hash) without a point. */
+void sim_note(const char *what, uint64_t detail);
+
+/* Ends the program: the simulation has found something. `kind` is one word; the sentence goes to standard error. */
+void sim_fail(const char *kind, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
+
+/* Called at every point; false ends the program. For weft_sim_always and its like (sim/promises.c). */
+void sim_promises(void);
+
+/* The machine of the calling thread crashes: none of its threads runs again. */
+void sim_crash_machine(unsigned machine);
+
+#endif
