@@ -7,23 +7,21 @@
 #include "sched/parts.h"
 #include "thread/stopped.h"
 
+/* The process begins on a stack that was just taken: fiber.h tells the fields of the stack from those of the process. */
 static struct fiber *fiber_on(struct proc *proc, struct stack *stack) {
     struct fiber *fiber = (struct fiber *)(((uintptr_t)stack_top(stack) - sizeof *fiber) & ~(uintptr_t)63);
-    fiber->proc = proc;
     fiber->stack = stack;
-    fiber->shields = fiber->held_locks = fiber->heeds = 0;
     fiber->pins = fiber->holds = 0;
     fiber->calls = 0;
-    atom_store_rlx(&fiber->waits_in, NULL); /* rlx, both: see fiber.h */
-    atom_store_rlx(&fiber->waits_about, NULL);
-    fiber->nopreempt = 0;
-    fiber->floor = NULL;
     fiber->altstack = NULL;
     fiber->cleanups = NULL;
+    fiber->floor = NULL;
+    atom_store_rlx(&fiber->waits_in, NULL); /* rlx, both: see fiber.h */
+    atom_store_rlx(&fiber->waits_about, NULL);
     mailbox_init(&fiber->mailbox);
     annotate_create(&fiber->annotate, stack->low, fiber);
     ctx_make(&fiber->ctx, fiber, fiber_main);
-    fiber_start_of(proc)->fiber = fiber;
+    fiber_born(fiber, proc);
     return fiber;
 }
 
@@ -65,13 +63,18 @@ static struct stack *stack_now(struct runtime *runtime, unsigned class) {
     return stack;
 }
 
+/* What a newborn stackful process has: its block. */
+static inline void fiber_set(struct proc *proc, const struct fiber_start *start, uint8_t stack_class) {
+    *fiber_start_of(proc) = *start;
+    proc->stackful = PROC_STACKFUL;
+    proc->stack_class = stack_class;
+}
+
 static int fiber_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
     (void)context, (void)method, (void)size;
     const struct fiber_input *given = input;
     struct proc *proc = (struct proc *)((unsigned char *)self - offsetof(struct proc, inline_state));
-    memcpy(self, &given->start, sizeof given->start);
-    proc->stackful = PROC_STACKFUL;
-    proc->stack_class = given->stack_class;
+    fiber_set(proc, &given->start, given->stack_class);
     if (given->stack_now) {
         struct stack *stack = stack_now(given->stack_now, proc->stack_class);
         if (!stack) return WEFT_ENOSTACK;
@@ -165,9 +168,7 @@ __attribute__((flatten)) weft_pid weft_spawn(weft_entry entry, void *arg) {
         return WEFT_NOBODY;
     }
     proc->self = proc->inline_state;
-    *fiber_start_of(proc) = (struct fiber_start){.entry = entry, .arg = arg};
-    proc->stackful = PROC_STACKFUL;
-    proc->stack_class = self->runtime->stack_class;
+    fiber_set(proc, &(struct fiber_start){.entry = entry, .arg = arg}, self->runtime->stack_class);
     weft_pid pid = spawn_pid(self->runtime, proc);
     spawn_finish(&self->local, self, proc, false);
     local_leave(&self->local);

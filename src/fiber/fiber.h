@@ -34,7 +34,14 @@ struct mailbox {
 };
 static inline void mailbox_init(struct mailbox *mailbox) { mailbox->reference = 0; }
 
-/* A stackful process's part of its stack, at the top. */
+/* A stackful process's part of its stack, at the top. A stack serves one process after another (F3), so each field is one of three:
+ *
+ *   of the stack         set when the stack is taken (fiber_on) and kept from process to process: stack, ctx, annotate, mailbox.reference
+ *   of the process       set when a process begins on the stack (fiber_born): proc, shields, held_locks, heeds, nopreempt
+ *   empty between two    0 or NULL when the stack is taken, and again when a process has returned: pins, holds, calls, altstack,
+ *                        cleanups, floor
+ *
+ * The rest is written before it is read; waits_in and waits_about are shown of a process that waits. */
 struct fiber {
     /* What a switch, a wait and a birth touch: one cache line. */
     struct ctx ctx;
@@ -77,6 +84,14 @@ _Static_assert(sizeof(struct fiber_start) <= PROC_INLINE_STATE, "a newborn stack
 
 static inline struct fiber_start *fiber_start_of(struct proc *proc) { return (struct fiber_start *)proc->inline_state; }
 static inline struct fiber *fiber_of(struct proc *proc) { return fiber_start_of(proc)->fiber; }
+
+/* The process begins on the stack, which was just taken or was another process's before. */
+static inline void fiber_born(struct fiber *fiber, struct proc *proc) {
+    fiber->proc = proc;
+    fiber->shields = fiber->held_locks = fiber->heeds = 0;
+    fiber->nopreempt = 0;
+    fiber_start_of(proc)->fiber = fiber;
+}
 
 /* birth.c: a stack for a process that has none; NULL: there is none to be had. */
 struct fiber *fiber_new(struct worker *worker, struct proc *proc);

@@ -225,10 +225,7 @@ void fiber_main(void *gift) {
         fiber_end(worker, fiber, reason);
         struct proc *next = fiber_next(worker);
         if (!fiber_suits(fiber, next)) fiber_go(worker, fiber, next);
-        fiber->proc = next;
-        fiber->shields = fiber->held_locks = fiber->heeds = 0;
-        fiber->nopreempt = 0;
-        fiber_start_of(next)->fiber = fiber;
+        fiber_born(fiber, next);
         worker->current = next;
         count(&worker->local.counters.steps);
         local_leave(&worker->local);
