@@ -19,9 +19,12 @@ weft_library(weft_static)
 set_target_properties(weft_static PROPERTIES EXPORT_NAME static)
 # Its code in a section of its own, wherever it is linked to: so that a fault inside of weft can be told from one in the program
 # (src/fiber/overflow.c), and no process is stopped there (src/preempt/preempt.c). The linker makes __start_weft_text and __stop_weft_text from the name.
-add_custom_command(TARGET weft_static POST_BUILD
-                   COMMAND ${CMAKE_COMMAND} -D OBJDUMP=${CMAKE_OBJDUMP} -D OBJCOPY=${CMAKE_OBJCOPY} -D LIBRARY=$<TARGET_FILE:weft_static>
-                           -D SECTION=weft_text -P ${PROJECT_SOURCE_DIR}/cmake/own_section.cmake VERBATIM)
+function(weft_own_section target)
+    add_custom_command(TARGET ${target} POST_BUILD
+                       COMMAND ${CMAKE_COMMAND} -D OBJDUMP=${CMAKE_OBJDUMP} -D OBJCOPY=${CMAKE_OBJCOPY} -D LIBRARY=$<TARGET_FILE:${target}>
+                               -D SECTION=weft_text -P ${PROJECT_SOURCE_DIR}/cmake/own_section.cmake VERBATIM)
+endfunction()
+weft_own_section(weft_static)
 add_library(weft::static ALIAS weft_static)
 
 if(WEFT_SHARED)

@@ -65,6 +65,9 @@ void sim_draw_record(enum sim_draw_kind kind, unsigned thread, uint64_t number, 
 bool sim_draw_scripted(enum sim_draw_kind kind, unsigned thread, uint64_t after, uint64_t *number, uint64_t *value);
 bool sim_is_scripted(void);
 
+/* The same as a draw, but recorded by the caller, with sim_draw_record, if anything comes of it. */
+uint64_t sim_pick(uint64_t bound);
+
 /* Random numbers of the seed that are no draws: how the seed behaves as a whole. Only before the first thread runs. */
 uint64_t sim_seed_random(uint64_t bound);
 uint64_t sim_seed(void);

@@ -18,6 +18,8 @@
 
 #define SIM_FOREVER UINT64_MAX
 
+enum { SIM_THREADS_MOST = 1024 };
+
 enum sim_state { SIM_RUNNABLE, SIM_BLOCKED, SIM_ENDED };
 
 struct sim_thread {
@@ -35,6 +37,8 @@ struct sim_thread {
     uint64_t priority; /* of the strategy with priorities: the highest runs */
     uint32_t spins;    /* how often in a row it has only waited in a loop */
     uint64_t atoms;    /* atomic operations so far */
+    uint64_t effects;  /* outside effects so far */
+    uint64_t choices;  /* how often it has chosen the thread to run next */
     uint64_t time;     /* virtual time that it has run */
     uint64_t handle;   /* pthread_t */
     void *(*entry)(void *);
@@ -42,7 +46,7 @@ struct sim_thread {
 };
 
 /* Threads, in the order of their start: thread 0 is the program's first. */
-struct sim_thread *sim_me(void); /* NULL: not a thread of the simulation, or there is none */
+struct sim_thread *sim_me(void); /* NULL: not a thread of the simulation; or in a function that sim_at calls */
 unsigned sim_thread_count(void);
 struct sim_thread *sim_thread_at(unsigned index);
 int sim_thread_start(struct sim_thread **started, void *(*entry)(void *), void *arg);
@@ -50,6 +54,7 @@ void sim_thread_join(struct sim_thread *thread);
 
 /* Virtual time: nanoseconds. */
 uint64_t sim_now(void);
+uint64_t sim_switches(void);
 
 /* An outside effect begins: a point, with a note in the history. `what` is a string constant; `detail` no address. */
 void sim_effect(const char *what, uint64_t detail);
@@ -71,7 +76,16 @@ void sim_note(const char *what, uint64_t detail);
 /* Ends the program: the simulation has found something. `kind` is one word; the sentence goes to standard error. */
 void sim_fail(const char *kind, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 
-/* Called at every point; false ends the program. For weft_sim_always and its like (sim/promises.c). */
+/* Makes the calling thread the first of the simulation. */
+void sim_begin(void);
+/* In a program that has one thread, in a child made by fork say: the simulation begins anew, with another seed. */
+void sim_start_again(uint64_t seed);
+void sim_end(void);
+
+/* Ends the program: no thread can ever run again. */
+void sim_deadlock(void) __attribute__((noreturn));
+
+/* Called at every point: weft_sim_always and its like (sim/promises.c). */
 void sim_promises(void);
 
 /* The machine of the calling thread crashes: none of its threads runs again. */

@@ -19,6 +19,7 @@
 #include <weft/runtime.h>
 #include <weft/scope.h>
 #include <weft/signal.h>
+#include <weft/sim.h>
 #include <weft/stack.h>
 #include <weft/stackful.h>
 #include <weft/sync.h>

@@ -18,6 +18,8 @@
 #ifndef WEFT_BASE_ATOM_H
 #define WEFT_BASE_ATOM_H
 
+#include "base/sim_hooks.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,18 +40,19 @@ typedef struct {
         _Atomic(T *) cell;                                                                                                                 \
     }
 
-#define atom_load_rlx(a) atomic_load_explicit(&(a)->cell, memory_order_relaxed)
-#define atom_load_acq(a) atomic_load_explicit(&(a)->cell, memory_order_acquire)
-#define atom_load_sc(a) atomic_load_explicit(&(a)->cell, memory_order_seq_cst)
+#define atom_load_rlx(a) (sim_point(), atomic_load_explicit(&(a)->cell, memory_order_relaxed))
+#define atom_load_acq(a) (sim_point(), atomic_load_explicit(&(a)->cell, memory_order_acquire))
+#define atom_load_sc(a) (sim_point(), atomic_load_explicit(&(a)->cell, memory_order_seq_cst))
 
-#define atom_store_rlx(a, v) atomic_store_explicit(&(a)->cell, (v), memory_order_relaxed)
-#define atom_store_rel(a, v) atomic_store_explicit(&(a)->cell, (v), memory_order_release)
-#define atom_store_sc(a, v) atomic_store_explicit(&(a)->cell, (v), memory_order_seq_cst)
+#define atom_store_rlx(a, v) (sim_point(), atomic_store_explicit(&(a)->cell, (v), memory_order_relaxed))
+#define atom_store_rel(a, v) (sim_point(), atomic_store_explicit(&(a)->cell, (v), memory_order_release))
+#define atom_store_sc(a, v) (sim_point(), atomic_store_explicit(&(a)->cell, (v), memory_order_seq_cst))
 
 /* The old value is always used, if only by the empty asm: clang turns a swap whose result is unused into a plain store, and a
  * store does not continue a release sequence. */
 #define ATOM_SWAP(a, v, order)                                                                                                             \
     ({                                                                                                                                     \
+        sim_point();                                                                                                                       \
         __typeof__(atomic_load_explicit(&(a)->cell, memory_order_relaxed)) atom_old =                                                      \
             atomic_exchange_explicit(&(a)->cell, (v), memory_order_##order);                                                               \
         __asm__ volatile("" ::"r"(atom_old));                                                                                              \
@@ -61,33 +64,33 @@ typedef struct {
 #define atom_swap_acqrel(a, v) ATOM_SWAP(a, v, acq_rel)
 #define atom_swap_sc(a, v) ATOM_SWAP(a, v, seq_cst)
 
-#define atom_add_rlx(a, v) atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_relaxed)
-#define atom_add_acq(a, v) atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_acquire)
-#define atom_add_rel(a, v) atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_release)
-#define atom_add_acqrel(a, v) atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_acq_rel)
-#define atom_add_sc(a, v) atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_seq_cst)
+#define atom_add_rlx(a, v) (sim_point(), atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_relaxed))
+#define atom_add_acq(a, v) (sim_point(), atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_acquire))
+#define atom_add_rel(a, v) (sim_point(), atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_release))
+#define atom_add_acqrel(a, v) (sim_point(), atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_acq_rel))
+#define atom_add_sc(a, v) (sim_point(), atomic_fetch_add_explicit(&(a)->cell, (v), memory_order_seq_cst))
 
-#define atom_sub_rlx(a, v) atomic_fetch_sub_explicit(&(a)->cell, (v), memory_order_relaxed)
-#define atom_sub_acq(a, v) atomic_fetch_sub_explicit(&(a)->cell, (v), memory_order_acquire)
-#define atom_sub_rel(a, v) atomic_fetch_sub_explicit(&(a)->cell, (v), memory_order_release)
-#define atom_sub_acqrel(a, v) atomic_fetch_sub_explicit(&(a)->cell, (v), memory_order_acq_rel)
-#define atom_sub_sc(a, v) atomic_fetch_sub_explicit(&(a)->cell, (v), memory_order_seq_cst)
+#define atom_sub_rlx(a, v) (sim_point(), atomic_fetch_sub_explicit(&(a)->cell, (v), memory_order_relaxed))
+#define atom_sub_acq(a, v) (sim_point(), atomic_fetch_sub_explicit(&(a)->cell, (v), memory_order_acquire))
+#define atom_sub_rel(a, v) (sim_point(), atomic_fetch_sub_explicit(&(a)->cell, (v), memory_order_release))
+#define atom_sub_acqrel(a, v) (sim_point(), atomic_fetch_sub_explicit(&(a)->cell, (v), memory_order_acq_rel))
+#define atom_sub_sc(a, v) (sim_point(), atomic_fetch_sub_explicit(&(a)->cell, (v), memory_order_seq_cst))
 
-#define atom_or_rlx(a, v) atomic_fetch_or_explicit(&(a)->cell, (v), memory_order_relaxed)
-#define atom_or_acq(a, v) atomic_fetch_or_explicit(&(a)->cell, (v), memory_order_acquire)
-#define atom_or_rel(a, v) atomic_fetch_or_explicit(&(a)->cell, (v), memory_order_release)
-#define atom_or_acqrel(a, v) atomic_fetch_or_explicit(&(a)->cell, (v), memory_order_acq_rel)
-#define atom_or_sc(a, v) atomic_fetch_or_explicit(&(a)->cell, (v), memory_order_seq_cst)
+#define atom_or_rlx(a, v) (sim_point(), atomic_fetch_or_explicit(&(a)->cell, (v), memory_order_relaxed))
+#define atom_or_acq(a, v) (sim_point(), atomic_fetch_or_explicit(&(a)->cell, (v), memory_order_acquire))
+#define atom_or_rel(a, v) (sim_point(), atomic_fetch_or_explicit(&(a)->cell, (v), memory_order_release))
+#define atom_or_acqrel(a, v) (sim_point(), atomic_fetch_or_explicit(&(a)->cell, (v), memory_order_acq_rel))
+#define atom_or_sc(a, v) (sim_point(), atomic_fetch_or_explicit(&(a)->cell, (v), memory_order_seq_cst))
 
-#define atom_and_rlx(a, v) atomic_fetch_and_explicit(&(a)->cell, (v), memory_order_relaxed)
-#define atom_and_acq(a, v) atomic_fetch_and_explicit(&(a)->cell, (v), memory_order_acquire)
-#define atom_and_rel(a, v) atomic_fetch_and_explicit(&(a)->cell, (v), memory_order_release)
-#define atom_and_acqrel(a, v) atomic_fetch_and_explicit(&(a)->cell, (v), memory_order_acq_rel)
-#define atom_and_sc(a, v) atomic_fetch_and_explicit(&(a)->cell, (v), memory_order_seq_cst)
+#define atom_and_rlx(a, v) (sim_point(), atomic_fetch_and_explicit(&(a)->cell, (v), memory_order_relaxed))
+#define atom_and_acq(a, v) (sim_point(), atomic_fetch_and_explicit(&(a)->cell, (v), memory_order_acquire))
+#define atom_and_rel(a, v) (sim_point(), atomic_fetch_and_explicit(&(a)->cell, (v), memory_order_release))
+#define atom_and_acqrel(a, v) (sim_point(), atomic_fetch_and_explicit(&(a)->cell, (v), memory_order_acq_rel))
+#define atom_and_sc(a, v) (sim_point(), atomic_fetch_and_explicit(&(a)->cell, (v), memory_order_seq_cst))
 
 /* *expected receives what was found when the swap fails. */
 #define ATOM_CAS(a, expected, v, success, failure)                                                                                         \
-    atomic_compare_exchange_strong_explicit(&(a)->cell, (expected), (v), memory_order_##success, memory_order_##failure)
+    (sim_point(), atomic_compare_exchange_strong_explicit(&(a)->cell, (expected), (v), memory_order_##success, memory_order_##failure))
 #define atom_cas_rlx_rlx(a, expected, v) ATOM_CAS(a, expected, v, relaxed, relaxed)
 #define atom_cas_acq_rlx(a, expected, v) ATOM_CAS(a, expected, v, acquire, relaxed)
 #define atom_cas_acq_acq(a, expected, v) ATOM_CAS(a, expected, v, acquire, acquire)

@@ -4,6 +4,8 @@
  *                given on the command line.
  *   WEFT_DEBUG   debug assertions. On by default under the checker and off otherwise; debug and sanitizer builds give
  *                -DWEFT_DEBUG=1.
+ *   WEFT_SIM     the library runs in a simulation (sim/): atomic operations, spins and blocking functions are points at which another
+ *                thread may be given its turn.
  *   WEFT_CARES   names may be resolved by c-ares, whose header was found by the build. */
 #ifndef WEFT_BASE_CONFIG_H
 #define WEFT_BASE_CONFIG_H
@@ -14,6 +16,10 @@
 
 #if !defined(WEFT_DEBUG)
 #define WEFT_DEBUG WEFT_CHECK
+#endif
+
+#if !defined(WEFT_SIM)
+#define WEFT_SIM 0
 #endif
 
 #if !defined(WEFT_CARES)

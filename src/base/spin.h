@@ -14,6 +14,8 @@
 #ifndef WEFT_BASE_SPIN_H
 #define WEFT_BASE_SPIN_H
 
+#include "base/sim_hooks.h"
+
 #include <stdint.h>
 
 struct spin {
@@ -59,7 +61,16 @@ static inline uint64_t spin_ticks_long(void) {
 }
 #endif
 
-enum { SPIN_PAUSE_ROUNDS = 64, SPIN_LOOK_ROUNDS = 64 };
+/* Gives the core to another thread. */
+static inline void spin_yield(void) {
+#if WEFT_SIM
+    sim_spin();
+#else
+    sched_yield();
+#endif
+}
+
+enum { SPIN_PAUSE_ROUNDS = WEFT_SIM ? 1 : 64, SPIN_LOOK_ROUNDS = 64 };
 
 static inline struct spin spin_begin(void) { return (struct spin){0, 0}; }
 
@@ -79,7 +90,7 @@ static inline void spin_wait(struct spin *spin) {
         spin->rounds++;
         spin_pause();
     } else {
-        sched_yield();
+        spin_yield();
         if (__builtin_expect(++spin->rounds % SPIN_LOOK_ROUNDS == 0, 0)) spin_lasts(spin);
     }
 }

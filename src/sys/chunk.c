@@ -2,10 +2,10 @@
 #include "sys/chunk.h"
 
 #include "base/assert.h"
+#include "base/spin.h"
 #include "sys/sys.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <sys/mman.h>
 
 enum {
@@ -29,7 +29,7 @@ static struct {
 
 static void chunks_lock(void) {
     while (atom_swap_acq(&chunks.taken, true)) /* acq: pairs with the rel in chunks_unlock */
-        sched_yield();
+        spin_yield();
 }
 static void chunks_unlock(void) { atom_store_rel(&chunks.taken, false); }
 

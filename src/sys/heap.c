@@ -1,8 +1,9 @@
 /* Small blocks in fixed classes, powers of two, from one reserved range. See sys/heap.h. */
 #include "sys/heap.h"
 
+#include "base/spin.h"
+
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -48,7 +49,7 @@ void __asan_unpoison_memory_region(void const volatile *begin, size_t size);
 
 static void heap_lock(void) {
     while (atom_swap_acq(&heap.taken, true)) /* acq: pairs with the rel in heap_unlock */
-        sched_yield();
+        spin_yield();
 }
 static void heap_unlock(void) { atom_store_rel(&heap.taken, false); }
 

@@ -103,6 +103,7 @@ static int blocking_call(const char *call, void (*fn)(void *arg), void *arg, boo
     struct upcall upcall = {0};
     void *nowhere; /* a process is not preempted in a blocking call */
     blocking_enter(call, is_long);
+    sim_blocking();
     upcall_call((uintptr_t)fn, &nowhere, (uintptr_t)arg, 0, &upcall);
     weft_blocking_leave();
     upcall_pass_on(&upcall);
@@ -167,6 +168,7 @@ static int errand_begin(struct worker *worker, struct errand *errand, uint64_t d
 int weft_blocking_until(void (*fn)(void *arg), void *arg, void (*abandoned)(void *arg), uint64_t deadline) {
     if (!abandoned) WEFT_MISUSE("weft_blocking_until", "nothing to call when it is abandoned", "use weft_blocking, or give a function");
     if (!worker_here()) { /* a thread of the program */
+        sim_blocking();
         fn(arg);
         return 0;
     }

@@ -1,0 +1,98 @@
+/* The beginning and the end of a simulated program: before main the seed is read, the program becomes the first thread of the simulation,
+ * and the runtime gets the simulating table. With WEFT_SIM_SERVE it is a server first: for each seed that it is sent, a child goes on to
+ * main. That saves the loading of the program. */
+#include "record.h"
+#include "sim.h"
+#include "table.h"
+
+#include "base/sim_hooks.h"
+#include "sys/sys.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { START_LINE = 512, START_PRIORITY = 101 /* before all other constructors of the library's */ };
+
+/* Here so that the linker takes this file from the static library. */
+int64_t sim_atoms_left = INT64_MAX;
+
+/* All threads on one processor: the baton then passes from one to the next without a detour. */
+static void start_pin(void) {
+    cpu_set_t set;
+    const char *cpu = getenv("WEFT_SIM_CPU");
+    int number = cpu ? atoi(cpu) : sched_getcpu();
+    CPU_ZERO(&set);
+    CPU_SET((unsigned)(number < 0 ? 0 : number), &set);
+    sched_setaffinity(0, sizeof set, &set);
+}
+
+static void start_end(int status, void *nothing) {
+    (void)nothing;
+    record_result(status == 0 ? "ok" : "exit");
+}
+
+static void start_seed(uint64_t seed) {
+    sim_draw_setup(seed);
+    record_setup();
+    sim_begin();
+    sys = &sim_sys;
+    on_exit(start_end, NULL);
+}
+
+void sim_start_again(uint64_t seed) {
+    sim_end();
+    start_seed(seed);
+}
+
+/* ---- the server ---------------------------------------------------------------------------------------------------------- */
+
+/* A line without its end; false: there is none. */
+static bool serve_line(int from, char *line, size_t size) {
+    size_t used = 0;
+    while (used < size - 1 && read(from, line + used, 1) == 1 && line[used] != '\n')
+        used++;
+    line[used] = '\0';
+    return used > 0;
+}
+
+static void serve_child(uint64_t seed, const int result[2]) {
+    char number[16];
+    close(result[0]);
+    snprintf(number, sizeof number, "%d", result[1]);
+    setenv("WEFT_SIM_RESULT", number, 1);
+    unsetenv("WEFT_SIM_SERVE");
+    start_seed(seed);
+}
+
+/* Returns in a child that shall go on to main. */
+static void serve(int in, int out) {
+    char line[START_LINE], said[START_LINE];
+    while (serve_line(in, line, sizeof line)) {
+        int result[2], status = 0;
+        uint64_t seed = strtoull(line, NULL, 10);
+        if (pipe(result) != 0) _exit(1);
+        pid_t child = fork();
+        if (child == 0) {
+            serve_child(seed, result);
+            return;
+        }
+        close(result[1]);
+        if (child < 0 || waitpid(child, &status, 0) != child) _exit(1);
+        serve_line(result[0], said, sizeof said);
+        close(result[0]);
+        dprintf(out, "%llu %d %s\n", (unsigned long long)seed, status, said);
+    }
+    _exit(0);
+}
+
+__attribute__((constructor(START_PRIORITY))) static void start(void) {
+    const char *seed = getenv("WEFT_SIM_SEED"), *ends = getenv("WEFT_SIM_SERVE");
+    int in, out;
+    start_pin();
+    if (ends && sscanf(ends, "%d,%d", &in, &out) == 2) serve(in, out);
+    else start_seed(seed ? strtoull(seed, NULL, 10) : 1);
+}

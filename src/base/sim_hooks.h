@@ -1,0 +1,25 @@
+/* What the library calls when it is compiled for the simulation (WEFT_SIM). The functions are in sim/. */
+#ifndef WEFT_BASE_SIM_HOOKS_H
+#define WEFT_BASE_SIM_HOOKS_H
+
+#include "base/config.h"
+
+#include <stdint.h>
+
+#if WEFT_SIM
+/* Atomic operations that the running thread may still make before sim_atom is called: there another thread may be given its turn. */
+extern int64_t sim_atoms_left;
+void sim_atom(void);
+/* The thread waits in a loop for another one. */
+void sim_spin(void);
+/* A blocking function is about to run. */
+void sim_blocking(void);
+static inline void sim_point(void) {
+    if (__builtin_expect(--sim_atoms_left < 0, 0)) sim_atom();
+}
+#else
+static inline void sim_blocking(void) {}
+static inline void sim_point(void) {}
+#endif
+
+#endif

@@ -1,0 +1,30 @@
+/* weft/sim.h in the ordinary library: there is no simulation. Only its threads are the same in both. */
+#include "sys/sys.h"
+
+#include <weft/errors.h>
+#include <weft/sim.h>
+
+int weft_sim_thread_start(weft_sim_thread *thread, void *(*entry)(void *arg), void *arg) {
+    sys_thread started;
+    if (sys->thread_start(&started, entry, arg)) return WEFT_EAGAIN;
+    thread->handle = started.handle;
+    return 0;
+}
+int weft_sim_thread_join(weft_sim_thread thread) { return sys->thread_join((sys_thread){thread.handle}) ? WEFT_EINVAL : 0; }
+
+#if !WEFT_SIM
+bool weft_sim_on(void) { return false; }
+uint64_t weft_sim_seed(void) { return 0; }
+uint64_t weft_sim_random(uint64_t bound) {
+    (void)bound;
+    return 0;
+}
+bool weft_sim_point(const char *name) {
+    (void)name;
+    return false;
+}
+void weft_sim_always(const char *name, bool (*holds)(void *arg), void *arg) { (void)name, (void)holds, (void)arg; }
+void weft_sim_eventually_within(const char *name, bool (*holds)(void *arg), void *arg, uint64_t ns) {
+    (void)name, (void)holds, (void)arg, (void)ns;
+}
+#endif
