@@ -22,7 +22,7 @@ static int sleeper_step(void *self, const weft_event *events, size_t count, weft
     }
     if (rng.s[0] == 0) rng_seed(&rng, 1, (uint64_t)(uintptr_t)&rng);
     uint64_t nanoseconds = rng_below(&rng, 1000000000);
-    trial_must(weft_out_yield(out, WEFT_COMMAND_SLEEP, 0, &nanoseconds, sizeof nanoseconds), "going to sleep");
+    trial_must(weft_out_sleep(out, 0, nanoseconds), "going to sleep");
     weft_out_status(out, WEFT_BLOCKED);
     return 0;
 }

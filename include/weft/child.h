@@ -28,15 +28,14 @@ enum { WEFT_CHILD_IN = 1, WEFT_CHILD_OUT = 2, WEFT_CHILD_ERR = 4 };
  * that are in `pipes`. In a stackful process. 0, and then the caller closes the pipes by weft_fd_close and waits for the child by
  * weft_waitpid; or an error of the operating system's: WEFT_ENOENT, WEFT_EACCES, WEFT_EMFILE ... The program starts with no signal blocked
  * and SIGPIPE at its default. */
-WEFT_API int weft_child_start(weft_child *child, const char *const *arguments, unsigned pipes);
+WEFT_API int weft_child_start_sized(const char *const *arguments, unsigned pipes, weft_child *child, size_t child_size);
+static inline int weft_child_start(weft_child *child, const char *const *arguments, unsigned pipes) {
+    return weft_child_start_sized(arguments, pipes, child, sizeof *child);
+}
 
-/* Both as commands for step processes (weft/command.h). The completion's data: of a start a weft_child, of a wait an int, the status. If
+/* Both as commands for step processes (weft/command.h). The completion's data: of a start a weft_child (a
+ * later version may add to its end), of a wait an int, the status. If
  * the process has ended by then, the pipes are closed, and the child runs on. Results as weft_out_yield, and WEFT_EINVAL as above. */
-typedef struct weft_command_child { /* behind it: the arguments of a start, each with its 0 byte */
-    pid_t pid;                      /* the child to wait for; 0: start one */
-    unsigned pipes;
-    uint64_t deadline;
-} weft_command_child;
 WEFT_API int weft_out_child_start(weft_out *out, uint64_t tag, const char *const *arguments, unsigned pipes);
 WEFT_API int weft_out_waitpid(weft_out *out, uint64_t tag, pid_t child, uint64_t deadline);
 

@@ -20,40 +20,14 @@ typedef struct weft_completion {
  * weft_complete. An error: the command is completed with that error, and the handler must not complete it. */
 typedef int (*weft_handler)(void *user, weft_completion completion, const void *data, size_t size);
 
-/* Built-in commands of every runtime; below are calls that yield them. The command's data is copied, and the result belongs to the event:
- * no memory of the process's is touched meanwhile, and it may end at any time. The command is carried out even then, and its result is
- * released; but waiting for a pipe, a terminal or a socket is given up, and so it is when the runtime stops (the completion says
- * WEFT_ECANCELED). Any number of them may be under way at once; each but SLEEP has a stackful process of its own meanwhile, which blocks as
- * weft/file.h and weft/blocking.h say. If there is none for it the completion says so (WEFT_ENOMEM, WEFT_ENOSTACK, WEFT_ENOBUFS). */
-#define WEFT_COMMAND_SLEEP UINT32_C(0xffff0001) /* a uint64_t: completed when so many nanoseconds have passed */
-#define WEFT_COMMAND_READ UINT32_C(0xffff0002)  /* weft_command_read. Result: what was read; nothing at the end */
-#define WEFT_COMMAND_WRITE                                                                                                                 \
-    UINT32_C(0xffff0003) /* weft_command_write, and behind it the bytes. All are written. Result: a size_t, how many */
-#define WEFT_COMMAND_OPEN UINT32_C(0xffff0004)    /* weft_command_open, and behind it the path. Result: an int, the descriptor */
-#define WEFT_COMMAND_CLOSE UINT32_C(0xffff0005)   /* an int, the descriptor */
-#define WEFT_COMMAND_SYNC UINT32_C(0xffff0006)    /* likewise: to the disk */
-#define WEFT_COMMAND_CALL UINT32_C(0xffff0007)    /* weft_command_call, and behind it the data */
-#define WEFT_COMMAND_NET UINT32_C(0xffff0008)     /* weft/net.h */
-#define WEFT_COMMAND_RESOLVE UINT32_C(0xffff0009) /* weft/name.h */
-#define WEFT_COMMAND_CHILD UINT32_C(0xffff000a)   /* weft/child.h */
+/* ---- the commands that every runtime knows ---- */
 
-typedef struct weft_command_read {
-    int descriptor;
-    size_t size;       /* at most */
-    int64_t offset;    /* below 0: at the descriptor's own position */
-    uint64_t deadline; /* for what can be waited for; WEFT_FOREVER */
-} weft_command_read;
-
-typedef struct weft_command_write {
-    int descriptor;
-    int64_t offset; /* likewise */
-    uint64_t deadline;
-} weft_command_write;
-
-typedef struct weft_command_open {
-    int flags;
-    mode_t mode;
-} weft_command_open;
+/* The calls below yield them, and so do those in weft/net.h, weft/name.h and weft/child.h. Data is copied, and the result belongs to the
+ * event: no memory of the process's is touched meanwhile, and it may end at any time. The command is carried out even then, and its result
+ * is released; but waiting for a pipe, a terminal or a socket is given up, and so it is when the runtime stops (the completion says
+ * WEFT_ECANCELED). Any number of them may be under way at once; each but a sleep has a stackful process of its own meanwhile, which blocks
+ * as weft/file.h and weft/blocking.h say. If there is none for it the completion says so (WEFT_ENOMEM, WEFT_ENOSTACK, WEFT_ENOBUFS). Their
+ * numbers are the library's own: 0xffff0000 and above. */
 
 /* A function that may block: weft/blocking.h. It is given a copy of the data, to read and to change; the result is that copy, and the
  * completion's error is what the function returns. */
@@ -65,14 +39,21 @@ typedef struct weft_command_call {
     bool is_long; /* it is known to take long */
 } weft_command_call;
 
-/* As weft_out_yield. */
+/* As weft_out_yield. The completion comes when so many nanoseconds have passed. */
 WEFT_API int weft_out_sleep(weft_out *out, uint64_t tag, uint64_t nanoseconds);
+/* Files, as in weft/file.h; an offset below 0 is the descriptor's own position, the deadline is for what can be waited for. The completion's
+ * data: of a read what was read, nothing at the end; of a write, which writes all, a size_t, how many bytes; of an open an int, the
+ * descriptor. */
 WEFT_API int weft_out_read(weft_out *out, uint64_t tag, int descriptor, size_t size, int64_t offset, uint64_t deadline);
 WEFT_API int weft_out_write(weft_out *out, uint64_t tag, int descriptor, const void *data, size_t size, int64_t offset, uint64_t deadline);
 WEFT_API int weft_out_open(weft_out *out, uint64_t tag, const char *path, int flags, mode_t mode);
 WEFT_API int weft_out_close(weft_out *out, uint64_t tag, int descriptor);
 WEFT_API int weft_out_sync(weft_out *out, uint64_t tag, int descriptor);
-WEFT_API int weft_out_call(weft_out *out, uint64_t tag, const weft_command_call *call, const void *data, size_t size);
+WEFT_API int weft_out_call_sized(weft_out *out, uint64_t tag, const weft_command_call *call, size_t call_size, const void *data,
+                                 size_t size);
+static inline int weft_out_call(weft_out *out, uint64_t tag, const weft_command_call *call, const void *data, size_t size) {
+    return weft_out_call_sized(out, tag, call, sizeof *call, data, size);
+}
 
 /* To be called before the first process that yields it. 0, or WEFT_EEXIST, WEFT_EINVAL (command 0), WEFT_ENOMEM. */
 WEFT_API int weft_register_command(weft_runtime *runtime, uint32_t command, weft_handler handler, void *user);

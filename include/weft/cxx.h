@@ -10,6 +10,7 @@
 #include <weft/api.h>
 #include <weft/errors.h>
 
+#include <stddef.h>
 #include <stdint.h>
 
 WEFT_BEGIN
@@ -25,8 +26,10 @@ typedef struct weft_cxx {
 } weft_cxx;
 
 /* Copied. Counted: each add needs its remove, before that library is unloaded. 0, or WEFT_ENOBUFS: there are four already. */
-WEFT_API int weft_cxx_add(const weft_cxx *library);
-WEFT_API void weft_cxx_remove(const weft_cxx *library);
+WEFT_API int weft_cxx_add_sized(const weft_cxx *library, size_t library_size);
+WEFT_API void weft_cxx_remove_sized(const weft_cxx *library, size_t library_size);
+static inline int weft_cxx_add(const weft_cxx *library) { return weft_cxx_add_sized(library, sizeof *library); }
+static inline void weft_cxx_remove(const weft_cxx *library) { weft_cxx_remove_sized(library, sizeof *library); }
 
 #ifdef __cplusplus
 /* Weak: a program without exceptions may be linked without the C++ library. */

@@ -76,7 +76,8 @@ typedef struct weft_dir_entry {
 
 WEFT_API int weft_dir_open(weft_dir **dir, const char *path);
 /* 1: the next entry, in no order; "." and ".." are left out. 0: there are no more. Or an error. */
-WEFT_API int weft_dir_next(weft_dir *dir, weft_dir_entry *entry);
+WEFT_API int weft_dir_next_sized(weft_dir *dir, weft_dir_entry *entry, size_t entry_size);
+static inline int weft_dir_next(weft_dir *dir, weft_dir_entry *entry) { return weft_dir_next_sized(dir, entry, sizeof *entry); }
 /* NULL is fine. */
 WEFT_API int weft_dir_close(weft_dir *dir);
 

@@ -24,7 +24,10 @@ typedef struct weft_envelope {
     weft_request request; /* from, tag; and if it was a request, for weft_answer */
     size_t size;
 } weft_envelope;
-WEFT_API int weft_recv_into(void *data, size_t size, weft_envelope *envelope, uint64_t deadline);
+WEFT_API int weft_recv_into_sized(void *data, size_t size, weft_envelope *envelope, size_t envelope_size, uint64_t deadline);
+static inline int weft_recv_into(void *data, size_t size, weft_envelope *envelope, uint64_t deadline) {
+    return weft_recv_into_sized(data, size, envelope, sizeof *envelope, deadline);
+}
 
 /* Request and reply. Sends, runs the receiver at once on this worker if that is possible, and waits for its answer, which is the
  * caller's to free. Meanwhile other messages stay for later. The receiver sees a request (weft_msg_request, weft_event_request).

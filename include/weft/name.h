@@ -41,16 +41,19 @@ typedef struct weft_resolve_options {
  *
  * When addresses of one family are there and the answer for the other does not come, they are the result after a second or a quarter of
  * the time. */
-WEFT_API int weft_resolve(const char *host, const char *service, const weft_resolve_options *options, weft_addr *list, size_t most,
-                          uint64_t deadline);
+WEFT_API int weft_resolve_sized(const char *host, const char *service, const weft_resolve_options *options, size_t options_size,
+                                weft_addr *list, size_t most, uint64_t deadline);
+static inline int weft_resolve(const char *host, const char *service, const weft_resolve_options *options, weft_addr *list, size_t most,
+                               uint64_t deadline) {
+    return weft_resolve_sized(host, service, options, sizeof *options, list, most, deadline);
+}
 
 /* Resolves the name, and tries to connect by TCP to one address after the other, until one succeeds; each has its share of the time that is
  * left, the first ones a second if there is. The error is that of weft_resolve, or of the last address. In a stackful process. */
 WEFT_API weft_fd weft_net_connect_name(const char *host, const char *service, uint64_t deadline);
 
-/* For step processes, a command (weft/command.h): the completion's data is an array of weft_addr, 16 at most; its error as above. The
- * command's own data is the deadline, a uint64_t, and behind it host and service, each with its 0 byte; empty: none. As weft_out_yield, and
- * WEFT_EINVAL for names of more than 300 bytes. */
+/* For step processes, a command (weft/command.h): the completion's data is an array of weft_addr, 16 at most; its error as above. As
+ * weft_out_yield, and WEFT_EINVAL for names of more than 300 bytes. */
 WEFT_API int weft_out_resolve(weft_out *out, uint64_t tag, const char *host, const char *service, uint64_t deadline);
 /* weft_net_connect_name as a command: the completion's data is a weft_fd (weft/net.h). */
 WEFT_API int weft_out_net_connect_name(weft_out *out, uint64_t tag, const char *host, const char *service, uint64_t deadline);

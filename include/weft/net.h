@@ -55,7 +55,10 @@ typedef struct weft_listen_options {
 } weft_listen_options;
 
 /* Listens at an address as above; port 0: any (weft_net_name tells which). `options` may be NULL. */
-WEFT_API weft_fd weft_net_listen(const char *address, const weft_listen_options *options);
+WEFT_API weft_fd weft_net_listen_sized(const char *address, const weft_listen_options *options, size_t options_size);
+static inline weft_fd weft_net_listen(const char *address, const weft_listen_options *options) {
+    return weft_net_listen_sized(address, options, sizeof *options);
+}
 /* The next connection, with its address (`peer` may be NULL). TCP connections have TCP_NODELAY. When no descriptors are left
  * (WEFT_EMFILE, WEFT_ENFILE) or no memory, it waits until there are, trying every 50 ms at least, and returns that error only when the
  * deadline has passed. The same if the connection cannot be registered (WEFT_ENOSPC, WEFT_ENOMEM); at the deadline it is closed then. */
@@ -93,7 +96,10 @@ WEFT_API ssize_t weft_fd_sendfile(weft_fd fd, int file, off_t *offset, size_t si
 /* ---- datagrams ------------------------------------------------------------------------------------------------------------ */
 
 /* A socket for datagrams at an address: UDP, or between UNIX sockets ("unix:..."). NULL: "0.0.0.0:0", UDP with any port. */
-WEFT_API weft_fd weft_net_udp(const char *address, const weft_listen_options *options);
+WEFT_API weft_fd weft_net_udp_sized(const char *address, const weft_listen_options *options, size_t options_size);
+static inline weft_fd weft_net_udp(const char *address, const weft_listen_options *options) {
+    return weft_net_udp_sized(address, options, sizeof *options);
+}
 /* One datagram; what does not fit is lost. Its length, and the sender's address (may be NULL). */
 WEFT_API ssize_t weft_net_recv_from(weft_fd fd, void *data, size_t size, weft_addr *from, uint64_t deadline);
 WEFT_API ssize_t weft_net_send_to(weft_fd fd, const void *data, size_t size, const weft_addr *to, uint64_t deadline);
@@ -147,29 +153,6 @@ WEFT_API int weft_fd_close(weft_fd fd);
  *   write, send_to    nothing: all of it was sent
  *   sendfile          a size_t: how many bytes were sent
  *   wait, release     an int, as weft_fd_wait and weft_fd_release answer */
-enum weft_do {
-    WEFT_DO_ACCEPT,
-    WEFT_DO_CONNECT,
-    WEFT_DO_READ,
-    WEFT_DO_WRITE,
-    WEFT_DO_WAIT,
-    WEFT_DO_RECV_FROM,
-    WEFT_DO_SEND_TO,
-    WEFT_DO_SENDFILE,
-    WEFT_DO_CONNECT_NAME, /* weft/name.h */
-    WEFT_DO_RELEASE,
-};
-/* Followed by: the address to connect to; host and service, each with its 0 byte; the bytes of a write; of send_to a weft_addr and the
- * bytes. */
-typedef struct weft_command_net {
-    enum weft_do what;
-    int file; /* of sendfile */
-    weft_fd fd;
-    size_t size;    /* at most, of a read; of a wait what for; of sendfile how many */
-    int64_t offset; /* of sendfile; below 0: from the file's own position */
-    uint64_t deadline;
-} weft_command_net;
-
 /* As weft_out_yield. */
 WEFT_API int weft_out_net_accept(weft_out *out, uint64_t tag, weft_fd listener, uint64_t deadline);
 WEFT_API int weft_out_net_connect(weft_out *out, uint64_t tag, const char *address, uint64_t deadline);

@@ -50,6 +50,7 @@ WEFT_API int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const vo
 
 typedef struct weft_context weft_context;
 
+/* Kept, not copied: it stays as it is until the last process that was spawned with it has ended. */
 typedef struct weft_behavior {
     const char *name;
     const char *const *methods; /* ends with NULL; a NULL list offers "main" alone */
@@ -62,6 +63,12 @@ typedef struct weft_behavior {
     int (*step)(void *self, const weft_event *events, size_t count, weft_out *out);
     /* Once, after the last step; also when init has returned 0 and the runtime has been stopped meanwhile. Must not wait. May be NULL. */
     void (*close)(void *self);
+    /* NULL: room for later versions, because the library keeps the struct's address and not a copy. */
+#ifdef __cplusplus
+    const void *reserved[4] = {};
+#else
+    const void *reserved[4];
+#endif
 } weft_behavior;
 
 typedef struct weft_spawn_options {
@@ -81,7 +88,10 @@ enum {
 
 /* 0 and *pid, or what init said, or WEFT_ENOENT for an unknown method (a line on standard error names the known ones),
  * WEFT_ENOMEM, WEFT_ENOBUFS at the limit of processes, WEFT_ESTOPPING, WEFT_ENOTINSIDE without a runtime outside of a process. */
-WEFT_API int weft_spawn_step(weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options);
+WEFT_API int weft_spawn_step_sized(const weft_behavior *behavior, const weft_spawn_options *options, size_t options_size, weft_pid *pid);
+static inline int weft_spawn_step(weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options) {
+    return weft_spawn_step_sized(behavior, options, sizeof *options, pid);
+}
 
 /* From anywhere: processes and threads of the program's own. Here and in all headers that does not include signal handlers, which have
  * weft_signal_send (weft/signal.h). The data is copied. 0 when the receiver has it in its mailbox, or WEFT_ENOPROC (ended or never was),

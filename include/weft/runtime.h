@@ -48,7 +48,10 @@ typedef struct weft_config {
 /* NULL: all defaults. 0 and *runtime, or an error: WEFT_EINVAL for a value that makes no sense (a line on standard error says
  * which), WEFT_ENOMEM, WEFT_EAGAIN when not even one thread could be started. With some threads refused the runtime works with
  * fewer workers and says so on standard error. */
-WEFT_API int weft_start(weft_runtime **runtime, const weft_config *config);
+WEFT_API int weft_start_sized(const weft_config *config, size_t config_size, weft_runtime **runtime);
+static inline int weft_start(weft_runtime **runtime, const weft_config *config) {
+    return weft_start_sized(config, sizeof *config, runtime);
+}
 
 typedef struct weft_stop_report {
     size_t left;        /* processes that would not end */
@@ -67,7 +70,10 @@ typedef struct weft_stop_report {
  * closed then, without their deferred functions. Processes in a blocking call of the operating system, or that compute, cannot be ended:
  * their threads go on, and the memory of the runtime, with all that they hold in it, stays as it is. If such a process comes back to weft,
  * its thread ends there. Without a deadline weft_stop waits for it. Not to be called from a process. */
-WEFT_API int weft_stop(weft_runtime *runtime, uint64_t deadline, weft_stop_report *report);
+WEFT_API int weft_stop_sized(weft_runtime *runtime, weft_stop_report *report, size_t report_size, uint64_t deadline);
+static inline int weft_stop(weft_runtime *runtime, uint64_t deadline, weft_stop_report *report) {
+    return weft_stop_sized(runtime, report, sizeof *report, deadline);
+}
 
 /* The number of workers; changed while running, up or down, nothing is lost. WEFT_EINVAL for 0 or more than 1024; WEFT_EAGAIN
  * when a thread could not be started (as many as possible were); WEFT_EBUSY when a worker that was to end has pinned processes
@@ -86,7 +92,8 @@ typedef struct weft_stats {
     uint64_t late_completions;
     uint64_t preemptions, stopped; /* how often processes were interrupted; how many are interrupted now */
 } weft_stats;
-WEFT_API void weft_get_stats(weft_runtime *runtime, weft_stats *stats);
+WEFT_API void weft_get_stats_sized(weft_runtime *runtime, weft_stats *stats, size_t stats_size);
+static inline void weft_get_stats(weft_runtime *runtime, weft_stats *stats) { weft_get_stats_sized(runtime, stats, sizeof *stats); }
 
 /* Every worker and process, for a person; safe to call at any time from any thread. */
 WEFT_API void weft_dump(weft_runtime *runtime, int descriptor);

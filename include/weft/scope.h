@@ -35,7 +35,12 @@ WEFT_API void weft_scope_begin(weft_scope *scope, uint64_t deadline);
 /* A child, from the owner or from another child. 0, or as weft_spawn_with, and WEFT_ECANCELED when the scope has failed, its deadline
  * has passed or it was cancelled. `pid` and `options` may be NULL. */
 WEFT_API int weft_scope_spawn(weft_scope *scope, weft_entry entry, void *arg);
-WEFT_API int weft_scope_spawn_with(weft_scope *scope, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options);
+WEFT_API int weft_scope_spawn_with_sized(weft_scope *scope, weft_entry entry, void *arg, const weft_stackful_options *options,
+                                         size_t options_size, weft_pid *pid);
+static inline int weft_scope_spawn_with(weft_scope *scope, weft_pid *pid, weft_entry entry, void *arg,
+                                        const weft_stackful_options *options) {
+    return weft_scope_spawn_with_sized(scope, entry, arg, options, sizeof *options, pid);
+}
 /* One for each of n elements of `size` bytes: entry(&args[i]). Stops at the first error. */
 WEFT_API int weft_scope_spawn_many(weft_scope *scope, size_t n, weft_entry entry, void *args, size_t size);
 

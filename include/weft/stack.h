@@ -26,7 +26,10 @@ typedef struct weft_stack_mark {
 } weft_stack_mark;
 
 /* Writes up to `room` of them; returns how many there are. From anywhere. */
-WEFT_API size_t weft_stack_marks(weft_runtime *runtime, weft_stack_mark *marks, size_t room);
+WEFT_API size_t weft_stack_marks_sized(weft_runtime *runtime, weft_stack_mark *marks, size_t mark_size, size_t room);
+static inline size_t weft_stack_marks(weft_runtime *runtime, weft_stack_mark *marks, size_t room) {
+    return weft_stack_marks_sized(runtime, marks, sizeof *marks, room);
+}
 /* How deep the calling process's stack has been used so far, in whole pages (by it, or by processes that had the stack before). */
 WEFT_API size_t weft_stack_used(void);
 

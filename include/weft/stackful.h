@@ -42,7 +42,10 @@ WEFT_API weft_pid weft_spawn(weft_entry entry, void *arg);
 /* The same with WEFT_JOINABLE: spawn, do other things, and weft_join it, whether it has ended meanwhile or not. */
 WEFT_API weft_pid weft_spawn_joinable(weft_entry entry, void *arg);
 /* 0 and *pid, or why not: as weft_spawn_step, and WEFT_ENOSTACK. `options` may be NULL. */
-WEFT_API int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options);
+WEFT_API int weft_spawn_with_sized(weft_entry entry, void *arg, const weft_stackful_options *options, size_t options_size, weft_pid *pid);
+static inline int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options) {
+    return weft_spawn_with_sized(entry, arg, options, sizeof *options, pid);
+}
 
 /* Ends the calling process, as if its entry function returned; in a program with C++ destructors run on the way (docs/cxx.md). The reason
  * is for weft_join, and for its scope; 0 is the normal one. */

@@ -1,8 +1,71 @@
-/* The handlers of the commands that every runtime knows. What they mean is said in weft/command.h. */
+/* The commands that every runtime knows: their numbers, the layout of their data, and their handlers. What they mean is said in
+ * weft/command.h. Programs do not see numbers and layouts, so that both may change: a program yields by weft_out_read and the like. */
 #ifndef WEFT_COMMAND_BUILT_IN_H
 #define WEFT_COMMAND_BUILT_IN_H
 
 #include <weft/command.h>
+#include <weft/net.h>
+
+/* They follow each other. */
+#define COMMAND_SLEEP UINT32_C(0xffff0001) /* a uint64_t: so many nanoseconds */
+#define COMMAND_READ UINT32_C(0xffff0002)  /* struct command_read */
+#define COMMAND_WRITE UINT32_C(0xffff0003) /* struct command_write, and behind it the bytes */
+#define COMMAND_OPEN UINT32_C(0xffff0004)  /* struct command_open, and behind it the path */
+#define COMMAND_CLOSE UINT32_C(0xffff0005) /* an int, the descriptor */
+#define COMMAND_SYNC UINT32_C(0xffff0006)  /* likewise */
+#define COMMAND_CALL UINT32_C(0xffff0007)  /* weft_command_call, and behind it the data */
+#define COMMAND_NET UINT32_C(0xffff0008)   /* struct command_net */
+#define COMMAND_RESOLVE                                                                                                                    \
+    UINT32_C(0xffff0009)                   /* the deadline, a uint64_t, and behind it host and service, each with its 0 byte; empty: none */
+#define COMMAND_CHILD UINT32_C(0xffff000a) /* struct command_child */
+
+struct command_read {
+    int descriptor;
+    size_t size;
+    int64_t offset;
+    uint64_t deadline;
+};
+
+struct command_write {
+    int descriptor;
+    int64_t offset;
+    uint64_t deadline;
+};
+
+struct command_open {
+    int flags;
+    mode_t mode;
+};
+
+enum command_net_call {
+    NET_ACCEPT,
+    NET_CONNECT,
+    NET_READ,
+    NET_WRITE,
+    NET_WAIT,
+    NET_RECV_FROM,
+    NET_SEND_TO,
+    NET_SENDFILE,
+    NET_CONNECT_NAME,
+    NET_RELEASE,
+};
+/* Followed by: the address to connect to; host and service, each with its 0 byte; the bytes of a write; of send_to a weft_addr and the
+ * bytes. */
+struct command_net {
+    enum command_net_call what;
+    int file; /* of sendfile */
+    weft_fd fd;
+    size_t size;    /* at most, of a read; of a wait what for; of sendfile how many */
+    int64_t offset; /* of sendfile; below 0: from the file's own position */
+    uint64_t deadline;
+};
+
+/* Behind it: the arguments of a start, each with its 0 byte. */
+struct command_child {
+    pid_t pid; /* the child to wait for; 0: start one */
+    unsigned pipes;
+    uint64_t deadline;
+};
 
 int command_sleep(void *user, weft_completion completion, const void *data, size_t size);
 int command_read(void *user, weft_completion completion, const void *data, size_t size);

@@ -35,7 +35,7 @@ static void child_command_start(struct job *job) {
     job_done(job, error, error ? 0 : sizeof child);
 }
 
-static int child_command_start_job(weft_completion completion, const weft_command_child *command, const char *arguments, size_t size) {
+static int child_command_start_job(weft_completion completion, const struct command_child *command, const char *arguments, size_t size) {
     size_t count = 0;
     if (size == 0 || arguments[size - 1] != '\0') return WEFT_EINVAL;
     for (size_t i = 0; i < size; i++)
@@ -57,7 +57,7 @@ static void child_command_wait(struct job *job) {
 }
 
 int command_child(void *user, weft_completion completion, const void *data, size_t size) {
-    weft_command_child command;
+    struct command_child command;
     (void)user;
     if (size < sizeof command) return WEFT_EINVAL;
     memcpy(&command, data, sizeof command);
@@ -73,7 +73,7 @@ int command_child(void *user, weft_completion completion, const void *data, size
 /* ---- yielding ---------------------------------------------------------------------------------------------------------------------- */
 
 int weft_out_child_start(weft_out *out, uint64_t tag, const char *const *arguments, unsigned pipes) {
-    weft_command_child command = {.pipes = pipes};
+    struct command_child command = {.pipes = pipes};
     size_t size = 0, at = 0;
     if (!arguments || !arguments[0]) return WEFT_EINVAL;
     for (size_t i = 0; arguments[i]; i++)
@@ -82,12 +82,12 @@ int weft_out_child_start(weft_out *out, uint64_t tag, const char *const *argumen
     if (!all) return WEFT_ENOMEM;
     for (size_t i = 0; arguments[i]; at += strlen(arguments[i++]) + 1)
         memcpy(all + at, arguments[i], strlen(arguments[i]) + 1);
-    int error = yield_two(out, WEFT_COMMAND_CHILD, tag, &command, sizeof command, all, size);
+    int error = yield_two(out, COMMAND_CHILD, tag, &command, sizeof command, all, size);
     sys->free(all, size);
     return error;
 }
 
 int weft_out_waitpid(weft_out *out, uint64_t tag, pid_t child, uint64_t deadline) {
-    weft_command_child command = {.pid = child, .deadline = deadline};
-    return child > 0 ? weft_out_yield(out, WEFT_COMMAND_CHILD, tag, &command, sizeof command) : WEFT_EINVAL;
+    struct command_child command = {.pid = child, .deadline = deadline};
+    return child > 0 ? weft_out_yield(out, COMMAND_CHILD, tag, &command, sizeof command) : WEFT_EINVAL;
 }

@@ -17,7 +17,7 @@ struct yielded {
 };
 
 /* Extra bytes in the room, for the handler that completes the command. */
-static size_t command_room(uint32_t command) { return command == WEFT_COMMAND_SLEEP ? sizeof(struct timer_event) : 0; }
+static size_t command_room(uint32_t command) { return command == COMMAND_SLEEP ? sizeof(struct timer_event) : 0; }
 
 static int yield_put(weft_out *out, uint32_t command, uint64_t tag, const void *head, size_t head_size, const void *data, size_t size) {
     struct message_cache *cache = &out->worker->local.cache;
@@ -55,18 +55,18 @@ int weft_out_yield(weft_out *out, uint32_t command, uint64_t tag, const void *da
 /* ---- the registry: only grows while the runtime lives ---------------------------------------------------------------- */
 
 static const struct command command_built_in[] = {
-    {.number = WEFT_COMMAND_SLEEP, .handler = command_sleep},
+    {.number = COMMAND_SLEEP, .handler = command_sleep},
 #if !WEFT_CHECK /* there are no processes that could block */
-    {.number = WEFT_COMMAND_READ, .handler = command_read},   {.number = WEFT_COMMAND_WRITE, .handler = command_write},
-    {.number = WEFT_COMMAND_OPEN, .handler = command_open},   {.number = WEFT_COMMAND_CLOSE, .handler = command_close},
-    {.number = WEFT_COMMAND_SYNC, .handler = command_sync},   {.number = WEFT_COMMAND_CALL, .handler = command_call},
-    {.number = WEFT_COMMAND_NET, .handler = command_net},     {.number = WEFT_COMMAND_RESOLVE, .handler = command_resolve},
-    {.number = WEFT_COMMAND_CHILD, .handler = command_child},
+    {.number = COMMAND_READ, .handler = command_read},   {.number = COMMAND_WRITE, .handler = command_write},
+    {.number = COMMAND_OPEN, .handler = command_open},   {.number = COMMAND_CLOSE, .handler = command_close},
+    {.number = COMMAND_SYNC, .handler = command_sync},   {.number = COMMAND_CALL, .handler = command_call},
+    {.number = COMMAND_NET, .handler = command_net},     {.number = COMMAND_RESOLVE, .handler = command_resolve},
+    {.number = COMMAND_CHILD, .handler = command_child},
 #endif
 };
 
 static const struct command *command_find(struct runtime *runtime, uint32_t number) {
-    uint32_t own = number - WEFT_COMMAND_SLEEP; /* their numbers follow each other */
+    uint32_t own = number - COMMAND_SLEEP; /* their numbers follow each other */
     if (own < sizeof command_built_in / sizeof command_built_in[0]) return &command_built_in[own];
     const struct command *found = atom_load_acq(&runtime->commands); /* acq: pairs with the rel in weft_register_command */
     while (found && found->number != number)

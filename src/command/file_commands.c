@@ -51,7 +51,7 @@ static int job_start_moving(struct job *job, int descriptor, int64_t offset, uin
 }
 
 int command_read(void *user, weft_completion completion, const void *data, size_t size) {
-    weft_command_read read;
+    struct command_read read;
     (void)user;
     if (size != sizeof read) return WEFT_EINVAL;
     memcpy(&read, data, sizeof read);
@@ -60,7 +60,7 @@ int command_read(void *user, weft_completion completion, const void *data, size_
 }
 
 int command_write(void *user, weft_completion completion, const void *data, size_t size) {
-    weft_command_write write;
+    struct command_write write;
     (void)user;
     if (size < sizeof write) return WEFT_EINVAL;
     memcpy(&write, data, sizeof write);
@@ -95,7 +95,7 @@ static void job_sync(struct job *job) {
 }
 
 int command_open(void *user, weft_completion completion, const void *data, size_t size) {
-    weft_command_open open;
+    struct command_open open;
     (void)user;
     if (size <= sizeof open) return WEFT_EINVAL;
     memcpy(&open, data, sizeof open);

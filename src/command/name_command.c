@@ -41,9 +41,9 @@ static int name_yield(weft_out *out, uint32_t command, uint64_t tag, const void 
     return yield_two(out, command, tag, head, head_size, names, host_size + service_size);
 }
 int weft_out_resolve(weft_out *out, uint64_t tag, const char *host, const char *service, uint64_t deadline) {
-    return name_yield(out, WEFT_COMMAND_RESOLVE, tag, &deadline, sizeof deadline, host, service);
+    return name_yield(out, COMMAND_RESOLVE, tag, &deadline, sizeof deadline, host, service);
 }
 int weft_out_net_connect_name(weft_out *out, uint64_t tag, const char *host, const char *service, uint64_t deadline) {
-    weft_command_net net = {.what = WEFT_DO_CONNECT_NAME, .deadline = deadline};
-    return name_yield(out, WEFT_COMMAND_NET, tag, &net, sizeof net, host, service);
+    struct command_net net = {.what = NET_CONNECT_NAME, .deadline = deadline};
+    return name_yield(out, COMMAND_NET, tag, &net, sizeof net, host, service);
 }

@@ -80,23 +80,23 @@ static bool command_is_pair(const char *data, size_t size) {
 }
 
 /* A job with what is behind the command, or with room for what is to come. */
-static int command_job(weft_completion completion, const weft_command_net *net, const void *data, size_t size, struct job **job) {
+static int command_job(weft_completion completion, const struct command_net *net, const void *data, size_t size, struct job **job) {
     static void (*const runs[])(struct job *) = {
-        [WEFT_DO_ACCEPT] = command_accept,   [WEFT_DO_CONNECT] = command_connect,   [WEFT_DO_READ] = command_fd_read,
-        [WEFT_DO_WRITE] = command_fd_write,  [WEFT_DO_WAIT] = command_fd_wait,      [WEFT_DO_RECV_FROM] = command_recv_from,
-        [WEFT_DO_SEND_TO] = command_send_to, [WEFT_DO_SENDFILE] = command_sendfile, [WEFT_DO_CONNECT_NAME] = command_connect_name,
-        [WEFT_DO_RELEASE] = command_release,
+        [NET_ACCEPT] = command_accept,   [NET_CONNECT] = command_connect,   [NET_READ] = command_fd_read,
+        [NET_WRITE] = command_fd_write,  [NET_WAIT] = command_fd_wait,      [NET_RECV_FROM] = command_recv_from,
+        [NET_SEND_TO] = command_send_to, [NET_SENDFILE] = command_sendfile, [NET_CONNECT_NAME] = command_connect_name,
+        [NET_RELEASE] = command_release,
     };
     struct command_file file = {net->offset, net->size};
     size_t room = size;
     if ((unsigned)net->what >= sizeof runs / sizeof runs[0]) return WEFT_EINVAL;
-    if (net->what == WEFT_DO_SEND_TO && size < sizeof(weft_addr)) return WEFT_EINVAL;
-    if (net->what == WEFT_DO_CONNECT_NAME && !command_is_pair(data, size)) return WEFT_EINVAL;
-    if (net->what == WEFT_DO_CONNECT) room = size + 1; /* the end of a text */
-    if (net->what == WEFT_DO_SENDFILE) data = &file, room = size = sizeof file;
-    if (net->what == WEFT_DO_READ || net->what == WEFT_DO_RECV_FROM) {
+    if (net->what == NET_SEND_TO && size < sizeof(weft_addr)) return WEFT_EINVAL;
+    if (net->what == NET_CONNECT_NAME && !command_is_pair(data, size)) return WEFT_EINVAL;
+    if (net->what == NET_CONNECT) room = size + 1; /* the end of a text */
+    if (net->what == NET_SENDFILE) data = &file, room = size = sizeof file;
+    if (net->what == NET_READ || net->what == NET_RECV_FROM) {
         if (net->size > UINT32_MAX / 2) return WEFT_ENOMEM;
-        room = net->size + (net->what == WEFT_DO_RECV_FROM ? sizeof(weft_addr) : 0);
+        room = net->size + (net->what == NET_RECV_FROM ? sizeof(weft_addr) : 0);
         size = 0;
     }
     *job = job_new(completion, runs[net->what], room, data, size);
@@ -104,7 +104,7 @@ static int command_job(weft_completion completion, const weft_command_net *net, 
 }
 
 int command_net(void *user, weft_completion completion, const void *data, size_t size) {
-    weft_command_net net;
+    struct command_net net;
     struct job *job;
     (void)user;
     if (size < sizeof net) return WEFT_EINVAL;
@@ -121,41 +121,41 @@ int command_net(void *user, weft_completion completion, const void *data, size_t
 
 /* ---- yielding ----------------------------------------------------------------------------------------------------------------------- */
 
-static int command_yield(weft_out *out, uint64_t tag, weft_command_net net, const void *data, size_t size) {
-    return yield_two(out, WEFT_COMMAND_NET, tag, &net, sizeof net, data, size);
+static int command_yield(weft_out *out, uint64_t tag, struct command_net net, const void *data, size_t size) {
+    return yield_two(out, COMMAND_NET, tag, &net, sizeof net, data, size);
 }
 int weft_out_net_accept(weft_out *out, uint64_t tag, weft_fd listener, uint64_t deadline) {
-    return command_yield(out, tag, (weft_command_net){.what = WEFT_DO_ACCEPT, .fd = listener, .deadline = deadline}, NULL, 0);
+    return command_yield(out, tag, (struct command_net){.what = NET_ACCEPT, .fd = listener, .deadline = deadline}, NULL, 0);
 }
 int weft_out_net_connect(weft_out *out, uint64_t tag, const char *address, uint64_t deadline) {
-    return command_yield(out, tag, (weft_command_net){.what = WEFT_DO_CONNECT, .deadline = deadline}, address, strlen(address));
+    return command_yield(out, tag, (struct command_net){.what = NET_CONNECT, .deadline = deadline}, address, strlen(address));
 }
 int weft_out_fd_read(weft_out *out, uint64_t tag, weft_fd fd, size_t size, uint64_t deadline) {
-    return command_yield(out, tag, (weft_command_net){.what = WEFT_DO_READ, .fd = fd, .size = size, .deadline = deadline}, NULL, 0);
+    return command_yield(out, tag, (struct command_net){.what = NET_READ, .fd = fd, .size = size, .deadline = deadline}, NULL, 0);
 }
 int weft_out_fd_write(weft_out *out, uint64_t tag, weft_fd fd, const void *data, size_t size, uint64_t deadline) {
-    return command_yield(out, tag, (weft_command_net){.what = WEFT_DO_WRITE, .fd = fd, .deadline = deadline}, data, size);
+    return command_yield(out, tag, (struct command_net){.what = NET_WRITE, .fd = fd, .deadline = deadline}, data, size);
 }
 int weft_out_fd_wait(weft_out *out, uint64_t tag, weft_fd fd, int what, uint64_t deadline) {
-    weft_command_net net = {.what = WEFT_DO_WAIT, .fd = fd, .size = (size_t)what, .deadline = deadline};
+    struct command_net net = {.what = NET_WAIT, .fd = fd, .size = (size_t)what, .deadline = deadline};
     return command_yield(out, tag, net, NULL, 0);
 }
 int weft_out_fd_sendfile(weft_out *out, uint64_t tag, weft_fd fd, int file, int64_t offset, size_t size, uint64_t deadline) {
-    weft_command_net net = {.what = WEFT_DO_SENDFILE, .fd = fd, .file = file, .offset = offset, .size = size, .deadline = deadline};
+    struct command_net net = {.what = NET_SENDFILE, .fd = fd, .file = file, .offset = offset, .size = size, .deadline = deadline};
     return command_yield(out, tag, net, NULL, 0);
 }
 int weft_out_net_recv_from(weft_out *out, uint64_t tag, weft_fd fd, size_t size, uint64_t deadline) {
-    return command_yield(out, tag, (weft_command_net){.what = WEFT_DO_RECV_FROM, .fd = fd, .size = size, .deadline = deadline}, NULL, 0);
+    return command_yield(out, tag, (struct command_net){.what = NET_RECV_FROM, .fd = fd, .size = size, .deadline = deadline}, NULL, 0);
 }
 int weft_out_net_send_to(weft_out *out, uint64_t tag, weft_fd fd, const void *data, size_t size, const weft_addr *to, uint64_t deadline) {
     struct { /* both in front of the bytes */
-        weft_command_net net;
+        struct command_net net;
         weft_addr to;
-    } head = {{.what = WEFT_DO_SEND_TO, .fd = fd, .deadline = deadline}, *to};
+    } head = {{.what = NET_SEND_TO, .fd = fd, .deadline = deadline}, *to};
     _Static_assert(offsetof(__typeof__(head), to) == sizeof head.net, "one behind the other");
     _Static_assert(sizeof head == sizeof head.net + sizeof head.to, "and nothing behind them");
-    return yield_two(out, WEFT_COMMAND_NET, tag, &head, sizeof head, data, size);
+    return yield_two(out, COMMAND_NET, tag, &head, sizeof head, data, size);
 }
 int weft_out_fd_release(weft_out *out, uint64_t tag, weft_fd fd) {
-    return command_yield(out, tag, (weft_command_net){.what = WEFT_DO_RELEASE, .fd = fd}, NULL, 0);
+    return command_yield(out, tag, (struct command_net){.what = NET_RELEASE, .fd = fd}, NULL, 0);
 }

@@ -1,4 +1,5 @@
 /* Spawning stackful processes: they are spawned like any other, without a stack, and get one when they first run. */
+#include "base/sized.h"
 #include "fiber/overflow.h"
 #include "fiber/snapshot.h"
 #include "fiber/stack_usage.h"
@@ -102,8 +103,6 @@ static const weft_behavior fiber_behavior = {
     .close = fiber_close,
 };
 
-static const weft_stackful_options spawn_defaults;
-
 /* Returns 0, or WEFT_EINVAL: there are no stacks of that size. */
 static inline int fiber_input(struct fiber_input *input, struct runtime *runtime, weft_entry entry, void *arg,
                               const weft_stackful_options *options) {
@@ -119,9 +118,11 @@ static inline int fiber_input(struct fiber_input *input, struct runtime *runtime
     return __builtin_expect(input->stack_class == STACK_CLASSES, 0) ? WEFT_EINVAL : 0;
 }
 
-int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options) {
+int weft_spawn_with_sized(weft_entry entry, void *arg, const weft_stackful_options *options, size_t options_size, weft_pid *pid) {
     struct worker *self = my_worker;
-    if (!options) options = &spawn_defaults;
+    weft_stackful_options mine;
+    options = sized_read(options, options_size, &mine, sizeof mine);
+    if (!options) return WEFT_EINVAL;
     struct runtime *runtime = options->runtime ? (struct runtime *)options->runtime : self ? self->runtime : NULL;
     if (!pid || !entry) WEFT_MISUSE("weft_spawn", "no place for the PID, or no entry function", "give both");
     if (!runtime) {
@@ -144,7 +145,6 @@ int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const weft_stack
 int fiber_spawn_monitored(struct worker *self, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options,
                           struct monitor *monitor, uint16_t *ticket) {
     struct fiber_input input;
-    if (!options) options = &spawn_defaults;
     int error = fiber_input(&input, self->runtime, entry, arg, options);
     if (error) return error;
     weft_spawn_options step = {.input = &input, .input_size = sizeof input, .context = options->context, .flags = SPAWN_PLAIN};

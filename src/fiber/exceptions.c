@@ -1,5 +1,6 @@
 /* The C++ libraries in the program, and taking their exception state from a thread and putting it back. */
 #include "fiber/exceptions.h"
+#include "base/sized.h"
 
 #include "queue/lock.h"
 #include "sched/sched.h"
@@ -33,7 +34,10 @@ static unsigned exceptions_find(const weft_cxx *library) {
     return room;
 }
 
-int weft_cxx_add(const weft_cxx *library) {
+int weft_cxx_add_sized(const weft_cxx *library, size_t library_size) {
+    weft_cxx mine;
+    library = sized_read(library, library_size, &mine, sizeof mine);
+    if (!library) return WEFT_EINVAL;
     lock_take(&exceptions_lock);
     unsigned i = exceptions_find(library);
     if (i < EXCEPTIONS_MOST && exceptions_libraries[i].users++ == 0) {
@@ -46,7 +50,10 @@ int weft_cxx_add(const weft_cxx *library) {
     return i < EXCEPTIONS_MOST ? 0 : WEFT_ENOBUFS;
 }
 
-void weft_cxx_remove(const weft_cxx *library) {
+void weft_cxx_remove_sized(const weft_cxx *library, size_t library_size) {
+    weft_cxx mine;
+    library = sized_read(library, library_size, &mine, sizeof mine);
+    if (!library) return; /* it was not added either */
     lock_take(&exceptions_lock);
     unsigned i = exceptions_find(library);
     if (i < EXCEPTIONS_MOST && exceptions_libraries[i].users > 0 && --exceptions_libraries[i].users == 0) {
@@ -74,7 +81,7 @@ bool exceptions_unwinder(weft_cxx *unwinder) {
     *unwinder = exceptions_own();
     for (unsigned i = 0; i < EXCEPTIONS_MOST && !exceptions_can_unwind(unwinder); i++)
         if (atom_load_acq(&exceptions_libraries[i].globals))
-            *unwinder = exceptions_libraries[i].library; /* acq: pairs with the rel in weft_cxx_add */
+            *unwinder = exceptions_libraries[i].library; /* acq: pairs with the rel in weft_cxx_add_sized */
     return exceptions_can_unwind(unwinder);
 }
 
@@ -83,12 +90,12 @@ bool exceptions_unwinder(weft_cxx *unwinder) {
 /* The calling thread's state in the i-th library; NULL: there is no such library. */
 static struct exceptions_state *exceptions_at(unsigned i) {
     exceptions_of *library =
-        (exceptions_of *)(uintptr_t)atom_load_acq(&exceptions_libraries[i].globals); /* acq: pairs with the rel in weft_cxx_add */
+        (exceptions_of *)(uintptr_t)atom_load_acq(&exceptions_libraries[i].globals); /* acq: pairs with the rel in weft_cxx_add_sized */
     return library ? library() : NULL;
 }
 
 __attribute__((noinline)) void exceptions_ask(struct loop *own) {
-    own->exceptions_version = atom_load_acq(&exceptions_version); /* acq: pairs with the rel in weft_cxx_add */
+    own->exceptions_version = atom_load_acq(&exceptions_version); /* acq: pairs with the rel in weft_cxx_add_sized */
     own->exceptions_count = 0;
     for (unsigned i = 0; i < EXCEPTIONS_MOST; i++) {
         struct exceptions_state *state = exceptions_at(i);

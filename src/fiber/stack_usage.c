@@ -1,5 +1,6 @@
 /* Measuring how deep processes use their stacks: the table of results. */
 #include "fiber/stack_usage.h"
+#include "base/sized.h"
 
 #include <stdio.h>
 #include <weft/stack.h>
@@ -62,13 +63,14 @@ void stack_usage_end(struct runtime *runtime, struct proc *proc, struct stack *s
     lock_drop(&usage->lock);
 }
 
-size_t weft_stack_marks(weft_runtime *opaque, weft_stack_mark *out, size_t room) {
+size_t weft_stack_marks_sized(weft_runtime *opaque, weft_stack_mark *out, size_t mark_size, size_t room) {
     struct stack_usage *usage = atom_load_acq(&((struct runtime *)opaque)->stack_usage); /* acq: as in stack_usage_of */
     if (!usage) return 0;
     lock_take(&usage->lock);
     size_t count = 0;
     for (unsigned i = 0; i < STACK_USAGE_MOST; i++)
-        if (usage->mark[i].entry && count++ < room) out[count - 1] = usage->mark[i];
+        if (usage->mark[i].entry && count++ < room)
+            sized_write((unsigned char *)out + (count - 1) * mark_size, mark_size, &usage->mark[i], sizeof usage->mark[i]);
     lock_drop(&usage->lock);
     return count;
 }

@@ -1,4 +1,5 @@
 /* Directories: entries come from the kernel many at a time. */
+#include "base/sized.h"
 #include "io/file_call.h"
 
 #include <weft/file.h>
@@ -27,7 +28,7 @@ int weft_dir_open(weft_dir **dir, const char *path) {
 
 static bool dir_is_dots(const char *name) { return strcmp(name, ".") == 0 || strcmp(name, "..") == 0; }
 
-int weft_dir_next(weft_dir *dir, weft_dir_entry *entry) {
+int weft_dir_next_sized(weft_dir *dir, weft_dir_entry *entry, size_t entry_size) {
     for (;;) {
         if (dir->at == dir->filled) {
             int64_t filled = IO_CALL("weft_dir_next", sys->file->list(dir->descriptor, dir->entries, sizeof dir->entries));
@@ -38,7 +39,8 @@ int weft_dir_next(weft_dir *dir, weft_dir_entry *entry) {
         const struct sys_entry *next = (const struct sys_entry *)(dir->entries + dir->at);
         dir->at += next->size;
         if (dir_is_dots(next->name)) continue;
-        *entry = (weft_dir_entry){next->name, next->inode, next->type};
+        weft_dir_entry mine = {next->name, next->inode, next->type};
+        sized_write(entry, entry_size, &mine, sizeof mine);
         return 1;
     }
 }

@@ -1,5 +1,6 @@
 /* Birth and end of processes: spawning, init, and what is freed and told at the end. */
 #include "life/spawn.h"
+#include "base/sized.h"
 
 #include "life/context.h"
 #include "life/zombie.h"
@@ -296,10 +297,13 @@ static __attribute__((noinline)) int spawn_otherwise(weft_pid *pid, struct runti
     return runtime ? spawn_by_door(pid, runtime, behavior, options, method) : WEFT_ENOTINSIDE;
 }
 
-__attribute__((flatten)) int weft_spawn_step(weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options) {
+__attribute__((flatten)) int weft_spawn_step_sized(const weft_behavior *behavior, const weft_spawn_options *options, size_t options_size,
+                                                   weft_pid *pid) {
     static const weft_spawn_options none;
     struct worker *self = my_worker;
-    if (!options) options = &none;
+    weft_spawn_options mine;
+    options = options ? sized_read(options, options_size, &mine, sizeof mine) : &none; /* the common case, without a copy */
+    if (__builtin_expect(!options, 0)) return WEFT_EINVAL;
     if (!pid || !behavior || !behavior->step) WEFT_MISUSE("weft_spawn_step", "no place for the PID, or no step", "give both");
     const char *method = spawn_method(behavior, options->method);
     if (!method) return WEFT_ENOENT;

@@ -1,4 +1,5 @@
 /* Receiving messages, with and without selection, and the accessors of a message. */
+#include "base/sized.h"
 #include "fiber/ret_jump.h"
 #include "mail/mailbox.h"
 #include "wait/wait.h"
@@ -187,13 +188,14 @@ void weft_msg_free(weft_msg *message) {
     local_leave(&self->local);
 }
 
-int weft_recv_into(void *data, size_t size, weft_envelope *envelope, uint64_t deadline) {
+int weft_recv_into_sized(void *data, size_t size, weft_envelope *envelope, size_t envelope_size, uint64_t deadline) {
     weft_msg *message;
     int error = weft_recv(&message, deadline);
     if (error) return error;
     size_t length = weft_msg_len(message), copied = length < size ? length : size;
     if (copied > 0) memcpy(data, weft_msg_data(message), copied);
-    if (envelope) *envelope = (weft_envelope){weft_msg_request(message), length};
+    weft_envelope mine = {weft_msg_request(message), length};
+    if (envelope) sized_write(envelope, envelope_size, &mine, sizeof mine);
     weft_msg_free(message);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* Resolving names to addresses: what needs no query (numbers, localhost), and which resolver to ask otherwise. */
 #include "name/name.h"
+#include "base/sized.h"
 
 #include "net/op.h"
 
@@ -157,11 +158,11 @@ static int name_resolve(struct name *name, const char *service, const weft_resol
     return name->count > 0 ? (int)name->count : WEFT_ENOENT;
 }
 
-int weft_resolve(const char *host, const char *service, const weft_resolve_options *options, weft_addr *list, size_t most,
-                 uint64_t deadline) {
-    static const weft_resolve_options defaults;
-    if (!options) options = &defaults;
-    if ((!host && !service) || !list || most == 0) return WEFT_EINVAL;
+int weft_resolve_sized(const char *host, const char *service, const weft_resolve_options *options, size_t options_size, weft_addr *list,
+                       size_t most, uint64_t deadline) {
+    weft_resolve_options mine;
+    options = sized_read(options, options_size, &mine, sizeof mine);
+    if (!options || (!host && !service) || !list || most == 0) return WEFT_EINVAL;
     if (options->family != AF_UNSPEC && options->family != AF_INET && options->family != AF_INET6) return WEFT_EINVAL;
     struct name name = {
         .host = host,

@@ -1,4 +1,5 @@
 /* Sockets of weft/net.h: listen, accept, connect, addresses, half-close, and datagrams. */
+#include "base/sized.h"
 #include "net/op.h"
 
 #include <netinet/in.h>
@@ -24,16 +25,18 @@ static int socket_bind(int number, const weft_addr *address, bool stream, const 
     if (socket_is_tcp(address)) {
         if (stream) error = socket_set(number, SOL_SOCKET, SO_REUSEADDR);           /* not held up by connections of the last run */
         if (!error && stream) error = socket_set(number, IPPROTO_TCP, TCP_NODELAY); /* inherited by what is accepted */
-        if (!error && options && options->reuse_port) error = socket_set(number, SOL_SOCKET, SO_REUSEPORT);
+        if (!error && options->reuse_port) error = socket_set(number, SOL_SOCKET, SO_REUSEPORT);
     }
     if (!error) error = sys->net->bind(number, socket_where(address), address->size);
-    if (!error && stream) error = sys->net->listen(number, options && options->backlog > 0 ? options->backlog : SOMAXCONN);
+    if (!error && stream) error = sys->net->listen(number, options->backlog > 0 ? options->backlog : SOMAXCONN);
     return error;
 }
 
-static weft_fd socket_at(const char *text, int type, const weft_listen_options *options, const char *call) {
+static weft_fd socket_at(const char *text, int type, const weft_listen_options *options, size_t options_size, const char *call) {
     weft_addr address;
-    if (weft_addr_parse(&address, text)) return WEFT_EINVAL;
+    weft_listen_options mine;
+    options = sized_read(options, options_size, &mine, sizeof mine);
+    if (!options || weft_addr_parse(&address, text)) return WEFT_EINVAL;
     if (!desc_may_open()) return WEFT_ENOTINSIDE;
     int number = sys->net->socket(address.place.ss_family, type, 0);
     if (number < 0) return number;
@@ -43,8 +46,8 @@ static weft_fd socket_at(const char *text, int type, const weft_listen_options *
     return error;
 }
 
-weft_fd weft_net_listen(const char *address, const weft_listen_options *options) {
-    return socket_at(address, SOCK_STREAM, options, "weft_net_listen");
+weft_fd weft_net_listen_sized(const char *address, const weft_listen_options *options, size_t options_size) {
+    return socket_at(address, SOCK_STREAM, options, options_size, "weft_net_listen");
 }
 
 /* ---- what the kernel does not tell ---------------------------------------------------------------------------------------------- */
@@ -198,8 +201,8 @@ int weft_net_shutdown(weft_fd fd, enum weft_side side) {
 
 /* ---- datagrams ------------------------------------------------------------------------------------------------------------------ */
 
-weft_fd weft_net_udp(const char *address, const weft_listen_options *options) {
-    return socket_at(address ? address : "0.0.0.0:0", SOCK_DGRAM, options, "weft_net_udp");
+weft_fd weft_net_udp_sized(const char *address, const weft_listen_options *options, size_t options_size) {
+    return socket_at(address ? address : "0.0.0.0:0", SOCK_DGRAM, options, options_size, "weft_net_udp");
 }
 
 struct socket_datagram {

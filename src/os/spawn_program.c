@@ -1,4 +1,5 @@
 /* Starting programs: children of the operating system's, with pipes to them. */
+#include "base/sized.h"
 #include "net/op.h"
 
 #include <weft/blocking.h>
@@ -21,7 +22,8 @@ static int start_pipe(struct start *start, int i) {
     return error < 0 ? error : 0;
 }
 
-int weft_child_start(weft_child *child, const char *const *arguments, unsigned pipes) {
+int weft_child_start_sized(const char *const *arguments, unsigned pipes, weft_child *child, size_t child_size) {
+    weft_child mine;
     struct start start = {{-1, -1, -1}, {0, 0, 0}};
     int error = 0;
     fiber_worker("weft_child_start");
@@ -31,7 +33,7 @@ int weft_child_start(weft_child *child, const char *const *arguments, unsigned p
         if (pipes & 1u << i) error = start_pipe(&start, i);
     if (!error) {
         weft_blocking_enter(); /* until the program has been loaded */
-        error = sys->net->start(arguments, start.theirs, &child->pid);
+        error = sys->net->start(arguments, start.theirs, &mine.pid);
         weft_blocking_leave();
     }
     for (int i = 0; i < 3; i++) {
@@ -39,8 +41,9 @@ int weft_child_start(weft_child *child, const char *const *arguments, unsigned p
         if (error && start.ours[i] > 0) desc_close(start.ours[i], false);
     }
     if (error) return error;
-    child->in = start.ours[0];
-    child->out = start.ours[1];
-    child->err = start.ours[2];
+    mine.in = start.ours[0];
+    mine.out = start.ours[1];
+    mine.err = start.ours[2];
+    sized_write(child, child_size, &mine, sizeof mine);
     return 0;
 }

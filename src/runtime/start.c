@@ -1,4 +1,5 @@
 /* Starting a runtime, from a configuration and the environment. */
+#include "base/sized.h"
 #include "fiber/exceptions.h"
 #include "fiber/overflow.h"
 #include "mail/post.h"
@@ -12,6 +13,8 @@
 #include "sys/sys_net.h"
 #include "thread/sysmon.h"
 #include "thread/worker.h"
+
+#include <weft/version.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -156,15 +159,22 @@ int runtime_init(struct runtime *runtime, uint64_t processes) {
     return door_open(runtime);
 }
 
-int weft_start(weft_runtime **out, const weft_config *config) {
-    static const weft_config defaults;
+static int config_too_new(void) {
+    fprintf(stderr, "weft: weft_config has a field that this library, %s, does not know\n", weft_version_string());
+    return WEFT_EINVAL;
+}
+
+int weft_start_sized(const weft_config *config, size_t config_size, weft_runtime **out) {
+    weft_config mine;
     unsigned workers;
+    config = sized_read(config, config_size, &mine, sizeof mine);
+    if (!config) return config_too_new();
     atfork_check("weft_start");
     atfork_register();
     sys->net->make_room(START_DESCRIPTORS);
     struct runtime *runtime = sys->alloc(sizeof *runtime);
     if (!runtime) return WEFT_ENOMEM;
-    int error = runtime_configure(runtime, config ? config : &defaults, &workers);
+    int error = runtime_configure(runtime, config, &workers);
     if (!error) error = runtime_init(runtime, PID_SLOTS - 1); /* `most` counts processes; magazines may hold free blocks besides */
     if (error) {
         sys->free(runtime, sizeof *runtime);

@@ -1,4 +1,5 @@
 /* What the runtime tells about itself: counters (weft_get_stats), and a dump for a person (weft_dump). */
+#include "base/sized.h"
 #include "life/cancel.h"
 #include "runtime/report.h"
 #include "sys/print.h"
@@ -20,9 +21,7 @@ static void add_counters(weft_stats *stats, struct counters *counters) {
     stats->late_completions += atom_load_rlx(&counters->late);
 }
 
-void weft_get_stats(weft_runtime *opaque, weft_stats *stats) {
-    struct runtime *runtime = (struct runtime *)opaque;
-    *stats = (weft_stats){.processes = 0};
+static void stats_collect(struct runtime *runtime, weft_stats *stats) {
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++)            /* first, and acq: as in stop.c, so that the number of processes is never too small */
         stats->ended += atom_load_acq(&atom_load_rlx(&runtime->workers[i])->local.counters.ended);
@@ -33,6 +32,12 @@ void weft_get_stats(weft_runtime *opaque, weft_stats *stats) {
     stats->preemptions = atom_load_rlx(&runtime->preempt.times); /* rlx, both: numbers */
     stats->stopped = atom_load_rlx(&runtime->preempt.stopped);
     stats->processes = stats->spawned > stats->ended ? stats->spawned - stats->ended : 0;
+}
+
+void weft_get_stats_sized(weft_runtime *runtime, weft_stats *stats, size_t stats_size) {
+    weft_stats mine = {.processes = 0};
+    stats_collect((struct runtime *)runtime, &mine);
+    sized_write(stats, stats_size, &mine, sizeof mine);
 }
 
 /* ---- dump --------------------------------------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
 /* Stopping a runtime: all processes are asked to end and run on until none is left or time is up, then the runtime is taken down. */
+#include "base/sized.h"
 #include "command/command.h"
 #include "fiber/overflow.h"
 #include "fiber/stack_usage.h"
@@ -141,13 +142,7 @@ static void stop_insist(struct runtime *runtime, uint64_t began, uint64_t deadli
     stop_force(runtime, deadline);
 }
 
-int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report) {
-    struct runtime *runtime = (struct runtime *)opaque;
-    weft_stop_report unwanted;
-    atfork_check("weft_stop");
-    if (!report) report = &unwanted;
-    *report = (weft_stop_report){.left = 0};
-    if (!runtime) return 0;
+static void runtime_stop(struct runtime *runtime, weft_stop_report *report, uint64_t deadline) {
     if (my_worker && my_worker->runtime == runtime)
         WEFT_MISUSE("weft_stop", "called from a process of that runtime, which would wait for itself", "call it from another thread");
     uint64_t began = sys->now();
@@ -174,5 +169,12 @@ int weft_stop(weft_runtime *opaque, uint64_t deadline, weft_stop_report *report)
     } else {
         fprintf(stderr, "weft: a thread is still in a process that has not ended: the runtime's memory stays\n");
     }
-    return report->left > 0 ? WEFT_ETIMEDOUT : 0;
+}
+
+int weft_stop_sized(weft_runtime *runtime, weft_stop_report *report, size_t report_size, uint64_t deadline) {
+    weft_stop_report mine = {.left = 0};
+    atfork_check("weft_stop");
+    if (runtime) runtime_stop((struct runtime *)runtime, &mine, deadline);
+    if (report) sized_write(report, report_size, &mine, sizeof mine);
+    return mine.left > 0 ? WEFT_ETIMEDOUT : 0;
 }

@@ -6,6 +6,7 @@
  *   O3  The end of a child in the list has not been told, so its control block is still its own. A child that ends before its spawner has
  *       put it into the list is marked CHILD_ENDED and left to the spawner.
  *   O4  `failure` is set once. The thread that sets it cancels all children in the list; a child that is listed later is cancelled then. */
+#include "base/sized.h"
 #include "life/cancel.h"
 #include "wait/wait.h"
 
@@ -136,15 +137,19 @@ static void scope_list(struct worker *worker, struct scope *scope, struct scope_
     if (ended) pool_give(&worker->local.blocks, 0, child);
 }
 
-int weft_scope_spawn_with(weft_scope *opaque, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options) {
+int weft_scope_spawn_with_sized(weft_scope *opaque, weft_entry entry, void *arg, const weft_stackful_options *options, size_t options_size,
+                                weft_pid *pid) {
     struct scope *scope = scope_of(opaque);
     struct worker *worker = fiber_worker("weft_scope_spawn");
+    weft_stackful_options mine;
     weft_pid unwanted;
     uint16_t ticket;
+    options = sized_read(options, options_size, &mine, sizeof mine);
+    if (!options) return WEFT_EINVAL;
     if (!pid) pid = &unwanted;
-    if (worker->runtime != scope->runtime || (options && options->runtime && (struct runtime *)options->runtime != scope->runtime))
+    if (worker->runtime != scope->runtime || (options->runtime && (struct runtime *)options->runtime != scope->runtime))
         WEFT_MISUSE("weft_scope_spawn", "a scope's children live in its owner's runtime", "begin a scope there");
-    if (options && options->flags & WEFT_JOINABLE)
+    if (options->flags & WEFT_JOINABLE)
         WEFT_MISUSE("weft_scope_spawn", "a scope's child cannot be spawned WEFT_JOINABLE", "leave it out: the scope waits for it");
     if (!scope_admit(scope, worker)) return WEFT_ECANCELED;
     struct scope_child *child = pool_take(&worker->local.blocks, 0);

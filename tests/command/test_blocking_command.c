@@ -1,4 +1,4 @@
-/* WEFT_COMMAND_CALL: functions that block, called for step processes. */
+/* COMMAND_CALL: functions that block, called for step processes. */
 #include "runtime_helpers.h"
 
 #include <weft/weft.h>

@@ -1,4 +1,5 @@
 /* File commands of step processes: results, errors, many at once, and processes that end before theirs are completed. */
+#include "command/built_in.h"
 #include "io_helpers.h"
 
 #include <fcntl.h>
@@ -82,10 +83,10 @@ static void reads_too_much(weft_out *out) { EXPECT_EQ(weft_out_read(out, 7, fd, 
 static void syncs(weft_out *out) { EXPECT_EQ(weft_out_sync(out, 8, fd), 0); }
 static void closes(weft_out *out) { EXPECT_EQ(weft_out_close(out, 9, fd), 0); }
 static void sleeps(weft_out *out) { EXPECT_EQ(weft_out_sleep(out, 10, RT_MS), 0); }
-static void odd_read(weft_out *out) { EXPECT_EQ(weft_out_yield(out, WEFT_COMMAND_READ, 11, "x", 1), 0); }
-static void odd_write(weft_out *out) { EXPECT_EQ(weft_out_yield(out, WEFT_COMMAND_WRITE, 11, "x", 1), 0); }
-static void odd_open(weft_out *out) { EXPECT_EQ(weft_out_yield(out, WEFT_COMMAND_OPEN, 11, "x", 1), 0); }
-static void odd_close(weft_out *out) { EXPECT_EQ(weft_out_yield(out, WEFT_COMMAND_CLOSE, 11, "x", 1), 0); }
+static void odd_read(weft_out *out) { EXPECT_EQ(weft_out_yield(out, COMMAND_READ, 11, "x", 1), 0); }
+static void odd_write(weft_out *out) { EXPECT_EQ(weft_out_yield(out, COMMAND_WRITE, 11, "x", 1), 0); }
+static void odd_open(weft_out *out) { EXPECT_EQ(weft_out_yield(out, COMMAND_OPEN, 11, "x", 1), 0); }
+static void odd_close(weft_out *out) { EXPECT_EQ(weft_out_yield(out, COMMAND_CLOSE, 11, "x", 1), 0); }
 
 static void file_opened(void) {
     EXPECT_EQ(play(opens), 0);

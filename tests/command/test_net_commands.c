@@ -1,4 +1,5 @@
 /* The network's commands for step processes: an echo server and its clients without a stack. */
+#include "command/built_in.h"
 #include "net_helpers.h"
 
 enum { ACCEPT = 1, CONNECT, READ, WRITE, WAIT, LATE };
@@ -285,14 +286,14 @@ static int wrong_step(void *self, const weft_event *events, size_t count, weft_o
         EXPECT_EQ(weft_out_fd_read(out, 1, 0, 10, WEFT_FOREVER), 0);
         EXPECT_EQ(weft_out_fd_write(out, 2, -1, "x", 1, WEFT_FOREVER), 0);
         EXPECT_EQ(weft_out_net_connect(out, 3, "nonsense", WEFT_FOREVER), 0);
-        EXPECT_EQ(weft_out_yield(out, WEFT_COMMAND_NET, 4, "x", 1), 0);
+        EXPECT_EQ(weft_out_yield(out, COMMAND_NET, 4, "x", 1), 0);
         EXPECT_EQ(weft_out_net_connect(out, 5, "127.0.0.1:1", WEFT_FOREVER), 0);
         EXPECT_EQ(weft_out_net_connect_name(out, 6, "", "80", WEFT_FOREVER), 0);
         EXPECT_EQ(weft_out_net_recv_from(out, 7, 12345, SIZE_MAX, WEFT_FOREVER), 0);
         EXPECT_EQ(weft_out_net_recv_from(out, 8, 12345, 0, WEFT_FOREVER), 0);
         EXPECT_EQ(weft_out_fd_sendfile(out, 9, 12345, -1, 0, 1, WEFT_FOREVER), 0);
-        weft_command_net no_address = {.what = WEFT_DO_SEND_TO, .fd = 12345};
-        EXPECT_EQ(weft_out_yield(out, WEFT_COMMAND_NET, 10, &no_address, sizeof no_address), 0);
+        struct command_net no_address = {.what = NET_SEND_TO, .fd = 12345};
+        EXPECT_EQ(weft_out_yield(out, COMMAND_NET, 10, &no_address, sizeof no_address), 0);
     }
     weft_out_status(out, over ? WEFT_DONE : WEFT_BLOCKED);
     return 0;

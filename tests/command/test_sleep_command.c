@@ -1,4 +1,5 @@
-/* WEFT_COMMAND_SLEEP: a step process that waits for a moment. */
+/* COMMAND_SLEEP: a step process that waits for a moment. */
+#include "command/built_in.h"
 #include "runtime_helpers.h"
 
 enum { NAPS = 5 };
@@ -27,7 +28,7 @@ static int napper_step(void *state, const weft_event *events, size_t count, weft
     uint64_t nanoseconds = self->naps * 300000;
     self->until = weft_now() + nanoseconds;
     self->naps++;
-    EXPECT_EQ(weft_out_yield(out, WEFT_COMMAND_SLEEP, self->naps, &nanoseconds, sizeof nanoseconds), 0);
+    EXPECT_EQ(weft_out_yield(out, COMMAND_SLEEP, self->naps, &nanoseconds, sizeof nanoseconds), 0);
     weft_out_status(out, WEFT_BLOCKED);
     return 0;
 }
@@ -50,8 +51,8 @@ static int restless_step(void *state, const weft_event *events, size_t count, we
         weft_out_status(out, WEFT_DONE);
         return 0;
     }
-    EXPECT_EQ(weft_out_yield(out, WEFT_COMMAND_SLEEP, 1, &soon, sizeof soon), 0);
-    EXPECT_EQ(weft_out_yield(out, WEFT_COMMAND_SLEEP, 2, &late, sizeof late), 0);
+    EXPECT_EQ(weft_out_yield(out, COMMAND_SLEEP, 1, &soon, sizeof soon), 0);
+    EXPECT_EQ(weft_out_yield(out, COMMAND_SLEEP, 2, &late, sizeof late), 0);
     atom_add_rel(&done, 1);
     weft_out_status(out, atom_load_rlx(&done) % 2 ? WEFT_DONE : WEFT_IDLE);
     return 0;
@@ -74,7 +75,7 @@ static int wrong_step(void *state, const weft_event *events, size_t count, weft_
     for (size_t i = 0; i < count; i++)
         if (events[i].type == WEFT_COMPLETION) atom_store_rel(&errors[events[i].tag], (uint64_t)-events[i].error);
         else if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-    if (count == 0) EXPECT_EQ(weft_out_yield(out, WEFT_COMMAND_SLEEP, 1, "x", 1), 0);
+    if (count == 0) EXPECT_EQ(weft_out_yield(out, COMMAND_SLEEP, 1, "x", 1), 0);
     return 0;
 }
 static const weft_behavior wrong_one = {.name = "wrong", .step = wrong_step};
@@ -84,7 +85,7 @@ static int never(void *user, weft_completion completion, const void *data, size_
 }
 TEST(sleep_command_refused) {
     rt_start("ring", 2);
-    EXPECT_EQ(weft_register_command(rt.runtime, WEFT_COMMAND_SLEEP, never, NULL), WEFT_EEXIST);
+    EXPECT_EQ(weft_register_command(rt.runtime, COMMAND_SLEEP, never, NULL), WEFT_EEXIST);
     rt_spawn(&wrong_one);
     rt_wait(&errors[1], 1);
     EXPECT_EQ(atom_load_rlx(&errors[1]), -WEFT_EINVAL);

@@ -1,4 +1,5 @@
 /* Names: what needs nobody to be asked; and names by the C library, which may take its time and be left alone with it. */
+#include "command/built_in.h"
 #include "net_helpers.h"
 
 #include <net/if.h>
@@ -131,7 +132,7 @@ static int yields_step(void *self, const weft_event *events, size_t count, weft_
             EXPECT_EQ(weft_out_resolve(out, 3, "not.test", NULL, WEFT_FOREVER), 0);
             EXPECT_EQ(weft_out_resolve(out, 4, NULL, "80", 0), 0);
             EXPECT_EQ(weft_out_resolve(out, 5, NULL, NULL, WEFT_FOREVER), 0);
-            EXPECT_EQ(weft_out_yield(out, WEFT_COMMAND_RESOLVE, 6, "12345678host", 12), 0);
+            EXPECT_EQ(weft_out_yield(out, COMMAND_RESOLVE, 6, "12345678host", 12), 0);
             char longer[400];
             memset(longer, 'a', 399), longer[399] = '\0';
             EXPECT_EQ(weft_out_resolve(out, 7, longer, NULL, 0), WEFT_EINVAL);
