@@ -1,6 +1,7 @@
 /* The baton: which thread runs, and what time it is. See sim.h. */
 #include "base/sim_hooks.h"
 #include "events.h"
+#include "real.h"
 #include "record.h"
 #include "sim.h"
 
@@ -324,7 +325,7 @@ static void baton_end(struct sim_thread *me) {
 /* After the destructors of all other thread-local values, as far as that can be had. */
 static void baton_key_gone(void *value) {
     struct sim_thread *me = value;
-    if (me->spins++ < BATON_KEY_ROUNDS) pthread_setspecific(baton_key, me);
+    if (me->rounds++ < BATON_KEY_ROUNDS) pthread_setspecific(baton_key, me);
     else baton_end(me);
 }
 
@@ -332,25 +333,27 @@ static void *baton_thread_main(void *arg) {
     struct sim_thread *me = arg;
     baton_me = me;
     baton_sleep(me);
-    void *result = me->entry(me->arg);
-    me->spins = 0;
     pthread_setspecific(baton_key, me);
-    return result;
+    return me->entry(me->arg);
 }
 
 int sim_thread_start(struct sim_thread **started, void *(*entry)(void *), void *arg) {
+    return sim_thread_start_with(started, NULL, entry, arg);
+}
+
+int sim_thread_start_with(struct sim_thread **started, const void *attributes, void *(*entry)(void *), void *arg) {
     struct sim_thread *thread = baton_thread(entry, arg);
     if (!thread) return -EAGAIN;
-    int error = pthread_create((pthread_t *)&thread->handle, NULL, baton_thread_main, thread);
+    int error = real()->pthread_create((pthread_t *)&thread->handle, attributes, baton_thread_main, thread);
     if (error) thread->state = SIM_ENDED;
     *started = thread;
     return -error;
 }
 
-void sim_thread_join(struct sim_thread *thread) {
+void sim_thread_wait(struct sim_thread *thread) {
     while (thread->state != SIM_ENDED)
-        sim_block("thread_join", thread, SIM_FOREVER);
-    pthread_join((pthread_t)thread->handle, NULL);
+        sim_block("the end of a thread", thread, SIM_FOREVER);
+    thread->joined = true;
 }
 
 void sim_crash_machine(unsigned machine) {

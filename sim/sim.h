@@ -25,8 +25,10 @@ enum sim_state { SIM_RUNNABLE, SIM_BLOCKED, SIM_ENDED };
 struct sim_thread {
     unsigned index, machine;
     enum sim_state state;
-    uint32_t go;  /* futex: 1, it has been given the baton */
-    bool crashed; /* its machine has crashed: it never runs again */
+    uint32_t go; /* futex: 1, it has been given the baton */
+    bool joined;
+    unsigned rounds; /* of destructors, at its end */
+    bool crashed;    /* its machine has crashed: it never runs again */
 
     /* While it is blocked. */
     const char *why; /* a string that lives on: shown in reports */
@@ -50,7 +52,10 @@ struct sim_thread *sim_me(void); /* NULL: not a thread of the simulation; or in 
 unsigned sim_thread_count(void);
 struct sim_thread *sim_thread_at(unsigned index);
 int sim_thread_start(struct sim_thread **started, void *(*entry)(void *), void *arg);
-void sim_thread_join(struct sim_thread *thread);
+/* With a pthread_attr_t. */
+int sim_thread_start_with(struct sim_thread **started, const void *attributes, void *(*entry)(void *), void *arg);
+/* Until it has ended: then it can be joined without waiting. */
+void sim_thread_wait(struct sim_thread *thread);
 
 /* Virtual time: nanoseconds. */
 uint64_t sim_now(void);

@@ -2,6 +2,7 @@
 #include "table.h"
 
 #include "base/sim_hooks.h"
+#include "real.h"
 #include "sim.h"
 
 #include "sys/sys.h"
@@ -68,8 +69,9 @@ static int table_thread_start(sys_thread *thread, void *(*entry)(void *), void *
 
 static int table_thread_join(sys_thread thread) {
     sim_effect("thread_join", thread.handle);
-    sim_thread_join(sim_thread_at((unsigned)thread.handle));
-    return 0;
+    struct sim_thread *ended = sim_thread_at((unsigned)thread.handle);
+    sim_thread_wait(ended);
+    return -real()->pthread_join((pthread_t)ended->handle, NULL);
 }
 
 static void table_yield(void) { sim_spin(); }

@@ -1,0 +1,43 @@
+/* The C library's own functions of which the simulation has one of the same name (sim/pthreads.c, sim/clock.c). */
+#ifndef WEFT_SIM_REAL_H
+#define WEFT_SIM_REAL_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
+
+#define SIM_REAL(X)                                                                                                                        \
+    X(pthread_create, int, (pthread_t * thread, const pthread_attr_t *attributes, void *(*entry)(void *), void *arg))                      \
+    X(pthread_join, int, (pthread_t thread, void **result))                                                                                \
+    X(pthread_mutex_lock, int, (pthread_mutex_t * mutex))                                                                                  \
+    X(pthread_mutex_trylock, int, (pthread_mutex_t * mutex))                                                                               \
+    X(pthread_mutex_timedlock, int, (pthread_mutex_t * mutex, const struct timespec *until))                                               \
+    X(pthread_mutex_unlock, int, (pthread_mutex_t * mutex))                                                                                \
+    X(pthread_cond_wait, int, (pthread_cond_t * cond, pthread_mutex_t * mutex))                                                            \
+    X(pthread_cond_timedwait, int, (pthread_cond_t * cond, pthread_mutex_t * mutex, const struct timespec *until))                         \
+    X(pthread_cond_clockwait, int, (pthread_cond_t * cond, pthread_mutex_t * mutex, clockid_t clock, const struct timespec *until))        \
+    X(pthread_cond_signal, int, (pthread_cond_t * cond))                                                                                   \
+    X(pthread_cond_broadcast, int, (pthread_cond_t * cond))                                                                                \
+    X(pthread_rwlock_rdlock, int, (pthread_rwlock_t * lock))                                                                               \
+    X(pthread_rwlock_tryrdlock, int, (pthread_rwlock_t * lock))                                                                            \
+    X(pthread_rwlock_wrlock, int, (pthread_rwlock_t * lock))                                                                               \
+    X(pthread_rwlock_trywrlock, int, (pthread_rwlock_t * lock))                                                                            \
+    X(pthread_rwlock_unlock, int, (pthread_rwlock_t * lock))                                                                               \
+    X(sem_wait, int, (sem_t * semaphore))                                                                                                  \
+    X(sem_timedwait, int, (sem_t * semaphore, const struct timespec *until))                                                               \
+    X(sem_trywait, int, (sem_t * semaphore))                                                                                               \
+    X(sem_post, int, (sem_t * semaphore))                                                                                                  \
+    X(clock_gettime, int, (clockid_t clock, struct timespec * time))                                                                       \
+    X(clock_nanosleep, int, (clockid_t clock, int flags, const struct timespec *request, struct timespec *rest))                           \
+    X(sched_yield, int, (void))
+
+struct real {
+#define X(name, type, arguments) type(*name) arguments;
+    SIM_REAL(X)
+#undef X
+};
+
+/* Finds them at the first call: constructors of other libraries may come before the simulation's. */
+const struct real *real(void);
+
+#endif
