@@ -40,9 +40,9 @@ format: ## clang-format all C files in place
 	@tools/setup format
 	@tools/format
 
-tidy: ## clang-tidy on the library and the command
+tidy: ## clang-tidy on what differs from the main branch (ARGS=--all: on everything)
 	@tools/setup format
-	@tools/tidy
+	@tools/tidy $(ARGS)
 
 install: all ## install below PREFIX (/usr/local); DESTDIR is honoured
 	@cmake --install build/release --prefix $(PREFIX)

@@ -71,7 +71,8 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     }
     push_and_pop(args->n / 8, DEPTH); /* warm */
     result->seconds = push_and_pop(args->n, DEPTH);
-    bench_extra(result, "last_ns", push_and_pop(args->n / 4, 1) * 1e9 / (double)(args->n / 4));
+    uint64_t last = args->n / 4;
+    bench_extra(result, "last_ns", push_and_pop(last, 1) * 1e9 / (double)last);
     bench_extra(result, "steal_ns", steal_ns(args->n / 8, false));
     bench_extra(result, "half_ns", steal_ns(args->n / 8, true));
     robbed_n = args->n / 4;

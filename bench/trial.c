@@ -17,8 +17,7 @@ static struct {
     uint64_t begin, end, cpu_begin, cpu_end; /* processes write, the measuring thread reads after `done` */
 } trial;
 
-void trial_must(int error, const char *what) {
-    if (!error) return;
+void trial_fail(int error, const char *what) {
     fprintf(stderr, "weft bench: %s: %s\n", what, weft_strerror(error));
     exit(1);
 }
@@ -51,14 +50,14 @@ weft_pid trial_spawn(const weft_behavior *behavior, const void *input, size_t si
     weft_pid pid;
     weft_spawn_options options = {.runtime = trial.runtime, .input = input, .input_size = size};
     int error = weft_spawn_step(&pid, behavior, &options);
-    if (__builtin_expect(error, 0)) trial_must(error, "spawning");
+    trial_must(error, "spawning");
     return pid;
 }
 
 weft_pid trial_spawn_stackful(weft_entry entry, void *arg) {
     weft_pid pid;
     int error = weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = trial.runtime});
-    if (__builtin_expect(error, 0)) trial_must(error, "spawning");
+    trial_must(error, "spawning");
     return pid;
 }
 

@@ -40,10 +40,13 @@ void trial_end(void);
 int trial_file(struct bench_result *result, size_t size);
 
 /* A benchmark whose spawn or send fails measures nothing: says so and exits. */
-void trial_must(int error, const char *what);
+_Noreturn void trial_fail(int error, const char *what);
+static inline void trial_must(int error, const char *what) {
+    if (__builtin_expect(error, 0)) trial_fail(error, what);
+}
 static inline void trial_send(weft_pid to, uint64_t tag) {
     int error = weft_send(to, tag, NULL, 0);
-    if (__builtin_expect(error, 0)) trial_must(error, "a message was refused");
+    trial_must(error, "a message was refused");
 }
 
 /* Waits for a message and frees it: its tag, in *tag. False when the process has been cancelled. */

@@ -165,7 +165,7 @@ static inline const char *rt_dump_text(void) {
 
 static inline void rt_pause(uint64_t nanoseconds) {
     struct timespec t = {(time_t)(nanoseconds / RT_SECOND), (long)(nanoseconds % RT_SECOND)};
-    nanosleep(&t, NULL);
+    nanosleep(&t, NULL); // NOLINT(bugprone-signal-handler): nothing but a system call on Linux, so a handler may
 }
 
 /* From the test's own thread. */

@@ -3,6 +3,7 @@
 #define WEFT_TESTS_VICTIM_H
 
 #include "runtime_helpers.h"
+#include "sanitized.h"
 
 #include "fiber/altstack.h"
 #include "fiber/fiber.h"
@@ -13,12 +14,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
-
-#if ANNOTATE_ADDRESS || ANNOTATE_THREAD
-enum { SANITIZED = 1 }; /* part of the C library is in the program then, frames are larger, and stacks are looked at by others too */
-#else
-enum { SANITIZED = 0 };
-#endif
 
 /* ---- processes -------------------------------------------------------------------------------------------------------- */
 

@@ -19,10 +19,11 @@ enum { FUTEX_SLEEPER_BITS = 4, FUTEX_SLEEPERS = 8 };
 
 /* One more wake call, `count` sleepers fewer. */
 static inline uint64_t futex_queue_after_wake(uint64_t queue, unsigned count) {
-    uint32_t calls = (uint32_t)(queue >> 32) + 1, sleepers = (uint32_t)queue;
+    uint64_t calls = (queue >> 32) + 1;
+    uint32_t sleepers = (uint32_t)queue;
     for (; count > 0 && sleepers != 0; count--)
         sleepers >>= FUTEX_SLEEPER_BITS;
-    return (uint64_t)calls << 32 | sleepers;
+    return calls << 32 | sleepers;
 }
 
 static inline unsigned futex_queue_length(uint64_t queue) {

@@ -83,7 +83,7 @@ static void list_scenarios(FILE *out, enum lane lane) {
     const char *group = "";
     for (unsigned i = 0; i < scenario_count; i++) {
         if (!scenario_models(scenarios[i], lane)) continue;
-        if (strcmp(group, scenarios[i]->group)) fprintf(out, "%.*s:\n", (int)strcspn(scenarios[i]->group, "."), scenarios[i]->group);
+        if (strcmp(group, scenarios[i]->group) != 0) fprintf(out, "%.*s:\n", (int)strcspn(scenarios[i]->group, "."), scenarios[i]->group);
         group = scenarios[i]->group;
         fprintf(out, "  %-36s %s%s%s\n", scenarios[i]->name, scenarios[i]->flawed_in ? "[flawed] " : "",
                 scenarios[i]->deep_in ? "[deep] " : "", scenarios[i]->about ? scenarios[i]->about : "");

@@ -32,7 +32,7 @@ void memory_flush(struct graph *g);
 void *memory_alloc(size_t size);
 /* To a power of two, at most a page. */
 void *memory_alloc_aligned(size_t size, size_t alignment);
-void memory_free(void *block);
+void memory_free(void *address);
 /* A block nobody freed, or NULL. */
 const void *memory_leak(size_t *size);
 

@@ -5,6 +5,6 @@
 #include "search.h"
 
 void report_trace(const struct chk_scenario *scenario, struct graph *g, const struct trace *trace);
-const char *model_name(unsigned model);
+const char *model_name(unsigned which);
 
 #endif

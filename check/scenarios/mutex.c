@@ -152,7 +152,7 @@ static void use_soon_2(void) {
     small_thread();
     struct shared *mine = shared;
     int error = weft_mutex_lock(&mine->mutex, SMALL_SOON);
-    if (error) error = weft_mutex_lock(&mine->mutex, WEFT_FOREVER);
+    if (error) (void)weft_mutex_lock(&mine->mutex, WEFT_FOREVER);
     bool last = --mine->users == 0;
     weft_mutex_unlock(&mine->mutex);
     if (last) sys->free(mine, sizeof *mine);

@@ -79,7 +79,7 @@ int thread_give(struct runtime *runtime, struct worker *worker) {
     return 0;
 }
 unsigned small_given(unsigned index) { return atom_load_acq(&given[index]); }
-void threads_init(struct threads *none, unsigned most) { (void)none, (void)most; }
+void threads_init(struct threads *threads, unsigned most) { (void)threads, (void)most; }
 bool threads_end(struct runtime *runtime) {
     (void)runtime;
     return true;

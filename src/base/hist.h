@@ -26,7 +26,7 @@ void hist_init(struct hist *hist);
 
 /* The bucket of a value, and the largest value of a bucket. */
 static inline unsigned hist_bucket(uint64_t value) {
-    if (value < 2 * HIST_SUB) return (unsigned)value;
+    if (value < UINT64_C(2) * HIST_SUB) return (unsigned)value;
     unsigned shift = 63 - (unsigned)__builtin_clzll(value) - HIST_SUB_BITS;
     return shift * HIST_SUB + (unsigned)(value >> shift);
 }

@@ -41,7 +41,7 @@ static int64_t stream_move_some(const struct stream *stream) {
 /* Another reader or writer was faster again and again, or poll and read contradict each other: tries less often. */
 static int stream_pause(unsigned rounds, uint64_t deadline) {
     if (rounds < 4) return 0;
-    uint64_t until = weft_in((rounds < 20 ? rounds : 20) * 50 * WEFT_MICROSECOND);
+    uint64_t until = weft_in((uint64_t)(rounds < 20 ? rounds : 20) * 50 * WEFT_MICROSECOND);
     int error = weft_sleep_until(until < deadline ? until : deadline);
     return error || until < deadline ? error : WEFT_ETIMEDOUT;
 }

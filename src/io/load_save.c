@@ -10,7 +10,7 @@ enum { WHOLE_LEAST = 4096 };
 /* A block is as long as its contents and the 0 byte, so that weft_file_free knows its length. */
 static char *whole_resize(char *data, size_t size, size_t kept, size_t wanted) {
     char *other = sys->alloc(wanted);
-    if (other && kept > 0) memcpy(other, data, kept);
+    if (other && data) memcpy(other, data, kept);
     if (data) sys->free(data, size);
     return other;
 }

@@ -21,7 +21,7 @@ static inline unsigned char *slot_base(const struct stack_arena *arena, uint32_t
 
 static inline struct stack *slot_stack(const struct stack_arena *arena, uint32_t slot) {
     unsigned char *end = slot_base(arena, slot) + arena->stride;
-    return (struct stack *)(end - slot % STACK_COLOURS * STACK_COLOUR - sizeof(struct stack));
+    return (struct stack *)(end - (size_t)(slot % STACK_COLOURS) * STACK_COLOUR - sizeof(struct stack));
 }
 
 static inline uint32_t stack_slot(const struct stack *stack) {

@@ -93,6 +93,7 @@ static bool slot_guard(struct stacks *stacks, struct stack_arena *arena, uint32_
  * only; slot_guard then installs them one by one, and decides whether there is a guard. */
 static void range_guard(struct stacks *stacks, const struct stack_range *range) {
     uint32_t count = range->end - range->next;
+    WEFT_ENSURE(count > 0 && count <= 64, "a range of %u stacks", count);
     uint64_t bits = (~UINT64_C(0) >> (64 - count)) << range->next % 64;
     atom_u64 *guarded = &range->arena->guarded[range->next / 64]; /* a range does not cross words */
     /* rlx: as in slot_guard. */
@@ -158,7 +159,7 @@ static struct stack_arena *arena_make(struct stacks *stacks, unsigned c) {
     arena->base = base, arena->slots = arena->free_count = slots, arena->class = c;
     arena->stride = class->stride, arena->guard = stacks->guard, arena->page = stacks->page;
     arena->words = words, arena->free = bits, arena->cooling = bits + words;
-    arena->guarded = (atom_u64 *)(bits + 2 * words);
+    arena->guarded = (atom_u64 *)(bits + (size_t)2 * words);
     for (uint32_t slot = 0; slot < slots; slot++)
         arena->free[slot / 64] |= UINT64_C(1) << slot % 64;
     arena_publish(stacks, class, arena);

@@ -68,6 +68,18 @@ static bool unwind_open(const unsigned char *at, struct bytes *bytes) {
     return true;
 }
 
+/* Reads the data that the letters behind the 'z' announce. */
+static bool unwind_augmentation(const char *letters, struct bytes *data) {
+    for (; *letters; letters++) {
+        if (!strchr("RLPB", *letters)) return false; /* S: a signal handler's frame */
+        if (*letters == 'B') continue;
+        uint64_t encoding = bytes_take(data, 1), format = encoding & 7;
+        if (*letters == 'R' && encoding != ENC_PCREL_S4) return false;
+        if (*letters == 'P') bytes_skip(data, format == 0 || format == 4 ? 8 : format == 3 ? 4 : 2);
+    }
+    return !data->bad;
+}
+
 static bool unwind_shared(const unsigned char *at, struct entry *entry, bool *augmented) {
     struct bytes *bytes = &entry->shared;
     if (!unwind_open(at, bytes) || bytes_take(bytes, 4) != 0) return false;
@@ -83,13 +95,7 @@ static bool unwind_shared(const unsigned char *at, struct entry *entry, bool *au
     uint64_t length = bytes_uleb(bytes);
     struct bytes data = {bytes->at, bytes->at + length, false};
     bytes_skip(bytes, length);
-    for (text++; *text; text++) {
-        uint64_t encoding = *text == 'R' || *text == 'L' || *text == 'P' ? bytes_take(&data, 1) : 0;
-        if (*text == 'R' && encoding != ENC_PCREL_S4) return false;
-        if (*text == 'P') bytes_skip(&data, (encoding & 7) == 0 || (encoding & 7) == 4 ? 8 : (encoding & 7) == 3 ? 4 : 2);
-        if (*text != 'R' && *text != 'L' && *text != 'P' && *text != 'B') return false; /* S: a signal handler's frame */
-    }
-    return !bytes->bad && !data.bad;
+    return !bytes->bad && unwind_augmentation(text + 1, &data);
 }
 
 static bool unwind_read(const unsigned char *at, struct entry *entry) {
@@ -109,6 +115,7 @@ static bool unwind_read(const unsigned char *at, struct entry *entry) {
 /* ---- finding an entry ------------------------------------------------------------------------------------------------------------ */
 
 #if defined(DLFO_STRUCT_HAS_EH_DBASE)
+// NOLINTNEXTLINE(readability-redundant-declaration): this one makes it weak
 extern int _dl_find_object(void *address, struct dl_find_object *result) __attribute__((weak)); /* since glibc 2.35; takes no locks */
 static const unsigned char *unwind_index(uint64_t pc) {
     struct dl_find_object found;

@@ -47,8 +47,10 @@ static int main_watch_deadlock(struct runtime *runtime) {
                 fprintf(stderr, "weft: WEFT_DEADLOCK is '%s'; it must be stop, abort, report or ignore\n", wanted);
                 return WEFT_EINVAL;
             }
-    unsigned own = atom_load_rlx(&runtime->threads.living) + 2 + runtime->preempt.maker.started; /* as in deadlock_is */
-    if (ANNOTATE_THREAD) runtime->deadlock.strangers = sys->thread_count() - own;
+    if (ANNOTATE_THREAD) {
+        unsigned own = atom_load_rlx(&runtime->threads.living) + 2 + runtime->preempt.maker.started; /* as in deadlock_is */
+        runtime->deadlock.strangers = sys->thread_count() - own;
+    }
     atom_store_rel(&runtime->deadlock.action, action); /* rel: pairs with the acq in deadlock_check; `strangers` */
     return 0;
 }

@@ -59,7 +59,7 @@ enum { STEP_GONE = 1 };
 struct proc *find_work(struct worker *worker);
 /* Claims the first claimable of the entries that the worker has taken out of a queue, or returns NULL; the entries behind it go into the
  * worker's own queue. */
-struct proc *find_adopt(struct worker *worker, const uint64_t *batch, size_t count);
+struct proc *find_adopt(struct worker *worker, const uint64_t *batch, size_t n);
 /* Claims an entry's process; NULL: the entry is stale. */
 static inline struct proc *find_claim(uint64_t entry) {
     struct proc *proc = entry_ptr(entry);

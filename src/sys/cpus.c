@@ -30,7 +30,7 @@ static bool cpus_read(const char *path, char *text, size_t size) {
 
 /* quota / period, rounded up. */
 static unsigned cpus_ratio(long long quota, long long period) {
-    if (quota <= 0 || period <= 0) return UINT_MAX; /* "max" and -1: no limit */
+    if (quota <= 0 || period <= 0) return UINT_MAX; /* "max" (which reads as 0) and -1: no limit */
     long long cpus = quota / period + (quota % period != 0);
     return cpus < UINT_MAX ? (unsigned)cpus : UINT_MAX;
 }
@@ -40,15 +40,16 @@ static unsigned cpus_group(const char *dir) {
     char path[CPUS_PATH + 32], text[128];
     snprintf(path, sizeof path, "%s/cpu.max", dir);
     if (cpus_read(path, text, sizeof text)) {
-        long long quota, period;
-        return sscanf(text, "%lld %lld", &quota, &period) == 2 ? cpus_ratio(quota, period) : UINT_MAX;
+        char *rest;
+        long long quota = strtoll(text, &rest, 10);
+        return cpus_ratio(quota, strtoll(rest, NULL, 10));
     }
     snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", dir);
     if (!cpus_read(path, text, sizeof text)) return UINT_MAX;
-    long long quota = atoll(text);
+    long long quota = strtoll(text, NULL, 10);
     snprintf(path, sizeof path, "%s/cpu.cfs_period_us", dir);
     if (!cpus_read(path, text, sizeof text)) return UINT_MAX;
-    return cpus_ratio(quota, atoll(text));
+    return cpus_ratio(quota, strtoll(text, NULL, 10));
 }
 
 /* The smallest quota on the way from `group` up to the mount point itself. */

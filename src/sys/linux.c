@@ -273,7 +273,7 @@ static int linux_thread_where(uint32_t number, int *call, uintptr_t *address) {
     if (strncmp(text, "running", 7) == 0) return -EBUSY;
     const char *last = strrchr(text, ' '); /* number, six arguments, stack pointer, program counter */
     if (!last || text[0] == '-') return -ENOENT;
-    *call = atoi(text);
+    *call = (int)strtol(text, NULL, 10);
     *address = strtoul(last, NULL, 16);
     return 0;
 }
@@ -332,7 +332,9 @@ static unsigned linux_cpus(void) {
     return count ? count : 1;
 }
 
-static const char *linux_setting(const char *name) { return getenv(name); }
+static const char *linux_setting(const char *name) {
+    return getenv(name); // NOLINT(concurrency-mt-unsafe): safe against all but setenv, which no program may call beside getenv
+}
 
 const struct sys sys_linux = {
     .now = linux_now,

@@ -297,6 +297,7 @@ void thread_came_back(struct thread *self) {
     lock_take(&threads->lock);
     bool left = threads->left; /* if not, threads_leave has seen that this thread is not away any more, and waits for it */
     lock_drop(&threads->lock);
-    while (left)
+    if (!left) return;
+    for (;;)
         parker_park(&self->parker, SYS_FOREVER);
 }

@@ -4,7 +4,7 @@
 
 #include "sched/sched.h"
 
-void *worker_main(void *worker);
+void *worker_main(void *argument);
 /* Under `resizing`: makes one more worker, without a thread yet; NULL when there is no memory. */
 struct worker *worker_new(struct runtime *runtime, unsigned index);
 /* WEFT_EBUSY: a worker that was to leave has pinned processes, and stays. `workers` 0: all leave, whatever they have. */

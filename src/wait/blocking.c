@@ -44,11 +44,12 @@ static __attribute__((noinline)) bool blocking_outside(struct worker *worker) {
 void blocking_enter(const char *call, bool is_long) {
     struct thread *thread = my_thread;
     struct worker *worker = my_worker;
-    if (thread && thread->caller) { /* nested */
+    if (!thread) return;  /* not a thread of a runtime: it may block */
+    if (thread->caller) { /* nested */
         thread->caller->calls++;
         return;
     }
-    if (!worker) return; /* not a worker's thread: it may block */
+    if (!worker) return;
     if (!worker->current || !worker->current->stackful)
         WEFT_MISUSE(call, "called from a step process, which must not block", "yield a command");
     fiber_worker(call);

@@ -91,7 +91,7 @@ static int wait_answer(uint32_t claimed) {
 static int wait_thread(struct wait *wait, uint64_t deadline) {
     uint32_t claimed;
     while ((claimed = wait_over(wait)) == WAIT_PENDING)
-        if (parker_park(&wait->parker, deadline) == -ETIMEDOUT) claimed = wait_give_up(wait, WAIT_LATE);
+        if (parker_park(&wait->parker, deadline) == -ETIMEDOUT) (void)wait_give_up(wait, WAIT_LATE);
     return wait_answer(claimed);
 }
 

@@ -8,8 +8,6 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
-extern char **environ;
-
 /* ---- functions that block ------------------------------------------------------------------------------------------- */
 
 static inline void posix_wait(sem_t *sem) {

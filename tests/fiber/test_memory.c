@@ -19,6 +19,7 @@ static unsigned crowd_size(void) {
 /* What a sanitizer or an emulator adds is not ours; and a runtime has some memory of its own. */
 static bool is_measured(void) { return !SANITIZED && !test_emulated(); }
 static void expect_each(const char *what, uint64_t before, unsigned n, unsigned most) {
+    EXPECT(n > 0);
     uint64_t now = resident(), each = now > before ? (now - before) / n : 0;
     printf("%u %s: %lu bytes each\n", n, what, (unsigned long)each);
     EXPECT(each <= most);

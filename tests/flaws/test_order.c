@@ -168,9 +168,8 @@ static int steps_until_behind_slot_runs(int cap) {
     int slot = A, in_a_row = 0;
     for (int step = 1; step < FOREVER; step++) {
         int p = slot;
-        slot = NOBODY;
         if (cap > 0 && ++in_a_row > cap) { /* once over the cap, the slot's process goes to the ring like any other */
-            if (p != NOBODY) put_tail(&ring, p);
+            put_tail(&ring, p);
             p = take_head(&ring);
             in_a_row = 0;
         }

@@ -2,8 +2,8 @@
 #ifndef WEFT_TESTS_MEM_MEM_STAGE_H
 #define WEFT_TESTS_MEM_MEM_STAGE_H
 
-#include "ctx/annotate.h"
 #include "mem/stack.h"
+#include "sanitized.h"
 #include "sys/scripted.h"
 #include "test.h"
 
@@ -12,11 +12,6 @@
 #include <unistd.h>
 
 enum { PAGE = 4096, CLASS = 2 /* 64 KiB */ };
-#if ANNOTATE_ADDRESS || ANNOTATE_THREAD
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
 
 static struct stacks stacks;
 static struct stack_cache a, b;

@@ -114,13 +114,12 @@ static void refused(void *arg) {
     weft_fd pair[2];
     char byte;
     static const int errors[] = {-ENOMEM, -ENOSPC};
-    unsigned open = net_count_open();
     EXPECT_EQ(weft_pipe(pair), 0); /* the poll is there now */
     EXPECT_EQ(weft_fd_close(pair[0]), 0);
     EXPECT_EQ(weft_fd_close(pair[1]), 0);
     for (unsigned i = 0; i < 2; i++) {
         weft_fd door = net_listen_any(where, NULL);
-        open = net_count_open();
+        unsigned open = net_count_open();
         script(SYS_NET_POLL_CHANGE, errors[i], 0);
         EXPECT_EQ(weft_net_listen("127.0.0.1:0", NULL), errors[i]);
         EXPECT_EQ(weft_net_connect(where, WEFT_FOREVER), errors[i]);

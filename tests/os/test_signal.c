@@ -1,5 +1,6 @@
 /* Signals as messages. */
 #include "net_helpers.h"
+#include "sanitized.h"
 
 #include <weft/signal.h>
 
@@ -222,7 +223,7 @@ static void little_stack(void *arg) {
 }
 static void little_stacks(void) { net_run_until(little_stack, 1); }
 TEST(a_process_with_little_stack_left_may_be_hit) {
-    if (!ANNOTATE_ADDRESS && !ANNOTATE_THREAD) rt_each(little_stacks);
+    if (!SANITIZED) rt_each(little_stacks);
 }
 
 /* ---- children of the operating system ------------------------------------------------------------------------------------------------ */

@@ -92,12 +92,12 @@ static inline void image_tame(struct image *image) {
 static inline bool same(const struct image *a, const struct image *b) {
     unsigned vectors = a->level == 2 ? 32 : 16;
     size_t width = a->level == 2 ? 64 : a->level == 1 ? 32 : 16;
-    if (memcmp(a->general, b->general, sizeof a->general) || a->flags != b->flags || a->mxcsr != b->mxcsr || a->control != b->control)
+    if (memcmp(a->general, b->general, sizeof a->general) != 0 || a->flags != b->flags || a->mxcsr != b->mxcsr || a->control != b->control)
         return false;
     for (unsigned i = 0; i < 8; i++)
-        if (memcmp(a->x87[i], b->x87[i], 10)) return false;
+        if (memcmp(a->x87[i], b->x87[i], 10) != 0) return false;
     for (unsigned i = 0; i < vectors; i++)
-        if (memcmp(a->vector[i], b->vector[i], width)) return false;
+        if (memcmp(a->vector[i], b->vector[i], width) != 0) return false;
     return a->level < 2 || memcmp(a->mask, b->mask, sizeof a->mask) == 0;
 }
 

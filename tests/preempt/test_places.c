@@ -297,8 +297,8 @@ static void hears(int number, siginfo_t *info, void *context) {
     if (info->si_code == SI_USER) atom_add_rlx(&heard, 1);
 }
 static _Noreturn void storm(pid_t to) {
-    uint64_t sent = 0, start = sys_linux.now(), elapsed;
-    while ((elapsed = sys_linux.now() - start) < RT_SECOND) {
+    uint64_t sent = 0, start = sys_linux.now();
+    while (sys_linux.now() - start < RT_SECOND) {
         if (kill(to, SIGURG) != 0) break;
         sent++;
         while (sys_linux.now() - start < sent * 10000) { /* 100,000 a second */

@@ -234,7 +234,7 @@ TEST_WITHIN(ring_stress, 120) {
         stress_seed = seed + round;
         stress();
     }
-    printf("%llu entries, %llu deliveries\n", (unsigned long long)(rounds * stress_count), (unsigned long long)atom_load_rlx(&delivered));
+    printf("%llu entries, %llu deliveries\n", (unsigned long long)rounds * stress_count, (unsigned long long)atom_load_rlx(&delivered));
 }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

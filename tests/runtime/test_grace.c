@@ -357,7 +357,7 @@ TEST(ending_of_a_thread_in_a_process) {
     stuck = exits_thread;
     if (!ANNOTATE_THREAD) EXPECT_ABORT(exit_body, "pthread_exit", "weft_exit");
     stuck = exits_in_a_call;
-    if (!ANNOTATE_THREAD && !ANNOTATE_ADDRESS) EXPECT_ABORT(exit_body, "pthread_exit", "weft_exit");
+    if (!SANITIZED) EXPECT_ABORT(exit_body, "pthread_exit", "weft_exit");
     EXPECT_ABORT(exit_step_body, "pthread_exit", "weft_exit");
 }
 

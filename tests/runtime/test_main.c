@@ -14,7 +14,7 @@ static int returns(int argc, char **argv) {
     EXPECT(weft_self() != WEFT_NOBODY);
     return 42;
 }
-static int returns_0(int argc, char **argv) { return argc - argc + (argv ? 0 : 1); }
+static int returns_0(int argc, char **argv) { return argc > 0 && argv ? 0 : 1; }
 TEST(main_returns_what_app_returns) {
     struct child child;
     for (unsigned i = 0; i < 20; i++) {

@@ -337,7 +337,7 @@ static void run_stress(uint64_t turns, uint32_t rounds, unsigned sleep_each, boo
     if (only_enter) EXPECT_EQ(stress.total, 2 * stress.turns);
     if (sleep_each) EXPECT(atom_load_rlx(&counted.sleeps) > 0 && atom_load_rlx(&counted.wakes) > 0);
     printf("%llu turns, %llu given up, %llu sleeps, %llu wakes\n", (unsigned long long)stress.total,
-           (unsigned long long)(stress.gave_up[0] + stress.gave_up[1]), (unsigned long long)atom_load_rlx(&counted.sleeps),
+           (unsigned long long)stress.gave_up[0] + stress.gave_up[1], (unsigned long long)atom_load_rlx(&counted.sleeps),
            (unsigned long long)atom_load_rlx(&counted.wakes));
 }
 

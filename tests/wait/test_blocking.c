@@ -209,6 +209,7 @@ static void ticks_beside_calls(void *arg) {
 static void in_a_row(void) {
     static uint64_t calls;
     unsigned callers = rt.workers + 3;
+    EXPECT(callers > 3);
     calls = 0;
     atom_store_rlx(&done, 0);
     atom_store_rlx(&calls_made, 0);

@@ -80,6 +80,8 @@ def rules():
     yield Job("rules", "test runner, self-test", ["tests/self/run"])
     yield Job("rules", "lanes of the tests, self-test", ["tests/self/lanes"])
     yield Job("rules", "headers compile alone", ["tools/check-headers"], deep=True)
+    yield Job("rules", "clang-tidy", ["tools/tidy", "src"], needs={"clang": ("weft_static",)}, limit=900, deep=True)
+    yield Job("rules", "clang-tidy, self-test", ["tools/tidy", "--self-test"], deep=True)
     yield Job("rules", "mutants, self-test", ["tools/mutants", "--self-test"], counted=False, deep=True)
 
 
