@@ -117,6 +117,7 @@ def command():
     place = "tools/place build/release/weft build/check/weft-check"
     yield Job("command", "command", ["sh", "-c", f"{place} && tests/cli/run build/weft"], needs=built)
     yield Job("command", "install and use", ["tests/install/run"], needs=built)
+    yield Job("command", "programs of other versions", ["tests/abi/run"], needs={"release": COMMAND})
     yield Job("command", "examples", ["tests/examples/run"], needs={"release": COMMAND})
     yield Job("command", "examples of the network", ["tests/net/run"], needs={"release": COMMAND})
 

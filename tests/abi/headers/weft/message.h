@@ -1,0 +1,64 @@
+/* Messages, as a stackful process receives them. (A step process is given them as events: weft/process.h.) */
+#ifndef WEFT_MESSAGE_H
+#define WEFT_MESSAGE_H
+
+#include <weft/process.h>
+
+WEFT_BEGIN
+
+typedef struct weft_msg weft_msg;
+
+/* The oldest message of the calling process; waits for one. It is the caller's then, to be freed once. 0, or WEFT_ETIMEDOUT,
+ * WEFT_ECANCELED. A deadline that has passed (0, say) means: only a message that is there already; if there is none, a cancelled process
+ * gets WEFT_ECANCELED (weft/stackful.h). */
+WEFT_API int weft_recv(weft_msg **message, uint64_t deadline);
+
+/* The oldest with this tag, or the oldest for which `wants` returns true. The others stay, in order, for later. `wants` must not wait (nor
+ * receive). Receiving one tag repeatedly does not examine the same messages again. Otherwise as weft_recv. */
+WEFT_API int weft_recv_tag(weft_msg **message, uint64_t tag, uint64_t deadline);
+WEFT_API int weft_recv_match(weft_msg **message, bool (*wants)(const weft_msg *message, void *arg), void *arg, uint64_t deadline);
+
+/* As weft_recv, into memory of the caller's: the payload is copied there and the message freed. A payload longer than `size` is cut off;
+ * envelope->size (the envelope may be NULL) is how long it was. */
+typedef struct weft_envelope {
+    weft_request request; /* from, tag; and if it was a request, for weft_answer */
+    size_t size;
+} weft_envelope;
+WEFT_API int weft_recv_into_sized(void *data, size_t size, weft_envelope *envelope, size_t envelope_size, uint64_t deadline);
+static inline int weft_recv_into(void *data, size_t size, weft_envelope *envelope, uint64_t deadline) {
+    return weft_recv_into_sized(data, size, envelope, sizeof *envelope, deadline);
+}
+
+/* Request and reply. Sends, runs the receiver at once on this worker if that is possible, and waits for its answer, which is the
+ * caller's to free. Meanwhile other messages stay for later. The receiver sees a request (weft_msg_request, weft_event_request).
+ * 0, or WEFT_ENOPROC when the receiver has ended or ends without having answered, WEFT_ETIMEDOUT, WEFT_ECANCELED (a later answer is
+ * dropped), WEFT_EFOREIGN, WEFT_ENOMEM. */
+WEFT_API int weft_call(weft_pid to, uint64_t tag, const void *data, size_t size, weft_msg **reply, uint64_t deadline);
+
+/* The same in two parts: several processes may be asked before the first has answered. 0 and *reference, or as weft_send. */
+WEFT_API int weft_ask(weft_pid to, uint64_t tag, const void *data, size_t size, uint64_t *reference);
+/* The answer. After WEFT_ETIMEDOUT and WEFT_ECANCELED it may be waited for again; any other result ends the request. WEFT_ENOENT: there
+ * is no such request. */
+WEFT_API int weft_recv_reply(weft_msg **reply, uint64_t reference, uint64_t deadline);
+/* Gives a request up: its answer will be dropped. */
+WEFT_API void weft_forget(uint64_t reference);
+
+/* Answers a request; the message is still the caller's to free. As weft_answer. */
+WEFT_API int weft_reply(const weft_msg *message, const void *data, size_t size);
+/* For weft_answer; its reference is 0 if the message is no request. */
+WEFT_API weft_request weft_msg_request(const weft_msg *message);
+
+WEFT_API weft_pid weft_msg_from(const weft_msg *message);
+WEFT_API uint64_t weft_msg_tag(const weft_msg *message);
+WEFT_API void *weft_msg_data(weft_msg *message);
+WEFT_API size_t weft_msg_len(const weft_msg *message);
+/* The buffer that was moved here (weft_send_move): it is the caller's from now on, and the message does not refer to it any more. NULL:
+ * there is none. */
+WEFT_API void *weft_msg_take(weft_msg *message);
+/* By any process or thread, of any runtime or none: a received message is the program's, and stays as it is when the runtime has stopped. A
+ * buffer that was moved is released. NULL: nothing happens. */
+WEFT_API void weft_msg_free(weft_msg *message);
+
+WEFT_END
+
+#endif

@@ -1,0 +1,103 @@
+/* Starting and stopping a runtime: the workers that run processes.
+ *
+ * A runtime may live inside a larger program, be fed from its threads, and be stopped and started again; several may live
+ * side by side. */
+#ifndef WEFT_RUNTIME_H
+#define WEFT_RUNTIME_H
+
+#include <weft/api.h>
+#include <weft/errors.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+WEFT_BEGIN
+
+/* A process: 24 bits of slot, 32 bits of generation, 8 bits of runtime. Never reused while it could still mean the former process.
+ * 0 is no process. */
+typedef uint64_t weft_pid;
+#define WEFT_NOBODY ((weft_pid)0)
+
+/* No deadline. Deadlines are nanoseconds of the monotonic clock: weft_now() + the longest time to wait. */
+#define WEFT_FOREVER UINT64_MAX
+WEFT_API uint64_t weft_now(void);
+
+typedef struct weft_runtime weft_runtime;
+
+/* Zeroed fields take the environment variable in brackets, or else the default. */
+typedef struct weft_config {
+    unsigned workers;       /* [WEFT_WORKERS] the CPUs this program may use */
+    const char *policy;     /* [WEFT_POLICY] "ring", "deque" or "line"; default "ring" */
+    const char *deque_wake; /* [WEFT_DEQUE_WAKE] policy deque: woken processes go to the "global" queue (default), or stay "local" */
+    uint64_t seed;          /* [WEFT_SEED] of the choices a scheduler makes at random; default from the kernel */
+    size_t max_processes;   /* 16,777,215 */
+    size_t stack_size;      /* [WEFT_STACK_SIZE] bytes of a stackful process; 64 KiB; at most 8 MiB */
+    bool check_mutexes;     /* [WEFT_CHECK_MUTEXES=1] abort when a process waits with a mutex: weft/stack.h; always in debug builds */
+    bool preempt;           /* [WEFT_PREEMPT=1] a stackful process is interrupted after its time slice: weft/preempt.h */
+    unsigned preempt_us;    /* [WEFT_PREEMPT_US] the time slice in microseconds: 50 to 10,000, the default */
+    unsigned max_threads;   /* [WEFT_MAX_THREADS] threads of the runtime, those in blocking calls included; 1024, or the workers if more */
+    const char *at_max_threads; /* [WEFT_AT_MAX_THREADS] weft_blocking then: "wait" (default) or "error"; weft/blocking.h */
+    unsigned max_extra;         /* [WEFT_MAX_EXTRA] extra workers beside processes that do not yield; 64, and not more. Processes that were
+                             * interrupted go on even when these are used up */
+    unsigned
+        grace_ms; /* [WEFT_GRACE_MS] milliseconds that a process has to end when it is asked to, before it is ended: weft_stop; 5,000 */
+    unsigned max_stopped; /* [WEFT_MAX_STOPPED] most processes interrupted at a time, each keeping a thread; 64, and not more */
+} weft_config;
+
+/* NULL: all defaults. 0 and *runtime, or an error: WEFT_EINVAL for a value that makes no sense (a line on standard error says
+ * which), WEFT_ENOMEM, WEFT_EAGAIN when not even one thread could be started. With some threads refused the runtime works with
+ * fewer workers and says so on standard error. */
+WEFT_API int weft_start_sized(const weft_config *config, size_t config_size, weft_runtime **runtime);
+static inline int weft_start(weft_runtime **runtime, const weft_config *config) {
+    return weft_start_sized(config, sizeof *config, runtime);
+}
+
+typedef struct weft_stop_report {
+    size_t left;        /* processes that would not end */
+    weft_pid first[16]; /* some of them */
+} weft_stop_report;
+
+/* Cancels every process, lets all run on until none is left or the deadline has passed, and takes the runtime down. Refuses
+ * new processes from then on (WEFT_ESTOPPING). 0, or WEFT_ETIMEDOUT when processes were left; the report (may be NULL) names them.
+ *
+ * A stackful process has its grace period (weft_config.grace_ms) to end. After that, or at the deadline if that is earlier, it is ended at
+ * its next call that may wait, weft_yield or weft_poll, with the reason WEFT_EKILLED: its deferred functions run. Not while it is shielded,
+ * nor in a fork/join task. A step process is left to itself until the deadline.
+ *
+ * Processes that have not ended a second later, or at the deadline, are listed on standard error: entry function, the call they are in, and
+ * since when. At the deadline weft_stop returns (a tenth of a second later if processes had to be ended by force). Processes that wait are
+ * closed then, without their deferred functions. Processes in a blocking call of the operating system, or that compute, cannot be ended:
+ * their threads go on, and the memory of the runtime, with all that they hold in it, stays as it is. If such a process comes back to weft,
+ * its thread ends there. Without a deadline weft_stop waits for it. Not to be called from a process. */
+WEFT_API int weft_stop_sized(weft_runtime *runtime, weft_stop_report *report, size_t report_size, uint64_t deadline);
+static inline int weft_stop(weft_runtime *runtime, uint64_t deadline, weft_stop_report *report) {
+    return weft_stop_sized(runtime, report, sizeof *report, deadline);
+}
+
+/* The number of workers; changed while running, up or down, nothing is lost. WEFT_EINVAL for 0 or more than 1024; WEFT_EAGAIN
+ * when a thread could not be started (as many as possible were); WEFT_EBUSY when a worker that was to end has pinned processes
+ * (weft/stack.h): as many as possible end, those with the highest numbers first. weft_set_workers does not wait for them: each leaves when
+ * the process that it runs waits, yields or ends. From a thread of your own, or from a process of another runtime; in a process of this one
+ * the program aborts and says so. */
+WEFT_API unsigned weft_workers(weft_runtime *runtime);
+WEFT_API int weft_set_workers(weft_runtime *runtime, unsigned workers);
+
+/* Counters since the start; each is exact once the runtime is quiet. */
+typedef struct weft_stats {
+    uint64_t processes, spawned, ended;
+    uint64_t steps, messages_sent, messages_refused;
+    uint64_t steals, stolen, injected, handoffs;
+    uint64_t sleeps, wakeups;
+    uint64_t late_completions;
+    uint64_t preemptions, stopped; /* how often processes were interrupted; how many are interrupted now */
+} weft_stats;
+WEFT_API void weft_get_stats_sized(weft_runtime *runtime, weft_stats *stats, size_t stats_size);
+static inline void weft_get_stats(weft_runtime *runtime, weft_stats *stats) { weft_get_stats_sized(runtime, stats, sizeof *stats); }
+
+/* Every worker and process, for a person; safe to call at any time from any thread. */
+WEFT_API void weft_dump(weft_runtime *runtime, int descriptor);
+
+WEFT_END
+
+#endif

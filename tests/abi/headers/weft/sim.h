@@ -1,0 +1,43 @@
+/* What a program says to the simulation it may run in (docs/simulation.md).
+ *
+ * A program that is linked with libweft-sim instead of libweft, or is run by `weft sim`, runs in a simulated world: one thread at a time,
+ * time that only passes when nothing can run, a network and files in memory, and a seed that decides everything. In the ordinary library
+ * the functions of this header do what their comments say under "otherwise", so a program may call them always. */
+#ifndef WEFT_SIM_H
+#define WEFT_SIM_H
+
+#include <weft/api.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+WEFT_BEGIN
+
+/* Whether the program runs in a simulation, and with which seed. Otherwise: false, 0. */
+WEFT_API bool weft_sim_on(void);
+WEFT_API uint64_t weft_sim_seed(void);
+
+/* A number below `bound` that the seed decides. Otherwise: 0. */
+WEFT_API uint64_t weft_sim_random(uint64_t bound);
+
+/* A named point of the program, "after-commit" say: the seed may let time pass here, have it fail (true), or crash its machine. The name is
+ * a string that lives on. Otherwise: false. */
+WEFT_API bool weft_sim_point(const char *name);
+
+/* What always holds: asked at every point of the simulation, in the middle of other calls, so `holds` must not call weft. The first time
+ * that it is false the program ends with the name. Otherwise: nothing. */
+WEFT_API void weft_sim_always(const char *name, bool (*holds)(void *arg), void *arg);
+/* What holds at some time within so many nanoseconds of virtual time from now. Otherwise: nothing. */
+WEFT_API void weft_sim_eventually_within(const char *name, bool (*holds)(void *arg), void *arg, uint64_t ns);
+
+/* A thread of the program's own that takes part in the simulation: one from pthread_create does not, and may not call weft. Returns 0 or an
+ * error of weft/errors.h. Otherwise: a thread. */
+typedef struct weft_sim_thread {
+    uint64_t handle;
+} weft_sim_thread;
+WEFT_API int weft_sim_thread_start(weft_sim_thread *thread, void *(*entry)(void *arg), void *arg);
+WEFT_API int weft_sim_thread_join(weft_sim_thread thread);
+
+WEFT_END
+
+#endif
