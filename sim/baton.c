@@ -39,7 +39,7 @@ static struct {
     unsigned count;
     struct sim_thread *running;
     uint64_t now, due; /* due: nothing happens before by itself */
-    uint64_t switches, lowest;
+    uint64_t lowest;
     uint64_t spins; /* rounds without any other point */
     int64_t atoms_given;
 } baton;
@@ -54,7 +54,6 @@ unsigned sim_thread_count(void) { return baton.count; }
 struct sim_thread *sim_thread_at(unsigned index) {
     return baton.threads[index];
 }
-uint64_t sim_switches(void) { return baton.switches; }
 
 /* ---- time --------------------------------------------------------------------------------------------------------------- */
 
@@ -114,8 +113,7 @@ static void baton_give_atoms(struct sim_thread *thread) {
 
 static void baton_hand_to(struct sim_thread *next) {
     int before = errno;
-    baton.switches++;
-    record_event(baton.now, baton.running->index, "run", next->index);
+    record_switch(baton.now, baton.running->index, next->index);
     baton.running = next;
     baton_give_atoms(next);
     __atomic_store_n(&next->go, 1, __ATOMIC_RELEASE);
@@ -368,7 +366,7 @@ void sim_begin(void) {
     strategy.chance = 1 + (uint32_t)sim_seed_random(BATON_CHANCE_UNIT / 2);
     strategy.atoms_mean = UINT64_C(8) << sim_seed_random(12);
     pthread_key_create(&baton_key, baton_key_gone);
-    baton.now = UINT64_C(1000000000) * 1000;
+    baton.now = SIM_EPOCH;
     baton.due = SIM_FOREVER;
     baton.lowest = UINT64_C(1) << 61;
     baton_me = baton.running = baton_thread(NULL, NULL);

@@ -1,9 +1,11 @@
-/* The history: see record.h. Lines are made by hand into a buffer: threads may be on small stacks, where printf is too much. */
+/* The history: see record.h. Lines are made by hand: threads may be on small stacks, where printf is too much. The file is written through a
+ * mapping, a window after the other, so that a program that crashes or is killed leaves its history too; zeros follow it then. */
 #include "record.h"
 
 #include "sim.h"
 
 #include "base/rng.h"
+#include "base/sim_hooks.h"
 
 #include <weft/process.h>
 
@@ -11,33 +13,39 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-enum { RECORD_BUFFER = 1 << 16, RECORD_LINE = 256 };
+enum { RECORD_WINDOW = 1 << 20, RECORD_LINE = 256, RECORD_WORD = 24 };
+
+/* What is told at the end. */
+struct summary {
+    uint64_t hash, events, switches, time;
+    char verdict[RECORD_WORD];
+};
 
 static struct {
-    uint64_t hash, events;
+    struct summary own, *summary;
     int file; /* -1: the lines are not asked for */
-    bool told;
     size_t used;
-    char buffer[RECORD_BUFFER];
-} record = {.file = -1};
+    off_t begin; /* of the window in the file */
+    char *window;
+} record = {.summary = &record.own, .file = -1};
 
-static void record_flush(void) {
-    for (size_t at = 0; at < record.used;) {
-        ssize_t n = write(record.file, record.buffer + at, record.used - at);
-        if (n <= 0) break;
-        at += (size_t)n;
-    }
+static void record_next_window(void) {
+    if (record.window) munmap(record.window, RECORD_WINDOW);
+    record.begin += record.window ? RECORD_WINDOW : 0;
     record.used = 0;
+    if (ftruncate(record.file, record.begin + RECORD_WINDOW) == 0)
+        record.window = mmap(NULL, RECORD_WINDOW, PROT_WRITE, MAP_SHARED, record.file, record.begin);
+    if (!record.window || record.window == MAP_FAILED) sim_fail("record", "the history cannot be written");
 }
 
 static void record_text(const char *text) {
-    size_t size = strlen(text);
-    if (size > RECORD_LINE) size = RECORD_LINE;
-    if (record.used + size > RECORD_BUFFER) record_flush();
-    memcpy(record.buffer + record.used, text, size);
-    record.used += size;
+    for (; *text; text++) {
+        if (record.used == RECORD_WINDOW) record_next_window();
+        record.window[record.used++] = *text;
+    }
 }
 
 static void record_number(uint64_t number, unsigned base) {
@@ -52,8 +60,8 @@ static void record_number(uint64_t number, unsigned base) {
 }
 
 static void record_mix(uint64_t value) {
-    record.hash ^= value;
-    record.hash = rng_splitmix(&record.hash);
+    record.summary->hash ^= value;
+    record.summary->hash = rng_splitmix(&record.summary->hash);
 }
 
 static void record_mix_text(const char *text) {
@@ -63,20 +71,35 @@ static void record_mix_text(const char *text) {
     record_mix(value);
 }
 
+/* Of the process that the thread runs. Asking for it makes atomic operations, which do not count: a history that is recorded is the same. */
+static uint64_t record_pid(void) {
+    int64_t left = sim_atoms_left;
+    sim_atoms_left = INT64_MAX;
+    uint64_t pid = weft_self();
+    sim_atoms_left = left;
+    return pid;
+}
+
 void record_event(uint64_t time, unsigned thread, const char *what, uint64_t detail) {
-    record.events++;
+    record.summary->events++;
+    record.summary->time = time - SIM_EPOCH;
     record_mix(time);
     record_mix((uint64_t)thread << 56 ^ detail);
     record_mix_text(what);
     if (record.file < 0) return;
     record_text("event");
-    record_number(time, 10);
+    record_number(time - SIM_EPOCH, 10);
     record_number(thread, 10);
-    record_number(weft_self(), 16);
+    record_number(record_pid(), 16);
     record_text(" ");
     record_text(what);
     record_number(detail, 10);
     record_text("\n");
+}
+
+void record_switch(uint64_t time, unsigned from, unsigned to) {
+    record.summary->switches++;
+    record_event(time, from, "run", to);
 }
 
 void record_draw(unsigned thread, const char *kind, uint64_t number, uint64_t value) {
@@ -92,22 +115,35 @@ void record_draw(unsigned thread, const char *kind, uint64_t number, uint64_t va
 
 void record_setup(void) {
     const char *path = getenv("WEFT_SIM_RECORD");
-    record.hash = sim_seed();
-    record.events = 0;
-    record.told = false;
+    *record.summary = (struct summary){.hash = sim_seed()};
     if (!path) return;
-    record.file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    record.file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (record.file < 0) sim_fail("record", "%s cannot be written", path);
+    record_next_window();
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------------------------- */
+
+bool record_share(void) {
+    void *shared = mmap(NULL, sizeof *record.summary, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (shared == MAP_FAILED) return false;
+    record.summary = shared;
+    return true;
+}
+
+void record_tell(int to, const char *before) {
+    const struct summary *told = record.summary;
+    dprintf(to, "%shash=%016llx points=%llu switches=%llu time=%llu verdict=%s\n", before, (unsigned long long)told->hash,
+            (unsigned long long)told->events, (unsigned long long)told->switches, (unsigned long long)told->time,
+            told->verdict[0] ? told->verdict : "none");
 }
 
 void record_result(const char *verdict) {
-    char line[RECORD_LINE];
+    struct summary *told = record.summary;
     const char *where = getenv("WEFT_SIM_RESULT");
-    if (record.told) return;
-    record.told = true;
-    if (record.file >= 0) record_flush();
-    if (!where) return;
-    int size = snprintf(line, sizeof line, "hash=%016llx points=%llu switches=%llu time=%llu verdict=%s\n", (unsigned long long)record.hash,
-                        (unsigned long long)record.events, (unsigned long long)sim_switches(), (unsigned long long)sim_now(), verdict);
-    if (write(atoi(where), line, (size_t)size) != size) return; /* its runner has gone */
+    if (told->verdict[0]) return;
+    strncpy(told->verdict, verdict, RECORD_WORD - 1);
+    told->time = sim_now() - SIM_EPOCH;
+    if (record.file >= 0 && ftruncate(record.file, record.begin + (off_t)record.used) != 0) return; /* zeros follow */
+    if (where) record_tell(atoi(where), "");
 }

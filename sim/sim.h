@@ -57,9 +57,9 @@ int sim_thread_start_with(struct sim_thread **started, const void *attributes, v
 /* Until it has ended: then it can be joined without waiting. */
 void sim_thread_wait(struct sim_thread *thread);
 
-/* Virtual time: nanoseconds. */
+/* Virtual time: nanoseconds. The clock begins at SIM_EPOCH; histories count from there. */
+#define SIM_EPOCH (UINT64_C(1000) * 1000000000)
 uint64_t sim_now(void);
-uint64_t sim_switches(void);
 
 /* An outside effect begins: a point, with a note in the history. `what` is a string constant; `detail` no address. */
 void sim_effect(const char *what, uint64_t detail);

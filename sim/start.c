@@ -9,13 +9,15 @@
 #include "sys/sys.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { START_LINE = 512, START_PRIORITY = 101 /* before all other constructors of the library's */ };
+enum { START_LINE = 64, START_PRIORITY = 101 /* before all other constructors of the library's */ };
 
 /* Here so that the linker takes this file from the static library. */
 int64_t sim_atoms_left = INT64_MAX;
@@ -59,32 +61,30 @@ static bool serve_line(int from, char *line, size_t size) {
     return used > 0;
 }
 
-static void serve_child(uint64_t seed, const int result[2]) {
-    char number[16];
-    close(result[0]);
-    snprintf(number, sizeof number, "%d", result[1]);
-    setenv("WEFT_SIM_RESULT", number, 1);
+/* A child keeps nothing of the server's, and ends with it. */
+static void serve_child(uint64_t seed, int in, int out) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    close(in);
+    close(out);
     unsetenv("WEFT_SIM_SERVE");
     start_seed(seed);
 }
 
 /* Returns in a child that shall go on to main. */
 static void serve(int in, int out) {
-    char line[START_LINE], said[START_LINE];
+    char line[START_LINE], before[START_LINE];
+    if (!record_share() || dprintf(out, "weft-sim 1\n") < 0) _exit(1);
     while (serve_line(in, line, sizeof line)) {
-        int result[2], status = 0;
+        int status = 0;
         uint64_t seed = strtoull(line, NULL, 10);
-        if (pipe(result) != 0) _exit(1);
         pid_t child = fork();
         if (child == 0) {
-            serve_child(seed, result);
+            serve_child(seed, in, out);
             return;
         }
-        close(result[1]);
         if (child < 0 || waitpid(child, &status, 0) != child) _exit(1);
-        serve_line(result[0], said, sizeof said);
-        close(result[0]);
-        dprintf(out, "%llu %d %s\n", (unsigned long long)seed, status, said);
+        snprintf(before, sizeof before, "%llu %d ", (unsigned long long)seed, status);
+        record_tell(out, before);
     }
     _exit(0);
 }
