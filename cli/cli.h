@@ -7,6 +7,8 @@
 
 /* `weft check ARGS`: becomes weft-check. Returns only if that cannot be. */
 int cli_check(int argc, char **argv);
+/* `weft sim ARGS`: a program in simulation, by seeds. */
+int cli_sim(int argc, char **argv);
 /* `weft demo ARGS`: the guided run. */
 int cli_demo(int argc, char **argv);
 

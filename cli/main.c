@@ -18,6 +18,7 @@ static const struct command commands[] = {
     {"demo", "[checker]", "a million processes; or the model checker at work", cli_demo},
     {"bench", "[NAME...]", "measure processes, weft's parts and this machine", bench_main},
     {"check", "[NAME...]", "explore the lock-free parts with the model checker", cli_check},
+    {"sim", "PROGRAM", "run a program in simulation, with many seeds", cli_sim},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 

@@ -5,7 +5,9 @@ target_include_directories(weft PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_D
 target_link_libraries(weft PRIVATE weft_real weft_static)
 # Where `weft check` finds the checker once installed, seen from the command's own directory.
 file(RELATIVE_PATH libexec /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBEXECDIR}/weft)
-target_compile_definitions(weft PRIVATE WEFT_LIBEXEC="${libexec}")
+# Where `weft sim` finds the shared library that simulates, likewise.
+file(RELATIVE_PATH sim_folder /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR}/weft/sim)
+target_compile_definitions(weft PRIVATE WEFT_LIBEXEC="${libexec}" WEFT_SIM_FOLDER="${sim_folder}")
 install(TARGETS weft DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # Others that are measured beside weft, where they are found: bench/peers/NAME_LIBRARY.c, put where the command looks for them.

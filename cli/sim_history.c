@@ -1,0 +1,180 @@
+/* The history that an attempt has written: loaded, and shown as a table. */
+#define _GNU_SOURCE
+#include "cli/sim.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+char *history_new_file(void) {
+    const char *folder = getenv("TMPDIR");
+    char *path = NULL;
+    int fd = asprintf(&path, "%s/weft-sim.XXXXXX", folder && *folder ? folder : "/tmp") > 0 ? mkstemp(path) : -1;
+    if (fd >= 0) {
+        close(fd);
+        return path;
+    }
+    fprintf(stderr, "weft sim: cannot make a file for the history: %s\n", strerror(errno));
+    free(path);
+    return NULL;
+}
+
+/* ---- loading ---------------------------------------------------------------------------------------------------------------- */
+
+static char *load_text(const char *path) {
+    FILE *file = fopen(path, "re");
+    char *text = NULL;
+    size_t room = 0;
+    ssize_t size = file ? getdelim(&text, &room, '\0', file) : -1;
+    if (file) fclose(file);
+    if (size > 0) return text;
+    free(text);
+    return file && size <= 0 ? strdup("") : NULL;
+}
+
+static size_t count_lines(const char *text) {
+    size_t count = 0;
+    for (; *text; text++)
+        count += *text == '\n';
+    return count;
+}
+
+/* The next word of a line, or "". */
+static const char *word(char **line) {
+    const char *found = strsep(line, " ");
+    return found ? found : "";
+}
+
+static uint64_t number(char **line) { return strtoull(word(line), NULL, 10); }
+
+static bool parse_event(struct row *row, char *line) {
+    row->time = number(&line);
+    row->thread = number(&line);
+    row->pid = strtoull(word(&line), NULL, 16);
+    row->what = word(&line);
+    row->detail = line ? line : "";
+    return *row->what != '\0';
+}
+
+static bool parse_draw(struct row *row, char *line) {
+    row->is_draw = true;
+    row->thread = number(&line);
+    row->what = word(&line);
+    row->number = number(&line);
+    row->value = number(&line);
+    return row->value != 0;
+}
+
+static bool parse(struct row *row, char *line) {
+    const char *kind = word(&line);
+    if (!line) return false;
+    if (strcmp(kind, "event") == 0) return parse_event(row, line);
+    return strcmp(kind, "draw") == 0 && parse_draw(row, line);
+}
+
+/* A draw is made at the event that its thread has noted last. */
+static void relate(struct history *history) {
+    const struct row *last = NULL;
+    for (size_t i = 0; i < history->count; i++) {
+        struct row *row = history->rows + i;
+        if (!row->is_draw) last = row;
+        if (!row->is_draw || !last) continue;
+        row->event = last;
+        row->time = last->time;
+        row->pid = last->thread == row->thread ? last->pid : 0;
+    }
+}
+
+int history_load(struct history *history, const char *path) {
+    memset(history, 0, sizeof *history);
+    history->text = load_text(path);
+    history->rows = history->text ? calloc(count_lines(history->text) + 1, sizeof *history->rows) : NULL;
+    if (!history->rows) {
+        fprintf(stderr, "weft sim: cannot read the history %s: %s\n", path, strerror(errno));
+        history_free(history);
+        return -1;
+    }
+    char *rest = history->text, *line;
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        struct row row = {.is_draw = false};
+        if (!parse(&row, line)) continue;
+        history->rows[history->count++] = row;
+        history->draws += row.is_draw;
+    }
+    relate(history);
+    return 0;
+}
+
+void history_free(struct history *history) {
+    free(history->text);
+    free(history->rows);
+    memset(history, 0, sizeof *history);
+}
+
+/* ---- the table -------------------------------------------------------------------------------------------------------------- */
+
+static void print_head(void) { printf("%14s  %6s  %16s  %-20s %s\n", "time (s)", "thread", "process", "event", "detail"); }
+
+static void print_place(const struct row *row) {
+    char thread[24] = "-", process[24] = "-";
+    if (row->thread < THREADS_MAX) snprintf(thread, sizeof thread, "%" PRIu64, row->thread);
+    if (row->pid) snprintf(process, sizeof process, "%016" PRIx64, row->pid);
+    printf("%4" PRIu64 ".%09" PRIu64 "  %6s  %16s  ", row->time / 1000000000, row->time % 1000000000, thread, process);
+}
+
+static bool names_a_thread(const struct row *row) { return strcmp(row->what, "switch") == 0 || strcmp(row->what, "atom") == 0; }
+
+static void print_draw(const struct row *row) {
+    print_place(row);
+    if (names_a_thread(row)) printf("* %-18s to thread %" PRIu64, row->what, row->value - 1);
+    else printf("* %-18s %" PRIu64, row->what, row->value);
+}
+
+static void print_row(const struct row *row, size_t times) {
+    if (row->is_draw) {
+        print_draw(row);
+    } else {
+        print_place(row);
+        printf("%-20s %s", row->what, row->detail);
+    }
+    if (times > 1) printf("  (%zu times)", times);
+    printf("\n");
+}
+
+static bool is_repeated(const struct row *row, const struct row *next) {
+    return !row->is_draw && !next->is_draw && row->thread == next->thread && row->pid == next->pid && strcmp(row->what, next->what) == 0 &&
+           strcmp(row->detail, next->detail) == 0;
+}
+
+/* How many rows from here on are one: only their times differ. */
+static size_t repeated(const struct history *history, size_t at) {
+    size_t end = at + 1;
+    while (end < history->count && is_repeated(history->rows + at, history->rows + end))
+        end++;
+    return end - at;
+}
+
+void history_print(const struct history *history, uint64_t rows) {
+    uint64_t lines = 0, line = 0;
+    for (size_t i = 0; i < history->count; i += repeated(history, i))
+        lines++;
+    print_head();
+    if (lines > rows) printf("%14s  (%" PRIu64 " earlier rows; --rows N shows more, --trace FILE writes all)\n", "...", lines - rows);
+    for (size_t i = 0, times; i < history->count; i += times) {
+        times = repeated(history, i);
+        if (line++ + rows >= lines) print_row(history->rows + i, times);
+    }
+}
+
+void history_print_draws(const struct history *history) {
+    print_head();
+    for (size_t i = 0; i < history->count; i++) {
+        const struct row *row = history->rows + i;
+        if (!row->is_draw) continue;
+        print_draw(row);
+        if (row->event) printf(", at %s %s of thread %" PRIu64, row->event->what, row->event->detail, row->event->thread);
+        printf("\n");
+    }
+}
