@@ -70,7 +70,7 @@ static bool tso(const Execution &x, Relation &hb) {
 
 /* ---- C11 --------------------------------------------------------------------------------------------------------- */
 
-/* psc, with the events of `fences` as the seq_cst fences. Plain accesses take no part in it: see the list in main.cc. */
+/* psc, with the events of `fences` as the seq_cst fences. Plain accesses take no part in it: see the list in enumerator.cc. */
 static Relation psc_of(const Execution &x, const Relation &hb, const Relation &eco, Set fences) {
     Relation po = x.po - cross(x.size(), x.plain, x.all()) - cross(x.size(), x.all(), x.plain);
     Relation po_other = po - x.same_cell;

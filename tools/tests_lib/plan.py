@@ -15,7 +15,7 @@ DEEP = {
     "asan": ("cross/*", "examples/*", "wait/test_blocking", "fiber/test_burst", "runtime/test_deadlock", "runtime/test_grace", "runtime/test_identity",
              "runtime/test_main", "preempt/test_preempt", "fiber/test_turns", "io/test_stdin", "net/test_net_fair", "name/test_name_ares",
              "net/test_netpoll", "preempt/test_[hp]*", "preempt/test_locks", "preempt/test_registers", "preempt/test_st*", "proc/test_table", "sched/test_fair", "thread/test_hogs",
-             "sched/test_idle", "life/test_zombie", "runtime/test_start", "runtime/test_stop", "thread/test_worker", "sync/test_synch2",
+             "sched/test_idle_cost", "life/test_zombie", "runtime/test_start", "runtime/test_stop", "thread/test_worker", "sync/test_synch2",
              "time/test_wheel_work"),
     # Races show where threads share something: not in one thread, not in the preempted programs, which this sanitizer cannot bear and which do nothing
     # there, and not in those that wait for a message before they abort.
@@ -24,7 +24,7 @@ DEEP = {
              "wait/test_lasting", "runtime/test_main", "fiber/test_memory", "fiber/test_migrate*", "fiber/test_overflow",
              "preempt/test_preempt", "preempt/test_restart", "fiber/test_turns", "preempt/test_unwind", "io/test_file", "io/test_stdin",
              "name/test_name*", "net/test_netpoll", "sched/test_fair", "runtime/test_start_faults", "sched/test_reentry", "thread/test_hogs",
-             "sched/test_idle", "runtime/test_start", "runtime/test_stop", "thread/test_worker", "sync/test_synch2", "sys/test_sys_file",
+             "sched/test_idle_cost", "runtime/test_start", "runtime/test_stop", "thread/test_worker", "sync/test_synch2", "sys/test_sys_file",
              "sys/test_scripted", "sys/test_time_slice", "sys/test_vm", "time/test_wheel*"),
 }
 # Multiplied by so much in the deep lane, whichever the build.
