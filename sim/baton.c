@@ -73,7 +73,7 @@ uint64_t sim_now(void) {
     return baton.now;
 }
 
-static void baton_is_due(uint64_t moment) {
+void baton_is_due(uint64_t moment) {
     if (moment < baton.due) baton.due = moment;
 }
 
@@ -378,6 +378,7 @@ void sim_end(void) {
     for (unsigned i = 0; i < baton.count; i++)
         free(baton.threads[i]);
     memset(&baton, 0, sizeof baton);
+    baton_me = NULL;
     sim_atoms_left = INT64_MAX;
     pthread_key_delete(baton_key);
 }

@@ -48,6 +48,7 @@ void sim_at(uint64_t moment, void (*fn)(void *arg), void *arg) {
     }
     events.heap[events.count] = (struct sim_event){moment, events.order++, fn, arg};
     event_rise(events.count++);
+    baton_is_due(moment);
 }
 
 uint64_t events_next(void) { return events.count ? events.heap[0].moment : SIM_FOREVER; }

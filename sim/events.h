@@ -7,4 +7,7 @@
 uint64_t events_next(void); /* the moment of the next; SIM_FOREVER: there is none */
 void events_run(uint64_t now);
 
+/* baton.c: something happens at that moment. */
+void baton_is_due(uint64_t moment);
+
 #endif

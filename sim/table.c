@@ -4,10 +4,10 @@
 #include "base/sim_hooks.h"
 #include "real.h"
 #include "sim.h"
+#include "world/net.h"
 
 #include "sys/sys.h"
 #include "sys/sys_file.h"
-#include "sys/sys_net.h"
 
 #include <errno.h>
 #include <string.h>
@@ -175,5 +175,5 @@ const struct sys sim_sys = {
     .cpus = table_cpus,
     .setting = table_setting,
     .file = &sys_linux_file,
-    .net = &sys_linux_net,
+    .net = &sim_net,
 };

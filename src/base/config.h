@@ -22,6 +22,9 @@
 #define WEFT_SIM 0
 #endif
 
+#if WEFT_SIM /* names come from the simulation's table */
+#undef WEFT_CARES
+#endif
 #if !defined(WEFT_CARES)
 #define WEFT_CARES 0
 #endif
