@@ -21,7 +21,8 @@ static inline struct thread **keeper(struct proc *of) { return (struct thread **
 /* As fiber_step, of one who is stopped. */
 static int stopped_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
-    return stopped_resume_with(out->worker, proc) ? STEP_GONE : 0;
+    stopped_resume_with(out->worker, proc);
+    return 0;
 }
 static const weft_behavior computes = {.name = "computes", .step = stopped_step};
 

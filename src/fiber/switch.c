@@ -96,8 +96,8 @@ struct worker *fiber_leave(struct worker *worker, enum weft_status status) {
 
 void fiber_come_back(struct thread *thread, struct fiber *fiber) {
     struct exceptions exceptions;
-    exceptions_take(&exceptions); /* without asking whether there are any: this path is slow anyway */
-    thread->orphan = fiber->proc; /* the loop's side queues it (fiber.h, F1) */
+    exceptions_take(&exceptions);   /* without asking whether there are any: this path is slow anyway */
+    thread->returned = fiber->proc; /* the loop's side queues it (fiber.h, F1) */
     fiber->error_number = *thread->loop.error_number;
     annotate_before_switch(&fiber->annotate, &thread->loop.annotate, false);
     struct worker *worker = ctx_switch(&fiber->ctx, &thread->loop.ctx, NULL);
@@ -126,16 +126,6 @@ struct thread *fiber_go_out(struct worker *worker, struct fiber *fiber, struct t
 
 /* ---- the loop's side ---------------------------------------------------------------------------------------------- */
 
-/* Back on the loop, but not with the worker that it left with. NULL: without one. Else the process that ran here was stopped, and was
- * resumed with another worker: the thread drives that one from now on. */
-static __attribute__((noinline, cold)) int fiber_elsewhere(struct worker *worker) {
-    if (!worker) return STEP_GONE;
-    fiber_arrived(worker);
-    worker->current = NULL;
-    my_thread->moved = worker;
-    return STEP_GONE;
-}
-
 void fiber_carry(struct thread *self, struct fiber *fiber) {
     annotate_before_switch(&self->loop.annotate, &fiber->annotate, false);
     ctx_switch(&self->loop.ctx, &fiber->ctx, NULL);
@@ -147,7 +137,10 @@ int fiber_step(void *self, const weft_event *events, size_t count_events, weft_o
     struct worker *worker = out->worker;
     struct fiber *fiber = fiber_of(worker->current);
     if (!fiber) {
-        if (__builtin_expect(worker->current->stack_class & PROC_STOPPED, 0)) return parts.preempt_resume(worker, worker->current);
+        if (__builtin_expect(worker->current->stack_class & PROC_STOPPED, 0)) {
+            parts.preempt_resume(worker, worker->current);
+            return 0;
+        }
         if (!(fiber = fiber_new(worker, worker->current))) {
             worker->current->extras = 0; /* clears PROC_PREEMPT for the block's next process */
             return WEFT_ENOSTACK;
@@ -157,8 +150,7 @@ int fiber_step(void *self, const weft_event *events, size_t count_events, weft_o
     annotate_before_switch(&loop->annotate, &fiber->annotate, false);
     worker = ctx_switch(&loop->ctx, &fiber->ctx, worker);
     annotate_after_switch(&loop->annotate);
-    if (__builtin_expect(worker != out->worker, 0)) return fiber_elsewhere(worker);
-    fiber_arrived(worker);
+    if (__builtin_expect(worker != NULL, 1)) fiber_arrived(worker); /* NULL: the process came here by fiber_come_back */
     return 0;
 }
 

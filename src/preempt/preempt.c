@@ -183,7 +183,7 @@ struct thread *preempt_thread_of(struct proc *proc) {
     return fiber_start_of(proc)->arg;
 }
 
-int preempt_resume(struct worker *worker, struct proc *proc) { return stopped_resume_with(worker, proc) ? STEP_GONE : 0; }
+void preempt_resume(struct worker *worker, struct proc *proc) { stopped_resume_with(worker, proc); }
 
 /* ---- the signal ---------------------------------------------------------------------------------------------------------------- */
 

@@ -29,7 +29,7 @@
 int preempt_begin(struct runtime *runtime, bool all);
 
 /* The step of a stopped process: hands the worker over to the process's thread, if it may have it. */
-int preempt_resume(struct worker *worker, struct proc *proc);
+void preempt_resume(struct worker *worker, struct proc *proc);
 
 /* The runtime has stopped. */
 void preempt_finish(struct runtime *runtime);

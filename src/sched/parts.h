@@ -36,7 +36,7 @@ struct thread;
 
 struct parts {
     /* Running processes. */
-    bool (*run)(struct worker *worker, struct proc *proc);                                  /* thread -> step: step_run */
+    struct worker *(*run)(struct worker *worker, struct proc *proc);                        /* thread -> step: step_run */
     void (*dispatch)(struct worker *worker, struct proc *proc, struct message *yield);      /* step -> command */
     void (*carry)(struct thread *self, struct fiber *fiber);                                /* thread -> fiber: fiber_carry */
     void (*guard_begin)(struct guard *, struct proc *, void (*undo)(void *arg), void *arg); /* life -> fiber */
@@ -55,7 +55,7 @@ struct parts {
     void (*thread_begins)(struct signal_stack *mine, struct loop *loop); /* thread -> fiber: overflow.c */
     void (*thread_ends)(struct signal_stack *mine);
     int (*preempt_begin)(struct runtime *runtime, bool all); /* fiber -> preempt */
-    int (*preempt_resume)(struct worker *worker, struct proc *proc);
+    void (*preempt_resume)(struct worker *worker, struct proc *proc);
     struct thread *(*thread_of)(struct proc *proc); /* thread -> preempt */
     bool (*in_program)(const struct thread *thread);
 

@@ -50,9 +50,6 @@ void step_commit(struct worker *worker, struct proc *proc, enum weft_status stat
 void commit_park(struct worker *worker, struct proc *proc, enum state_name name, bool for_mail);
 void commit_requeue(struct worker *worker, struct proc *proc);
 
-/* What the step of a stackful process returns then: the commit is done. */
-enum { STEP_GONE = 1 };
-
 /* ---- find.c: where a worker looks for work ------------------------------------------------------------------------ */
 
 /* A process, claimed; or NULL when the worker is to leave. */

@@ -117,27 +117,27 @@ static __attribute__((noinline, cold)) struct proc *step_output(struct worker *w
     return target;
 }
 
-#define PROC_GONE ((struct proc *)-1) /* no process: the thread has lost its worker */
-
 /* A stackful process takes its messages itself. When its step returns, other processes may have run after it, each moving on the one
- * before (fiber.h, F1). Returns a process that was claimed meanwhile and could not be switched to, or NULL. */
-static inline struct proc *step_stackful(struct worker *worker, struct proc *proc) {
+ * before (fiber.h, F1). *own becomes the worker that the thread drives now, or NULL (thread.h, D4). Returns a process that was claimed
+ * meanwhile and could not be switched to, or NULL. */
+static inline struct proc *step_stackful(struct worker **own, struct proc *proc) {
+    struct worker *worker = *own;
     local_begin(&worker->local); /* until the process, which may not have a stack yet, has arrived on it */
     worker->current = proc;
     worker->claimed = NULL;
     count(&worker->local.counters.steps);
     int error = atom_load_rlx(&proc->behavior)->step(proc->self, NULL, 0, &worker->out);
-    if (__builtin_expect(error == STEP_GONE, 0)) return PROC_GONE;
+    *own = worker = my_worker;
+    if (__builtin_expect(!worker, 0)) return NULL;
     worker->current = NULL;
     if (__builtin_expect(error < 0, 0)) proc_end(&worker->local, proc, error); /* it could not get a stack */
     return worker->claimed;
 }
 
-/* Returns the process to run next: the one it handed off to, itself, or NULL: the next in the worker's order. */
+/* The step of a process without a stack. Returns the process to run next: the one it handed off to, itself, or NULL: the next in the worker's order. */
 static inline struct proc *step_once(struct worker *worker, struct proc *proc, bool may) {
     struct weft_out *out = &worker->out;
     struct mpsc_node *messages;
-    if (proc->stackful) return step_stackful(worker, proc);
     size_t count_events = step_events(worker, proc, &messages);
     if (__builtin_expect(count_events == 0 && proc->waits != WEFT_CONTINUE, 0)) {
         /* A late wake-up: the process had already handled what it was for. */
@@ -160,14 +160,13 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc, b
     return target;
 }
 
-__attribute__((flatten)) bool step_run(struct worker *worker, struct proc *proc) {
+__attribute__((flatten)) struct worker *step_run(struct worker *worker, struct proc *proc) {
     worker->fair.handoffs = 0; /* the budget is for one chain */
     for (unsigned turns = 1; proc; turns++) {
-        struct proc *next = step_once(worker, proc, turns < STEPS_MAX);
-        if (__builtin_expect(next == PROC_GONE, 0)) return false;
+        struct proc *next = proc->stackful ? step_stackful(&worker, proc) : step_once(worker, proc, turns < STEPS_MAX);
         if (next == proc) tick_charge(worker); /* another step counts like another process */
         else turns = 0;
         proc = next;
     }
-    return true;
+    return worker;
 }

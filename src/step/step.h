@@ -4,7 +4,8 @@
 
 #include "sched/sched.h"
 
-/* Runs a claimed process, then the processes it hands off to. False: the thread has lost its worker, and must not touch it. */
-bool step_run(struct worker *worker, struct proc *proc);
+/* Runs a claimed process, then the processes it hands off to. Returns the worker that the thread drives afterwards: often the same one,
+ * sometimes another, NULL if it drives none. The thread does not touch `worker` any more (thread.h, D4). */
+struct worker *step_run(struct worker *worker, struct proc *proc);
 
 #endif

@@ -123,11 +123,9 @@ void stopped_hand_back(struct worker *worker, struct thread *thread) {
     thread_wake(thread, worker);
 }
 
-bool stopped_resume_with(struct worker *worker, struct proc *proc) {
-    bool may = !oscall_stays(worker);
-    if (may) stopped_hand_back(worker, parts.thread_of(proc));
-    else stopped_can_be_resumed(worker->runtime, proc);
-    return may;
+void stopped_resume_with(struct worker *worker, struct proc *proc) {
+    if (oscall_stays(worker)) stopped_can_be_resumed(worker->runtime, proc);
+    else stopped_hand_back(worker, parts.thread_of(proc));
 }
 
 /* ---- sysmon's side ------------------------------------------------------------------------------------------- */

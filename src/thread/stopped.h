@@ -70,9 +70,9 @@ void stopped_relieve(struct runtime *runtime, int more);
 struct worker *stopped_sleep(struct worker *worker, struct thread *self, struct thread *heir);
 /* In 8: the thread of a claimed process goes on with the worker, which is not the caller's any more. */
 void stopped_hand_back(struct worker *worker, struct thread *thread);
-/* The same for a process that was claimed, perhaps by a hand-off. False: the worker has pinned processes, and the caller still has it;
- * the process is back among those that can be resumed. */
-bool stopped_resume_with(struct worker *worker, struct proc *proc);
+/* The same for a process that was claimed, perhaps by a hand-off. If the worker has pinned processes, the caller keeps it, and the process
+ * is back among those that can be resumed. */
+void stopped_resume_with(struct worker *worker, struct proc *proc);
 
 /* Thread `number` drives the worker from now on: makes the process that was stopped on it available to be resumed. */
 void stopped_took(struct worker *worker, uint32_t number);

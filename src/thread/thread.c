@@ -75,10 +75,10 @@ static bool thread_rest(struct thread *self, bool came) {
 /* ---- driving ------------------------------------------------------------------------------------------------------ */
 
 /* Queues the process that came back from a call on this thread without a worker. */
-static void thread_queue_orphan(struct thread *self) {
-    struct proc *proc = self->orphan;
+static void thread_queue_returned(struct thread *self) {
+    struct proc *proc = self->returned;
     if (!proc) return;
-    self->orphan = NULL;
+    self->returned = NULL;
     ready_again(self->runtime, NULL, proc, state_requeue(&proc->state), READY_YIELDED);
 }
 
@@ -86,21 +86,14 @@ static void thread_drive(struct thread *self, struct worker *worker) {
     worker_driven_by(worker, &self->loop);
     worker->current = NULL; /* the process that ran on it last is elsewhere, in a call or stopped */
     stopped_took(worker, self->number);
-    struct proc *first = NULL;
-    while (worker) {
-        my_worker = worker;
-        if (!first || parts.run(worker, first)) worker_main(worker);
-        worker = self->moved;
-        self->moved = NULL;
-        first = worker ? worker->claimed : NULL;
-    }
+    worker_main(worker);
 }
 
 /* Does what it was woken or started for. */
 static void thread_serve(struct thread *self) {
     if (self->given) thread_drive(self, self->given);
     else parts.carry(self, self->carries);
-    thread_queue_orphan(self);
+    thread_queue_returned(self);
 }
 
 /* ---- a thread that ends in the middle ------------------------------------------------------------------------------- */

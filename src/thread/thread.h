@@ -11,7 +11,11 @@
  *   D2  A thread without a worker rests in the pool until it is given one, and ends by itself after some seconds of rest.
  *   D3  Where a worker has pinned processes, its thread is theirs. Any other process makes its blocking calls on a thread of the pool,
  *       without a worker: it goes out with that thread, stack and all, and is queued when it comes back, like a process that has lost
- *       its worker (wait/blocking.c). */
+ *       its worker (wait/blocking.c).
+ *   D4  `my_worker` is the worker that the calling thread drives, or NULL. While a thread runs a process it may lose its worker, in three
+ *       ways: the worker is retaken during a blocking call (oscall.h); the process is stopped (stopped.h, 4), and is resumed with another
+ *       worker; the process that it is to run was stopped, and the worker goes to that process's thread (stopped.h, 8). Each sets
+ *       `my_worker`; step_stackful reads it, and the loop goes on with that worker, or ends if there is none. */
 #ifndef WEFT_THREAD_THREAD_H
 #define WEFT_THREAD_THREAD_H
 
@@ -24,10 +28,10 @@ struct thread {
     /* Why it was woken: to drive a worker, or to make a process's call (D3). Neither: to end. Written before the unpark. */
     struct worker *given;
     struct fiber *carries;
-    struct thread *next;  /* in a list of the pool */
-    struct proc *orphan;  /* a process that came back from a call and had lost its worker: to be queued once its stack is left */
-    struct fiber *caller; /* the process whose blocking call it makes */
-    bool reserved;        /* it was started by thread_reserve and waits for that caller to wake it */
+    struct thread *next;   /* in a list of the pool */
+    struct proc *returned; /* the process that is back from a call for which the thread lost its worker: queued once its stack is left */
+    struct fiber *caller;  /* the process whose blocking call it makes */
+    bool reserved;         /* it was started by thread_reserve and waits for that caller to wake it */
     sys_thread handle;
     uint32_t number; /* the kernel's */
     /* While it sleeps in a signal handler, with a process that was interrupted (stopped.h): the process, and its place in the list of
@@ -38,7 +42,6 @@ struct thread {
     bool waits;          /* its stopped process can be resumed; under preempt's lock */
     const void *context; /* what was interrupted: a ucontext_t; and how far up its stack is searched */
     const void *floor;
-    struct worker *moved; /* the worker it drives now, if it lost one and came back with another */
 };
 
 #if WEFT_CHECK

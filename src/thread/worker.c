@@ -78,7 +78,7 @@ __attribute__((flatten)) void *worker_main(void *argument) {
     my_worker = worker;
     do {
         for (struct proc *proc; (proc = find_work(worker)) != NULL;)
-            if (!parts.run(worker, proc)) return NULL;
+            if (!(worker = parts.run(worker, proc))) return NULL;
     } while (!worker_leave(worker));
     return NULL;
 }
