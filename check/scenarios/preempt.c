@@ -81,7 +81,8 @@ static void set_up_stopped(void) {
     struct worker *worker = small_play(0);
     small->preempt.most = 2;
     own = 1;
-    sleeper.stopped = worker->stopped = proc;
+    sleeper.stopped = proc;
+    worker->stopped = &sleeper;
     *keeper(proc) = &sleeper;
     chk_assert(stopped_list(&sleeper), "there is room");
     stopped_took(worker, 2);

@@ -28,7 +28,8 @@ static void set_up_locked(void) {
     atom_store_rlx(&unlocked, 0);
     atom_store_rlx(&fresh_runs, 0);
     own = 1;
-    sleeper.stopped = small_worker(0)->stopped = proc;
+    sleeper.stopped = proc;
+    small_worker(0)->stopped = &sleeper;
     *keeper(proc) = &sleeper;
     chk_assert(stopped_list(&sleeper), "there is room");
     stopped_took(small_worker(0), 2);

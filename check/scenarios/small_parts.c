@@ -39,8 +39,6 @@ void preempt_finish(struct runtime *runtime) { (void)runtime; }
 void signal_forsake(struct runtime *runtime) { (void)runtime; }
 void post_open(struct runtime *runtime) { (void)runtime; }
 void post_close(struct runtime *runtime) { (void)runtime; }
-/* Where preempt/preempt.c keeps it, too: in the process's block. */
-static struct thread *keeper_of(struct proc *proc) { return *(struct thread **)proc->inline_state; }
 
 const struct parts parts = {
     .run = step_run,
@@ -52,5 +50,4 @@ const struct parts parts = {
     .take_task = no_task,
     .any_task = not_any_task,
     .deliver = net_deliver,
-    .thread_of = keeper_of,
 };

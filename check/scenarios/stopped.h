@@ -15,13 +15,13 @@ SHARED struct thread sleeper, heir;
 static struct proc *proc;
 static atom_u32 resumed;
 
-/* Where preempt/preempt.c keeps it, too: in the process's block. */
+/* The thread that a stopped process keeps; preempt/preempt.c has it in the process's `fiber`. */
 static inline struct thread **keeper(struct proc *of) { return (struct thread **)of->inline_state; }
 
 /* As fiber_step, of one who is stopped. */
 static int stopped_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
-    stopped_resume_with(out->worker, proc);
+    stopped_resume(out->worker, *keeper(proc));
     return 0;
 }
 static const weft_behavior computes = {.name = "computes", .step = stopped_step};

@@ -88,7 +88,7 @@ static int fiber_init(void *self, weft_context *context, const char *method, con
 /* For a process that is left when its runtime is taken down. The runtime then unmaps all stacks at once. */
 static void fiber_close(void *self) {
     struct fiber *fiber = ((struct fiber_start *)self)->fiber;
-    if (!fiber) return;
+    if (!fiber || fiber->proc->stackful == PROC_STOPPED) return; /* stopped: its thread sleeps on that stack for ever */
     if (fiber->proc->extras & PROC_MAILBOX) parts.mailbox_end(&fiber->mailbox.runtime->doors[0], fiber->proc, &fiber->mailbox);
     struct snapshot snapshot;
     fiber_snapshot(fiber->proc, &snapshot);

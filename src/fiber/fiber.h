@@ -65,11 +65,11 @@ struct fiber {
     struct cleanup *cleanups;   /* newest first; none when it has ended */
     struct region *tasks;       /* the innermost fork/join region; valid with PROC_TASKS */
     struct mailbox mailbox;     /* valid with PROC_MAILBOX */
-    /* In a blocking call: nesting depth, and the worker that it had (thread/oscall.h); or NULL, and `carrier` is the thread of the call. */
+    struct thread *thread;      /* that it keeps while it has no worker: it makes a call there (fiber_go_out), or was stopped there */
+    /* In a blocking call: nesting depth, and the worker that it had (thread/oscall.h); NULL: it is out with `thread`. */
     unsigned calls;
     uint32_t call_number;
     struct worker *call_worker;
-    struct thread *carrier;
     uint64_t call_began; /* 0: not expected to be long */
 };
 

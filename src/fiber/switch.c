@@ -6,6 +6,7 @@
 #include "life/spawn.h"
 #include "sched/atfork.h"
 #include "sched/parts.h"
+#include "thread/stopped.h"
 #include "thread/thread.h"
 
 /* ---- the far side ------------------------------------------------------------------------------------------------- */
@@ -19,7 +20,7 @@ static inline void fiber_arrived(struct worker *worker) {
     } else if (__builtin_expect(worker->left_stack != NULL, 0)) {
         struct fiber *stack = worker->left_stack;
         worker->left_stack = NULL;
-        if (stack->proc) thread_carry(stack->carrier, stack);
+        if (stack->proc) thread_carry(stack->thread, stack);
         else fiber_free(&worker->local, stack);
     }
     local_leave(&worker->local);
@@ -29,7 +30,7 @@ static inline void fiber_arrived(struct worker *worker) {
 
 /* Switches from `from` to the stack of `next` if it has one, else to the loop, which runs it. */
 static inline struct worker *fiber_switch(struct worker *worker, struct fiber *from, struct proc *next, bool ends) {
-    struct fiber *fiber = next && next->stackful ? fiber_of(next) : NULL;
+    struct fiber *fiber = next && next->stackful == PROC_STACKFUL ? fiber_of(next) : NULL;
     struct ctx *to;
     if (__builtin_expect(fiber != NULL, 1)) {
         worker->current = next;
@@ -111,14 +112,14 @@ struct thread *fiber_go_out(struct worker *worker, struct fiber *fiber, struct t
     struct exceptions exceptions;
     exceptions_take(&exceptions); /* as in fiber_come_back */
     local_begin(&worker->local);
-    fiber->carrier = carrier;
+    fiber->thread = carrier;
     fiber->error_number = *worker->error_number;
     worker->left_stack = fiber; /* the loop's side wakes the thread (fiber.h, F1) */
     worker->claimed = NULL;
     annotate_before_switch(&fiber->annotate, &worker->loop->annotate, false);
     ctx_switch(&fiber->ctx, &worker->loop->ctx, worker);
     annotate_after_switch(&fiber->annotate);
-    carrier = fiber->carrier;
+    carrier = fiber->thread;
     *carrier->loop.error_number = fiber->error_number;
     exceptions_put_back(&exceptions);
     return carrier;
@@ -135,16 +136,15 @@ void fiber_carry(struct thread *self, struct fiber *fiber) {
 int fiber_step(void *self, const weft_event *events, size_t count_events, weft_out *out) {
     (void)self, (void)events, (void)count_events;
     struct worker *worker = out->worker;
-    struct fiber *fiber = fiber_of(worker->current);
-    if (!fiber) {
-        if (__builtin_expect(worker->current->stack_class & PROC_STOPPED, 0)) {
-            parts.preempt_resume(worker, worker->current);
-            return 0;
-        }
-        if (!(fiber = fiber_new(worker, worker->current))) {
-            worker->current->extras = 0; /* clears PROC_PREEMPT for the block's next process */
-            return WEFT_ENOSTACK;
-        }
+    struct proc *proc = worker->current;
+    struct fiber *fiber = fiber_of(proc);
+    if (!fiber && !(fiber = fiber_new(worker, proc))) {
+        proc->extras = 0; /* clears PROC_PREEMPT for the block's next process */
+        return WEFT_ENOSTACK;
+    }
+    if (__builtin_expect(proc->stackful == PROC_STOPPED, 0)) {
+        stopped_resume(worker, fiber->thread);
+        return 0;
     }
     struct loop *loop = worker->loop;
     annotate_before_switch(&loop->annotate, &fiber->annotate, false);

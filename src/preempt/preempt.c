@@ -110,7 +110,8 @@ static enum preempt_verdict preempt_judge(struct worker *worker, const ucontext_
     if (preempt_is_weft(preempt_pc(context))) return PREEMPT_IN_WEFT;
     struct proc *proc = worker->current;
     struct fiber *fiber = proc && proc->stackful ? fiber_of(proc) : NULL;
-    if (!proc || (proc->stackful && !fiber)) return PREEMPT_IN_WEFT; /* between two processes, or about to begin one */
+    if (!proc || (proc->stackful && !fiber) || proc->stackful == PROC_STOPPED)
+        return PREEMPT_IN_WEFT; /* between two processes, or about to begin or to resume one */
     if (!preempt_is_marked(worker, proc)) return PREEMPT_NOT_MARKED;
     uint32_t pinned_count =
         atom_load_rlx(&worker->pinned_count) & ~PINNED_CLOSED; /* rlx: processes are pinned and unpinned by this thread */
@@ -147,17 +148,12 @@ static enum preempt_verdict preempt_stop(struct worker *worker, struct thread *s
     enum preempt_verdict verdict = preempt_give_up(worker, self, &heir);
     if (verdict != PREEMPT_DONE) return verdict;
     struct proc *proc = worker->current;
-    struct fiber_start *start = fiber_start_of(proc);
-    struct fiber *fiber = start->fiber;
-    void *arg = start->arg;
-    start->fiber = NULL; /* PROC_STOPPED */
-    start->arg = self;
-    proc->stack_class |= PROC_STOPPED;
+    uint8_t kind = proc->stackful;
+    fiber_of(proc)->thread = self;
+    proc->stackful = PROC_STOPPED;
     atom_add_rlx(&worker->runtime->preempt.times, 1); /* rlx: a count */
     worker = stopped_sleep(worker, self, heir);
-    start->fiber = fiber;
-    start->arg = arg;
-    proc->stack_class &= (uint8_t)~PROC_STOPPED;
+    proc->stackful = kind;
     worker_driven_by(worker, &self->loop);
     my_worker = worker;
     stopped_took(worker, self->number);
@@ -178,12 +174,6 @@ static enum preempt_verdict preempt_try(struct worker *worker, const ucontext_t 
         atom_store_rlx(&worker->refused, steps); /* rlx: tells sysmon that it need not try again */
     return verdict;
 }
-
-struct thread *preempt_thread_of(struct proc *proc) {
-    return fiber_start_of(proc)->arg;
-}
-
-void preempt_resume(struct worker *worker, struct proc *proc) { stopped_resume_with(worker, proc); }
 
 /* ---- the signal ---------------------------------------------------------------------------------------------------------------- */
 

@@ -28,13 +28,8 @@
  * the reason has been written to standard error. May be called any number of times. */
 int preempt_begin(struct runtime *runtime, bool all);
 
-/* The step of a stopped process: hands the worker over to the process's thread, if it may have it. */
-void preempt_resume(struct worker *worker, struct proc *proc);
-
 /* The runtime has stopped. */
 void preempt_finish(struct runtime *runtime);
-/* The thread of a stopped process. Called by the thread that has claimed the process. */
-struct thread *preempt_thread_of(struct proc *proc);
 /* Whether it was stopped in the program's own code, with only such frames on its stack. By any thread, while it is stopped. */
 bool preempt_in_program(const struct thread *thread);
 

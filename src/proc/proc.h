@@ -23,15 +23,12 @@ enum {
     PROC_HOLDS = 32,    /* a mutex of the C library: fiber/mutex_check.c */
     PROC_PREEMPT = 64,  /* it may be interrupted anywhere: preempt/preempt.h */
 };
-/* Beside the class of its stack: it was interrupted and keeps its thread (preempt/preempt.c). It has no `fiber` meanwhile, so a worker
- * that would run it takes the path of a newborn process, and finds this bit there; its stack class then matches no spare stack. */
-enum { PROC_STOPPED = 0x80 };
-
 /* How a process runs. True: it has a stack of its own (fiber/). */
 enum proc_kind {
     PROC_STEPS,
     PROC_STACKFUL,
-    PROC_UPCALL, /* stackful, and now in a function of the program's that must not wait */
+    PROC_UPCALL,  /* stackful, and now in a function of the program's that must not wait */
+    PROC_STOPPED, /* stackful, interrupted, and keeps its thread: there is no stack to switch to (thread/stopped.h) */
 };
 
 struct proc {

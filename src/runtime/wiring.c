@@ -31,8 +31,6 @@ const struct parts parts = {
     .thread_begins = overflow_thread_begin,
     .thread_ends = overflow_thread_end,
     .preempt_begin = preempt_begin,
-    .preempt_resume = preempt_resume,
-    .thread_of = preempt_thread_of,
     .in_program = preempt_in_program,
 
     .name = report_name,

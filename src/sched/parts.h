@@ -55,9 +55,7 @@ struct parts {
     void (*thread_begins)(struct signal_stack *mine, struct loop *loop); /* thread -> fiber: overflow.c */
     void (*thread_ends)(struct signal_stack *mine);
     int (*preempt_begin)(struct runtime *runtime, bool all); /* fiber -> preempt */
-    void (*preempt_resume)(struct worker *worker, struct proc *proc);
-    struct thread *(*thread_of)(struct proc *proc); /* thread -> preempt */
-    bool (*in_program)(const struct thread *thread);
+    bool (*in_program)(const struct thread *thread);         /* thread -> preempt: preempt_in_program */
 
     /* Reports. */
     void (*name)(struct runtime *runtime, struct proc *proc, char *text, size_t size); /* thread -> runtime: report_name */

@@ -199,7 +199,7 @@ struct worker {
     atom_u32 driver;
     atom_u64 asked, refused;
     atom_u64 again;          /* the step of this number belongs to a process that was stopped before */
-    struct proc *stopped;    /* stopped here and not queued yet: the next thread that drives the worker queues it */
+    struct thread *stopped;  /* its process was stopped here and is not queued yet: the next thread that drives the worker queues it */
     struct parker departure; /* unparked when its thread has left, for the thread that waits for that */
 
     /* Sysmon's notes. */

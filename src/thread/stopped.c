@@ -58,56 +58,59 @@ void stopped_unlist(struct thread *thread) {
     atom_sub_rlx(&thread->runtime->threads.away, 1);
 }
 
-/* The process is in the list and no thread has claimed it: it can be resumed, unless the runtime settles. */
-static void stopped_can_be_resumed(struct runtime *runtime, struct proc *proc) {
+/* The thread is in the list and no other thread has claimed its process: that can be resumed, unless the runtime settles. */
+static void stopped_can_be_resumed(struct thread *thread) {
+    struct runtime *runtime = thread->runtime;
     struct preempt *preempt = &runtime->preempt;
-    struct thread *thread = parts.thread_of(proc);
     lock_take(&preempt->lock);
     if (!thread->waits &&
         !atom_load_rlx(&preempt->settling)) { /* rlx, all: under the lock; `waiting`, behind the fence in ready_wake too */
         thread->waits = true;
         atom_store_rlx(&preempt->waiting, atom_load_rlx(&preempt->waiting) + 1);
     }
-    state_yield(&proc->state); /* not pinned. Its ticket is not used: it is in no queue but the list */
+    state_yield(&thread->stopped->state); /* not pinned. Its ticket is not used: it is in no queue but the list */
     lock_drop(&preempt->lock);
     ready_wake(runtime, NULL);
 }
 
 void stopped_took(struct worker *worker, uint32_t number) {
-    struct proc *proc = worker->stopped;
+    struct thread *stopped = worker->stopped;
     atom_store_rlx(&worker->driver, number); /* rlx: a number */
-    if (!proc) return;
+    if (!stopped) return;
     worker->stopped = NULL;
-    stopped_can_be_resumed(worker->runtime, proc);
+    stopped_can_be_resumed(stopped);
+}
+
+/* The thread that has been stopped for longest, its process claimed; or NULL, as stopped_take. */
+static struct thread *stopped_claim(struct worker *worker) {
+    struct preempt *preempt = &worker->runtime->preempt;
+    if (!stopped_waits_for(worker)) return NULL;
+    lock_take(&preempt->lock);
+    struct thread *thread = preempt->first;
+    while (thread && !(thread->waits && state_claim_any(&thread->stopped->state))) /* the claim fails: it was handed over to */
+        thread = thread->later;
+    if (thread) stopped_waits_no_more(thread);
+    lock_drop(&preempt->lock);
+    return thread;
 }
 
 struct proc *stopped_take(struct worker *worker) {
-    struct preempt *preempt = &worker->runtime->preempt;
-    struct proc *proc = NULL;
-    if (!stopped_waits_for(worker)) return NULL;
-    lock_take(&preempt->lock);
-    for (struct thread *thread = preempt->first; thread && !proc; thread = thread->later) {
-        if (!thread->waits || !state_claim_any(&thread->stopped->state)) continue; /* the claim fails: it was handed over to */
-        proc = thread->stopped;
-        stopped_waits_no_more(thread);
-    }
-    lock_drop(&preempt->lock);
-    return proc;
+    struct thread *thread = stopped_claim(worker);
+    return thread ? thread->stopped : NULL;
 }
 
 struct thread *stopped_next(struct worker *worker) {
-    struct proc *proc = stopped_take(worker);
-    if (!proc) return NULL;
-    struct thread *thread = parts.thread_of(proc);
+    struct thread *thread = stopped_claim(worker);
+    if (!thread) return NULL;
     stopped_unlist(thread);
-    worker->current = proc;
+    worker->current = thread->stopped;
     count(&worker->local.counters.steps);
     stopped_goes_on(worker);
     return thread;
 }
 
 struct worker *stopped_sleep(struct worker *worker, struct thread *self, struct thread *heir) {
-    worker->stopped = self->stopped;
+    worker->stopped = self;
     my_worker = NULL;
     /* thread.h, D1: nothing of the worker's is touched from here on. */
     if (heir) thread_wake(heir, worker);
@@ -123,9 +126,9 @@ void stopped_hand_back(struct worker *worker, struct thread *thread) {
     thread_wake(thread, worker);
 }
 
-void stopped_resume_with(struct worker *worker, struct proc *proc) {
-    if (oscall_stays(worker)) stopped_can_be_resumed(worker->runtime, proc);
-    else stopped_hand_back(worker, parts.thread_of(proc));
+void stopped_resume(struct worker *worker, struct thread *thread) {
+    if (oscall_stays(worker)) stopped_can_be_resumed(thread);
+    else stopped_hand_back(worker, thread);
 }
 
 /* ---- sysmon's side ------------------------------------------------------------------------------------------- */

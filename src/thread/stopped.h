@@ -72,7 +72,7 @@ struct worker *stopped_sleep(struct worker *worker, struct thread *self, struct 
 void stopped_hand_back(struct worker *worker, struct thread *thread);
 /* The same for a process that was claimed, perhaps by a hand-off. If the worker has pinned processes, the caller keeps it, and the process
  * is back among those that can be resumed. */
-void stopped_resume_with(struct worker *worker, struct proc *proc);
+void stopped_resume(struct worker *worker, struct thread *thread);
 
 /* Thread `number` drives the worker from now on: makes the process that was stopped on it available to be resumed. */
 void stopped_took(struct worker *worker, uint32_t number);
