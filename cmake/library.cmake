@@ -1,7 +1,5 @@
 # The library, static and shared. Files are found by room; a new file in a known room needs no edit here.
 file(GLOB library_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*/*.c ${PROJECT_SOURCE_DIR}/src/*/*.S)
-# The scripted twin of the outside world is for tests; it is not part of what is installed.
-list(FILTER library_sources EXCLUDE REGEX "/src/sys/scripted[a-z_]*\\.c$")
 
 # Sources that are compiled into a library by its own flags: static code need not be position independent as shared code.
 function(weft_library target)

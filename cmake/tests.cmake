@@ -1,11 +1,8 @@
 # One program for every tests/<room>/test_*.c.
-add_library(weft_test OBJECT ${PROJECT_SOURCE_DIR}/tests/test.c ${PROJECT_SOURCE_DIR}/tests/child.c)
+file(GLOB test_support CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/*.c)
+add_library(weft_test OBJECT ${test_support})
 target_link_libraries(weft_test PRIVATE weft_real)
 target_include_directories(weft_test PUBLIC ${PROJECT_SOURCE_DIR}/tests)
-file(GLOB scripted CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/sys/scripted*.c)
-if(scripted)
-    target_sources(weft_test PRIVATE ${scripted})
-endif()
 
 # Tests in C++ (test_*.cpp) where there is a compiler for it; a cross compiler has to be named.
 if(NOT CMAKE_CROSSCOMPILING)

@@ -10,7 +10,7 @@
 
 #include "base/atom.h"
 #include "base/rng.h"
-#include "sys/scripted.h"
+#include "scripted.h"
 #include "test.h"
 
 #include <weft/command.h>

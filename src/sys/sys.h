@@ -1,6 +1,6 @@
 /* The outside-effects table: everything the runtime asks of the kernel or the C library goes through here.
  *
- * `sys` points to the real table (sys/linux.c), to a scripted one in fault tests (sys/scripted.c), or, in the check
+ * `sys` points to the real table (sys/linux.c), to a scripted one in fault tests (tests/scripted.c), or, in the check
  * configuration, to the model checker's (check/engine). Nothing else in the library calls the kernel directly.
  *
  * Conventions: 0 or a negative errno; times are nanoseconds of the monotonic clock; SYS_FOREVER is "no deadline". */

@@ -1,5 +1,5 @@
 /* The part of the outside-effects table for files, descriptors that are waited for, and children. `sys->file` points to the real one
- * (sys/linux_file.c) or, in fault tests, to the scripted one (sys/scripted_file.c).
+ * (sys/linux_file.c) or, in fault tests, to the scripted one (tests/scripted_file.c).
  *
  * Conventions: a count, a descriptor or 0, or a negative errno; -EINTR is passed on as any other; errno stays as it was. Every call may
  * block its thread, unless its comment says that it does not. New descriptors are closed on exec. */

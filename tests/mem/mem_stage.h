@@ -4,7 +4,7 @@
 
 #include "mem/stack.h"
 #include "sanitized.h"
-#include "sys/scripted.h"
+#include "scripted.h"
 #include "test.h"
 
 #include <errno.h>

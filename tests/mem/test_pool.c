@@ -1,7 +1,7 @@
 /* Small blocks: sizes, that a block is in one place, lists that move as a whole, and no drift between caches. */
 #include "base/rng.h"
 #include "mem/pool.h"
-#include "sys/scripted.h"
+#include "scripted.h"
 #include "test.h"
 
 #include <pthread.h>

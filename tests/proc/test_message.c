@@ -1,6 +1,6 @@
 /* Messages: small ones from the pool, large ones from the system, none when there is no memory. */
 #include "proc/message.h"
-#include "sys/scripted.h"
+#include "scripted.h"
 #include "test.h"
 
 static struct pool pool;

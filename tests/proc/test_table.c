@@ -1,6 +1,6 @@
 /* Slots and their tenants: dense, each in one place, reused only when nobody can mean the former tenant any more. */
 #include "proc/table.h"
-#include "sys/scripted.h"
+#include "scripted.h"
 #include "test.h"
 
 #include <pthread.h>

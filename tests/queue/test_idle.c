@@ -3,7 +3,7 @@
 #include "base/spin.h"
 #include "queue/idle.h"
 #include "queue/parker.h"
-#include "sys/scripted.h"
+#include "scripted.h"
 #include "test.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* The lock: one holder at a time, and every taker gets it. */
 #include "base/rng.h"
 #include "queue/lock.h"
-#include "sys/scripted.h"
+#include "scripted.h"
 #include "test.h"
 
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* The parker: token rules, deadlines, early returns of the futex, and a hammer that ends only if no wake-up is lost. */
 #include "base/rng.h"
 #include "queue/parker.h"
-#include "sys/scripted.h"
+#include "scripted.h"
 #include "test.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 #include "base/assert.h"
 #include "base/rng.h"
 #include "base/spin.h"
+#include "scripted.h"
 #include "sync/synch2.h"
-#include "sys/scripted.h"
 #include "sys/sys.h"
 #include "test.h"
 

@@ -1,6 +1,6 @@
 /* The scripted twin: every fault it can play, that it counts, and that it forgets. */
 #include "queue/parker.h"
-#include "sys/scripted.h"
+#include "scripted.h"
 #include "test.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Files, descriptors and children of the outside-effects table: the real ones, and what the script can do to them. */
-#include "sys/scripted.h"
+#include "scripted.h"
 #include "test.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* Address space: the real table against the kernel, and its scripted twin. */
-#include "sys/scripted.h"
+#include "scripted.h"
 #include "test.h"
 
 #include <errno.h>

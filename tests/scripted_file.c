@@ -1,5 +1,5 @@
 /* The scripted table's part for files: the real calls, until the script says otherwise. */
-#include "sys/scripted.h"
+#include "scripted.h"
 
 #include <errno.h>
 #include <sys/uio.h>

@@ -1,5 +1,5 @@
-/* The scripted table of outside effects for fault tests: see sys/scripted.h. */
-#include "sys/scripted.h"
+/* The scripted table of outside effects for fault tests: see scripted.h. */
+#include "scripted.h"
 
 #include "base/rng.h"
 

@@ -1,5 +1,5 @@
 /* The scripted table's part for descriptors: the real calls, until the script says otherwise. */
-#include "sys/scripted.h"
+#include "scripted.h"
 
 #include <errno.h>
 

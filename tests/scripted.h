@@ -8,9 +8,9 @@
  *     sys_scripted_reset();                  // the real table again, all of the script forgotten
  *
  * Install, reset and the plain fields are for a moment when no other thread uses the table; the clock functions and the
- * counters may be used at any time. It is not part of the installed library. */
-#ifndef WEFT_SYS_SCRIPTED_H
-#define WEFT_SYS_SCRIPTED_H
+ * counters may be used at any time. */
+#ifndef WEFT_TESTS_SCRIPTED_H
+#define WEFT_TESTS_SCRIPTED_H
 
 #include "sys/sys.h"
 #include "sys/sys_file.h"
