@@ -77,6 +77,8 @@ def rules():
     yield Job("rules", "labels and pairings, self-test", ["tools/check-labels", "--self-test"])
     yield Job("rules", "exported names", ["tools/check-exports"], needs={"release": ("weft_shared",)})
     yield Job("rules", "exported names, self-test", ["tools/check-exports", "--self-test"])
+    yield Job("rules", "every source has a test", ["tools/check-tests"])
+    yield Job("rules", "every source has a test, self-test", ["tools/check-tests", "--self-test"])
     yield Job("rules", "test runner, self-test", ["tests/self/run"])
     yield Job("rules", "lanes of the tests, self-test", ["tests/self/lanes"])
     yield Job("rules", "headers compile alone", ["tools/check-headers"], deep=True)
