@@ -72,7 +72,8 @@ enum server_event server_look(struct server *server) {
     lines_read(&server->lines, server->program.from);
     bool whole = lines_next(&server->lines, line);
     if (!whole) program_read_said(server->program.said, &server->outcome.said);
-    if (!server->greeted) return look_for_hello(server, passed > HELLO_MS, whole ? line : NULL);
+    if (!server->greeted)
+        return look_for_hello(server, passed > (server->limit_ms < HELLO_MS ? server->limit_ms : HELLO_MS), whole ? line : NULL);
     if (whole && take_outcome(server, line)) return SERVER_OUTCOME;
     bool stuck = server->busy && passed >= server->limit_ms;
     return whole || server->lines.ended || stuck ? end_with_seed(server, stuck) : SERVER_NOTHING;

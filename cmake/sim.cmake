@@ -15,10 +15,25 @@ weft_own_section(weft_sim)
 add_library(weft::sim ALIAS weft_sim)
 
 # With the same name as the shared library, in a directory of its own: `weft sim` puts it in the place of that one.
+# The functions of the C library that the simulation has too (sim/real.h) are exported without a version: so a program's calls find them, whichever
+# version of them it was linked with.
 if(WEFT_SHARED)
+    file(READ ${map} names)
+    string(REGEX REPLACE "local:[^}]*" "" names "${names}")
+    set(map ${PROJECT_BINARY_DIR}/sim.map)
+    file(WRITE ${map} "${names}")
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/sim/pthreads.c ${PROJECT_SOURCE_DIR}/sim/clock.c PROPERTIES COMPILE_OPTIONS -fvisibility=default)
     add_library(weft_sim_shared SHARED ${library_sources} ${sim_sources})
     weft_sim_library(weft_sim_shared)
     target_link_options(weft_sim_shared PRIVATE -Wl,--version-script=${map} -Wl,--no-undefined -Wl,-z,relro,-z,now)
     set_target_properties(weft_sim_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR} LINK_DEPENDS ${map}
                           LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/sim)
 endif()
+
+# Installed beside the library; the shared one in a folder of its own.
+install(TARGETS weft_sim EXPORT weft_targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(WEFT_SHARED)
+    install(TARGETS weft_sim_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/weft/sim)
+endif()
+configure_file(cmake/weft-sim.pc.in ${PROJECT_BINARY_DIR}/weft-sim.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/weft-sim.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

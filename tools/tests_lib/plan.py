@@ -8,7 +8,7 @@ from testing import checker_groups, environment, launcher, program_names, root
 from .job import Build, Job, wanted
 
 CHECKER = root / "build" / "check" / "weft-check"
-COMMAND = ("weft", "weft_static", "weft_shared")
+COMMAND = ("weft", "weft_static", "weft_shared", "weft_sim", "weft_sim_shared")
 # Only in the deep lane: ROOM/PROGRAM, or a pattern.
 DEEP = {
     # Bounds, lifetimes and undefined behaviour show in one run of each kind. What is left out repeats that many times for the sake of timing, or measures.
@@ -118,6 +118,8 @@ def command():
     built = {"release": COMMAND, "check": ("weft-check",)}
     place = "tools/place build/release/weft build/check/weft-check"
     yield Job("command", "command", ["sh", "-c", f"{place} && tests/cli/run build/weft"], needs=built)
+    yield Job("command", "simulation", ["tests/sim/run", "build/release/weft", "build/release/sim"],
+              needs={"release": (*COMMAND, "sim.subject_sim", "sim.subject_shared")})
     yield Job("command", "install and use", ["tests/install/run"], needs=built)
     yield Job("command", "programs of other versions", ["tests/abi/run"], needs={"release": COMMAND})
     yield Job("command", "examples", ["tests/examples/run"], needs={"release": COMMAND})
