@@ -1,0 +1,292 @@
+/* The rest of the simulated network: datagrams, pipes, descriptors, machines, names, children; and faults. */
+#include "net_programs.h"
+#include "world/child.h"
+#include "world/fd.h"
+#include "world/net.h"
+
+enum { SEEDS = 100, DATAGRAMS = 50 };
+
+static void faults(const char *list) { setenv("WEFT_SIM_FAULTS", list, 1); }
+
+/* ---- datagrams ----------------------------------------------------------------------------------------------------------------- */
+
+static void udp_pair(weft_fd two[2], weft_addr names[2]) {
+    for (int i = 0; i < 2; i++)
+        NEED((two[i] = weft_net_udp("127.0.0.1:0", NULL)) > 0 && weft_net_name(two[i], &names[i]) == 0);
+}
+
+/* Without faults none is lost while there is room, and they come in order, whole, with their sender's address. */
+static void datagrams_in_order(void) {
+    weft_fd two[2];
+    weft_addr names[2], from;
+    char sent[100] = {0}, got[100];
+    udp_pair(two, names);
+    for (int i = 0; i < DATAGRAMS; i++) {
+        sent[0] = (char)i;
+        NEED(weft_net_send_to(two[0], sent, (size_t)i + 1, &names[1], WEFT_FOREVER) == i + 1);
+    }
+    for (int i = 0; i < DATAGRAMS; i++) {
+        NEED(weft_net_recv_from(two[1], got, sizeof got, &from, WEFT_FOREVER) == i + 1 && got[0] == i);
+        NEED(from.size == names[0].size && memcmp(&from.place, &names[0].place, from.size) == 0);
+    }
+    NEED(weft_net_send_to(two[0], sent, 50, &names[1], WEFT_FOREVER) == 50);
+    NEED(weft_net_recv_from(two[1], got, 10, NULL, WEFT_FOREVER) == 10); /* cut */
+    NEED(weft_net_recv_from(two[1], got, 10, NULL, weft_in(SECOND)) == WEFT_ETIMEDOUT);
+}
+PROGRAM(datagrams_in_order)
+TEST_WITHIN(datagrams_come_in_order_without_faults, 120) { seeds_pass(1, SEEDS, datagrams_in_order_body); }
+
+static bool answering;
+
+static void answers(void *arg) {
+    weft_fd fd = *(weft_fd *)arg;
+    weft_addr from;
+    int number;
+    while (answering) {
+        ssize_t n = weft_net_recv_from(fd, &number, sizeof number, &from, weft_in(SECOND / 10));
+        if (n == sizeof number) NEED(weft_net_send_to(fd, &number, sizeof number, &from, WEFT_FOREVER) == n);
+    }
+}
+
+/* Asks again until the right answer comes; older answers come twice, or late. */
+static void ask_until(weft_fd fd, const weft_addr *to, int number) {
+    int got = -1;
+    while (got != number) {
+        NEED(weft_net_send_to(fd, &number, sizeof number, to, WEFT_FOREVER) == sizeof number);
+        while (weft_net_recv_from(fd, &got, sizeof got, NULL, weft_in(SECOND / 5)) == sizeof got && got != number) {}
+    }
+}
+
+static void asks_with_loss(void) {
+    weft_fd two[2];
+    weft_addr names[2];
+    udp_pair(two, names);
+    answering = true;
+    weft_pid server = weft_spawn_joinable(answers, &two[1]);
+    for (int i = 0; i < DATAGRAMS; i++)
+        ask_until(two[0], &names[1], i);
+    answering = false;
+    NEED(weft_join(server, NULL, WEFT_FOREVER) == 0);
+}
+PROGRAM(asks_with_loss)
+TEST_WITHIN(who_asks_again_gets_an_answer_in_spite_of_losses, 120) {
+    faults("wake,short,net");
+    seeds_pass(1, SEEDS, asks_with_loss_body);
+}
+
+/* Up to ten wait at a UNIX socket; the sender is held back. */
+static void takes_datagrams(void *arg) {
+    weft_fd fd = *(weft_fd *)arg;
+    int number;
+    NEED(weft_sleep(SECOND) == 0);
+    for (int i = 0; i < DATAGRAMS; i++)
+        NEED(weft_net_recv_from(fd, &number, sizeof number, NULL, WEFT_FOREVER) == sizeof number && number == i);
+}
+static void datagrams_of_unix(void) {
+    weft_addr to;
+    weft_fd sender = weft_net_udp("unix:@sender", NULL), receiver = weft_net_udp("unix:@receiver", NULL);
+    NEED(sender > 0 && receiver > 0 && weft_net_name(receiver, &to) == 0);
+    weft_pid taker = weft_spawn_joinable(takes_datagrams, &receiver);
+    uint64_t before = weft_now();
+    for (int i = 0; i < DATAGRAMS; i++)
+        NEED(weft_net_send_to(sender, &i, sizeof i, &to, WEFT_FOREVER) == sizeof i);
+    NEED(weft_now() - before >= SECOND / 2 && weft_join(taker, NULL, WEFT_FOREVER) == 0);
+    NEED(weft_fd_close(receiver) == 0 && weft_net_send_to(sender, "x", 1, &to, WEFT_FOREVER) == WEFT_ECONNREFUSED);
+}
+PROGRAM(datagrams_of_unix)
+TEST_WITHIN(a_unix_socket_holds_ten_datagrams, 120) { seeds_pass(1, SEEDS, datagrams_of_unix_body); }
+
+/* ---- pipes and descriptors ---------------------------------------------------------------------------------------------------------- */
+
+enum { PIPED = 200000 };
+
+static void fills(void *arg) {
+    weft_fd fd = *(weft_fd *)arg;
+    static unsigned char data[PIPED];
+    for (int i = 0; i < PIPED; i++)
+        data[i] = (unsigned char)(i % 253);
+    NEED(weft_fd_write(fd, data, PIPED, WEFT_FOREVER) == PIPED && weft_fd_close(fd) == 0);
+}
+static void pipes(void) {
+    weft_fd pair[2];
+    static unsigned char data[PIPED + 1];
+    NEED(weft_pipe(pair) == 0);
+    weft_pid filler = weft_spawn_joinable(fills, &pair[1]);
+    NEED(weft_fd_read_all(pair[0], data, sizeof data, WEFT_FOREVER) == PIPED);
+    for (int i = 0; i < PIPED; i++)
+        NEED(data[i] == i % 253);
+    NEED(weft_join(filler, NULL, WEFT_FOREVER) == 0 && weft_fd_close(pair[0]) == 0);
+    NEED(weft_pipe(pair) == 0 && weft_fd_close(pair[0]) == 0);
+    NEED(weft_fd_write(pair[1], "x", 1, WEFT_FOREVER) == WEFT_EPIPE);
+}
+PROGRAM(pipes)
+TEST_WITHIN(a_pipe_carries_all_and_breaks, 120) { seeds_pass(1, SEEDS, pipes_body); }
+
+/* A pipe's end goes through a socket; it works when all else is closed, and not a descriptor is left. */
+static void passes_descriptors(void) {
+    weft_fd sockets[2], pair[2];
+    int number;
+    size_t count = 1;
+    char data[8];
+    NEED(weft_net_pair(sockets) == 0 && weft_pipe(pair) == 0);
+    unsigned before = sim_fd_count(0);
+    number = weft_fd_number(pair[1]);
+    NEED(weft_net_send_fds(sockets[0], "m", 1, &number, 1, WEFT_FOREVER) == 1);
+    NEED(weft_fd_write(sockets[0], "n", 1, WEFT_FOREVER) == 1 && weft_fd_close(pair[1]) == 0);
+    NEED(weft_net_recv_fds(sockets[1], data, sizeof data, &number, &count, WEFT_FOREVER) == 1 && count == 1 && data[0] == 'm');
+    weft_fd passed = weft_fd_adopt(number);
+    NEED(passed > 0 && weft_fd_write(passed, "hello", 5, WEFT_FOREVER) == 5 && weft_fd_close(passed) == 0);
+    NEED(weft_fd_read_all(pair[0], data, sizeof data, WEFT_FOREVER) == 5 && memcmp(data, "hello", 5) == 0);
+    NEED(sim_fd_count(0) == before - 1);
+}
+PROGRAM(passes_descriptors)
+TEST_WITHIN(descriptors_pass_through_unix_sockets, 120) { seeds_pass(1, SEEDS, passes_descriptors_body); }
+
+/* At the limit opening fails, accepting waits; afterwards everything goes on. */
+static void at_the_limit(void) {
+    weft_fd client, server, pair[2];
+    char text[128];
+    weft_fd listener = net_listen_at("127.0.0.1:0", 0, text, sizeof text);
+    NEED((client = weft_net_connect(text, WEFT_FOREVER)) > 0);
+    sim_fd_limit(0, sim_fd_count(0) + 1);
+    NEED(weft_net_pair(pair) == WEFT_EMFILE);
+    weft_fd bell = weft_net_udp("127.0.0.1:0", NULL);
+    NEED(bell > 0 && weft_net_connect(text, WEFT_FOREVER) == WEFT_EMFILE);
+    NEED(weft_net_accept(listener, NULL, weft_in(SECOND)) == WEFT_EMFILE);
+    NEED(weft_fd_close(bell) == 0 && (server = weft_net_accept(listener, NULL, WEFT_FOREVER)) > 0);
+    NEED(weft_fd_write(server, "x", 1, WEFT_FOREVER) == 1 && weft_fd_read(client, text, 1, WEFT_FOREVER) == 1);
+}
+PROGRAM(at_the_limit)
+TEST_WITHIN(descriptors_run_out_and_come_again, 120) { seeds_pass(1, SEEDS, at_the_limit_body); }
+
+/* ---- machines ----------------------------------------------------------------------------------------------------------------------- */
+
+/* Its last connection never ends: the client is silent. So it runs until its runtime stops. */
+static void far_echo(void *arg) {
+    weft_fd fd = *(weft_fd *)arg;
+    char data[8];
+    free(arg);
+    for (ssize_t n; (n = weft_fd_read(fd, data, sizeof data, WEFT_FOREVER)) > 0;)
+        NEED(weft_fd_write(fd, data, (size_t)n, WEFT_FOREVER) == n);
+    weft_fd_close(fd);
+}
+
+static void far_server(void *arg) {
+    weft_fd listener = weft_net_listen("0.0.0.0:700", NULL);
+    (void)arg;
+    NEED(listener > 0);
+    for (weft_fd fd; (fd = weft_net_accept(listener, NULL, WEFT_FOREVER)) > 0;) {
+        weft_fd *own = malloc(sizeof *own);
+        *own = fd;
+        NEED(weft_spawn(far_echo, own));
+    }
+}
+
+static void far_client(void *arg) {
+    char data[8];
+    weft_fd fd;
+    (void)arg;
+    NEED(weft_net_connect("127.0.0.1:700", WEFT_FOREVER) == WEFT_ECONNREFUSED); /* ports are each machine's own */
+    while ((fd = weft_net_connect("10.0.0.2:700", WEFT_FOREVER)) == WEFT_ECONNREFUSED)
+        NEED(weft_sleep(SECOND) == 0); /* the other machine is not so far yet */
+    NEED(fd > 0 && weft_fd_write(fd, "one", 3, WEFT_FOREVER) == 3);
+    NEED(weft_fd_read_all(fd, data, 3, WEFT_FOREVER) == 3);
+    sim_net_partition(0, 1, true);
+    NEED(weft_fd_write(fd, "two", 3, WEFT_FOREVER) == 3);
+    NEED(weft_fd_read(fd, data, 3, weft_in(60 * SECOND)) == WEFT_ETIMEDOUT);
+    NEED(weft_net_connect("10.0.0.2:700", weft_in(60 * SECOND)) == WEFT_ETIMEDOUT);
+    sim_net_partition(0, 1, false);
+    NEED(weft_fd_read_all(fd, data, 3, WEFT_FOREVER) == 3 && memcmp(data, "two", 3) == 0 && weft_fd_close(fd) == 0);
+    /* Nobody heals this one: TCP gives up at last. */
+    NEED((fd = weft_net_connect("10.0.0.2:700", WEFT_FOREVER)) > 0);
+    sim_net_partition(0, 1, true);
+    NEED(weft_fd_write(fd, "lost", 4, WEFT_FOREVER) == 4);
+    NEED(weft_fd_read(fd, data, 3, WEFT_FOREVER) == WEFT_ETIMEDOUT && weft_fd_close(fd) == 0);
+    sim_net_heal();
+}
+
+static int machines_body(void) {
+    weft_runtime *runtimes[2];
+    weft_pid pids[2];
+    for (unsigned i = 0; i < 2; i++) {
+        sim_me()->machine = i; /* which its workers inherit */
+        NEED(weft_start(&runtimes[i], &(weft_config){.workers = 2}) == 0);
+        weft_stackful_options options = {.runtime = runtimes[i], .flags = WEFT_JOINABLE};
+        NEED(weft_spawn_with(&pids[i], i ? far_server : far_client, NULL, &options) == 0);
+    }
+    sim_me()->machine = 0;
+    NEED(weft_join(pids[0], NULL, WEFT_FOREVER) == 0);
+    for (unsigned i = 0; i < 2; i++)
+        NEED(weft_stop(runtimes[i], WEFT_FOREVER, NULL) == 0);
+    return 0;
+}
+TEST_WITHIN(machines_are_parted_and_come_together_again, 120) { seeds_pass(1, SEEDS, machines_body); }
+
+/* ---- names -------------------------------------------------------------------------------------------------------------------------- */
+
+static void resolves(void) {
+    weft_addr list[4];
+    char text[64];
+    NEED(sim_net_name("db.example", "10.0.0.7") == 0 && sim_net_name("db.example", "fd00::7") == 0);
+    NEED(sim_net_name("db.example", "no address") == -EINVAL);
+    NEED(weft_resolve("db.example", "80", NULL, list, 4, WEFT_FOREVER) == 2);
+    NEED(strcmp(weft_addr_text(&list[0], text, sizeof text), "10.0.0.7:80") == 0);
+    NEED(strcmp(weft_addr_text(&list[1], text, sizeof text), "[fd00::7]:80") == 0);
+    NEED(weft_resolve("nobody.example", "80", NULL, list, 4, WEFT_FOREVER) == WEFT_ENOENT);
+    NEED(weft_resolve("localhost", "80", NULL, list, 4, WEFT_FOREVER) == 2);
+}
+PROGRAM(resolves)
+TEST_WITHIN(names_come_from_the_table, 120) { seeds_pass(1, SEEDS, resolves_body); }
+
+/* ---- faults ------------------------------------------------------------------------------------------------------------------------- */
+
+/* One round trip over a connection of its own; false: the network failed, in one of the ways in which it may. */
+static bool tries_once(const char *text) {
+    char data[4];
+    weft_fd fd = weft_net_connect(text, weft_in(10 * SECOND));
+    if (fd < 0) NEED(fd == WEFT_ECONNREFUSED || fd == WEFT_ETIMEDOUT || fd == WEFT_EMFILE || fd == WEFT_ECONNRESET);
+    if (fd < 0) return false;
+    ssize_t n = weft_fd_write(fd, "ping", 4, WEFT_FOREVER);
+    if (n == 4) n = weft_fd_read_all(fd, data, 4, WEFT_FOREVER);
+    NEED(n == 4 || n == 0 || n == WEFT_ECONNRESET || n == WEFT_EPIPE);
+    NEED(n != 4 || memcmp(data, "ping", 4) == 0);
+    weft_fd_close(fd);
+    return n == 4;
+}
+
+static void echoes_badly(void *arg) {
+    weft_fd fd = *(weft_fd *)arg;
+    char data[4];
+    free(arg);
+    if (weft_fd_read_all(fd, data, sizeof data, WEFT_FOREVER) == sizeof data) (void)weft_fd_write(fd, data, sizeof data, WEFT_FOREVER);
+    weft_fd_close(fd);
+}
+
+static void serves_on(void *arg) {
+    weft_fd listener = *(weft_fd *)arg;
+    for (weft_fd fd; (fd = weft_net_accept(listener, NULL, WEFT_FOREVER)) > 0;) {
+        weft_fd *own = malloc(sizeof *own);
+        *own = fd;
+        NEED(weft_spawn(echoes_badly, own));
+    }
+}
+
+static void survives(void) {
+    char text[128];
+    weft_fd listener;
+    weft_listen_options options = {.backlog = 2};
+    while ((listener = weft_net_listen("127.0.0.1:701", &options)) < 0) /* descriptors may be refused */
+        NEED(weft_sleep(SECOND) == 0);
+    snprintf(text, sizeof text, "127.0.0.1:701");
+    weft_pid server = weft_spawn_joinable(serves_on, &listener);
+    for (int done = 0; done < 10;)
+        done += tries_once(text);
+    NEED(weft_fd_close(listener) == 0 && weft_join(server, NULL, WEFT_FOREVER) == 0);
+}
+PROGRAM(survives)
+TEST_WITHIN(a_client_that_tries_again_survives_a_bad_network, 120) {
+    faults("wake,short,net,fd");
+    seeds_pass(1, 2 * SEEDS, survives_body);
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }
