@@ -10,7 +10,7 @@
  *
  *   hooks.cc      what the instrumented code calls
  *   program.cc    what each thread may do by itself, with every value it reads guessed
- *   enumerate.cc  all ways to put that together: who reads from whom, in what order cells are written
+ *   enumerate.cc  all ways to put that together: which read reads from which write, in what order cells are written
  *   axioms.cc     which of these a memory model has
  *
  * What it cannot judge, and says so: futexes and the heap; loops that neither wait with base/spin.h nor end soon; data that is not

@@ -35,7 +35,7 @@ READ_WRITE(2)
 READ_WRITE(4)
 READ_WRITE(8)
 
-/* Whole structs: well only where nobody else looks. */
+/* Whole structs: well only where no other thread looks. */
 #define WIDE_ACCESS(name, write)                                                                                       \
     void __tsan_##name##16(void *address) {                                                                            \
         program_plain(uintptr_t(address), 8, write);                                                                   \

@@ -90,12 +90,12 @@ unsigned cell_of(uintptr_t address, unsigned size, bool plain) {
 bool only_mine(uintptr_t address, unsigned size) {
     bool mine = true;
     for (uintptr_t byte = address; byte < address + size; byte++) {
-        unsigned &who = toucher.insert({byte, self}).first->second;
-        if (who != self && who != MANY) {
-            who = MANY;
+        unsigned &owner = toucher.insert({byte, self}).first->second;
+        if (owner != self && owner != MANY) {
+            owner = MANY;
             shared_more = true;
         }
-        if (who == MANY) mine = false;
+        if (owner == MANY) mine = false;
     }
     if (!mine) /* a cell as a whole is one thread's or everybody's */
         for (uintptr_t byte = address; byte < address + size; byte++)
@@ -193,7 +193,7 @@ uint64_t program_atomic(Operation operation, uintptr_t address, unsigned size, u
 void program_plain(uintptr_t address, unsigned size, bool write) {
     if (mode == ALONE || on_stack(address)) return;
     settle();
-    if (!is_shared(address) && !write) return; /* constant, or nobody's to write */
+    if (!is_shared(address) && !write) return; /* constant, or never written */
     if (is_shared(address) && only_mine(address, size)) return;
     unsigned cell = cell_of(address, size, true);
     if (write) {

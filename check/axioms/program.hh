@@ -1,6 +1,6 @@
 /* What each thread of a scenario may do by itself.
  *
- * A thread is run alone, and every value it reads is *guessed*: any value that somebody may write to that cell. Each way of
+ * A thread is run alone, and every value it reads is *guessed*: any value that some thread may write to that cell. Each way of
  * guessing gives a trace. What guesses are right is decided later, when the traces of all threads are put together
  * (enumerate.cc), so nothing here knows of memory models. The values that may be written are found in rounds: first the initial
  * ones, then those written by threads that read these, and so on. */
@@ -29,7 +29,7 @@ struct Trace {
     std::vector<Event> events;
     End end = DONE;
     unsigned waits_from = 0;                              /* WAITS: its round began at this event */
-    std::vector<std::pair<size_t, unsigned char>> memory; /* bytes of shared data that nobody else touches */
+    std::vector<std::pair<size_t, unsigned char>> memory; /* bytes of shared data that no other thread touches */
 };
 
 struct Program {

@@ -75,7 +75,7 @@ uint32_t chk_spin_wait(uint32_t mark) {
 struct futex {
     uint64_t queue;        /* several sleepers: futex.h */
     uint32_t woken[T_MAX]; /* several sleepers: how often each was woken */
-    uint32_t wakes;        /* one sleeper: how often anybody was */
+    uint32_t wakes;        /* one sleeper: how often it was woken */
 };
 enum { FUTEXES = 16 };
 __attribute__((section("chk_shared"))) static struct futex futexes[FUTEXES];

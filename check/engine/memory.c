@@ -124,7 +124,7 @@ struct block {
     uintptr_t address;
     size_t size;
     bool freed;
-    uint16_t thread, made_at; /* who allocated it, and one more than the number of events that thread had passed */
+    uint16_t thread, made_at; /* the thread that allocated it, and one more than the number of events that thread had passed */
 };
 static struct block blocks[BLOCKS];
 static unsigned block_count;
@@ -178,7 +178,7 @@ void memory_touch(uintptr_t address) {
                       memory_name(address, name, sizeof name), block->thread - 1u);
 }
 
-/* ---- plain accesses: who last touched each word, by thread --------------------------------------------------------- */
+/* ---- plain accesses: which access last touched each word, by thread --------------------------------------------------------- */
 
 /* For each thread and each byte of the word: one more than the number of events the thread had passed. */
 typedef uint16_t per_byte __attribute__((vector_size(16)));

@@ -33,7 +33,7 @@ void *memory_alloc(size_t size);
 /* To a power of two, at most a page. */
 void *memory_alloc_aligned(size_t size, size_t alignment);
 void memory_free(void *address);
-/* A block nobody freed, or NULL. */
+/* A block that was not freed, or NULL. */
 const void *memory_leak(size_t *size);
 
 /* A readable name for an address. */

@@ -372,7 +372,7 @@ static bool c11_consistent(struct graph *g, eid added) {
 }
 
 bool model_consistent(struct graph *g, eid added) {
-    /* The new event is the last of its thread and nobody has read from it, so edges leave it only towards newer writes of its
+    /* The new event is the last of its thread and no event has read from it, so edges leave it only towards newer writes of its
      * cell; without them it closes no cycle. */
     const struct event *e = graph_at(g, added);
     eid next = e->kind == K_WRITE ? e->mo_next : e->kind == K_READ ? graph_at(g, e->rf)->mo_next : EID_NONE;

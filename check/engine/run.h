@@ -2,7 +2,7 @@
  *
  * First every thread replays the events the graph holds for it, in an order that respects program order and reads-from, so that plain
  * memory has the right contents at every point. Then threads go on beyond the graph, and the strategy decides what new
- * reads see, where new writes go, and who runs. */
+ * reads see, where new writes go, and which thread runs. */
 #ifndef CHECK_RUN_H
 #define CHECK_RUN_H
 
@@ -49,7 +49,7 @@ struct run {
     struct run_thread thread[T_MAX];
     unsigned threads;
     unsigned current;   /* 0: no thread, that is setup or finish */
-    unsigned extending; /* who added the last new event */
+    unsigned extending; /* the thread that added the last new event */
     enum run_end end;
     bool stop;
     enum chk_flaw flaw;

@@ -72,7 +72,7 @@ static void owner(void) {
     }
 }
 
-SCENARIO(flaw_000_11_emptiness_read_before_lock, .about = "not empty, says the look; empty when locked: nobody rings, the owner sleeps",
+SCENARIO(flaw_000_11_emptiness_read_before_lock, .about = "not empty, says the look; empty when locked: no thread rings, the owner sleeps",
          .setup = setup, .threads = {owner, submit_printed}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 SCENARIO(fixed_000_11_emptiness_under_the_lock, .about = "TryEnqueue tells what it found when it held the lock", .setup = setup,
          .threads = {owner, submit_corrected})

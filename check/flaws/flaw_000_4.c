@@ -49,7 +49,7 @@ static void submit_two(void) { enqueue_on_any(&idle, threads, 2, &two); }
 static void submit_two_corrected(void) { submit(&roster, threads, 2, &two); }
 
 SCENARIO(flaw_000_4_popped_but_locked_is_forgotten,
-         .about = "popped while a thief held its queue: TryEnqueue fails, and nobody wakes it or puts it back", .setup = setup_locked,
+         .about = "popped while a thief held its queue: TryEnqueue fails, and no thread wakes it or puts it back", .setup = setup_locked,
          .threads = {doze, submit_two, thief}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
-SCENARIO(fixed_000_4_popped_is_always_woken, .about = "whoever takes a sleeper off the list wakes it, wherever the work went",
+SCENARIO(fixed_000_4_popped_is_always_woken, .about = "the thread that takes a sleeper off the list wakes it, wherever the work went",
          .setup = setup_locked, .threads = {doze_corrected, submit_two_corrected, thief})

@@ -32,7 +32,7 @@ SCENARIO(flaw_000_5_second_push_makes_a_cycle,
          .about = "woken by the scan over all threads it is still on the stack; pushed again it points to itself", .setup = ready_both,
          .threads = {doze_twice, submit_both}, .finish = stack_ends, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 
-/* One membership bit: who sets it pushes, who pops clears it. */
+/* One membership bit: the thread that sets it pushes, the thread that pops clears it. */
 SHARED atom_bool listed;
 
 static void doze_twice_corrected(void) {

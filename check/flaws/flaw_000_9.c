@@ -8,7 +8,7 @@ SHARED atom_bool kill;
 
 static void setup(void) { atom_store_rlx(&state, RUNNING); }
 
-/* The process, parked, is a thread that sleeps until somebody makes it Queued. */
+/* The process, parked, is a thread that sleeps until another thread makes it Queued. */
 static void sleep_until_queued(void) {
     while (atom_load_sc(&state) == SLEEPING)
         sys->futex_wait(&state, SLEEPING, SYS_FOREVER);

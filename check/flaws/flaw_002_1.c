@@ -90,7 +90,7 @@ static void each_once(void) {
         chk_assert(owned[i] + stolen[i] == 1, "each item is taken once");
 }
 
-SCENARIO(flaw_002_1_half_in_one_cas_loses, .about = "the thief's CAS jumps over the owner, who then pushes behind top", .setup = setup,
+SCENARIO(flaw_002_1_half_in_one_cas_loses, .about = "the thief's CAS jumps over the owner, which then pushes behind top", .setup = setup,
          .threads = {pop_two_push_one, thief_of_half}, .finish = none_lost, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 SCENARIO(flaw_002_1_half_in_one_cas_duplicates, .about = "the owner pops without CAS what lies inside the half that the thief's CAS takes",
          .setup = setup, .threads = {pop_two, thief_of_half}, .finish = none_doubled, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)

@@ -26,5 +26,5 @@ static void send_corrected(void) {
 
 SCENARIO(flaw_002_3_blocked_process_is_deaf, .about = "Send wakes an Idle process only: one with a pending yield never hears it",
          .setup = setup, .threads = {yielder, send}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
-SCENARIO(fixed_002_3_send_wakes_blocked_too, .about = "a message wakes whoever waits, for whatever", .setup = setup,
+SCENARIO(fixed_002_3_send_wakes_blocked_too, .about = "a message wakes its receiver, whatever it waits for", .setup = setup,
          .threads = {yielder, send_corrected})

@@ -1,4 +1,4 @@
-/* 002.4: a completion that asks at the end, not at the beginning, whom it is for. */
+/* 002.4: a completion that asks at the end, not at the beginning, which process it is for. */
 #include "base/atom.h"
 #include "chk.h"
 

@@ -100,7 +100,7 @@ static inline struct process *find_or_sleep(struct roster *roster, struct thread
     }
 }
 
-/* The work goes where there is room; whoever was listed is woken even if the work went elsewhere. */
+/* The work goes where there is room; the thread that was listed is woken even if the work went elsewhere. */
 static inline void submit(struct roster *roster, struct thread *threads[], int n, struct process *p) {
     bool placed = false;
     for (struct spin spin = spin_begin(); !placed;) {

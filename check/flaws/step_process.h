@@ -1,7 +1,7 @@
 /* The state of a process of the work-stealing scheduler (002), for the scenarios that show how it can be deaf.
  *
  * The worker that runs the process stands for the process itself: once it is parked it sleeps on the state word until
- * somebody makes it Ready. A wake-up that is lost is then a thread that sleeps for ever. */
+ * another thread makes it Ready. A wake-up that is lost is then a thread that sleeps for ever. */
 #ifndef WEFT_CHECK_FLAWS_STEP_PROCESS_H
 #define WEFT_CHECK_FLAWS_STEP_PROCESS_H
 

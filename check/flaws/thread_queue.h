@@ -94,7 +94,7 @@ static inline bool thread_try_dequeue(struct thread *t, struct process **out) {
 
 static inline bool thread_is_empty(struct thread *t) { return atom_load_sc(&t->head) == NULL; }
 
-/* The document's monitor, without its lock: whoever changes the queue rings afterwards, whoever waits read the bell
+/* The document's monitor, without its lock: the thread that changes the queue rings afterwards, a thread that waits read the bell
  * before looking at the queue. */
 static inline void thread_wakeup(struct thread *t) {
     atom_add_sc(&t->bell, 1);
@@ -109,16 +109,16 @@ static inline void thread_wait(struct thread *t) {
     }
 }
 
-/* For the scenarios' own setup and finish, where nobody else is about. */
+/* For the scenarios' own setup and finish, where no other thread runs. */
 static inline void thread_fill(struct thread *t, struct process *p) {
     bool was_empty;
     atom_store_rlx(&p->state, QUEUED);
-    chk_assert(thread_try_enqueue(t, p, &was_empty), "nobody holds the lock");
+    chk_assert(thread_try_enqueue(t, p, &was_empty), "no thread holds the lock");
 }
 
 static inline struct process *thread_drain(struct thread *t) {
     struct process *p;
-    chk_assert(thread_try_dequeue(t, &p), "nobody holds the lock");
+    chk_assert(thread_try_dequeue(t, &p), "no thread holds the lock");
     return p;
 }
 

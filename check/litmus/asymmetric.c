@@ -53,7 +53,7 @@ SCENARIO(asymmetric_three_light, .about = "light, heavy, and a third with a ligh
 SCENARIO(asymmetric_three_acq, .about = "light, heavy, and a third whose load is too weak", .setup = setup,
          .threads = {brings, sleeps, finds_acq}, .finish = finish, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 
-/* Store buffering of four, light and heavy fences in turn. Each pair taken alone could be ordered so that nobody sees anything;
+/* Store buffering of four, light and heavy fences in turn. Each pair taken alone could be ordered so that no thread sees anything;
  * the orders that each needs make a cycle together. */
 SHARED atom_u32 ring[4];
 SHARED uint32_t r[4];
@@ -88,7 +88,7 @@ static void ring_3_light(void) {
     chk_fence_light();
     r[3] = atom_load_rlx(&ring[0]);
 }
-static void ring_finish(void) { chk_assert(r[0] || r[1] || r[2] || r[3], "somebody is seen"); }
+static void ring_finish(void) { chk_assert(r[0] || r[1] || r[2] || r[3], "one of the stores is seen"); }
 
 SCENARIO(asymmetric_ring_in_turn, .about = "SB of four threads: light, heavy, light, heavy", .setup = ring_setup,
          .threads = {ring_0, ring_1, ring_2, ring_3}, .finish = ring_finish)

@@ -39,7 +39,7 @@ static void wrc_last_acq(void) {
     r2 = atom_load_rlx(&x);
 }
 static void wrc_outcome(void) {
-    chk_assert(!(r0 == 1 && r1 == 1 && r2 == 0), "what the middle thread saw is seen by who sees the middle thread");
+    chk_assert(!(r0 == 1 && r1 == 1 && r2 == 0), "what the middle thread saw is seen by a thread that sees the middle thread");
 }
 SCENARIO(wrc_rlx, .about = "WRC, relaxed", .setup = names, .threads = {x_rlx, wrc_middle_rlx, wrc_last_rlx}, .finish = wrc_outcome,
          .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
@@ -178,7 +178,7 @@ static void z6_last(void) {
     atom_store_sc(&y, 3);
     r2 = atom_load_sc(&x);
 }
-static void z6_outcome(void) { chk_assert(!(r0 == 1 && r1 == 3 && r2 == 0), "who replaces y after the addition sees x"); }
+static void z6_outcome(void) { chk_assert(!(r0 == 1 && r1 == 3 && r2 == 0), "a thread that replaces y after the addition sees x"); }
 SCENARIO(z6_u, .about = "Z6.U: seq_cst accesses tied together by release and relaxed ones", .setup = names,
          .threads = {z6_first, z6_middle, z6_last}, .finish = z6_outcome, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 static void z6_first_sc(void) {
@@ -193,7 +193,7 @@ static void z6_middle_same(void) {
     r1 = atom_load_sc(&y);
 }
 static void z6_same_outcome(void) {
-    chk_assert(!(r0 == 1 && r1 == 1 && r2 == 0 && atom_load_rlx(&y) == 3), "who replaces y after it was seen sees x");
+    chk_assert(!(r0 == 1 && r1 == 1 && r2 == 0 && atom_load_rlx(&y) == 3), "a thread that replaces y after it was seen sees x");
 }
 SCENARIO(z6_same_cell, .about = "Z6.U with two loads of y, acquire and seq_cst, in the middle", .setup = names,
          .threads = {z6_first, z6_middle_same, z6_last}, .finish = z6_same_outcome, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)

@@ -116,7 +116,7 @@ static void yx_fence(void) {
 static void firsts_stay(void) { chk_assert(!(atom_load_rlx(&x) == 1 && atom_load_rlx(&y) == 1), "not both first stores come last"); }
 SCENARIO(w2plus2_rlx, .about = "2+2W, relaxed", .setup = names, .threads = {xy_rlx, yx_rlx}, .finish = firsts_stay, .flawed_in = CHK_C11,
          .flaw = CHK_ASSERT)
-SCENARIO(w2plus2_rel, .about = "2+2W, release: nobody reads, so nothing is ordered", .setup = names, .threads = {xy_rel, yx_rel},
+SCENARIO(w2plus2_rel, .about = "2+2W, release: no thread reads, so nothing is ordered", .setup = names, .threads = {xy_rel, yx_rel},
          .finish = firsts_stay, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 SCENARIO(w2plus2_sc, .about = "2+2W, seq_cst", .setup = names, .threads = {xy_sc, yx_sc}, .finish = firsts_stay)
 SCENARIO(w2plus2_fences, .about = "2+2W, full fences: forbidden by RC11, allowed by C11 as first printed", .setup = names,
@@ -156,7 +156,9 @@ static void r_read_fence(void) {
     chk_fence_sc();
     r0 = atom_load_rlx(&x);
 }
-static void r_outcome(void) { chk_assert(!(r0 == 0 && atom_load_rlx(&y) == 2), "who overwrites y afterwards sees the x stored before it"); }
+static void r_outcome(void) {
+    chk_assert(!(r0 == 0 && atom_load_rlx(&y) == 2), "a thread that overwrites y afterwards sees the x stored before it");
+}
 SCENARIO(r_rlx, .about = "R, relaxed", .setup = names, .threads = {r_write_rlx, r_read_rlx}, .finish = r_outcome,
          .flawed_in = CHK_C11 | CHK_TSO, .flaw = CHK_ASSERT)
 SCENARIO(r_sc, .about = "R, seq_cst", .setup = names, .threads = {r_write_sc, r_read_sc}, .finish = r_outcome)

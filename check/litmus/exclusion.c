@@ -116,7 +116,7 @@ SCENARIO(peterson_leave_rlx, .about = "Peterson's lock, left by a relaxed store"
          .threads = {peterson_leave_rlx_0, peterson_leave_rlx_1}, .finish = counted, .flawed_in = CHK_C11, .flaw = CHK_RACE)
 
 /* The turn given away by a read-modify-write: the second one reads from the first, and that is the order needed. (What
- * the swap returns is used: compilers may turn a swap into a store when nobody looks.) */
+ * the swap returns is used: compilers may turn a swap into a store when the result is not used.) */
 
 static void peterson_swap(unsigned me) {
     struct spin spin = spin_begin();

@@ -1,4 +1,4 @@
-/* Mutual exclusion from loads and stores, continued: Dekker, who takes his flag back while he waits, and Lamport's
+/* Mutual exclusion from loads and stores, continued: Dekker, where a thread takes its flag back while it waits, and Lamport's
  * bakery. */
 #include "base/atom.h"
 #include "base/spin.h"
@@ -89,7 +89,7 @@ SIDES(dekker_fences)
 SCENARIO(dekker_fences, .about = "Dekker's lock, a full fence wherever a flag goes up", .setup = names,
          .threads = {dekker_fences_0, dekker_fences_1}, .finish = counted)
 
-/* The doorway alone: who finds the other's flag up stays out. */
+/* The doorway alone: a thread that finds the other's flag up stays out. */
 
 static void doorway_sc(unsigned me) {
     atom_store_sc(&flag[me], 1);

@@ -1,4 +1,4 @@
-/* Memory: use after free, double free, leaks, and who may free what is shared. */
+/* Memory: use after free, double free, leaks, and which thread may free what is shared. */
 #include "base/atom.h"
 #include "base/spin.h"
 #include "chk.h"
@@ -41,7 +41,7 @@ static void take_and_look(void) {
         block_free(b);
     }
 }
-SCENARIO(heap_one_owner, .about = "a block taken by a swap has one owner, who frees it", .setup = one_block,
+SCENARIO(heap_one_owner, .about = "a block taken by a swap has one owner, which frees it", .setup = one_block,
          .threads = {take_and_free, take_and_look})
 SCENARIO(heap_use_after_free, .about = "a block is looked at while another thread frees it", .setup = one_block,
          .threads = {take_and_free, look}, .flawed_in = CHK_ALL, .flaw = CHK_USE_AFTER_FREE)
@@ -65,7 +65,7 @@ SCENARIO(heap_double_free, .about = "two threads find the same block and free it
          .threads = {free_what_is_there, free_what_is_there}, .flawed_in = CHK_ALL, .flaw = CHK_DOUBLE_FREE)
 
 static void drop(void) { atom_store_rel(&slot, NULL); }
-SCENARIO(heap_leak, .about = "a block is dropped and nobody frees it", .setup = one_block, .threads = {drop}, .flawed_in = CHK_ALL,
+SCENARIO(heap_leak, .about = "a block is dropped and no thread frees it", .setup = one_block, .threads = {drop}, .flawed_in = CHK_ALL,
          .flaw = CHK_LEAK)
 
 static void install(void) {
@@ -82,7 +82,7 @@ SCENARIO(heap_install_once, .about = "two threads install a block, the loser fre
 SCENARIO(heap_install_leaky, .about = "two threads install a block, the loser forgets his own", .setup = no_block,
          .threads = {install_leaky, install_leaky}, .finish = free_slot, .flawed_in = CHK_ALL, .flaw = CHK_LEAK)
 
-/* A new block is zero for those who are ordered behind its allocation, not for others, even if they look at its atoms only. */
+/* A new block is zero for threads that are ordered behind its allocation, not for others, even if they look at its atoms only. */
 
 static void publish_rel(void) { atom_store_rel(&slot, sys->alloc(sizeof(struct block))); }
 static void publish_rlx(void) { atom_store_rlx(&slot, sys->alloc(sizeof(struct block))); }

@@ -12,7 +12,7 @@ static void names(void) {
     chk_name(&flag, "flag");
 }
 
-static void stale(void) { chk_assert(!(r0 == 1 && r1 == 0), "who sees the flag sees the data"); }
+static void stale(void) { chk_assert(!(r0 == 1 && r1 == 0), "a thread that sees the flag sees the data"); }
 
 static void write_rlx(void) {
     atom_store_rlx(&data, 1);
@@ -224,7 +224,7 @@ static void write_long_rlx(void) {
     atom_store_rlx(&flag, 1);
 }
 static void read_long(void) {
-    if (atom_load_acq(&flag)) chk_assert(letter == 1, "who sees the flag sees the letter");
+    if (atom_load_acq(&flag)) chk_assert(letter == 1, "a thread that sees the flag sees the letter");
 }
 SCENARIO(mp_long, .about = "MP, release and acquire behind 300 other stores", .setup = names, .threads = {write_long_rel, read_long})
 SCENARIO(mp_long_rlx, .about = "the same, the release is missing", .setup = names, .threads = {write_long_rlx, read_long},

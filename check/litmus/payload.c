@@ -13,7 +13,7 @@ static void names(void) {
     chk_name(&payload, "payload");
 }
 
-static void complete(void) { chk_assert(r0 != 1 || r1 == 42, "who sees the flag sees the payload"); }
+static void complete(void) { chk_assert(r0 != 1 || r1 == 42, "a thread that sees the flag sees the payload"); }
 
 static void put_rel(void) {
     payload = 42;

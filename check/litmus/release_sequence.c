@@ -1,4 +1,4 @@
-/* Release sequences as C++20 has them: a release store, and the read-modify-writes that follow it in the cell, whoever
+/* Release sequences as C++20 has them: a release store, and the read-modify-writes that follow it in the cell, whichever thread
  * makes them. An acquire load that sees any of these synchronises with the release. A plain store, even by the
  * releasing thread, ends the sequence (C++11 still let the thread's own stores continue it). */
 #include "base/atom.h"
@@ -21,12 +21,12 @@ static void read_fence(void) {
     chk_fence_acq();
     r1 = atom_load_rlx(&data);
 }
-static void stale_at_1(void) { chk_assert(!(r0 == 1 && r1 == 0), "who sees the released value sees the data"); }
-static void stale_at_2(void) { chk_assert(!(r0 == 2 && r1 == 0), "who sees the second value sees the data"); }
-static void stale_at_3(void) { chk_assert(!(r0 == 3 && r1 == 0), "who sees the third value sees the data"); }
+static void stale_at_1(void) { chk_assert(!(r0 == 1 && r1 == 0), "a thread that sees the released value sees the data"); }
+static void stale_at_2(void) { chk_assert(!(r0 == 2 && r1 == 0), "a thread that sees the second value sees the data"); }
+static void stale_at_3(void) { chk_assert(!(r0 == 3 && r1 == 0), "a thread that sees the third value sees the data"); }
 /* r2 and r3: what the threads in the middle found. */
 static void stale_after_1(void) {
-    chk_assert(!(r2 == 1 && r0 == 2 && r1 == 0), "who sees the value written over the release sees the data");
+    chk_assert(!(r2 == 1 && r0 == 2 && r1 == 0), "a thread that sees the value written over the release sees the data");
 }
 
 static void release_1(void) {

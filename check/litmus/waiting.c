@@ -49,7 +49,7 @@ static void sleep_and_pass_on(void) {
         sys->futex_wait(&word, 0, SYS_FOREVER);
     sys->futex_wake(&word, 1);
 }
-SCENARIO(futex_baton, .about = "futex: two sleepers, one woken, who wakes the other", .setup = names,
+SCENARIO(futex_baton, .about = "futex: two sleepers, one woken, which wakes the other", .setup = names,
          .threads = {sleep_and_pass_on, sleep_and_pass_on, wake_1})
 
 static void wake_too_early(void) {
@@ -64,7 +64,7 @@ static void no_wake(void) {
     count = 7;
     atom_store_rel(&word, 1);
 }
-SCENARIO(futex_no_wake, .about = "futex: the word changes but nobody is woken", .setup = names, .threads = {sleep_on_word, no_wake},
+SCENARIO(futex_no_wake, .about = "futex: the word changes but no thread is woken", .setup = names, .threads = {sleep_on_word, no_wake},
          .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
 static void sleep_rlx(void) {
@@ -72,7 +72,7 @@ static void sleep_rlx(void) {
         sys->futex_wait(&word, 0, SYS_FOREVER);
     chk_assert(count == 7, "what was written before the wake-up is seen");
 }
-SCENARIO(futex_rlx, .about = "futex: the word read relaxed: who need not sleep has acquired nothing", .setup = names,
+SCENARIO(futex_rlx, .about = "futex: the word read relaxed: a thread that need not sleep has acquired nothing", .setup = names,
          .threads = {sleep_rlx, wake_1}, .flawed_in = CHK_C11, .flaw = CHK_RACE)
 
 /* What a wait returns. */
@@ -96,7 +96,7 @@ SCENARIO(futex_deadline_passes, .about = "futex: the deadline may pass although 
 /* A limit: the kernel may return from a wait for no reason, the checker does not explore that. */
 static void sleep_no_loop(void) {
     if (atom_load_acq(&word) == 0) sys->futex_wait(&word, 0, SYS_FOREVER);
-    chk_assert(atom_load_acq(&word) == 1, "whoever was woken finds the word changed");
+    chk_assert(atom_load_acq(&word) == 1, "a thread that was woken finds the word changed");
 }
 SCENARIO(futex_no_loop, .about = "futex: a wait outside a loop; wrong, but out of the checker's sight", .setup = names,
          .threads = {sleep_no_loop, wake_1})
@@ -137,7 +137,7 @@ static void check_count_sleep(void) {
 SCENARIO(futex_count_read_late, .about = "futex: the count read after the check leaves the gap open", .setup = names,
          .threads = {check_count_sleep, set_count_wake}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
-/* The wake is skipped when nobody seems to sleep: store buffering between word and sleepers. The flag must be up
+/* The wake is skipped when no thread seems to sleep: store buffering between word and sleepers. The flag must be up
  * before the sleeper's last look at the word, and the word changed before the waker's look at the flag. */
 
 static void announce_sc(void) {
@@ -153,9 +153,9 @@ static void wake_if_any_rel(void) {
     atom_store_rel(&word, 1);
     if (atom_load_acq(&sleepers) == 1) sys->futex_wake(&word, 1);
 }
-SCENARIO(futex_sleepers_sc, .about = "futex: no wake call when nobody sleeps, seq_cst", .setup = names,
+SCENARIO(futex_sleepers_sc, .about = "futex: no wake call when no thread sleeps, seq_cst", .setup = names,
          .threads = {announce_sc, wake_if_any_sc})
-SCENARIO(futex_sleepers_rel, .about = "futex: no wake call when nobody sleeps, the waker only release and acquire", .setup = names,
+SCENARIO(futex_sleepers_rel, .about = "futex: no wake call when no thread sleeps, the waker only release and acquire", .setup = names,
          .threads = {announce_sc, wake_if_any_rel}, .flawed_in = CHK_C11 | CHK_TSO, .flaw = CHK_LOST_WAKEUP)
 
 static void announce_heavy(void) {
@@ -169,7 +169,7 @@ static void wake_if_any_light(void) {
     atom_fence_light();
     if (atom_load_rlx(&sleepers) == 1) sys->futex_wake(&word, 1);
 }
-SCENARIO(futex_sleepers_light, .about = "futex: no wake call when nobody sleeps, light fence here and heavy there", .setup = names,
+SCENARIO(futex_sleepers_light, .about = "futex: no wake call when no thread sleeps, light fence here and heavy there", .setup = names,
          .threads = {announce_heavy, wake_if_any_light})
 
 /* A mutex on a futex (0 free, 1 held, 2 held and perhaps awaited), as in Drepper's "Futexes are tricky". */
@@ -192,7 +192,7 @@ static void counted_2(void) { chk_assert(count == 2, "both critical sections cou
 SCENARIO(futex_mutex, .about = "a mutex made of a futex", .setup = names, .threads = {locked_by_futex, locked_by_futex},
          .finish = counted_2)
 
-/* After the wake-up the word is taken with 1: others who sleep are forgotten. */
+/* After the wake-up the word is taken with 1: other sleepers are forgotten. */
 static void forgetful(void) {
     uint32_t seen = 0;
     while (!atom_cas_acq_rlx(&word, &seen, 1)) {
@@ -263,7 +263,7 @@ SCENARIO(spin_ends, .about = "a loop that waits for a store ends, even relaxed: 
          .threads = {wait_for_flag, raise_flag})
 SCENARIO(spin_missed, .about = "a flag raised and lowered again may be missed", .setup = names, .threads = {wait_for_flag, raise_and_lower},
          .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
-SCENARIO(spin_never, .about = "a loop waits for a store that nobody makes", .setup = names, .threads = {wait_for_flag, raise_other},
+SCENARIO(spin_never, .about = "a loop waits for a store that no thread makes", .setup = names, .threads = {wait_for_flag, raise_other},
          .flawed_in = CHK_ALL, .flaw = CHK_DEADLOCK)
 
 static void first_you(void) {

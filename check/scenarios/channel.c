@@ -1,4 +1,4 @@
-/* Channels, the real source: every element that was sent is received once, with all that came before it; who waits is woken. */
+/* Channels, the real source: every element that was sent is received once, with all that came before it; a waiter is woken. */
 #include "small_fiber.h"
 #include "sync/chan.h"
 
@@ -17,14 +17,14 @@ static void set_up(size_t capacity) {
 static void unbuffered(void) { set_up(0); }
 static void buffered(void) { set_up(1); }
 
-static void send(unsigned who, uint64_t value, uint64_t deadline) {
+static void send(unsigned number, uint64_t value, uint64_t deadline) {
     uint64_t element = value;
-    sent[who] = weft_chan_send(chan, &element, deadline);
+    sent[number] = weft_chan_send(chan, &element, deadline);
 }
-static void receive(unsigned who, uint64_t deadline) {
+static void receive(unsigned number, uint64_t deadline) {
     uint64_t element = 7;
-    received[who] = weft_chan_recv(chan, &element, deadline);
-    if (received[who] == 0) got[who] = element;
+    received[number] = weft_chan_recv(chan, &element, deadline);
+    if (received[number] == 0) got[number] = element;
     else chk_assert(element == 7, "nothing came");
 }
 
@@ -82,7 +82,7 @@ static void conserved(void) {
         if (received[i] == 0) out += got[i];
     }
     struct chan *inner = chan_of(chan);
-    chk_assert(!inner->senders.first && !inner->receivers.first, "nobody is left in a list");
+    chk_assert(!inner->senders.first && !inner->receivers.first, "no waiter is left in a list");
     while (weft_chan_recv(chan, &left, 0) == 0)
         out += left;
     chk_assert(in == out, "what was sent was received once");
@@ -90,7 +90,7 @@ static void conserved(void) {
 }
 static void all_arrived(void) {
     for (unsigned i = 0; i < SMALL_FIBERS; i++)
-        chk_assert(sent[i] >= 0 && received[i] >= 0, "nobody was refused");
+        chk_assert(sent[i] >= 0 && received[i] >= 0, "no call was refused");
     chk_assert(weft_chan_len(chan) == 0, "nothing is left");
     chk_assert(got[1] == 42, "it has arrived");
     conserved();
@@ -156,7 +156,7 @@ SCENARIO(channel_two_senders, .about = "one waits to receive || two try to send:
 SCENARIO(channel_close_cancel, .about = "one waits to receive || a try to send || close || a cancellation", .setup = receiver_waits,
          .threads = {try_send_0, queued_1, close_2, cancel_1}, .finish = conserved, .deep_in = CHK_SC | CHK_TSO)
 
-/* chan.h, C3: who receives the last element frees the channel. */
+/* chan.h, C3: the receiver of the last element frees the channel. */
 static void receive_and_free(void) {
     small_process(1);
     weft_chan *mine = chan;
@@ -209,7 +209,7 @@ static void twin_sends(void) {
 SCENARIO(channel_twin_after, .about = "a sender that copies after the wake-up", .setup = unbuffered, .threads = {twin_sends, receive_1},
          .finish = all_arrived, .flawed_in = CHK_ALL, .flaw = CHK_NONE)
 
-/* Closes, and leaves those who wait where they are. */
+/* Closes, and leaves the waiters where they are. */
 static void twin_closes(void) {
     small_process(2);
     struct chan *at = chan_of(chan);
@@ -217,7 +217,7 @@ static void twin_closes(void) {
     at->closed = true;
     lock_drop(&at->lock);
 }
-SCENARIO(channel_twin_close, .about = "a close that forgets those who wait", .setup = unbuffered, .threads = {receive_1, twin_closes},
+SCENARIO(channel_twin_close, .about = "a close that forgets the waiters", .setup = unbuffered, .threads = {receive_1, twin_closes},
          .finish = conserved, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
 /* ---- beside a send ------------------------------------------------------------------------------------------------------ */

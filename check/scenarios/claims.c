@@ -1,6 +1,6 @@
 /* Run queues together with the state word: at least once at the queue, exactly once at the claim.
  *
- * A process runs, that is, touches its plain data, when somebody has won the claim with an entry's ticket. It wants a
+ * A process runs, that is, touches its plain data, when a worker has won the claim with an entry's ticket. It wants a
  * number of runs; after each but the last it is made ready again, with a new ticket, and goes to the queue of the
  * thread that ran it. Two runs at once are a race on its data; an entry lost is a run that is missing in the end; one
  * claimed twice is a run too many. */
@@ -16,7 +16,7 @@ enum { PROCESSES = 3 };
 struct process {
     struct line_node node; /* first, so that a node's address is the process's */
     struct state state;
-    unsigned wanted, runs; /* plain: belong to whoever runs the process */
+    unsigned wanted, runs; /* plain: belong to the worker that runs the process */
 };
 
 static struct process processes[PROCESSES];
@@ -204,7 +204,7 @@ static void line_run(struct line_node *node) {
     struct process *process = (struct process *)node;
     uint64_t word = atom_load_rlx(&process->state.word);
     uint64_t again = run(entry_make(process, state_ticket(word)));
-    chk_assert(process->runs > 0, "who gets the node wins the claim");
+    chk_assert(process->runs > 0, "the worker that gets the node wins the claim");
     struct spin spin = spin_begin();
     while (again != ENTRY_NONE && !line_try_enqueue(&line, node).success)
         spin_wait(&spin);
@@ -227,7 +227,7 @@ static void line_hand_off(void) {
 SCENARIO(line_claims_2x2, .about = "2 processes that run twice: a dequeuer, and a hand-off that wants the second", .setup = line_set_up_2x2,
          .threads = {line_dequeuer, line_hand_off}, .finish = line_finish)
 
-/* Why the line policy claims through the line only: whoever claims by the state word alone may be faster than the waker
+/* Why the line policy claims through the line only: a worker that claims by the state word alone may be faster than the waker
  * that is about to enqueue, finds no line to take the process out of, and runs a process that is then put into a
  * line. */
 static void line_set_up_idle(void) {

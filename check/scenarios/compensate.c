@@ -1,8 +1,8 @@
 /* An extra worker beside a hog: it comes, it goes when the hog returns, and it is wanted again before it has gone.
  *
- * The real workers_compensate, worker_main and find_work. The first thread is sysmon, which sees a hog or does not; whether it is right is of
- * no importance to what must hold: what is ready is run, by whoever is there, and a worker has one thread at a time (thread.h, D1: what two
- * threads do with a worker at once shows as a race). Threads of the scenario stand by for those that the runtime starts.
+ * The real workers_compensate, worker_main and find_work. The first thread is sysmon, which sees a hog or does not; whether it is right is
+ * of no importance to what must hold: what is ready is run, by the workers that are there, and a worker has one thread at a time (thread.h,
+ * D1: what two threads do with a worker at once shows as a race). Threads of the scenario stand by for those that the runtime starts.
  *
  * The broken twins use the real parts, put together wrongly. */
 #include "small_runtime.h"
@@ -59,7 +59,7 @@ static void sends(void) {
 
 static void ran(void) {
     chk_assert(atom_load_rlx(&runs) == 1, "it has run once");
-    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "nobody is counted who is not there");
+    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "no worker is counted that is not there");
     chk_assert(!atom_load_rlx(&small_worker(1)->driven), "the extra worker has gone");
     chk_assert(atom_load_rlx(&small->extra) == 0, "nor is it counted");
     small_end();
@@ -67,7 +67,7 @@ static void ran(void) {
 
 /* ---- the hog returns ---------------------------------------------------------------------------------------------- */
 
-/* In its slot is a process of which nobody has been told; or it leaves one there at the last moment. */
+/* In its slot is a process of which no worker has been told; or it leaves one there at the last moment. */
 static void hog_with_a_slot(enum policy_name policy) {
     set_up(policy, 0);
     last_sends_0_away = false;
@@ -89,7 +89,7 @@ SCENARIO(compensate_return_deque, .about = "the same, policy deque", .setup = ho
 SCENARIO(compensate_return_line, .about = "the same, policy line", .setup = hog_line,
          .threads = {sees_a_hog_and_no_more, returns, extra_works}, .finish = ran, .deep_in = CHK_ALL)
 
-/* The hog stays, so what lies in its slot is for the extra worker, which waits for nobody to tell it. */
+/* The hog stays, so what lies in its slot is for the extra worker, which does not wait to be told. */
 static void sees_a_hog_until_it_has_run(void) {
     workers_compensate(small, 1);
     struct spin spin = spin_begin();
@@ -214,5 +214,5 @@ SCENARIO(compensate_left_a_slot, .about = "the extra worker, sent away, goes wit
          .setup = extra_sent_away, .threads = {extra_works, sleeps_0}, .finish = ran)
 SCENARIO(compensate_leaves_a_slot, .about = "the extra worker goes with a process in its slot || the hog has returned and sleeps",
          .setup = extra_has_a_slot, .threads = {sees_no_more, extra_works, sleeps_0}, .finish = ran, .deep_in = CHK_ALL)
-SCENARIO(compensate_twin_no_rouse, .about = "the same, but nobody is told of what it leaves behind", .setup = extra_has_a_slot,
+SCENARIO(compensate_twin_no_rouse, .about = "the same, but no worker is told of what it leaves behind", .setup = extra_has_a_slot,
          .threads = {sees_no_more, leaves_unasked, sleeps_0}, .finish = ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)

@@ -1,4 +1,4 @@
-/* The growing run queue. Nothing is lost and nothing is delivered twice; what an entry points to is visible to whoever
+/* The growing run queue. Nothing is lost and nothing is delivered twice; what an entry points to is visible to the thread that
  * gets it. The first buffer holds two entries, so the third push grows; the indices come round at the third push as
  * well. */
 #include "queue/deque.h"

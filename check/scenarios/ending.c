@@ -1,4 +1,4 @@
-/* Who learns that a process has ended sees what it did: by a send that is refused, or by asking. */
+/* A thread that learns that a process has ended sees what it did: by a send that is refused, or by asking. */
 #include "small_runtime.h"
 
 #include "mail/send.h"
@@ -35,5 +35,5 @@ static void asks(void) {
 }
 SCENARIO(ending_refused, .about = "a process ends || a send; if it is refused, the end is seen", .setup = running, .threads = {runs, sends},
          .finish = small_end)
-SCENARIO(ending_asked, .about = "a process ends || somebody asks whether it lives", .setup = running, .threads = {runs, asks},
+SCENARIO(ending_asked, .about = "a process ends || a thread asks whether it lives", .setup = running, .threads = {runs, asks},
          .finish = small_end)

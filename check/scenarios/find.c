@@ -32,7 +32,7 @@ static void sends_0(void) { send_from_outside(0); }
 static void all_ran(void) {
     for (unsigned i = 0; i < processes; i++)
         chk_assert(runs[i] == 1, "each has run once");
-    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "nobody is counted who is not there");
+    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "no worker is counted that is not there");
     small_end();
 }
 
@@ -43,7 +43,7 @@ SCENARIO(find_one, .about = "a worker looks and goes to sleep || a send from out
          .finish = all_ran)
 SCENARIO(find_one_line, .about = "the same, policy line", .setup = one_line, .threads = {works_once, sends_0}, .finish = all_ran)
 
-/* Two are in the global queue: whoever comes first may take both, and the other may have looked just then. */
+/* Two are in the global queue: the worker that comes first may take both, and the other may have looked just then. */
 static void two_global(enum policy_name policy) {
     set_up(policy, 2, 2);
     send_from_outside(0);
@@ -61,7 +61,7 @@ SCENARIO(find_batch_deque, .about = "the same, policy deque", .setup = two_globa
 
 static void two_ring(void) { set_up(POLICY_RING, 2, 2); }
 
-/* A worker makes two processes ready, in its own queue, and goes on with one of them; the other is for whoever sleeps. */
+/* A worker makes two processes ready, in its own queue, and goes on with one of them; the other is for a worker that sleeps. */
 static void send_inside(struct worker *worker, unsigned i) {
     chk_assert(send_message(&worker->local, worker, pid[i], &letters[i]) == 0, "it lives");
 }

@@ -21,7 +21,7 @@ __attribute__((constructor, no_sanitize_thread)) static void map_space(void) {
 static struct region *region;
 SHARED struct {
     struct parker parker;
-    unsigned reason; /* plain: written before the owner says that it waits, read by who wakes it */
+    unsigned reason; /* plain: written before the owner says that it waits, read by the thread that wakes it */
 } owner;
 static struct idle idle;
 static struct parker thief_parker;
@@ -66,7 +66,7 @@ bool weft_task_settle(weft_task *at, weft_task_run *run) {
 static void complete(weft_task *task) {
     void *waiter = task_complete(task);
     if (!waiter) return;
-    chk_assert(waiter == &owner && owner.reason == 42, "who waits is the owner, as it was when it began to wait");
+    chk_assert(waiter == &owner && owner.reason == 42, "the waiter is the owner, as it was when it began to wait");
     parker_unpark(&owner.parker);
 }
 
@@ -93,7 +93,7 @@ static void set_up(void) {
 }
 
 static void set_limit(uint64_t limit) { atom_store_rlx(&region->limit, limit); }
-/* Nobody asks: nothing is opened. */
+/* No thief asks: nothing is opened. */
 static void set_up_unasked(void) {
     set_up();
     set_limit((uint64_t)(uintptr_t)region_task(region, REGION_FIRST + TASKS));
@@ -211,7 +211,7 @@ static void owner_tree(void) {
 SCENARIO(fork_tree, .about = "a small tree and a thief that asks and steals twice", .setup = set_up,
          .threads = {owner_tree, ask_steal_twice}, .finish = finish_4)
 
-/* ---- a task stays with who has a stack for it ----------------------------------------------------------------------- */
+/* ---- a task stays with a thief that has a stack for it ----------------------------------------------------------------------- */
 
 static void steal_small(void) {
     weft_task_run *run;
@@ -229,7 +229,7 @@ static void set_up_idle(void) {
     chk_name(&idle.searching, "searching");
     offers = true;
 }
-/* Somebody else has asked before. */
+/* Another thief has asked before. */
 static void set_up_idle_asked(void) {
     set_up_idle();
     set_limit(0);
@@ -269,7 +269,7 @@ static void thief_sleeps_on(void) {
     }
     chk_fail("there was something", "three times");
 }
-/* The owner waits until the thief has run it; so a thief that nobody woke is found asleep. */
+/* The owner waits until the thief has run it; so a thief that was not woken is found asleep. */
 static void owner_until_done(weft_task *weft_at) {
     FORK(0);
     for (struct spin spin = spin_begin(); !atom_load_rlx(&done); spin_wait(&spin)) {}
@@ -349,7 +349,7 @@ static void owner_takes_blindly(void) {
 SCENARIO(fork_twin_take_blindly, .about = "twin: the owner takes an open task back by a plain store", .setup = set_up,
          .threads = {owner_takes_blindly, steal}, .flawed_in = CHK_ALL)
 
-/* A thief that completes without looking for who waits. */
+/* A thief that completes without looking for a waiter. */
 static void steal_tell_nobody(void) {
     weft_task_run *run;
     weft_task *task = region_steal(region, STACK_CLASS, &run);

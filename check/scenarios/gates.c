@@ -1,5 +1,6 @@
-/* Semaphore, read-write lock, once and wait group, the real sources: what is guarded is plain data, so two at once, or one that does not see
- * what the other did, is a race; one that is forgotten is a lost wake-up; and the memory is freed by whoever is let in last. */
+/* Semaphore, read-write lock, once and wait group, the real sources: what is guarded is plain data, so two at once, or one that does not
+ * see what the other did, is a race; one that is forgotten is a lost wake-up; and the memory is freed by the process that is let in
+ * last. */
 #include "small_fiber.h"
 
 #include <weft/sync.h>
@@ -88,9 +89,9 @@ static void sem_queued_2(void) {
 }
 SCENARIO(sem_queued, .about = "two release one each || one waits for two, and frees it", .setup = setup_sem_queued,
          .threads = {release_0, release_1, sem_queued_2})
-static void nobody(void) { sys->free(sem, sizeof *sem); }
-static void acquire_one(unsigned who) {
-    small_process(who);
+static void sem_freed(void) { sys->free(sem, sizeof *sem); }
+static void acquire_one(unsigned number) {
+    small_process(number);
     chk_assert(weft_sem_acquire(sem, 1, WEFT_FOREVER) == 0, "acquired");
     chk_assert(entered[0] == 1, "with what was done before");
 }
@@ -101,7 +102,7 @@ static void release_two_0(void) {
     weft_sem_release(sem, 2);
 }
 SCENARIO(sem_both, .about = "one releases two || one acquires one: the other stays", .setup = setup_sem,
-         .threads = {release_two_0, acquire_one_1}, .finish = nobody)
+         .threads = {release_two_0, acquire_one_1}, .finish = sem_freed)
 
 /* A permit lies there with QUEUE (sem.c, Q3): one takes both away while another releases. */
 static void setup_sem_left(void) {
@@ -131,16 +132,16 @@ static void setup_rwlock(void) {
     chk_name(&rwlock, "rwlock");
     chk_name((atom_u32 *)(void *)&rwlock + 1, "rwlock.lock");
 }
-static void read_once(unsigned who) {
-    small_process(who);
+static void read_once(unsigned number) {
+    small_process(number);
     chk_assert(weft_rwlock_read(&rwlock, WEFT_FOREVER) == 0, "in");
     chk_assert(room % 2 == 0, "no writer is inside");
     weft_rwlock_read_end(&rwlock);
 }
 static void read_0(void) { read_once(0); }
 static void read_1(void) { read_once(1); }
-static void write_once(unsigned who) {
-    small_process(who);
+static void write_once(unsigned number) {
+    small_process(number);
     chk_assert(weft_rwlock_write(&rwlock, WEFT_FOREVER) == 0, "in");
     room++;
     room++;
@@ -159,8 +160,8 @@ static void setup_rwlock_read(void) {
     atom_store_rlx(&inside->word, 2 * 4 | 2);
     small_queue(2, &inside->waiting, 1);
 }
-static void end_reading(unsigned who) {
-    small_process(who);
+static void end_reading(unsigned number) {
+    small_process(number);
     chk_assert(room == 0, "no writer was inside");
     weft_rwlock_read_end(&rwlock);
 }
@@ -195,12 +196,12 @@ static void queued_reader(void) {
 SCENARIO(rwlock_queued_reader, .about = "a writer ends || a reader waits || a reader comes", .setup = setup_rwlock_written,
          .threads = {end_writing_0, queued_reader, read_1})
 
-/* A reader is in it and nobody waits, but QUEUE was left by somebody: the next one who comes takes it away. */
+/* A reader is in it and no process waits, but QUEUE was left set: the next one that comes takes it away. */
 static void setup_rwlock_left(void) {
     setup_rwlock();
     atom_store_rlx(&((struct inside *)(void *)&rwlock)->word, 4 | 2);
 }
-static void rwlock_is_free(void) { chk_assert(weft_rwlock_write(&rwlock, 0) == 0, "nobody is left in it"); }
+static void rwlock_is_free(void) { chk_assert(weft_rwlock_write(&rwlock, 0) == 0, "no process is left in it"); }
 static void read_and_write_1(void) {
     read_once(1);
     write_once(1);
@@ -233,10 +234,10 @@ static int make_second_time(void *unused) {
     made = 42;
     return 0;
 }
-static void do_once(unsigned who, int (*function)(void *)) {
-    small_process(who);
-    answers[who] = weft_once_do(&once, function, NULL, WEFT_FOREVER);
-    if (answers[who] == 0) chk_assert(made == 42, "it is done");
+static void do_once(unsigned number, int (*function)(void *)) {
+    small_process(number);
+    answers[number] = weft_once_do(&once, function, NULL, WEFT_FOREVER);
+    if (answers[number] == 0) chk_assert(made == 42, "it is done");
 }
 static void once_0(void) { do_once(0, make); }
 static void once_1(void) { do_once(1, make); }
@@ -293,9 +294,9 @@ static void setup_group(void) {
     chk_name((atom_u32 *)(void *)group + 1, "group.lock");
     weft_waitgroup_add(group, 2);
 }
-static void done(unsigned who) {
-    small_process(who);
-    entered[who] = 1;
+static void done(unsigned number) {
+    small_process(number);
+    entered[number] = 1;
     weft_waitgroup_done(group);
 }
 static void done_0(void) { done(0); }
@@ -358,7 +359,7 @@ static void thread_awaits_soon(void) {
 SCENARIO(waitgroup_timeout, .about = "done twice || a thread waits, gives up, waits again", .setup = setup_group,
          .threads = {done_twice, thread_awaits_soon})
 
-/* Wakes whoever waits after the last step to 0, which the waiter may have seen by itself. */
+/* Wakes the waiter after the last step to 0, which the waiter may have seen by itself. */
 static void twin_done_1(void) {
     small_process(1);
     entered[1] = 1;
@@ -369,5 +370,5 @@ static void twin_done_1(void) {
     lock_drop(&inside->lock);
     if (waiter) waiter_wake(waiter);
 }
-SCENARIO(waitgroup_twin, .about = "the count becomes 0 before the lock is taken: the one who waits has freed the memory",
-         .setup = setup_group, .threads = {done_0, twin_done_1, await_group}, .flawed_in = CHK_ALL, .flaw = CHK_NONE)
+SCENARIO(waitgroup_twin, .about = "the count becomes 0 before the lock is taken: the waiter has freed the memory", .setup = setup_group,
+         .threads = {done_0, twin_done_1, await_group}, .flawed_in = CHK_ALL, .flaw = CHK_NONE)

@@ -47,8 +47,8 @@ static void is_first_to_spawn(void) {
     chk_assert(spawn(0) == 0, "there is room");
     small_run_own(worker);
 }
-/* Nobody told it the PID; it happens to be right, or not yet. Who knows a PID by guessing has not seen the birth, so the message may
- * lie there until the next one comes; but it finds a whole block. */
+/* It was not told the PID, which happens to be right, or not yet. A thread that has guessed a PID has not seen the birth, so the message
+ * may lie there until the next one comes; but it finds a whole block. */
 static void guesses(void) {
     struct worker *worker = small_play(1);
     weft_pid guess = pid_make(small->instance, 1, 1);
@@ -70,7 +70,7 @@ static void run_what_is_left(void) {
 SCENARIO(growth_guess, .about = "the first spawn makes a chunk of blocks || a send to a PID that was guessed", .setup = two_workers,
          .threads = {is_first_to_spawn, guesses}, .finish = read_only_if_accepted)
 
-/* Who goes through all processes finds whole blocks too, and none that is not there. */
+/* A thread that goes through all processes finds whole blocks too, and none that is not there. */
 static void asks_everybody_to_end(void) {
     small_play(1);
     cancel_all(small, NULL);
@@ -79,7 +79,7 @@ static void asks_everybody_to_end(void) {
 SCENARIO(growth_everybody, .about = "the first spawn makes a chunk of blocks || everybody is asked to end", .setup = two_workers,
          .threads = {is_first_to_spawn, asks_everybody_to_end}, .finish = run_what_is_left)
 
-/* Nobody looks anything up, so the one block there is must be had again. */
+/* No thread looks anything up, so the one block there is must be had again. */
 static int short_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
     weft_out_status(out, WEFT_DONE);
@@ -111,7 +111,7 @@ static void spawns_if_it_may(void) {
     small_run_own(worker);
 }
 static void nobody_is_counted(void) {
-    chk_assert(atom_load_rlx(&small->living) == 0, "nobody lives, nobody is counted");
+    chk_assert(atom_load_rlx(&small->living) == 0, "no process lives, none is counted");
     small_end();
 }
 SCENARIO(growth_limit, .about = "at most one process: two spawn, and run what they got to its end", .setup = limit_of_one,
@@ -177,7 +177,7 @@ static struct worker *begins_as_second(void) {
     return small_play(1);
 }
 
-/* The new worker makes two processes ready and takes one; the other is for the first, who looked everywhere and may be asleep. */
+/* The new worker makes two processes ready and takes one; the other is for the first worker, which looked everywhere and may be asleep. */
 static void brings_two(void) {
     struct worker *worker = begins_as_second();
     send_inside(worker, 0);
@@ -207,7 +207,7 @@ static void one_queued_and_preempted(void) {
 SCENARIO(growth_worker_held_up, .about = "a worker looks whether others are held up || another worker is made",
          .setup = one_queued_and_preempted, .threads = {works_once, begins}, .finish = all_ran)
 
-/* Somebody is in the way, so the process goes into the next worker's line, which is new. */
+/* Another thread is in the way, so the process goes into the next worker's line, which is new. */
 static void one_asleep_one_queued(void) {
     one_worker(POLICY_LINE, 2);
     send_inside(small_worker(0), 1);
@@ -222,14 +222,14 @@ static void begins_and_steals(void) {
 SCENARIO(growth_worker_line, .about = "a process is queued, its worker's line is locked || another worker is made and looks there",
          .setup = one_asleep_one_queued, .threads = {sends_one, begins_and_steals}, .finish = all_ran)
 
-static void nobody(void) { one_worker(POLICY_RING, 0); }
+static void no_process(void) { one_worker(POLICY_RING, 0); }
 static void stops(void) { stop_wait(small, SYS_FOREVER); }
-SCENARIO(growth_worker_stop, .about = "the stopper counts who lives || another worker is made", .setup = nobody, .threads = {stops, begins},
-         .finish = all_ran)
+SCENARIO(growth_worker_stop, .about = "the stopper counts the processes that live || another worker is made", .setup = no_process,
+         .threads = {stops, begins}, .finish = all_ran)
 
 /* ---- nothing to do --------------------------------------------------------------------------------------------------- */
 
-/* It goes to sleep: who waits for that is not disappointed. (To look round and round would lose nothing either.) */
+/* It goes to sleep: a thread that waits for that goes on. (To look round and round would lose nothing either.) */
 static void one_asleep(void) { one_worker(POLICY_RING, 1); }
 static void sends_when_it_sleeps(void) {
     struct spin spin = spin_begin();
@@ -246,29 +246,29 @@ static void is_dismissed_when_due(void) {
     tick_begin(small_play(0), 1);
     is_dismissed();
 }
-SCENARIO(growth_less, .about = "a worker has nothing to do and goes to sleep || it is sent away", .setup = nobody,
+SCENARIO(growth_less, .about = "a worker has nothing to do and goes to sleep || it is sent away", .setup = no_process,
          .threads = {is_dismissed, dismisses}, .finish = all_ran)
-SCENARIO(growth_less_due, .about = "the same, it looks at the others' queues first", .setup = nobody,
+SCENARIO(growth_less_due, .about = "the same, it looks at the others' queues first", .setup = no_process,
          .threads = {is_dismissed_when_due, dismisses}, .finish = all_ran)
 
 /* Two that ask at once whether they may search are both counted, and neither is when both have stopped. */
 static void searches(void) {
     small_play(chk_self());
-    if (idle_search(&small->idle)) chk_assert(idle_found(&small->idle) == IDLE_NOBODY, "nobody sleeps");
+    if (idle_search(&small->idle)) chk_assert(idle_found(&small->idle) == IDLE_NOBODY, "no worker sleeps");
 }
 static void nobody_searches(void) {
-    chk_assert(idle_searchers(&small->idle) == 0, "nobody is counted as searching (I2)");
+    chk_assert(idle_searchers(&small->idle) == 0, "no worker is counted as searching (I2)");
     small_end();
 }
 SCENARIO(growth_searchers, .about = "two workers ask whether they may search, and stop searching", .setup = two_workers,
          .threads = {searches, searches}, .finish = nobody_searches)
 
-/* The new worker is the first to send something later; whoever joins it finds that worker by the lane alone. */
+/* The new worker is the first to send something later; a worker that joins it finds that worker by the lane alone. */
 static struct timer_event later[2];
 static atom_u64 *lane;
 static void rings(struct local *local, struct worker *self, struct timer_event *event) { (void)local, (void)self, (void)event; }
 static void nobody_later(void) {
-    nobody();
+    no_process();
     lane = lane_of(small, 1);
     for (unsigned i = 0; i < 2; i++)
         timer_event_init(&later[i], rings);

@@ -11,7 +11,7 @@ enum { GIVERS = 2, BOTH = 3 };
 
 static weft_pid receiver;
 static struct proc *giver[GIVERS];
-SHARED struct message letter;  /* of those who only send */
+SHARED struct message letter;  /* of the threads that only send */
 SHARED unsigned seen;          /* the receiver's: a bit for each letter */
 SHARED unsigned taken[GIVERS]; /* a giver's worker: was it given the receiver? */
 static unsigned wanted;
@@ -196,6 +196,7 @@ HANDOFF(handoff_hears_others, sleeps_and_hears, POLICY_RING, 1, true, has_seen_a
 HANDOFF(handoff_hears_others_line, sleeps_and_hears, POLICY_LINE, 1, true, has_seen_all, .about = "the same, policy line",
         .threads = {gives_0, sends_and_runs})
 HANDOFF(handoff_asleep_send_line, sleeps, POLICY_LINE, 1, true, has_seen_all,
-        .about = "the same, policy line: who wakes has the right to queue, and nobody else to claim", .threads = {gives_0, sends_and_runs})
+        .about = "the same, policy line: the waker has the right to queue, and no other thread to claim",
+        .threads = {gives_0, sends_and_runs})
 HANDOFF(handoff_asleep_two_line, sleeps, POLICY_LINE, 1, true, has_seen_all,
         .about = "two hand-offs || a send to one that sleeps, policy line", .threads = {wakes_to_run, gives_0, sends}, .deep_in = CHK_ALL)

@@ -63,7 +63,7 @@ static void set_up_2_2_there(void) {
 
 static void unpark(int worker) {
     if (worker == IDLE_NOBODY) return;
-    chk_assert(made[worker] > 0, "who is woken is known (I5)");
+    chk_assert(made[worker] > 0, "the worker that is woken is known (I5)");
     if (real_beds) parker_unpark(&beds[worker]);
     else chk_assert(atom_swap_rel(&tokens[worker], 1) == 0, "one token at a time (I1)");
 }
@@ -77,8 +77,8 @@ static int park(unsigned me, uint64_t deadline) {
     return 0;
 }
 
-/* ---- who brings work ----------------------------------------------------------------------------------------------
- * */
+/* ---- bringing work
+ * ------------------------------------------------------------------------------------------------ */
 
 static void submit(unsigned i) {
     payload[i] = i + 100;
@@ -163,8 +163,8 @@ static void works_until_stopped(void) {
 static void all_done(void) {
     for (unsigned i = 0; i < items; i++)
         chk_assert(atom_load_rlx(&item[i]) == TAKEN, "every item was taken");
-    chk_assert(idle_searchers(&idle) == 0, "nobody is counted as searching (I2)");
-    chk_assert(idle_sleepers(&idle) == 0, "nobody is counted as sleeping (I1)");
+    chk_assert(idle_searchers(&idle) == 0, "no worker is counted as searching (I2)");
+    chk_assert(idle_sleepers(&idle) == 0, "no worker is counted as sleeping (I1)");
 }
 
 /* Threads that work come first, so that their number is their worker's. */

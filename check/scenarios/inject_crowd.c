@@ -1,7 +1,7 @@
 /* The global FIFO, four threads and more operations each.
  *
  * The lock has scenarios of its own (lock.c here), and what it promises is what a mutex promises. With its spinning and
- * sleeping the four threads below have some ten million behaviours that differ in nothing but who waited how; so here
+ * sleeping the four threads below have some ten million behaviours that differ in nothing but which thread waited how; so here
  * the checker's own mutex stands in for it, under the real source of the queue. */
 #include "base/atom.h"
 #include "chk.h"

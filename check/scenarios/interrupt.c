@@ -1,7 +1,7 @@
 /* A process that waits in a call is cancelled: real interrupt, state word, weft_cancel. The call is a parker, which the poke unparks.
  *
- * Whoever waits is poked, or learns before it waits that it was cancelled; after interrupt_end its memory may go: what is written there
- * then is plain, so being poked too late is a race. */
+ * A process that waits is poked, or learns before it waits that it was cancelled; after interrupt_end its memory may go: what is written
+ * there then is plain, so being poked too late is a race. */
 #include "small_runtime.h"
 
 #include "life/interrupt.h"
@@ -82,7 +82,7 @@ static void cancels_too(void) {
     chk_assert(weft_cancel(pid) == 0, "it lives");
 }
 static void waits_unasked(void) {
-    reason = 1; /* with two who cancel nobody knows whose */
+    reason = 1; /* of two cancellations either may be the one that is seen */
     waits();
 }
 

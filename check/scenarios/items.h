@@ -1,6 +1,6 @@
 /* What the scenarios of the run queues push and count: items with a payload, and one tally for each thread.
  *
- * The payload is plain data, written by the pusher just before the push and read by everyone who takes the item out: if
+ * The payload is plain data, written by the pusher just before the push and read by every thread that takes the item out: if
  * the queue did not order the two, the checker reports a race. */
 #ifndef WEFT_CHECK_ITEMS_H
 #define WEFT_CHECK_ITEMS_H

@@ -1,19 +1,20 @@
-/* Lanes: the timers of one receiver's messages lie in one worker's wheel, also while that worker leaves and comes back, and ring one after the
- * other. Here a timer is an timer that counts: the first to be armed must be the first to ring.
+/* Lanes: the timers of one receiver's messages lie in one worker's wheel, also while that worker leaves and comes back, and ring one after
+ * the other. Here a timer is an timer that counts: the first to be armed must be the first to ring.
  *
- * The real lane_arm, timer_events_ring, worker_main and workers_compensate. Worker 1 is an extra one; its timers are worker 0's when it has left. */
+ * The real lane_arm, timer_events_ring, worker_main and workers_compensate. Worker 1 is an extra one; its timers are worker 0's when it has
+ * left. */
 #include "small_runtime.h"
 
 #include "mail/lane.h"
 #include "thread/worker.h"
 
-enum { ALARMS = 3, LATER = 9 };
+enum { EVENTS = 3, LATER = 9 };
 
 static atom_u64 *lane;
 static struct counted {
     struct timer_event timer;
     unsigned number;
-} alarms[ALARMS];
+} events[EVENTS];
 static atom_u32 rung, sent;
 
 static void rings(struct local *local, struct worker *self, struct timer_event *event) {
@@ -21,7 +22,7 @@ static void rings(struct local *local, struct worker *self, struct timer_event *
     chk_assert(atom_add_rlx(&rung, 1) == ((struct counted *)event)->number, "they ring in the order in which they were armed");
 }
 
-static void arm(struct worker *self, unsigned i) { lane_arm(small, self, lane, &alarms[i].timer, LATER); }
+static void arm(struct worker *self, unsigned i) { lane_arm(small, self, lane, &events[i].timer, LATER); }
 
 /* Worker 1, which has been sent away and has not looked at its orders, has armed so many. */
 static void set_up(unsigned armed) {
@@ -38,16 +39,16 @@ static void set_up(unsigned armed) {
     chk_name(&sent, "sent");
     atom_store_rlx(&rung, 0);
     atom_store_rlx(&sent, 0);
-    for (unsigned i = 0; i < ALARMS; i++) {
-        timer_event_init(&alarms[i].timer, rings);
-        alarms[i].number = i;
+    for (unsigned i = 0; i < EVENTS; i++) {
+        timer_event_init(&events[i].timer, rings);
+        events[i].number = i;
     }
     for (unsigned i = 0; i < armed; i++)
         arm(small_worker(1), i);
 }
 static void none_armed(void) { set_up(0); }
 static void one_armed(void) { set_up(1); }
-static void all_armed(void) { set_up(ALARMS); }
+static void all_armed(void) { set_up(EVENTS); }
 
 static void leaves(void) { worker_main(small_play(1)); }
 static void arms_1(void) { arm(NULL, 1); }
@@ -57,10 +58,10 @@ static void arms_2(void) { arm(NULL, 2); }
 
 /* So many are armed, all in one wheel. */
 static void in_one_wheel(unsigned armed) {
-    struct timers *place = atom_load_rlx(&alarms[0].timer.timer.place);
+    struct timers *place = atom_load_rlx(&events[0].timer.timer.place);
     for (unsigned i = 0; i < armed; i++) {
-        chk_assert(atom_load_rlx(&alarms[i].timer.timer.place) == place, "one wheel has them all");
-        chk_assert(timer_event_cancel(&alarms[i].timer), "none has rung");
+        chk_assert(atom_load_rlx(&events[i].timer.timer.place) == place, "one wheel has them all");
+        chk_assert(timer_event_cancel(&events[i].timer), "none has rung");
         lane_leave(lane);
     }
     chk_assert(atom_load_rlx(lane) < LANE_ONE, "none is pending");
@@ -68,7 +69,7 @@ static void in_one_wheel(unsigned armed) {
     small_end();
 }
 static void two_in_one_wheel(void) { in_one_wheel(2); }
-static void all_in_one_wheel(void) { in_one_wheel(ALARMS); }
+static void all_in_one_wheel(void) { in_one_wheel(EVENTS); }
 SCENARIO(lane_leave, .about = "a worker leaves with a timer || one more is armed in its lane", .setup = one_armed,
          .threads = {leaves, arms_1}, .finish = two_in_one_wheel)
 /* As much of worker_leave as the two may notice: with all of it there are millions of executions. */
@@ -79,8 +80,8 @@ SCENARIO(lane_leave_two, .about = "a worker's timers are moved away || two more 
 static void arms_0_as_0(void) { arm(small_play(0), 0); }
 static void arms_1_as_1(void) { arm(small_play(1), 1); }
 static void two_in_either_wheel(void) {
-    chk_assert(atom_load_rlx(&alarms[0].timer.timer.place) == atom_load_rlx(&alarms[1].timer.timer.place), "one wheel has both");
-    chk_assert(timer_event_cancel(&alarms[0].timer) && timer_event_cancel(&alarms[1].timer), "none has rung");
+    chk_assert(atom_load_rlx(&events[0].timer.timer.place) == atom_load_rlx(&events[1].timer.timer.place), "one wheel has both");
+    chk_assert(timer_event_cancel(&events[0].timer) && timer_event_cancel(&events[1].timer), "none has rung");
     small_end();
 }
 SCENARIO(lane_two, .about = "two workers arm the first two timers of a lane", .setup = none_armed, .threads = {arms_0_as_0, arms_1_as_1},
@@ -95,10 +96,10 @@ static void is_back(void) {
 SCENARIO(lane_back, .about = "a worker leaves with a timer || comes back || one more is armed in its old lane (N2)", .setup = one_armed,
          .threads = {leaves, is_back, arms_1}, .finish = two_in_one_wheel, .deep_in = CHK_SC | CHK_TSO)
 
-static void arms_1_again(void) { lane_arm_again(small, NULL, lane, &alarms[1].timer, LATER); }
+static void arms_1_again(void) { lane_arm_again(small, NULL, lane, &events[1].timer, LATER); }
 static void one_armed_one_rung(void) {
     set_up(2);
-    timer_event_cancel(&alarms[1].timer);
+    timer_event_cancel(&events[1].timer);
 }
 SCENARIO(lane_back_again, .about = "the same || one that has rung is armed again", .setup = one_armed_one_rung,
          .threads = {leaves, is_back, arms_1_again}, .finish = two_in_one_wheel, .deep_in = CHK_ALL)
@@ -108,14 +109,14 @@ static void arms_1_by_an_old_look(void) {
     uint64_t found = atom_add_acqrel(lane, LANE_ONE);
     struct worker *at = small_worker(1);
     bool there = (uint32_t)found == (timers_moved(&at->timers) << LANE_TENURE | at->index);
-    timer_event_arm_at(small, NULL, there ? at : small_worker(0), &alarms[1].timer, LATER);
+    timer_event_arm_at(small, NULL, there ? at : small_worker(0), &events[1].timer, LATER);
 }
 SCENARIO(lane_twin_old_look, .about = "as lane_back, but the tenure is not looked at under the lock", .setup = one_armed,
          .threads = {leaves, is_back, arms_1_by_an_old_look}, .finish = two_in_one_wheel, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 /* lane_arm, but that a worker is the same whenever it comes back. */
 static void arms_1_without_tenure(void) {
     atom_add_acqrel(lane, LANE_ONE);
-    timer_event_arm_at(small, NULL, small_worker(1), &alarms[1].timer, LATER);
+    timer_event_arm_at(small, NULL, small_worker(1), &events[1].timer, LATER);
 }
 SCENARIO(lane_twin_no_tenure, .about = "the same, but a worker that is back has its old lanes", .setup = one_armed,
          .threads = {leaves, is_back, arms_1_without_tenure}, .finish = two_in_one_wheel, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
@@ -126,7 +127,7 @@ static uint32_t ring(unsigned door, unsigned worker) { return timer_events_ring(
 static void rings_1(void) { ring(0, 1); }
 static void rings_1_too(void) { ring(1, 1); }
 static void ring_rest(unsigned worker) {
-    while (atom_load_rlx(&rung) < ALARMS)
+    while (atom_load_rlx(&rung) < EVENTS)
         chk_assert(ring(0, worker) > 0, "what is left is there");
     small_end();
 }
@@ -172,10 +173,10 @@ static void arms_elsewhere(void) {
 }
 static void one_pending(void) {
     set_up(1);
-    timer_event_cancel(&alarms[0].timer);
+    timer_event_cancel(&events[0].timer);
 }
 static void one_left(void) {
-    chk_assert(atom_load_rlx(lane) >> 32 == 1 && timer_event_cancel(&alarms[1].timer), "one is pending");
+    chk_assert(atom_load_rlx(lane) >> 32 == 1 && timer_event_cancel(&events[1].timer), "one is pending");
     small_end();
 }
 static void sends_and_ends(void) { ends(lane_leave); }

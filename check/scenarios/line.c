@@ -1,6 +1,6 @@
 /* The sentinel-locked FIFO: every shape of enqueue, dequeue and dequeue-entry at once. Each node is handed out exactly
  * once or is still in the line, the links agree at the end, and the owner field is null exactly for those that are out.
- * The payload is plain data and belongs to whoever got the node: two at once are a race. */
+ * The payload is plain data and belongs to the thread that got the node: two at once are a race. */
 #include "queue/line.h"
 #include "chk.h"
 
@@ -65,7 +65,7 @@ static void dequeue_entry(unsigned id) {
     if (line_try_dequeue_entry(&line, &things[id].node)) won(&things[id].node);
 }
 
-/* Walks a line that nobody else touches any more. */
+/* Walks a line that no other thread touches any more. */
 static void check_links(struct line *at) {
     struct line_node *prev = NULL, *node = atom_load_rlx(&at->head);
     while (node) {
@@ -122,7 +122,7 @@ SCENARIO(line_two_entries, .about = "neighbours are wanted by two threads, a thi
          .threads = {entry_1, entry_2, dequeue}, .finish = finish_3)
 SCENARIO(line_same_entry, .about = "two threads want the same node", .setup = set_up_2, .threads = {entry_1, entry_1, enqueue_2},
          .finish = finish_3)
-/* Whoever insists gets it in the end, if nobody else does. */
+/* A thread that insists gets it in the end, if no other does. */
 static void insist_on_1(void) {
     struct spin spin = spin_begin();
     struct line_node *node = &things[1].node;
@@ -153,7 +153,7 @@ static void finish_was_empty(void) {
         for (unsigned i = 0; i < CHK_THREADS; i++)
             emptied += got[i][id];
     chk_assert(told >= 1, "an enqueue that finds the line empty is told so");
-    chk_assert(told <= 1 + emptied, "nobody else is told so");
+    chk_assert(told <= 1 + emptied, "no other thread is told so");
     finish(2);
 }
 SCENARIO(line_was_empty, .about = "two enqueues on an empty line, and a dequeuer", .setup = set_up,

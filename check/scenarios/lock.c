@@ -1,4 +1,4 @@
-/* The lock: mutual exclusion shown by plain data inside, and nobody left asleep. */
+/* The lock: mutual exclusion shown by plain data inside, and no thread left asleep. */
 #include "queue/lock.h"
 #include "chk.h"
 

@@ -1,7 +1,7 @@
 /* A process ends while others begin to watch it, and cease to: real watch, state word, end of a process.
  *
- * Who was added is told once, with the reason, unless it was taken back before; who was refused is not told. After monitor_remove the
- * monitor's memory may go: it is plain here, so being told too late is a race. */
+ * A monitor that was added is told once, with the reason, unless it was removed before; one that was refused is not told. After
+ * monitor_remove the monitor's memory may go: it is plain here, so being told too late is a race. */
 #include "mortal.h"
 
 #include "life/spawn.h"
@@ -42,7 +42,7 @@ static void running_watched(void) {
 static void each_once(void) {
     for (unsigned i = 0; i < MONITORS; i++) {
         unsigned due = added[i] == 0 && !taken_back[i];
-        chk_assert(listeners[i].told == due, "who watches is told once, and nobody else");
+        chk_assert(listeners[i].told == due, "each monitor is told once, and no other");
         chk_assert(!due || listeners[i].reason == REASON, "with the reason");
     }
     small_end();
@@ -100,10 +100,10 @@ static void each_once_after_all(void) {
 SCENARIO(monitor_newborn, .about = "a process is born watched || a thief runs it at once", .setup = set_up,
          .threads = {spawns_watched, steals}, .finish = each_once_after_all)
 
-/* Whoever guesses the slot, which is the only one, looks into its list. */
+/* A thread that guesses the slot, which is the only one, looks into its list. */
 static void set_up_one(void) { begin(1); }
 static void detaches_a_guess(void) {
-    chk_assert(zombie_forget(&small_play(1)->local, pid_make(small->instance, 77, 1)) == WEFT_ENOPROC, "nobody has that PID");
+    chk_assert(zombie_forget(&small_play(1)->local, pid_make(small->instance, 77, 1)) == WEFT_ENOPROC, "no process has that PID");
 }
 SCENARIO(monitor_newborn_guessed, .about = "a process is born watched || a PID of the same slot is detached", .setup = set_up_one,
          .threads = {spawns_watched, detaches_a_guess}, .finish = each_once_after_all)
@@ -128,7 +128,7 @@ static void twin_tell(void) {
     listed = NULL;
     lock_drop(&twin_lock);
 }
-static void twin_once(void) { chk_assert(listeners[0].told == (added[0] == 0), "who watches is told once, and nobody else"); }
+static void twin_once(void) { chk_assert(listeners[0].told == (added[0] == 0), "each monitor is told once, and no other"); }
 
 static void twin_ends(void) {
     if (state_complete(&word)) twin_tell();

@@ -1,4 +1,4 @@
-/* For scenarios about the end of a process: one that ends in its first step, and somebody who is told of it. */
+/* For scenarios about the end of a process: one that ends in its first step, and a listener that is told of it. */
 #ifndef WEFT_CHECK_SCENARIOS_MORTAL_H
 #define WEFT_CHECK_SCENARIOS_MORTAL_H
 

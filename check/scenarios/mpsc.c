@@ -69,7 +69,7 @@ static void got(struct mpsc_node *node, unsigned char *how) {
 static void receive_one(void) {
     struct mpsc_node *node;
     while (!(node = mpsc_pop(&box))) {
-        chk_assert(mpsc_is_empty(&box) || !mpsc_is_closed(&box), "nobody closes but the consumer");
+        chk_assert(mpsc_is_empty(&box) || !mpsc_is_closed(&box), "only the consumer closes");
         wait();
     }
     order[received_count++] = (unsigned char)id_of(node);
@@ -215,7 +215,7 @@ static void leave(unsigned id) {
 }
 static void leave_0(void) { leave(0); }
 
-/* The producer of message 0 wakes nobody, for as long as this lasts. */
+/* The producer of message 0 wakes no worker, for as long as this lasts. */
 static void receive_until_1(void) {
     while (!received[1])
         receive_one();
@@ -227,7 +227,7 @@ static void finish_until_1(void) {
 SCENARIO(mpsc_unheard, .about = "an unheard push || another || a consumer that parks for the other (M4)", .setup = set_up,
          .threads = {receive_until_1, leave_0, send_1}, .finish = finish_until_1)
 
-/* Nobody takes, so one of the two that are heard is the first, wherever the unheard one lies. */
+/* No thread takes, so one of the two that are heard is the first, wherever the unheard one lies. */
 static void send_counted(unsigned id) {
     messages[id].payload = id + 100;
     if (mpsc_push(&box, &messages[id].node) == MPSC_PUSHED_FIRST) firsts[chk_self()]++;

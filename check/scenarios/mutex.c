@@ -29,11 +29,11 @@ static void setup_held(void) {
     atom_store_rlx(&mutex_of(&mutex)->word, MUTEX_HELD);
 }
 
-static void visit(unsigned who, uint64_t deadline) {
-    answers[who] = weft_mutex_lock(&mutex, deadline);
-    if (answers[who]) return;
+static void visit(unsigned number, uint64_t deadline) {
+    answers[number] = weft_mutex_lock(&mutex, deadline);
+    if (answers[number]) return;
     room++;
-    entered[who]++;
+    entered[number]++;
     weft_mutex_unlock(&mutex);
 }
 /* And process 1 waits for it. */
@@ -92,7 +92,7 @@ static void clock_1(void) { small_clock(1); }
 static void all_out(void) {
     chk_assert(room == entered[0] + entered[1] + entered[2], "every visit left its trace");
     chk_assert(!(atom_load_rlx(&mutex_of(&mutex)->word) & MUTEX_HELD), "it is free");
-    chk_assert(!mutex_of(&mutex)->waiting.first, "nobody is left in the list");
+    chk_assert(!mutex_of(&mutex)->waiting.first, "no waiter is left in the list");
 }
 static void two_were_in(void) {
     chk_assert(room == 2, "both were inside");
@@ -103,7 +103,7 @@ static void three_were_in(void) {
     all_out();
 }
 static void one_gave_up_or_not(void) {
-    chk_assert((answers[1] == 0) == (entered[1] == 1), "who was refused was not inside, and who was not, was");
+    chk_assert((answers[1] == 0) == (entered[1] == 1), "the process that was refused was not inside, and one that was not refused was");
     all_out();
 }
 
@@ -133,11 +133,11 @@ static void setup_shared(void) {
     mutex_fresh(&shared->mutex);
     shared->users = 2;
 }
-static void use_and_leave(unsigned who, uint64_t deadline) {
-    small_process(who);
+static void use_and_leave(unsigned number, uint64_t deadline) {
+    small_process(number);
     struct shared *mine = shared;
     bool in = weft_mutex_lock(&mine->mutex, deadline) == 0;
-    chk_assume(in); /* who was refused still counts as a user; not of interest */
+    chk_assume(in); /* a process that was refused still counts as a user; not of interest */
     bool last = --mine->users == 0;
     weft_mutex_unlock(&mine->mutex);
     if (last) sys->free(mine, sizeof *mine);
@@ -162,7 +162,7 @@ SCENARIO(mutex_freed_timeout, .about = "the same, one of them a thread that give
 
 /* ---- twins that are wrong -------------------------------------------------------------------------------------------- */
 
-/* Unlocks in one step and wakes afterwards whoever waits: that one may have been served, and the memory be gone. */
+/* Unlocks in one step and wakes the waiter afterwards: that one may have been served, and the memory be gone. */
 static void twin_unlock_then_wake(struct mutex *at) {
     bool waits = atom_swap_rel(&at->word, MUTEX_FREE) & MUTEX_QUEUE;
     if (!waits) return;
@@ -178,8 +178,9 @@ static void twin_unlock_0(void) {
     entered[0]++;
     twin_unlock_then_wake(mutex_of(&mutex));
 }
-SCENARIO(mutex_twin_free_first, .about = "an unlock that frees it and then hands it over: somebody came in between", .setup = setup_queued,
-         .threads = {twin_unlock_0, queued_1, visit_2}, .finish = three_were_in, .flawed_in = CHK_ALL, .flaw = CHK_NONE)
+SCENARIO(mutex_twin_free_first, .about = "an unlock that frees it and then hands it over: another process came in between",
+         .setup = setup_queued, .threads = {twin_unlock_0, queued_1, visit_2}, .finish = three_were_in, .flawed_in = CHK_ALL,
+         .flaw = CHK_NONE)
 
 /* Looks at the word before it takes the lock, and not again. */
 static void twin_visit_1(void) {
@@ -216,12 +217,12 @@ static void setup_cond(void) {
     chk_name(&cond, "cond.lock");
     chk_name((atom_u32 *)(void *)&cond + 1, "cond.waits");
 }
-static void await_ready(unsigned who) {
-    small_process(who);
-    answers[who] = weft_mutex_lock(&mutex, WEFT_FOREVER); /* it may be cancelled */
-    if (answers[who]) return;
-    while (!open && answers[who] == 0)
-        answers[who] = weft_cond_wait(&cond, &mutex, WEFT_FOREVER);
+static void await_ready(unsigned number) {
+    small_process(number);
+    answers[number] = weft_mutex_lock(&mutex, WEFT_FOREVER); /* it may be cancelled */
+    if (answers[number]) return;
+    while (!open && answers[number] == 0)
+        answers[number] = weft_cond_wait(&cond, &mutex, WEFT_FOREVER);
     if (open) seen++;
     weft_mutex_unlock(&mutex);
 }
@@ -233,8 +234,10 @@ static void make_ready_0(void) {
     weft_mutex_unlock(&mutex);
     weft_cond_signal(&cond);
 }
-static void one_has_seen(void) { chk_assert(seen == 1, "who waited has seen it"); }
-static void seen_or_canceled(void) { chk_assert(seen == 1 || answers[1] == WEFT_ECANCELED, "who waited has seen it, or was cancelled"); }
+static void one_has_seen(void) { chk_assert(seen == 1, "the process that waited has seen it"); }
+static void seen_or_canceled(void) {
+    chk_assert(seen == 1 || answers[1] == WEFT_ECANCELED, "the process that waited has seen it, or was cancelled");
+}
 SCENARIO(cond_signal, .about = "one waits || one makes it ready and signals", .setup = setup_cond, .threads = {await_ready_1, make_ready_0},
          .finish = one_has_seen)
 SCENARIO(cond_cancel, .about = "one waits || one signals || a cancellation: the mutex is held again in any case", .setup = setup_cond,

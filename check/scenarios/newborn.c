@@ -1,5 +1,5 @@
-/* The newborn for which a ring had no room: found by whoever has nothing to do, once each. As in find.c, a worker takes one process and is busy
- * with it for ever; there are as many as workers, and one that is not found means a worker asleep for ever. */
+/* The newborn for which a ring had no room: found by a worker that has nothing to do, once each. As in find.c, a worker takes one process
+ * and is busy with it for ever; there are as many as workers, and one that is not found means a worker asleep for ever. */
 #include "sleepers.h"
 
 #include "mail/send.h"
@@ -17,7 +17,7 @@ static void set_up(unsigned workers, unsigned count) {
         uint64_t entry = ring_take_next(&small_worker(0)->ring);
         chk_assert(state_is_newborn(&small_proc(pid[i])->state) && newborn_put(small_worker(0), &entry, 1), "it has never run");
     }
-    chk_name(&small_worker(0)->newborn.size, "nursery");
+    chk_name(&small_worker(0)->newborn.size, "newborn");
 }
 static void two(void) { set_up(2, 2); }
 static void works_once(void) {
@@ -27,7 +27,7 @@ static void works_once(void) {
 static void two_ran(void) {
     for (unsigned i = 0; i < 2; i++)
         chk_assert(runs[i] == 1, "each has run once");
-    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "nobody is counted who is not there");
+    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "no worker is counted that is not there");
     small_end();
 }
 SCENARIO(newborn_two, .about = "a worker takes two of its newborn || another steals, or goes to sleep", .setup = two,
@@ -61,7 +61,7 @@ static void spawns_until_it_overflows(void) {
 SCENARIO(newborn_put, .about = "a worker puts one of two newborn into its newborn queue and runs the other || another goes to sleep",
          .setup = full, .threads = {spawns_until_it_overflows, works_once}, .finish = two_ran)
 
-/* Both are taken, one is kept, and nobody is told. */
+/* Both are taken, one is kept, and no worker is told. */
 static void takes_both_silently(void) {
     struct worker *worker = small_play(0);
     uint64_t batch[2];

@@ -81,13 +81,13 @@ static void tries_again(void) {
 
 static void one_has_it(void) {
     chk_assert(atom_load_rlx(&lost) == atom_load_rlx(&taken), "one of leave and retake succeeds");
-    chk_assert(atom_load_rlx(&small->threads.away) == 0, "nobody is away any more");
+    chk_assert(atom_load_rlx(&small->threads.away) == 0, "no thread is away any more");
     small_end();
 }
 static void driven_again(void) {
     chk_assert(atom_load_rlx(&lost) == 1 && atom_load_rlx(&drivers) == 1, "the worker has another thread");
     chk_assert(kept == 2, "which went on where the first left it");
-    chk_assert(atom_load_rlx(&small->threads.away) == 0, "nobody is away any more");
+    chk_assert(atom_load_rlx(&small->threads.away) == 0, "no thread is away any more");
     small_end();
 }
 
@@ -113,7 +113,7 @@ SCENARIO(call_refused, .about = "no thread is to be had for a worker that was gi
 
 /* ---- pinned processes (E4) ---------------------------------------------------------------------------------------- */
 
-/* A call, and then another one for which the worker stays: somebody has been pinned to the thread in between. */
+/* A call, and then another one for which the worker stays: a process has been pinned to the thread in between. */
 static void calls_and_is_pinned(void) {
     struct worker *worker = small_play(0);
     drive();
@@ -132,7 +132,7 @@ static void retakes_unless_it_stays(void) {
     if (number && !oscall_stays(small_worker(0))) retake(number);
 }
 static void nobody_was_left(void) {
-    chk_assert(atom_load_rlx(&small_worker(0)->pinned_count) == 0, "nobody is pinned any more");
+    chk_assert(atom_load_rlx(&small_worker(0)->pinned_count) == 0, "no process is pinned any more");
     one_has_it();
 }
 SCENARIO(call_pinned, .about = "a call, and one for which the worker stays || its worker is taken, if it does not stay",
@@ -164,7 +164,7 @@ static void touches_late(void) {
 SCENARIO(call_touches_late, .about = "broken: a thread uses its worker during a call", .setup = set_up_threads,
          .threads = {touches_late, retakes}, .finish = one_has_it, .flawed_in = CHK_ALL, .flaw = CHK_RACE)
 
-/* E3: counted afterwards, `away` is below zero for those who look in between. */
+/* E3: counted afterwards, `away` is below zero for threads that look in between. */
 static void retakes_counted_late(void) {
     struct worker *worker = small_worker(0);
     uint32_t number = oscall_seen(worker), expected = number;

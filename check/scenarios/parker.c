@@ -105,7 +105,7 @@ static void set_up_away(void) {
 static void bring_plain_and_ring(void) {
     plain = 42;
     if (!parker_unpark(&parker)) return;
-    chk_assert(bell_made == 1, "who has to ring finds the bell (P5)");
+    chk_assert(bell_made == 1, "the thread that has to ring finds the bell (P5)");
     atom_store_rlx(&bell, 1); /* rlx: the token carries it over */
     sys->futex_wake(&bell, 1);
 }

@@ -1,4 +1,4 @@
-/* Pinned processes: whoever makes one ready wakes the one worker that may run it, and that worker does not leave while it has any.
+/* Pinned processes: the thread that makes one ready wakes the one worker that may run it, and that worker does not leave while it has any.
  *
  * As in find.c: the real find_work; a process that is not found means a worker asleep for ever, which the checker reports. */
 #include "small_runtime.h"
@@ -44,7 +44,7 @@ static void set_up_line(void) { set_up(POLICY_LINE); }
 static void home_works(void) {
     struct worker *worker = small_play(PINNED_TO);
     struct proc *proc = find_work(worker);
-    chk_assert(proc == small_proc(pid), "there is nobody else");
+    chk_assert(proc == small_proc(pid), "there is no other process");
     step_run(worker, proc);
 }
 /* Until it has heard both. */
@@ -71,7 +71,7 @@ static void other_hands_over(void) {
 static void ran(void) {
     chk_assert(runs >= 1 && heard >= 1, "it has run");
     chk_assert(mpsc_is_empty(&small_worker(PINNED_TO)->pinned_ready), "nothing is left in the inbox");
-    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "nobody is counted who is not there");
+    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "no worker is counted that is not there");
     small_end();
 }
 
@@ -109,7 +109,7 @@ static void ran_though(void) {
     idle_leave(&small->idle, 0, false);
     small_end();
 }
-SCENARIO(pinned_wakes_anybody, .about = "broken: whoever sleeps is woken, and not its worker", .setup = set_up_other_sleeps,
+SCENARIO(pinned_wakes_any_worker, .about = "broken: any sleeper is woken, and not its worker", .setup = set_up_other_sleeps,
          .threads = {home_works, wakes_anybody}, .finish = ran_though, .flawed_in = CHK_SC | CHK_TSO | CHK_C11)
 
 /* ---- pinned meanwhile --------------------------------------------------------------------------------------------- */
@@ -190,8 +190,8 @@ static void resizes_and_back(void) {
 }
 static void open_again(void) {
     struct worker *worker = small_worker(PINNED_TO);
-    chk_assert(!refused || pinned, "who stays has pinned processes");
-    chk_assert(atom_load_rlx(&worker->pinned_count) == pinned, "who is pinned is counted, and nobody else");
+    chk_assert(!refused || pinned, "a worker that stays has pinned processes");
+    chk_assert(atom_load_rlx(&worker->pinned_count) == pinned, "pinned processes are counted, and no others");
     if (pinned) worker_unpin(worker);
     small_end();
 }
@@ -210,7 +210,7 @@ static void pins_and_looks(void) {
 SCENARIO(pinned_stays, .about = "a process is pinned, and its thread does not leave || its worker is to leave, and is wanted again",
          .setup = set_up_leaving, .threads = {pins_and_looks, resizes_and_back}, .finish = open_again)
 
-/* The end: whoever is pinned must go, and may unpin itself while the worker is closed. */
+/* The end: pinned processes must go, and may unpin itself while the worker is closed. */
 static void set_up_closing(void) {
     set_up_leaving();
     chk_assert(worker_pin(small_worker(PINNED_TO)), "it is open");
@@ -225,7 +225,7 @@ static void unpins(void) {
 }
 static void ends_all(void) { workers_set(small, 0); }
 static void closed(void) {
-    chk_assert(atom_load_rlx(&small_worker(PINNED_TO)->pinned_count) == PINNED_CLOSED, "closed, and nobody is pinned");
+    chk_assert(atom_load_rlx(&small_worker(PINNED_TO)->pinned_count) == PINNED_CLOSED, "closed, and no process is pinned");
     small_end();
 }
 SCENARIO(pinned_closing, .about = "a pinned process unpins itself and pins itself again || all workers are to leave",

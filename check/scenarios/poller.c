@@ -1,7 +1,7 @@
-/* Who polls: while there is a descriptor and all workers sleep, one of them sleeps in the poll; and it is woken there like any other.
+/* Polling: while there is a descriptor and all workers sleep, one of them sleeps in the poll; and it is woken there like any other.
  *
- * The workers are real (find_work). As in find.c a worker takes one process and is busy with it for ever, and there are as many processes as
- * workers: one that is not found means a worker asleep for ever. Process 0 waits for a descriptor, process 1 for a message. */
+ * The workers are real (find_work). As in find.c a worker takes one process and is busy with it for ever, and there are as many processes
+ * as workers: one that is not found means a worker asleep for ever. Process 0 waits for a descriptor, process 1 for a message. */
 #include "sleepers.h"
 #include "small_poll.h"
 
@@ -9,7 +9,7 @@
 #include "sched/door.h"
 #include "step/step.h"
 
-/* Whoever polls wakes the process that waits. (With a message, so that it has something to run for.) */
+/* The worker that polls wakes the process that waits. (With a message, so that it has something to run for.) */
 static void wake_0(void) {
     struct worker *self = my_worker;
     chk_assert(send_message(self ? &self->local : &small->doors[0], self, pid[0], &letters[0]) == 0, "it lives");
@@ -39,8 +39,8 @@ static void sends_1(void) { send_from_outside(1); }
 static void ran(unsigned processes) {
     for (unsigned i = 0; i < processes; i++)
         chk_assert(runs[i] == 1, "each has run once");
-    chk_assert(atom_load_rlx(&small->netpoll.held) == 0, "nobody holds the poll");
-    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "nobody is counted who is not there");
+    chk_assert(atom_load_rlx(&small->netpoll.held) == 0, "no thread holds the poll");
+    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "no worker is counted that is not there");
     small_end();
 }
 static void one_ran(void) { ran(1); }
@@ -101,14 +101,14 @@ SCENARIO(poller_leave, .about = "a worker goes to sleep || another polls and lea
 /* ---- twins that are wrong --------------------------------------------------------------------------------------------------- */
 
 static void sysmon_says_nothing(void) { netpoll_now(small, NETPOLL_BATCH); }
-SCENARIO(poller_twin_sysmon, .about = "sysmon polls, and does not look whether somebody went to sleep meanwhile", .setup = one,
+SCENARIO(poller_twin_sysmon, .about = "sysmon polls, and does not look whether a worker went to sleep meanwhile", .setup = one,
          .threads = {works_once, sysmon_says_nothing, something_comes}, .finish = one_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
 static void registers_silently(void) {
     atom_add_rel(&small->netpoll.used, 1);
     small_poll_event();
 }
-SCENARIO(poller_twin_join, .about = "a descriptor is registered, and nobody is told", .setup = one_unused,
+SCENARIO(poller_twin_join, .about = "a descriptor is registered, and no worker is told", .setup = one_unused,
          .threads = {works_once, registers_silently}, .finish = one_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
 /* Wakes a worker as if it slept on its parker. */

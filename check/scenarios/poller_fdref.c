@@ -1,6 +1,7 @@
-/* A place and its tenants: who uses it finds what was made for its generation, nobody finds the next one's, and the last one ends it alone.
+/* A place and its generations: a thread that uses one finds what was made for it, none finds the next one's, and the last user ends it
+ * alone.
  *
- * The kernel's descriptor is plain data: whoever touches it out of turn is a race. */
+ * The kernel's descriptor is plain data: an access out of turn is a race. */
 #include "base/spin.h"
 #include "chk.h"
 #include "net/fdref.h"
@@ -11,7 +12,7 @@ SHARED unsigned ends[4];
 
 static void set_up_free(void) {
     atom_store_rlx(&fdref.word, 0);
-    chk_name(&fdref.word, "tenure");
+    chk_name(&fdref.word, "fdref");
 }
 static void open_as(unsigned meaning) {
     uint64_t generation;
@@ -73,7 +74,7 @@ static void ended_once(void) {
 }
 static void first_is_over(void) {
     chk_assert(ends[0] + ends[1] + ends[2] + ends[3] == 1, "ended once");
-    chk_assert(what == 0 ? fdref_of(&fdref) == 0 : fdref_of(&fdref) == what, "the place knows its tenant");
+    chk_assert(what == 0 ? fdref_of(&fdref) == 0 : fdref_of(&fdref) == what, "the place knows its generation");
 }
 static void one_opened(void) { chk_assert(what == 1 && fdref_of(&fdref) == 1, "opened once"); }
 
@@ -100,7 +101,7 @@ static void closed_once_or_open(void) {
     unsigned count = closed[0] + closed[1] + closed[2];
     chk_assert(count <= 1 && what == (count == 1 ? 0 : 1), "closed by one of them, or still there");
 }
-SCENARIO(fdref_close_alone, .about = "used || closed, if nobody else uses it || likewise", .setup = set_up_open,
+SCENARIO(fdref_close_alone, .about = "used || closed, if no other thread uses it || likewise", .setup = set_up_open,
          .threads = {uses, closes_alone, closes_alone}, .finish = closed_once_or_open)
 SCENARIO(fdref_next, .about = "used || closed || the number comes again", .setup = set_up_open,
          .threads = {uses, closes, opens_next_and_uses}, .finish = first_is_over)
@@ -110,7 +111,7 @@ SCENARIO(fdref_two_open, .about = "two adopt the same number || it is used", .se
          .threads = {opens_first, opens_first, uses}, .finish = one_opened)
 SCENARIO(fdref_forgo, .about = "one reserves a place and thinks better of it || another opens it", .setup = set_up_free,
          .threads = {thinks_better_of_it, opens_first}, .finish = at_most_one_opened)
-SCENARIO(fdref_release, .about = "used || closed || somebody waits for the end", .setup = set_up_open,
+SCENARIO(fdref_release, .about = "used || closed || a thread waits for the end", .setup = set_up_open,
          .threads = {uses, closes, waits_for_the_end}, .finish = ended_once)
 
 /* ---- twins that are wrong --------------------------------------------------------------------------------------------------- */
@@ -132,7 +133,7 @@ static void close_in_wrong_order(void) {
     if (!fdref_close(&fdref)) return;
     if (!fdref_done(&fdref)) return;
     fdref_end(&fdref);
-    what = 0; /* somebody else's by now */
+    what = 0; /* another generation's by now */
 }
 SCENARIO(fdref_twin_order, .about = "the place is free before its number is", .setup = set_up_open,
          .threads = {close_in_wrong_order, opens_next}, .flawed_in = CHK_ALL)

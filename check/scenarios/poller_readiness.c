@@ -1,7 +1,7 @@
 /* Readiness: a process that found nothing waits, and is told of what comes; against a close, a deadline, a cancellation, another reader.
  *
- * The kernel's part is a cell that says how much there is to read. Whoever polls first lets something arrive and then tells the readiness, which
- * is the order the kernel keeps. */
+ * The kernel's part is a cell that says how much there is to read. The thread that polls first lets something arrive and then tells the
+ * readiness, which is the order the kernel keeps. */
 #include "net/readiness.h"
 #include "small_fiber.h"
 
@@ -112,7 +112,8 @@ static void cancels(void) {
 static void clock_comes_by(void) { small_clock(0); }
 
 static void nobody_waits(void) {
-    chk_assert(!readiness.cells[READINESS_IN].waiters.first && !readiness.cells[READINESS_OUT].waiters.first, "nobody is left in a list");
+    chk_assert(!readiness.cells[READINESS_IN].waiters.first && !readiness.cells[READINESS_OUT].waiters.first,
+               "no waiter is left in a list");
 }
 static void got_it(void) {
     nobody_waits();
@@ -133,7 +134,7 @@ SCENARIO(poller_gate_sysmon, .about = "the same, told by a thread that is not a 
          .threads = {reader_0, sysmon_polls_one}, .finish = got_it)
 SCENARIO(poller_gate_thread, .about = "a thread that is not a worker waits || something comes", .setup = set_up,
          .threads = {thread_reads, polls_one}, .finish = got_it)
-/* What the kernel does not tell: all who wait try again. */
+/* What the kernel does not tell: all waiters try again. */
 static void retries(void) {
     small_process(2);
     arrive(1);
@@ -156,7 +157,7 @@ SCENARIO(poller_gate_all, .about = "a process waits || something comes || a clos
 SCENARIO(poller_gate_two, .about = "two processes read one each || two come at once: one edge (N2)", .setup = set_up,
          .threads = {reader_0, reader_1, polls_two_at_once}, .finish = both_got_one, .deep_in = CHK_SC | CHK_TSO)
 
-/* ---- a descriptor's next tenant (readiness.h, N5) -------------------------------------------------------------------------- */
+/* ---- a descriptor's next generation (readiness.h, N5) -------------------------------------------------------------------------- */
 
 static void closes_and_opens(void) {
     small_thread();
@@ -335,7 +336,7 @@ static void twin_selfish(void) {
         if (readiness_wait(&readiness, READINESS_IN, seen, WEFT_FOREVER, "twin") < 0) return;
     }
 }
-SCENARIO(poller_twin_selfish, .about = "one edge for two, and the one who is woken tells nobody", .setup = set_up,
+SCENARIO(poller_twin_selfish, .about = "one edge for two, and the one that is woken tells no other", .setup = set_up,
          .threads = {twin_selfish, twin_selfish, polls_two_at_once}, .finish = both_got_one, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
 /* Waits in both lists, and does not take itself out of that where it was not found; or keeps the rest of an edge for itself. */
@@ -371,7 +372,7 @@ static void twin_stays_in_a_list(void) { twin_either(false); }
 static void twin_either_selfish(void) { twin_either(true); }
 SCENARIO(poller_twin_either, .about = "waits for either direction, and stays in the other list", .setup = set_up,
          .threads = {twin_stays_in_a_list, polls_one}, .finish = is_told, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
-SCENARIO(poller_twin_either_selfish, .about = "waits for either direction, and tells nobody that the edge was for others too",
+SCENARIO(poller_twin_either_selfish, .about = "waits for either direction, and tells no waiter that the edge was for others too",
          .setup = set_up, .threads = {twin_either_selfish, reader_1, polls_two_at_once}, .finish = both_are_served, .flawed_in = CHK_ALL,
          .flaw = CHK_LOST_WAKEUP)
 
@@ -402,7 +403,7 @@ SCENARIO(poller_twin_drained_deadline, .about = "gives up at its deadline withou
          .setup = set_up_drained, .threads = {twin_gives_up, arrives_and_is_told_late}, .finish = got_it, .flawed_in = CHK_ALL,
          .flaw = CHK_ASSERT)
 
-/* Takes an event for the present tenant's. */
+/* Takes an event for one of the present generation. */
 static void tells_anybody(void) {
     small_process(2);
     lock_take(&readiness.lock);

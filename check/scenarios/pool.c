@@ -14,12 +14,12 @@ static void take(struct pool_cache *cache, unsigned **blocks, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
         blocks[i] = pool_take(cache, 0);
         chk_assert(blocks[i], "there is memory");
-        *blocks[i] = i; /* plain: two who have it would race */
+        *blocks[i] = i; /* plain: two threads that have it would race */
     }
 }
 static void give(struct pool_cache *cache, unsigned **blocks, unsigned count) {
     for (unsigned i = 0; i < count; i++) {
-        chk_assert(*blocks[i] == i, "nobody else had it");
+        chk_assert(*blocks[i] == i, "no other thread had it");
         pool_give(cache, 0, blocks[i]);
     }
 }

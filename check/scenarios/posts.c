@@ -1,5 +1,5 @@
-/* What signal handlers leave behind, and how it is taken away from under them. A handler is a thread here: what a handler may do to the code it
- * interrupts is less than what another thread may do.
+/* What signal handlers leave behind, and how it is taken away from under them. A handler is a thread here: what a handler may do to the
+ * code it interrupts is less than what another thread may do.
  *
  * The slots' data is plain, so that a slot which has two tenants at a time is a race; and so is what the visitors look at. */
 #include "queue/posts.h"
@@ -124,8 +124,8 @@ static void takes_away_and_back(void) {
     inside = 0;
     visitors_open(&visitors);
 }
-static void closed_for_all(void) { chk_assert(atom_load_rlx(&visitors.word) == 0, "nobody is counted for ever"); }
-static void open_again(void) { chk_assert(atom_load_rlx(&visitors.word) == VISITORS_OPEN, "nobody is counted for ever"); }
+static void closed_for_all(void) { chk_assert(atom_load_rlx(&visitors.word) == 0, "no visitor is counted for ever"); }
+static void open_again(void) { chk_assert(atom_load_rlx(&visitors.word) == VISITORS_OPEN, "no visitor is counted for ever"); }
 SCENARIO(posts_visitors, .about = "two visitors || the owner closes (W2)", .setup = setup, .threads = {takes_away, visits, visits},
          .finish = closed_for_all)
 SCENARIO(posts_visitors_reopen, .about = "two visitors || the owner closes and opens again (W1, W2)", .setup = setup,
@@ -137,5 +137,5 @@ static void takes_away_at_once(void) {
     (void)atom_load_acq(&visitors.word);
     inside = 1;
 }
-SCENARIO(posts_visitors_broken, .about = "the owner does not wait for who is inside", .setup = setup,
+SCENARIO(posts_visitors_broken, .about = "the owner does not wait for the visitors inside", .setup = setup,
          .threads = {takes_away_at_once, visits}, .flawed_in = CHK_ALL)

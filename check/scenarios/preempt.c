@@ -1,7 +1,7 @@
-/* A process is stopped with its thread, its worker goes on with another one, and somebody resumes it: on that thread, with whatever worker.
+/* A process is stopped with its thread, its worker goes on with another one, and a worker resumes it: on that thread, with whatever worker.
  *
- * The real thread/stopped.c, from the moment that the handler has decided; what decides, and the signal, is preempt/preempt.c. The broken twins use the
- * real parts, put together wrongly. */
+ * The real thread/stopped.c, from the moment that the handler has decided; what decides, and the signal, is preempt/preempt.c. The broken
+ * twins use the real parts, put together wrongly. */
 #include "stopped.h"
 
 #include "step/step.h"
@@ -24,7 +24,7 @@ static void is_stopped(void) {
     goes_on(stopped_sleep(worker, &sleeper, &heir));
 }
 
-/* And has somebody else to run, for ever. */
+/* And has another process to run, for ever. */
 static void takes_over(void) {
     struct worker *worker = wakes_up();
     stopped_took(worker, 2);
@@ -71,8 +71,8 @@ SCENARIO(preempt_sleeper, .about = "a process is stopped || its worker has other
 SCENARIO(preempt_falls_asleep, .about = "the same || a worker looks round, finds nothing and goes to sleep", .setup = set_up,
          .threads = {is_stopped, takes_over, looks_round}, .finish = went_on)
 
-/* Where no thread is at rest, whoever is to be stopped next gives its worker to the one that was stopped first (stopped.h, A5), which resumes it in turn.
- * The first has been stopped in setup. */
+/* Where no thread is at rest, the process that is to be stopped next gives its worker to the one that was stopped first (stopped.h, A5),
+ * which resumes it in turn. The first has been stopped in setup. */
 SHARED struct thread second;
 SHARED unsigned others;
 static struct proc *other;
@@ -91,7 +91,7 @@ static void set_up_stopped(void) {
     chk_assert(other == small_proc(pid), "it runs, on the other worker");
     second.runtime = small;
     parker_init(&second.parker);
-    chk_name(&second.parker.word, "second's bed");
+    chk_name(&second.parker.word, "second's parker");
 }
 static void is_resumed_and_resumes(void) {
     parker_park(&sleeper.parker, SYS_FOREVER);
@@ -117,7 +117,7 @@ static void both_went_on(void) {
     chk_assert(others == 2, "the second goes on, too");
     went_on();
 }
-SCENARIO(preempt_no_thread, .about = "one who is stopped gives its worker to another || which goes on, and resumes it",
+SCENARIO(preempt_no_thread, .about = "a stopped process gives its worker to another || which goes on, and resumes it",
          .setup = set_up_stopped, .threads = {is_resumed_and_resumes, gives_way_to_the_first}, .finish = both_went_on)
 
 /* Two on the list at once. */
@@ -134,13 +134,14 @@ static void one_comes_and_goes(void) { come_and_go(&sleeper); }
 static void another_comes_and_goes(void) { come_and_go(&second); }
 static void nobody_there(void) {
     chk_assert(atom_load_rlx(&small->preempt.stopped) == 0 && !small->preempt.first && !small->preempt.last, "the list is empty");
-    chk_assert(atom_load_rlx(&small->threads.away) == 0, "nobody is away");
+    chk_assert(atom_load_rlx(&small->threads.away) == 0, "no thread is away");
     small_end();
 }
-SCENARIO(stopped_list, .about = "two threads enter the list of those who are stopped and leave it", .setup = set_up_two,
+SCENARIO(stopped_list, .about = "two threads enter the list of stopped threads and leave it", .setup = set_up_two,
          .threads = {one_comes_and_goes, another_comes_and_goes}, .finish = nobody_there)
 
-/* The second worker is an extra one, and is sent away meanwhile: it leaves, or goes with the one who is resumed and leaves after that. */
+/* The second worker is an extra one, and is sent away meanwhile: it leaves, or goes with the process that is resumed and leaves after
+ * that. */
 static void is_stopped_and_leaves(void) {
     is_stopped();
     if (my_worker == small_worker(1)) worker_main(my_worker);
@@ -186,7 +187,7 @@ static void takes_over_and_tries_twice(void) {
 static void hands_over_and_keeps(void) {
     struct worker *worker = small_play(1);
     if (policy_wake_to_run(small, proc).verdict == STATE_RUN) chk_assert(step_run(worker, proc), "it keeps its thread");
-    chk_assert(stopped_take(worker) == NULL, "nor does it take anybody");
+    chk_assert(stopped_take(worker) == NULL, "nor does it take a process");
     drive(worker);
     worker_unpin(worker);
     atom_store_rel(&handed_over, 1);
@@ -204,14 +205,14 @@ static void queue_silently(void) {
     state_yield(&proc->state);
     lock_drop(&small->preempt.lock);
 }
-/* stopped_took, but nobody is told. */
+/* stopped_took, but no worker is told. */
 static void takes_over_silently(void) {
     struct worker *worker = wakes_up();
     worker->stopped = NULL;
     queue_silently();
     drive(worker);
 }
-SCENARIO(preempt_twin_silent, .about = "as preempt_sleeper, but nobody is told that one can be resumed", .setup = set_up_asleep,
+SCENARIO(preempt_twin_silent, .about = "as preempt_sleeper, but no worker is told that one can be resumed", .setup = set_up_asleep,
          .threads = {is_stopped, takes_over_silently, sleeps}, .finish = went_on, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
 /* stopped.h, A3: it is queued by its own thread, which has not let go of it yet. */

@@ -6,8 +6,8 @@
 #include "step/step.h"
 #include "thread/worker.h"
 
-/* One worker is wanted and its thread sleeps at a lock of the process that was stopped. A fresh process waits for a worker, and would fall asleep
- * at the same lock. The relief worker has the second place. */
+/* One worker is wanted and its thread sleeps at a lock of the process that was stopped. A fresh process waits for a worker, and would fall
+ * asleep at the same lock. The relief worker has the second place. */
 static atom_u32 unlocked, fresh_runs;
 static int wants_the_lock(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count, (void)out;
@@ -46,7 +46,7 @@ static void is_resumed_and_stopped(void) {
     struct worker *worker = my_worker = sleeper.given;
     stopped_took(worker, 1);
     drive(worker);
-    chk_assert(!stopped_list(&sleeper), "a relief worker counts as one who is stopped, and there is room for one");
+    chk_assert(!stopped_list(&sleeper), "a relief worker counts as a stopped one, and there is room for one");
     small->preempt.most = 2;
     chk_assert(stopped_list(&sleeper), "now there is room");
     goes_on(stopped_sleep(worker, &sleeper, &heir));
@@ -76,7 +76,7 @@ static void all_went_on(void) {
 SCENARIO(
     preempt_relief,
     .about =
-        "all sleep at a lock of one who is stopped: a relief worker comes for it || it is stopped again || and resumed || a fresh one waits",
+        "all sleep at a lock of a stopped process: a relief worker comes for it || it is stopped again || and resumed || a fresh one waits",
     .setup = set_up_locked, .threads = {sees_a_hog, is_resumed_and_stopped, takes_over_relief, wakes_at_the_lock}, .finish = all_went_on)
 
 /* More workers are wanted while a relief worker leaves: it stays as any other, or its place gets another thread. */
@@ -120,7 +120,8 @@ static void one_thread_each(void) {
 SCENARIO(preempt_relief_beside, .about = "a relief worker comes || one worker more is wanted", .setup = set_up_locked,
          .threads = {sees_a_hog, wants_two}, .finish = one_thread_each)
 
-/* A relief worker was told to leave, but one is needed again: it stays, or leaves and is begun anew, with the thread of who was stopped. */
+/* A relief worker was told to leave, but one is needed again: it stays, or leaves and is begun anew, with the thread of the stopped
+ * process. */
 static void set_up_leaving(struct worker *worker) {
     small->preempt.most = 2;
     stopped_relieve(small, 1);

@@ -1,4 +1,4 @@
-/* The number of workers changes while work comes: what is ready is run, and nobody is counted who has gone.
+/* The number of workers changes while work comes: what is ready is run, and no worker is counted that has left.
  *
  * The real workers_set, worker_main and find_work; threads of the scenario stand by for those that the runtime starts. Where processes are
  * `last one out`, the last that runs sends every worker away, so one that is never run shows as a worker that waits for
@@ -60,12 +60,12 @@ static void ran(void) {
     small_end();
 }
 static void all_ran(void) {
-    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "nobody is counted who is not there");
+    chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "no worker is counted that is not there");
     ran();
 }
 /* Worker 0 has slept all the time, or was woken and has not looked yet. */
 static void ran_or_told(void) {
-    chk_assert(idle_sleepers(&small->idle) == 0, "who sleeps is told of what is left, and that it is over otherwise");
+    chk_assert(idle_sleepers(&small->idle) == 0, "a sleeper is told of what is left, and that it is over otherwise");
     struct worker *worker = small_play(0);
     parker_park(&worker->parker, SYS_FOREVER);
     worker->searching = true;
@@ -145,8 +145,9 @@ static void not_left_behind(void) {
 SCENARIO(resize_down_timer, .about = "a worker is sent away || a timer is armed there from outside", .setup = two_and_an_alarm,
          .threads = {works_1, arms_at_1}, .finish = not_left_behind)
 static void arms_and_forgets(void) { timers_arm(&small_worker(1)->timers, &later.timer, LATER); }
-SCENARIO(resize_twin_timer, .about = "the same, but whoever arms it does not look whether the worker has left", .setup = two_and_an_alarm,
-         .threads = {works_1, arms_and_forgets}, .finish = not_left_behind, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+SCENARIO(resize_twin_timer, .about = "the same, but the thread that arms it does not look whether the worker has left",
+         .setup = two_and_an_alarm, .threads = {works_1, arms_and_forgets}, .finish = not_left_behind, .flawed_in = CHK_ALL,
+         .flaw = CHK_ASSERT)
 
 static void two_asleep(enum policy_name policy) {
     set_up(policy, 2, &last_one_out);
@@ -169,13 +170,13 @@ static void both_asleep(void) {
 SCENARIO(resize_down_asleep, .about = "two sleep || one is sent away || a process is woken from outside", .setup = both_asleep,
          .threads = {to_one, sleeps_1, sends}, .finish = ran_or_told)
 
-/* The process is in the slot of a worker that will look at its orders before it comes to it. Nobody was woken for it. */
+/* The process is in the slot of a worker that will look at its orders before it comes to it. No worker was woken for it. */
 static void slot_set_up(void) {
     two_asleep(POLICY_RING);
     struct worker *worker = small_play(1);
     tick_begin(worker, 1);
     chk_assert(send_message(&worker->local, worker, pid, &letter) == 0, "it lives");
-    chk_assert(idle_sleepers(&small->idle) == 1, "alone in the slot it wakes nobody");
+    chk_assert(idle_sleepers(&small->idle) == 1, "alone in the slot it wakes no worker");
 }
 SCENARIO(resize_down_slot, .about = "a worker is sent away with a process in its slot || another sleeps", .setup = slot_set_up,
          .threads = {to_one, works_1, sleeps_0}, .finish = all_ran, .deep_in = CHK_SC | CHK_TSO)
@@ -211,7 +212,7 @@ SCENARIO(resize_down_poll, .about = "a worker goes to sleep in the poll and is s
 
 /* ---- one worker more ------------------------------------------------------------------------------------------------ */
 
-/* Those who are there are busy for ever. */
+/* The processes that are there are busy for ever. */
 static void one_busy(enum policy_name policy) { set_up(policy, 1, &counts); }
 static void one_busy_ring(void) { one_busy(POLICY_RING); }
 static void one_busy_deque(void) { one_busy(POLICY_DEQUE); }
@@ -261,7 +262,7 @@ SCENARIO(resize_up_extra, .about = "a worker is added || an extra one too", .set
 
 /* ---- broken twins ------------------------------------------------------------------------------------------------------ */
 
-/* worker_main, but that nobody is told of what it leaves behind. */
+/* worker_main, but that no worker is told of what it leaves behind. */
 static void work_and_leave_quietly(struct worker *worker) {
     for (struct proc *proc; (proc = find_work(worker)) != NULL;)
         step_run(worker, proc);
@@ -273,10 +274,10 @@ static void work_and_leave_quietly(struct worker *worker) {
 
 static void dismiss_1(void) { worker_dismiss(small, small_worker(1)); }
 static void leaves_quietly_1(void) { work_and_leave_quietly(small_wait_to_begin(1)); }
-SCENARIO(resize_twin_no_rouse, .about = "as resize_down_slot, but nobody is told of what the worker leaves behind", .setup = slot_set_up,
+SCENARIO(resize_twin_no_rouse, .about = "as resize_down_slot, but no worker is told of what the worker leaves behind", .setup = slot_set_up,
          .threads = {dismiss_1, leaves_quietly_1, sleeps_0}, .finish = all_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
-SCENARIO(resize_twin_poll, .about = "as resize_down_poll, but it leaves the poll and tells nobody", .setup = one_polls,
+SCENARIO(resize_twin_poll, .about = "as resize_down_poll, but it leaves the poll and tells no worker", .setup = one_polls,
          .threads = {dismiss_1, leaves_quietly_1, sleeps_0, small_poll_event}, .finish = all_ran, .flawed_in = CHK_ALL,
          .flaw = CHK_LOST_WAKEUP)
 
@@ -326,6 +327,6 @@ static void starts_before_it_counts(void) {
     thread_give(small, worker);
     idle_resize(&small->idle, 3);
 }
-SCENARIO(resize_twin_late_word, .about = "as resize_up_word, but the new worker may sleep before anybody looks at its word",
+SCENARIO(resize_twin_late_word, .about = "as resize_up_word, but the new worker may sleep before any thread looks at its word",
          .setup = two_busy, .threads = {starts_before_it_counts, works_once_2, sends}, .finish = all_ran, .flawed_in = CHK_ALL,
          .flaw = CHK_LOST_WAKEUP)

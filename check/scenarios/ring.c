@@ -1,5 +1,5 @@
 /* The bounded run queue. Duplicates are allowed at the queue, losses are not; what an entry points to is visible to
- * whoever gets it. */
+ * the thread that gets it. */
 #include "queue/ring.h"
 #include "items.h"
 

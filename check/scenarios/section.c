@@ -1,7 +1,7 @@
-/* Read-side sections and the magazine: a block goes to its next tenant when nobody can hold a look-up of the former one.
+/* Read-side sections and the magazine: a block goes to its next process when no thread can hold a look-up of the former one.
  *
  * One block, one thread that ends its process and takes the block again for another (real magazine and table), and threads that look it up
- * by its PID. What a looker reads in the block is plain here, so that "the block was made new while somebody looked at it" is a race.
+ * by its PID. What a looker reads in the block is plain here, so that "the block was made new while another thread looked at it" is a race.
  *
  * The broken twins are a copy of the protocol in a dozen lines, with one fault each. */
 #include "base/spin.h"
@@ -42,7 +42,7 @@ static void set_up_two(void) { set_up(2); }
 
 static void tear_down(void) { table_destroy(&table); }
 
-/* ---- who looks up -------------------------------------------------------------------------------------------------- */
+/* ---- the look-up --------------------------------------------------------------------------------------------------- */
 
 static struct mpsc_node letters[LOOKERS];
 
@@ -61,13 +61,13 @@ static void looks_twice(void) {
     section_enter(&sections[chk_self()]);
     section_leave(&sections[chk_self()]);
 }
-/* A thread that comes late: nobody knew its section when the process ended, perhaps. */
+/* A thread that comes late: its section was not known when the process ended, perhaps. */
 static void comes_and_looks(void) {
     chk_assert(table_add_section(&table, &sections[chk_self()]) == 0, "there is room");
     look_up_and_push(chk_self());
 }
 
-/* ---- who ends the process and takes the block for the next ----------------------------------------------------------- */
+/* ---- ending the process and taking the block for the next ----------------------------------------------------------- */
 
 static void ends(struct proc *proc) {
     atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1); /* as in proc_end */
@@ -98,9 +98,9 @@ static void box_is_empty(void) {
 
 SCENARIO(section_one, .about = "a look-up and push || the process ends, its block is used again", .setup = set_up_one,
          .threads = {looks_once, keeper}, .finish = box_is_empty)
-SCENARIO(section_two, .about = "the same with two who look up", .setup = set_up_two, .threads = {looks_once, looks_once, keeper},
+SCENARIO(section_two, .about = "the same with two threads that look up", .setup = set_up_two, .threads = {looks_once, looks_once, keeper},
          .finish = box_is_empty)
-SCENARIO(section_anew, .about = "the same with one who leaves and enters anew: its count is odd again, and is another (N2)",
+SCENARIO(section_anew, .about = "the same with a thread that leaves and enters anew: its count is odd again, and is another (N2)",
          .setup = set_up_one, .threads = {looks_twice, keeper}, .finish = box_is_empty)
 SCENARIO(section_late, .about = "the same, the section of the second is added while the process ends", .setup = set_up_one,
          .threads = {looks_once, comes_and_looks, keeper}, .finish = box_is_empty)
@@ -180,6 +180,6 @@ TWIN(section_twin_noted_first, NOTED_FIRST, .about = "sections are noted before 
 TWIN(section_twin_not_awaited, NOT_AWAITED, .about = "the block is used again at once", .flawed_in = CHK_ALL)
 TWIN(section_twin_left_relaxed, LEFT_RELAXED, .about = "leaving does not publish what was done inside", .flawed_in = CHK_C11,
      .flaw = CHK_RACE)
-TWIN(section_twin_entered_relaxed, ENTERED_RELAXED, .about = "who sees the next entry has not seen the leaving before it",
+TWIN(section_twin_entered_relaxed, ENTERED_RELAXED, .about = "a thread that sees the next entry has not seen the leaving before it",
      .flawed_in = CHK_C11, .flaw = CHK_RACE)
 TWIN(section_twin_no_section, SECTIONLESS, .about = "look-up without a section", .flawed_in = CHK_ALL)

@@ -1,4 +1,4 @@
-/* Select, the real source, against two channels at once: exactly one case happens, and nobody waits for ever. */
+/* Select, the real source, against two channels at once: exactly one case happens, and no process waits for ever. */
 #include "small_fiber.h"
 #include "sync/chan.h"
 
@@ -19,22 +19,22 @@ static void set_up(size_t capacity) {
 static void unbuffered(void) { set_up(0); }
 static void empty(void) {
     chk_assert(!chan_of(a)->senders.first && !chan_of(a)->receivers.first && !chan_of(b)->senders.first && !chan_of(b)->receivers.first,
-               "nobody is left in a list");
+               "no waiter is left in a list");
     weft_chan_free(a);
     weft_chan_free(b);
 }
 
 /* ---- two selects that cross ------------------------------------------------------------------------------------------ */
 
-static void cross(unsigned who, weft_chan *to, weft_chan *from, bool turned) {
-    small_process(who);
-    out[who][0] = 40 + who;
+static void cross(unsigned number, weft_chan *to, weft_chan *from, bool turned) {
+    small_process(number);
+    out[number][0] = 40 + number;
     weft_case cases[2];
-    cases[turned] = weft_case_send(to, &out[who][0]);
-    cases[!turned] = weft_case_recv(from, &in[who][0]);
+    cases[turned] = weft_case_send(to, &out[number][0]);
+    cases[!turned] = weft_case_recv(from, &in[number][0]);
     int done = weft_select(cases, 2, WEFT_FOREVER);
     chk_assert(done >= 0 && cases[done].error == 0, "one has happened");
-    chosen[who] = done ^ turned; /* 0: sent */
+    chosen[number] = done ^ turned; /* 0: sent */
 }
 static void cross_0(void) { cross(0, a, b, false); }
 static void cross_1(void) { cross(1, b, a, true); }
@@ -49,10 +49,10 @@ SCENARIO(select_cross, .about = "two selects, each sends where the other receive
 
 /* ---- a select and two others ----------------------------------------------------------------------------------------- */
 
-static void receive_either(unsigned who, uint64_t deadline) {
-    weft_case cases[] = {weft_case_recv(a, &in[who][0]), weft_case_recv(b, &in[who][1])};
-    chosen[who] = weft_select(cases, 2, deadline);
-    if (chosen[who] >= 0) error[who] = cases[chosen[who]].error;
+static void receive_either(unsigned number, uint64_t deadline) {
+    weft_case cases[] = {weft_case_recv(a, &in[number][0]), weft_case_recv(b, &in[number][1])};
+    chosen[number] = weft_select(cases, 2, deadline);
+    if (chosen[number] >= 0) error[number] = cases[chosen[number]].error;
 }
 static void thread_receives_either_soon(void) {
     small_thread();
@@ -62,10 +62,10 @@ static void receives_either(void) {
     small_process(0);
     receive_either(0, WEFT_FOREVER);
 }
-static void try_send(unsigned who, weft_chan *to) {
-    uint64_t element = 40 + who;
-    small_process(who);
-    chosen[who] = weft_chan_send(to, &element, 0);
+static void try_send(unsigned number, weft_chan *to) {
+    uint64_t element = 40 + number;
+    small_process(number);
+    chosen[number] = weft_chan_send(to, &element, 0);
 }
 static void try_send_a_1(void) { try_send(1, a); }
 static void try_send_b_2(void) { try_send(2, b); }

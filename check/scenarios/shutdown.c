@@ -1,4 +1,5 @@
-/* Shutdown: the stopper comes back when nobody lives any more, and not before; everybody is told to end, also who was just being born.
+/* Shutdown: the stopper comes back when no process lives any more, and not before; every process is told to end, also one that is being
+ * born.
  *
  * The stopper is the real stop_wait, spawn, send and end are real too. A stopper that sleeps for ever, or a worker that waits for ever, is
  * reported by the checker. That the stopper came back too early shows in the numbers of births and ends. */
@@ -52,7 +53,7 @@ static int short_step(void *self, const weft_event *events, size_t count, weft_o
 }
 static const weft_behavior short_lived = {.name = "short-lived", .init = count_birth, .step = short_step, .close = count_end};
 
-/* Has a child and ends. The child would live for ever if nobody told it. */
+/* Has a child and ends. The child would live for ever if it were not told. */
 static int parent_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     weft_pid child;
     int error = weft_spawn_step(&child, &obedient, NULL);
@@ -73,7 +74,7 @@ static void set_up(const weft_behavior *behavior, unsigned count) {
     if (behavior) first = small_spawn(behavior);
     pool_refill(&small_worker(0)->local.cache.pool, 0);
 }
-static void nobody(void) { set_up(NULL, 1); }
+static void no_process(void) { set_up(NULL, 1); }
 static void ready_obedient(void) { set_up(&obedient, 1); }
 static void ready_short(void) { set_up(&short_lived, 1); }
 static void ready_parent(void) { set_up(&parental, 1); }
@@ -105,7 +106,7 @@ static void works(void) { works_as(small_play(chk_self())); }
 
 static void stops(void) {
     stop_wait(small, SYS_FOREVER);
-    chk_assert(atom_load_rlx(&born) == atom_load_rlx(&closed), "nobody lives when the stopper comes back");
+    chk_assert(atom_load_rlx(&born) == atom_load_rlx(&closed), "no process lives when the stopper comes back");
     for (unsigned i = 0; i < workers; i++)
         worker_dismiss(small, small_worker(i));
 }
@@ -133,31 +134,31 @@ static void spawns_plain_and_works(void) {
     works_as(small_play(0));
 }
 
-static void nobody_lives(void) {
-    chk_assert(atom_load_rlx(&born) == atom_load_rlx(&closed), "nobody was born after the stop");
+static void none_lives(void) {
+    chk_assert(atom_load_rlx(&born) == atom_load_rlx(&closed), "no process was born after the stop");
     small_end();
 }
 
 SCENARIO(shutdown_asleep, .about = "a process sleeps || the stopper", .setup = sleeping_obedient, .threads = {works, stops},
-         .finish = nobody_lives)
+         .finish = none_lives)
 SCENARIO(shutdown_ready, .about = "a process runs and parks || the stopper", .setup = ready_obedient, .threads = {works, stops},
-         .finish = nobody_lives)
+         .finish = none_lives)
 SCENARIO(shutdown_ends, .about = "a process ends by itself || the stopper", .setup = ready_short, .threads = {works, stops},
-         .finish = nobody_lives)
+         .finish = none_lives)
 SCENARIO(shutdown_two_end, .about = "two workers, two processes that end by themselves || the stopper", .setup = ready_two,
-         .threads = {works, works, stops}, .finish = nobody_lives, .deep_in = CHK_TSO | CHK_C11)
+         .threads = {works, works, stops}, .finish = none_lives, .deep_in = CHK_TSO | CHK_C11)
 SCENARIO(shutdown_child, .about = "a process has a child and ends || the stopper: the child is told", .setup = ready_parent,
-         .threads = {works, stops}, .finish = nobody_lives, .deep_in = CHK_C11)
-SCENARIO(shutdown_foreign_plain, .about = "a foreign thread spawns, and is then the worker || the stopper", .setup = nobody,
-         .threads = {stops, spawns_plain_and_works}, .finish = nobody_lives)
-SCENARIO(shutdown_foreign_leaves, .about = "the same with an init, during which the thread leaves its door", .setup = nobody,
-         .threads = {stops, spawns_and_works}, .finish = nobody_lives, .deep_in = CHK_TSO | CHK_C11)
-SCENARIO(shutdown_foreign, .about = "a foreign thread spawns || a worker || the stopper", .setup = nobody,
-         .threads = {works, stops, spawns_plain}, .finish = nobody_lives, .deep_in = CHK_ALL)
+         .threads = {works, stops}, .finish = none_lives, .deep_in = CHK_C11)
+SCENARIO(shutdown_foreign_plain, .about = "a foreign thread spawns, and is then the worker || the stopper", .setup = no_process,
+         .threads = {stops, spawns_plain_and_works}, .finish = none_lives)
+SCENARIO(shutdown_foreign_leaves, .about = "the same with an init, during which the thread leaves its door", .setup = no_process,
+         .threads = {stops, spawns_and_works}, .finish = none_lives, .deep_in = CHK_TSO | CHK_C11)
+SCENARIO(shutdown_foreign, .about = "a foreign thread spawns || a worker || the stopper", .setup = no_process,
+         .threads = {works, stops, spawns_plain}, .finish = none_lives, .deep_in = CHK_ALL)
 SCENARIO(
     shutdown_foreign_init,
     .about = "the same with an init; few preemptions, since all are too many, and shutdown_foreign_leaves has all with one thread less",
-    .setup = nobody, .threads = {works, stops, spawns}, .finish = nobody_lives, .preemptions = 1, .deep_in = CHK_ALL)
+    .setup = no_process, .threads = {works, stops, spawns}, .finish = none_lives, .preemptions = 1, .deep_in = CHK_ALL)
 
 /* ---- broken twins: the same protocol in small, with one fault ----------------------------------------------------------- */
 
@@ -231,15 +232,15 @@ static void twin_set_up_parent(void) {
     twin_set_up();
     atom_store_rlx(&spawned, 1);
 }
-static void twin_nobody_lives(void) { chk_assert(atom_load_rlx(&spawned) == atom_load_rlx(&ended), "nobody lives after the stop"); }
+static void twin_none_lives(void) { chk_assert(atom_load_rlx(&spawned) == atom_load_rlx(&ended), "no process lives after the stop"); }
 
 #define TWIN(id, fault, set_up, lives, ...)                                                                                                \
     static void id##_stops(void) {                                                                                                         \
         twin_stops(fault);                                                                                                                 \
-        twin_nobody_lives();                                                                                                               \
+        twin_none_lives();                                                                                                                 \
     }                                                                                                                                      \
     static void id##_lives(void) { lives(fault); }                                                                                         \
-    SCENARIO(id, .setup = set_up, .threads = {id##_stops, id##_lives}, .finish = twin_nobody_lives, __VA_ARGS__)
+    SCENARIO(id, .setup = set_up, .threads = {id##_stops, id##_lives}, .finish = twin_none_lives, __VA_ARGS__)
 
 TWIN(shutdown_twin_foreign, FAULTLESS, twin_set_up, twin_foreign, .about = "twins of which the following are broken")
 TWIN(shutdown_twin_parent, FAULTLESS, twin_set_up_parent, twin_parent, .about = "likewise")
@@ -247,11 +248,11 @@ TWIN(shutdown_twin_end, FAULTLESS, twin_set_up_parent, twin_ends, .about = "like
 TWIN(shutdown_twin_unfenced_end, UNFENCED_END, twin_set_up_parent, twin_ends,
      .about = "an end and the stopper miss each other: it sleeps for ever", .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_LOST_WAKEUP)
 TWIN(shutdown_twin_unfenced_birth, UNFENCED_BIRTH, twin_set_up_parent, twin_parent,
-     .about = "a birth and the stopper miss each other: nobody cancels the new process", .flawed_in = CHK_TSO | CHK_C11,
+     .about = "a birth and the stopper miss each other: no thread cancels the new process", .flawed_in = CHK_TSO | CHK_C11,
      .flaw = CHK_LOST_WAKEUP)
 TWIN(shutdown_twin_no_second_look, NO_SECOND_LOOK, twin_set_up_parent, twin_parent,
-     .about = "a spawner that only looks before: nobody cancels the new process", .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+     .about = "a spawner that only looks before: no thread cancels the new process", .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 TWIN(shutdown_twin_unsettled, UNSETTLED, twin_set_up, twin_foreign, .about = "the stopper does not wait for a foreign thread that spawns",
      .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 TWIN(shutdown_twin_end_relaxed, END_RELAXED, twin_set_up_parent, twin_parent,
-     .about = "whoever sees the parent's end does not see the child's birth", .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+     .about = "a thread that sees the parent's end does not see the child's birth", .flawed_in = CHK_C11, .flaw = CHK_ASSERT)

@@ -8,7 +8,8 @@ static struct fiber fibers[SMALL_FIBERS];
 static struct parker beds[SMALL_FIBERS];
 
 void small_fibers(unsigned count) {
-    static const char *const names[][2] = {{"bed[0]", "asked[0]"}, {"bed[1]", "asked[1]"}, {"bed[2]", "asked[2]"}, {"bed[3]", "asked[3]"}};
+    static const char *const names[][2] = {
+        {"parker[0]", "asked[0]"}, {"parker[1]", "asked[1]"}, {"parker[2]", "asked[2]"}, {"parker[3]", "asked[3]"}};
     for (unsigned i = 0; i <= SMALL_FIBERS; i++) {
         players[i].runtime = players[i].local.runtime = nowhere;
         players[i].current = NULL;

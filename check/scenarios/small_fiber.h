@@ -15,7 +15,7 @@
 
 enum { SMALL_FIBERS = 4, SMALL_SOON = 3 };
 
-/* In setup: so many processes, nobody cancelled. */
+/* In setup: so many processes, none cancelled. */
 void small_fibers(unsigned count);
 /* The calling thread is this process from now on, on a worker of its own. */
 void small_process(unsigned index);

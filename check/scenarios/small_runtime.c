@@ -65,7 +65,7 @@ void door_close(struct runtime *runtime, bool again) {
 
 enum { NOT_YET, RUNS, ENDED };
 static atom_u32 threads[PLACES_MAX], given[PLACES_MAX];
-static unsigned refused; /* how many times no thread is to be had; kept by whoever gives, so not for two at once */
+static unsigned refused; /* how many times no thread is to be had; kept by the thread that gives, so not for two at once */
 void small_refuse_threads(unsigned times) { refused = times; }
 
 int thread_give(struct runtime *runtime, struct worker *worker) {

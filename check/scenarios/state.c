@@ -1,7 +1,7 @@
 /* The state word: run by one at a time, no wake-up lost, one claim for each time it was made ready.
  *
  * One process. Its private data is plain: two threads that run it at once, or one after the other without order, are
- * a race. Letters for it are relaxed cells: only the state word can make the process see them. Whoever is told to
+ * a race. Letters for it are relaxed cells: only the state word can make the process see them. A thread that is told to
  * enqueue runs the process itself, as a worker would that finds the entry in its queue. */
 #include "proc/state.h"
 #include "chk.h"
@@ -11,7 +11,7 @@ enum { LETTERS = 2 };
 static struct state state;
 static atom_u32 letter[LETTERS];
 static uint16_t first_ticket;
-SHARED unsigned stack;         /* plain, belongs to whoever runs the process */
+SHARED unsigned stack;         /* plain, belongs to the worker that runs the process */
 SHARED unsigned read_letters;  /* likewise: a bit for each letter the process has read */
 SHARED unsigned cancel_reason; /* plain, written before the cancel */
 SHARED unsigned claims[CHK_THREADS];
@@ -50,7 +50,7 @@ static void process_run(unsigned wanted, enum state_name park_as) {
         struct state_next next = state_park(&state, park_as);
         if (next.verdict == STATE_NOTHING) return;
         chk_assert(next.verdict == STATE_ENQUEUE, "parked or to be queued again");
-        if (!state_claim(&state, next.ticket)) return; /* somebody wanted this very process */
+        if (!state_claim(&state, next.ticket)) return; /* another thread wanted this very process */
     }
 }
 
@@ -244,13 +244,13 @@ static void claimed_once(void) {
     chk_assert(claims[0] + claims[1] <= 1, "one claim at most with one ticket (S2)");
     chk_assert(stack >= 1 && stack <= 3, "runs");
 }
-SCENARIO(state_claims, .about = "one entry delivered twice || somebody takes the process out of its queue", .setup = setup_ready,
+SCENARIO(state_claims, .about = "one entry delivered twice || a thread takes the process out of its queue", .setup = setup_ready,
          .threads = {claims_and_yields, claims_and_yields, claims_any}, .finish = claimed_once)
 
 SCENARIO(state_claims_store, .about = "the same, with yields by a plain store: without wakers that is as good", .setup = setup_ready,
          .threads = {claims_and_stores, claims_and_stores, claims_any}, .finish = claimed_once)
 
-/* ---- seized by whoever takes the runtime down --------------------------------------------------------------------- */
+/* ---- seized by the thread that takes the runtime down --------------------------------------------------------------------- */
 
 SHARED bool seized;
 
@@ -268,13 +268,13 @@ static void claims_and_ends(void) {
     atom_store_rlx(&letter[0], 1);
     if (state_claim(&state, first_ticket)) process_run(1, STATE_IDLE);
 }
-SCENARIO(state_seize, .about = "a process parks || a letter and a wake || it is seized, unless somebody runs it", .setup = setup_running,
+SCENARIO(state_seize, .about = "a process parks || a letter and a wake || it is seized, unless a worker runs it", .setup = setup_running,
          .threads = {runner_one, waker_one, seizes}, .finish = seized_or_ended)
 SCENARIO(state_seize_ready, .about = "a Ready process is claimed || and seized", .setup = setup_ready, .threads = {claims_and_ends, seizes},
          .finish = seized_or_ended)
 
-/* ---- the end ------------------------------------------------------------------------------------------------------
- * */
+/* ---- the end
+ * ------------------------------------------------------------------------------------------------------ */
 
 SHARED unsigned drained[2];
 
@@ -305,7 +305,7 @@ static void ends_then_revives(uint16_t (*revive)(struct state *)) {
 static void ends_and_revives(void) { ends_then_revives(state_revive_any); }
 static void ends_and_revives_by_store(void) { ends_then_revives(state_revive_tso); }
 static void takes_the_next(void) {
-    chk_assert(!state_claim(&state, first_ticket), "the former tenant's entry is stale");
+    chk_assert(!state_claim(&state, first_ticket), "the former process's entry is stale");
     if (state_claim_any(&state)) chk_assert(stack == 2, "only the finished new process can be had");
 }
 SCENARIO(state_revive, .about = "the block serves the next process || a stale entry and a taker look at it", .setup = setup_running,
@@ -345,7 +345,7 @@ static void cancels_too_late(void) {
 SCENARIO(state_twin_cancel_after_wake, .about = "as state_cancel, but it is woken first and asked then (S6)", .setup = setup_running,
          .threads = {process_run_cancellable, cancels_too_late}, .finish = is_cancelled, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 
-/* Found Ready, taken by a store: whoever claims it by its entry runs it too. */
+/* Found Ready, taken by a store: a worker that claims it by its entry runs it too. */
 static void hands_off_by_store(void) {
     atom_store_rlx(&letter[0], 1);
     uint64_t word = atom_load_acq(&state.word);

@@ -1,14 +1,14 @@
 /* The state word with all that can come at once: a process that parks, a wake, a cancel and a hand-off. Beside state.c, because the four
  * together have some millions of behaviours; any three of them are a short form.
  *
- * Letters are relaxed cells that only the word can make the process see. It ends when it has seen everything; whoever is told to enqueue it
- * or to run it does so itself. */
+ * Letters are relaxed cells that only the word can make the process see. It ends when it has seen everything; the thread that is told to
+ * enqueue it or to run it does so itself. */
 #include "chk.h"
 #include "proc/state.h"
 
 static struct state state;
 static atom_u32 letter[2];
-SHARED unsigned seen; /* plain: belongs to whoever runs the process */
+SHARED unsigned seen; /* plain: belongs to the worker that runs the process */
 enum { WAKE = 1, HAND_OFF = 2, CANCEL = 4, ALL = 7 };
 static unsigned coming;
 

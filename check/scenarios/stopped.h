@@ -1,7 +1,7 @@
 /* A process that is stopped with its thread, and the threads that take its worker over and resume it: for scenarios of thread/stopped.h.
  *
- * `kept` stands for everything that belongs to a worker and is not locked, `own` for what is the process's: two who drive the one or run the other
- * at once show as a race. */
+ * `kept` stands for everything that belongs to a worker and is not locked, `own` for what is the process's: two threads that drive the one
+ * or run the other at once show as a race. */
 #ifndef WEFT_CHECK_SCENARIOS_STOPPED_H
 #define WEFT_CHECK_SCENARIOS_STOPPED_H
 
@@ -18,7 +18,7 @@ static atom_u32 resumed;
 /* The thread that a stopped process keeps; preempt/preempt.c has it in the process's `fiber`. */
 static inline struct thread **keeper(struct proc *of) { return (struct thread **)of->inline_state; }
 
-/* As fiber_step, of one who is stopped. */
+/* As fiber_step, of a stopped process. */
 static int stopped_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
     stopped_resume(out->worker, *keeper(proc));
@@ -46,16 +46,17 @@ static inline void set_up(void) {
     chk_name(&small->preempt.waiting, "waiting");
     chk_name(&small->preempt.stopped, "stopped");
     chk_name(&small->threads.away, "away");
-    chk_name(&sleeper.parker.word, "sleeper's bed");
-    chk_name(&heir.parker.word, "heir's bed");
+    chk_name(&sleeper.parker.word, "sleeper's parker");
+    chk_name(&heir.parker.word, "heir's parker");
     chk_name(&resumed, "resumed");
 }
 static inline void went_on(void) {
     chk_assert(atom_load_rlx(&resumed) == 1 && own == 2, "it goes on, once");
-    chk_assert(atom_load_rlx(&small->preempt.stopped) == 0 && atom_load_rlx(&small->preempt.waiting) == 0, "nobody is stopped any more");
+    chk_assert(atom_load_rlx(&small->preempt.stopped) == 0 && atom_load_rlx(&small->preempt.waiting) == 0,
+               "no process is stopped any more");
     chk_assert(!small->preempt.first && !small->preempt.last, "nor in the list");
     chk_assert(atom_load_rlx(&small->threads.away) == 0, "nor away");
-    chk_assert(idle_searchers(&small->idle) == 0, "nobody is counted who does not search");
+    chk_assert(idle_searchers(&small->idle) == 0, "no worker is counted that does not search");
     small_end();
 }
 

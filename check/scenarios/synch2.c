@@ -1,4 +1,4 @@
-/* synch2, the real source: two parties exclude each other, nobody waits or sleeps for ever, each is passed at most
+/* synch2, the real source: two parties exclude each other, neither waits or sleeps for ever, each is passed at most
  * once, and a party that gives up or fails to get in does no harm.
  *
  * `room` is plain data that only the one inside touches: two at once, or one that does not see what the other did,
@@ -45,7 +45,7 @@ static void finish(void) {
     struct synch2 *s = synch2_of(&door);
     chk_assert(room == entered[0] + entered[1], "every visit left its trace");
     for (unsigned role = 0; role < 2; role++) {
-        chk_assert(!atom_load_rlx(&s->role[role].active) && !atom_load_rlx(&s->role[role].bell), "nobody is left behind");
+        chk_assert(!atom_load_rlx(&s->role[role].active) && !atom_load_rlx(&s->role[role].bell), "no thread is left behind");
         chk_assert(atom_load_rlx(&s->role[role].place) == SYNCH2_OUT, "and both are known to be out");
     }
     chk_assert(!atom_load_rlx(&s->waker_change), "no question is left open");

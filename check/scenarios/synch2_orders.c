@@ -96,7 +96,7 @@ SCENARIO(synch2_fences_neither, .about = "plain x86 stores, release in C: likewi
          .flawed_in = CHK_TSO | CHK_C11, .flaw = CHK_RACE)
 
 /* Thread 0 gives up its first turn if it cannot have it at once. It may have been woken by then, and not know it;
- * the one who woke it goes in, because it sees thread 0 inactive. The wake-up must not come in thread 0's second
+ * the thread that woke it goes in, because it sees thread 0 inactive. The wake-up must not come in thread 0's second
  * turn. */
 static void give_up_0(void) {
     atom_store_sc(&active[0], 1);

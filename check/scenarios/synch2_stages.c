@@ -61,11 +61,12 @@ static void safe_or_stop(unsigned i) {
 }
 static void safe_or_stop_0(void) { safe_or_stop(0); }
 static void safe_or_stop_1(void) { safe_or_stop(1); }
-SCENARIO(synch2_safe_excludes, .about = "... but whoever gets in is alone", .setup = set_up, .threads = {safe_or_stop_0, safe_or_stop_1})
+SCENARIO(synch2_safe_excludes, .about = "... but the thread that gets in is alone", .setup = set_up,
+         .threads = {safe_or_stop_0, safe_or_stop_1})
 
 /* ---- The almost wait-free: thread 0 always is the waker ---------------------------------------------------------- */
 
-/* `marked`: who is marked as waiting. As printed it is thread 0, which never waits for the mark: thread 1 then
+/* `marked`: the thread that is marked as waiting. As printed it is thread 0, which never waits for the mark: thread 1 then
  * finds no mark and walks in beside thread 0. It must be thread 1. */
 static void almost(unsigned i, unsigned marked) {
     atom_store_sc(&active[i], 1);
@@ -108,7 +109,7 @@ SCENARIO(synch2_almost_starves, .about = "... but thread 1 can pass thread 0 mor
 
 /* ---- From here on the waker's role moves ------------------------------------------------------------------------- */
 
-/* Acting as the waker: nobody else may at the same time. */
+/* Acting as the waker: the other thread may not at the same time. */
 static void wake_other(unsigned i) {
     role++;
     if (atom_load_sc(&wait[1 - i])) atom_store_sc(&wait[1 - i], 0);
@@ -197,7 +198,7 @@ SCENARIO(synch2_final_active, .about = "the final protocol, the changer also loo
 
 /* ---- The corrected protocol -------------------------------------------------------------------------------------- */
 
-/* The acknowledgement does not depend on who is the waker. */
+/* The acknowledgement does not depend on which thread is the waker. */
 static void corrected_answer(unsigned i) {
     if (atom_load_sc(&waker_change)) atom_store_sc(&waker_change, 0);
     else if (atom_load_sc(&waker) == i) wake_other(i);
@@ -212,7 +213,7 @@ static void corrected_1_twice(void) {
     corrected_1();
     corrected_1();
 }
-SCENARIO(synch2_corrected, .about = "corrected: safe, nobody waits for ever, one waker at a time", .setup = set_up,
+SCENARIO(synch2_corrected, .about = "corrected: safe, neither thread waits for ever, one waker at a time", .setup = set_up,
          .threads = {corrected_0, corrected_1})
 SCENARIO(synch2_corrected_1x2, .about = "corrected, thread 1 comes back", .setup = set_up, .threads = {corrected_0, corrected_1_twice})
 SCENARIO(synch2_corrected_2x2, .about = "corrected, two turns each", .setup = set_up, .threads = {corrected_0_twice, corrected_1_twice})
@@ -227,7 +228,7 @@ static bool checked_guard(unsigned i) {
     struct spin spin = spin_begin();
     while (atom_load_sc(&active[1 - i])) {
         if (!atom_load_sc(&wait[i])) {
-            chk_assert(!woke, "who leaves the guard while the other is active has not woken it");
+            chk_assert(!woke, "a thread that leaves the guard while the other is active has not woken it");
             return true;
         }
         if (atom_load_sc(&waker_change)) {
@@ -249,14 +250,14 @@ static void checked_turn(unsigned i, bool *other_was_active, unsigned *other_ser
     bool met = atom_load_sc(&active[j]);
     if (met) {
         if (checked_guard(i)) {
-            chk_assert(atom_load_sc(&waker) == j, "who leaves the guard while the other is active is not the waker");
+            chk_assert(atom_load_sc(&waker) == j, "a thread that leaves the guard while the other is active is not the waker");
             chk_assert(atom_load_sc(&guarded[j]) && atom_load_sc(&active[j]), "and leaves the waker in the guard");
         }
         atom_store_sc(&guarded[i], 0);
     }
     be_selected();
     if (!met && *other_was_active)
-        chk_assert(served[j] != *other_served, "one who stayed active when this one left was seen, or served since");
+        chk_assert(served[j] != *other_served, "a thread that stayed active when this one left was seen, or served since");
     served[i]++;
     if (atom_load_sc(&waker) != i) printed_active_finish(i);
     chk_assert(atom_load_sc(&waker) == i, "a thread is the waker when it becomes inactive");
@@ -273,6 +274,6 @@ static void checked(unsigned i, unsigned turns) {
 static void checked_0(void) { checked(0, 1); }
 static void checked_1(void) { checked(1, 1); }
 static void checked_1_twice(void) { checked(1, 2); }
-SCENARIO(synch2_internal, .about = "corrected: who wakes whom, and what holds when the guard is left", .setup = set_up,
+SCENARIO(synch2_internal, .about = "corrected: which thread wakes which, and what holds when the guard is left", .setup = set_up,
          .threads = {checked_0, checked_1})
 SCENARIO(synch2_internal_1x2, .about = "... and when thread 1 comes back", .setup = set_up, .threads = {checked_0, checked_1_twice})

@@ -1,5 +1,5 @@
-/* Sysmon falls asleep while a worker wakes up: it is told, or sees that somebody is awake. Else the hogs and lasting calls to come would be
- * nobody's business. */
+/* Sysmon falls asleep while a worker wakes up: it is told, or sees that a worker is awake. Otherwise no thread would look after
+ * the hogs and lasting calls to come. */
 #include "small_runtime.h"
 
 #include "thread/worker.h"
@@ -11,7 +11,7 @@ static void set_up(void) {
     atom_store_rlx(&small->sysmon.asleep, false);
     atom_store_rlx(&small->sysmon.over, false);
     chk_name(&small->sysmon.asleep, "asleep");
-    chk_name(&small->sysmon.parker.word, "monitor's bed");
+    chk_name(&small->sysmon.parker.word, "sysmon's parker");
     idle_enter(&small->idle, 0, false);
 }
 static void awake(void) {
@@ -30,7 +30,7 @@ static void wakes_up(void) {
 SCENARIO(sysmon_sleep, .about = "sysmon falls asleep || a worker is woken || and wakes up", .setup = set_up,
          .threads = {falls_asleep, rouses, wakes_up}, .finish = awake)
 
-/* A timer: nobody woke the worker, so it takes back its own bit. */
+/* A timer: the worker was not woken, so it takes back its own bit. */
 static void gets_up(void) {
     struct worker *worker = small_play(0);
     idle_leave(&small->idle, worker->index, false);
@@ -39,7 +39,7 @@ static void gets_up(void) {
 SCENARIO(sysmon_sleep_timer, .about = "sysmon falls asleep || a worker gets up by itself", .setup = set_up,
          .threads = {falls_asleep, gets_up}, .finish = awake)
 
-/* A new worker, which has slept and got up: whoever looks at all workers finds it whole, or not at all. */
+/* A new worker, which has slept and got up: a thread that looks at all workers finds it whole, or not at all. */
 static void begins(void) {
     struct worker *worker = worker_new(small, 1);
     chk_assert(worker != NULL, "there is memory");

@@ -99,8 +99,8 @@ static void cancels_first(void) {
 SCENARIO(table_reuse_cancel, .about = "a cancel || its receiver ends, the block gets its next tenant (which would say so)", .setup = set_up,
          .threads = {cancels_first, keeper}, .finish = all_accounted_for)
 
-/* The receiver sleeps; a sender wakes it and runs its last step, so that the block comes to the sender's own magazine, and from there, through
- * the depot, to the thread that spawns. Another sender is on the way. */
+/* The receiver sleeps; a sender wakes it and runs its last step, so that the block comes to the sender's own magazine, and from there,
+ * through the depot, to the thread that spawns. Another sender is on the way. */
 static void set_up_asleep(void) {
     set_up();
     state_park(&small_proc(first)->state, STATE_IDLE);
@@ -117,9 +117,9 @@ static void spawns(void) {
 SCENARIO(table_reuse_elsewhere, .about = "a send that wakes its receiver, runs it to its end and flushes || a send || a spawn",
          .setup = set_up_asleep, .threads = {sends_ends_flushes, sender_two, spawns}, .finish = all_accounted_for)
 
-/* ---- a PID that nobody was told ----------------------------------------------------------------------------------------- */
+/* ---- a PID that no thread was told ----------------------------------------------------------------------------------------- */
 
-/* Somebody has guessed the PID of a process that is being born. It is refused, or what it did is seen. */
+/* A thread has guessed the PID of a process that is being born. It is refused, or what it did is seen. */
 SHARED bool was_told;
 SHARED int cancelled;
 static int born_step(void *self, const weft_event *events, size_t count, weft_out *out) {
@@ -155,9 +155,9 @@ static void seen_or_refused(void) {
     chk_assert(was_told == (cancelled == 0), "a cancellation is told, or refused");
     all_accounted_for();
 }
-SCENARIO(table_guess_send, .about = "a birth || a send to a PID that nobody was told", .setup = set_up_unborn,
+SCENARIO(table_guess_send, .about = "a birth || a send to a PID that no thread was told", .setup = set_up_unborn,
          .threads = {is_born, guesses_and_sends}, .finish = seen_or_refused)
-SCENARIO(table_guess_cancel, .about = "a birth || a cancel of a PID that nobody was told", .setup = set_up_unborn,
+SCENARIO(table_guess_cancel, .about = "a birth || a cancel of a PID that no thread was told", .setup = set_up_unborn,
          .threads = {is_born, guesses_and_cancels}, .finish = seen_or_refused)
 
 /* Its spawner watches it, and writes that where the cancellation is written too. */
@@ -174,10 +174,10 @@ static void is_born_watched(void) {
     chk_assert(pid == second, "as guessed");
     small_run_own(worker);
 }
-SCENARIO(table_guess_cancel_watched, .about = "a birth, watched || a cancel of a PID that nobody was told", .setup = set_up_unborn,
+SCENARIO(table_guess_cancel_watched, .about = "a birth, watched || a cancel of a PID that no thread was told", .setup = set_up_unborn,
          .threads = {is_born_watched, guesses_and_cancels}, .finish = seen_or_refused)
 
-/* Looks at the word, and leaves it alone when nobody seems to live there. */
+/* Looks at the word, and leaves it alone when no process seems to live there. */
 static void guesses_and_only_looks(void) {
     struct worker *worker = small_play(1);
     section_enter(&worker->local.section);
@@ -189,12 +189,12 @@ static void guesses_and_only_looks(void) {
     if (next.verdict == STATE_ENQUEUE) ready_again(small, worker, proc, next, READY_WOKEN);
     small_run_own(worker);
 }
-SCENARIO(table_twin_guess_looks, .about = "as table_guess_send, but whoever finds COMPLETE does not write it", .setup = set_up_unborn,
+SCENARIO(table_twin_guess_looks, .about = "as table_guess_send, but a thread that finds COMPLETE does not write it", .setup = set_up_unborn,
          .threads = {is_born, guesses_and_only_looks}, .finish = seen_or_refused, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
 
 /* ---- broken twins: the sender's side done wrongly, the rest real ---------------------------------------------------------- */
 
-/* As send_message, but whoever gives blocks away does not know that somebody holds one. */
+/* As send_message, but the thread that gives blocks away does not know that another holds one. */
 static void sends_without_section(void) {
     struct worker *worker = small_play(1);
     struct proc *proc = small_proc(first);

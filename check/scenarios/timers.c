@@ -2,7 +2,7 @@
  * are wrong.
  *
  * A waiter is memory from the heap, as a frame of a parked process would be: its user frees it as soon as the timer is
- * its own again. Whoever touches it then is reported, and so is a runner that still reads. `fired` counts what runners
+ * its own again. A thread that touches it then is reported, and so is a runner that still reads. `fired` counts what runners
  * saw, one array a thread. */
 #include "time/timers.h"
 
@@ -12,7 +12,7 @@ enum { WAITERS = 3 };
 
 struct waiter {
     struct timer timer;
-    unsigned id; /* plain, beside the timer: for whom it is */
+    unsigned id; /* plain, beside the timer: which process it is for */
 };
 
 static struct timers own, other;
@@ -135,7 +135,7 @@ SCENARIO(timers_batches, .about = "more timers than a batch, out of order, two t
 
 /* ---- `next` ---------------------------------------------------------------------------------------------------- */
 
-/* The one that arms earlier than all before is told so, and nobody's announcement hides an earlier timer (T4). */
+/* The one that arms earlier than all before is told so, and no announcement hides an earlier timer (T4). */
 static void set_up_unarmed(void) {
     set_up();
     make(0);
@@ -210,7 +210,7 @@ static void wait_0_impatient(void) { leave(0, timers_cancel(&waiters[0]->timer))
 SCENARIO(timers_bad_impatient, .about = "the user does not wait for the runner", .setup = set_up_one,
          .threads = {wait_0_impatient, run_own}, .flawed_in = CHK_ALL)
 
-/* The runner says that it is done before it has read whom the timer is for. */
+/* The runner says that it is done before it has read which process the timer is for. */
 static void run_hasty(void) {
     struct timer *timer = timers_run(&own, 5);
     if (!timer) return;

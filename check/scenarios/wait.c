@@ -1,8 +1,8 @@
 /* Waiting: a claim, a deadline and a cancellation come at once, and one of them it is.
  *
- * What is waited for is a box under a lock. Whoever fills it hands the number to one who waits, into the waiter's memory, or leaves it in the
- * box. The waiter's memory is freed as soon as it goes on: whoever touches it later is caught, and a number that is written too late is a
- * race. */
+ * What is waited for is a box under a lock. The thread that fills it hands the number to a waiter, into the waiter's memory, or leaves it
+ * in the box. The waiter's memory is freed as soon as it goes on: a thread that touches it later is caught, and a number that is written
+ * too late is a race. */
 #include "small_fiber.h"
 #include "sync/synch2.h"
 
@@ -66,7 +66,7 @@ static void thread_waits_soon(void) {
 
 /* ---- the others ------------------------------------------------------------------------------------------------------ */
 
-/* Into the memory of one who waits, which is to be woken then; or into the box: NULL. */
+/* Into the memory of a waiter, which is to be woken then; or into the box: NULL. */
 static struct waiter *put(bool while_it_waits) {
     lock_take(&lock);
     if (while_it_waits) chk_assume(list.first);
@@ -102,7 +102,7 @@ static void got_it(void) { chk_assert(got == 42, "the number has arrived"); }
 static void got_it_or_not(void) {
     chk_assert(got + box == 42 && got * box == 0, "the number has arrived, or is still there");
     chk_assert((got == 42) == (answer >= 0), "and the waiter knows");
-    chk_assert(!list.first, "nobody is left in the list");
+    chk_assert(!list.first, "no waiter is left in the list");
 }
 
 SCENARIO(wait_wake, .about = "a process waits || a process of the same runtime claims and wakes it", .setup = setup,
@@ -180,7 +180,7 @@ static void wait_carelessly(void) {
     waiters_add(&list, &waiter);
     lock_drop(&lock);
     while (atom_load_acq(&wait.claimed) == WAIT_PENDING) {
-        if (fiber_is_cancelled(my_worker->current)) { /* somebody may claim it this moment */
+        if (fiber_is_cancelled(my_worker->current)) { /* another thread may claim it this moment */
             answer = WEFT_ECANCELED;
             break;
         }
@@ -190,7 +190,7 @@ static void wait_carelessly(void) {
     if (waiter.in) waiters_remove(&waiter);
     lock_drop(&lock);
 }
-SCENARIO(wait_twin_careless, .about = "gives up without claiming itself: the number is handed to one who has gone", .setup = setup,
+SCENARIO(wait_twin_careless, .about = "gives up without claiming itself: the number is handed to a waiter that has gone", .setup = setup,
          .threads = {wait_carelessly, process_fills, thread_cancels}, .finish = got_it_or_not, .flawed_in = CHK_ALL, .flaw = CHK_NONE)
 
 /* ---- synch2's bed ---------------------------------------------------------------------------------------------------- */
@@ -235,16 +235,16 @@ static void thread_rings(void) {
     small_thread();
     ring();
 }
-static void bed_is_empty(void) { chk_assert(!synch2_of(&door)->role[0].bed.first, "nobody is left in the bed"); }
+static void none_is_parked(void) { chk_assert(!synch2_of(&door)->role[0].bed.first, "no process is left parked"); }
 
-SCENARIO(synch2_bed, .about = "synch2: a process goes to bed || the other one rings", .setup = setup_door,
-         .threads = {process_sleeps, process_rings}, .finish = bed_is_empty)
-SCENARIO(synch2_bed_thread_rings, .about = "synch2: a process goes to bed || a thread rings", .setup = setup_door,
-         .threads = {process_sleeps, thread_rings}, .finish = bed_is_empty)
-SCENARIO(synch2_bed_thread_sleeps, .about = "synch2: a thread goes to sleep || a process rings", .setup = setup_door,
-         .threads = {thread_sleeps, process_rings}, .finish = bed_is_empty)
-SCENARIO(synch2_bed_cancel, .about = "synch2: a process goes to bed || the other one rings || a cancellation", .setup = setup_door,
-         .threads = {process_sleeps, process_rings, thread_cancels}, .finish = bed_is_empty)
+SCENARIO(synch2_parked, .about = "synch2: a process goes to bed || the other one rings", .setup = setup_door,
+         .threads = {process_sleeps, process_rings}, .finish = none_is_parked)
+SCENARIO(synch2_parked_thread_rings, .about = "synch2: a process goes to bed || a thread rings", .setup = setup_door,
+         .threads = {process_sleeps, thread_rings}, .finish = none_is_parked)
+SCENARIO(synch2_parked_thread_sleeps, .about = "synch2: a thread goes to sleep || a process rings", .setup = setup_door,
+         .threads = {thread_sleeps, process_rings}, .finish = none_is_parked)
+SCENARIO(synch2_parked_cancel, .about = "synch2: a process goes to bed || the other one rings || a cancellation", .setup = setup_door,
+         .threads = {process_sleeps, process_rings, thread_cancels}, .finish = none_is_parked)
 
 /* Goes to bed without looking at the bell under the lock. */
 static void twin_sleeps(void) {
@@ -258,5 +258,5 @@ static void twin_sleeps(void) {
     lock_take(&role->bed_lock);
     waiters_wait(&role->bed, &sleeper, &role->bed_lock, WEFT_FOREVER, "twin");
 }
-SCENARIO(synch2_bed_twin, .about = "synch2: goes to bed without looking at the bell again", .setup = setup_door,
-         .threads = {twin_sleeps, process_rings}, .finish = bed_is_empty, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+SCENARIO(synch2_parked_twin, .about = "synch2: goes to bed without looking at the bell again", .setup = setup_door,
+         .threads = {twin_sleeps, process_rings}, .finish = none_is_parked, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)

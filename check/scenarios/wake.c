@@ -1,6 +1,6 @@
 /* A process goes to sleep while messages and cancellations come for it: real send, step, mailbox, state word and run queues.
  *
- * One process. Whoever is told to make it ready puts it into the queue of its own worker, and runs what is in that queue before it
+ * One process. The thread that is told to make it ready puts it into the queue of its own worker, and runs what is in that queue before it
  * ends. What is left in a queue then, finish runs. So a process that has not seen everything sleeps beside a message. Its private
  * data is plain: run by two at once it is a race. */
 #include "small_runtime.h"
@@ -186,8 +186,8 @@ SCENARIO(wake_overfull_batch, .about = "a step puts one message back and is queu
 
 /* ---- a process that receives by itself: stackful ones do ----------------------------------------------------------- */
 
-/* It takes its messages between claim and park, as mail/receive.c does, and parks by step_commit. One letter has come while it slept for another
- * reason: its wake-up is used up. */
+/* It takes its messages between claim and park, as mail/receive.c does, and parks by step_commit. One letter has come while it slept for
+ * another reason: its wake-up is used up. */
 static void running_beside_mail(void) {
     set_up_running(POLICY_RING, 3);
     struct worker *worker = small_play(1);
@@ -224,7 +224,7 @@ static void has_received_all(void) {
 SCENARIO(wake_mail, .about = "a process with unread mail empties its mailbox and parks || a send", .setup = running_beside_mail,
          .threads = {receives_and_parks, sends_1}, .finish = has_received_all)
 
-/* mpsc.h, M7: it parks beside its mail. The next letter is not the first, and wakes nobody. */
+/* mpsc.h, M7: it parks beside its mail. The next letter is not the first, and wakes no worker. */
 static void parks_beside_mail(void) { step_commit(small_play(0), proc, WEFT_IDLE); }
 SCENARIO(wake_mail_unread, .about = "broken: a process with unread mail parks until a message comes || a send",
          .setup = running_beside_mail, .threads = {parks_beside_mail, sends_1}, .finish = has_received_all, .flawed_in = CHK_ALL,

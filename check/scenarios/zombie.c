@@ -1,6 +1,6 @@
 /* A process whose result is kept ends while it is joined, detached, and while its owner ends: real watch, keep, spawn, end of a process.
  *
- * Whoever joins gets the reason, at least one of them unless somebody detached it; the record is freed once, and the block comes to one
+ * A process that joins gets the reason, at least one of them unless it was detached; the record is freed once, and the block comes to one
  * magazine, once. What a record is made of is plain memory: taking it out without the lock, or reading it afterwards, is a race. */
 #include "mortal.h"
 
@@ -88,13 +88,13 @@ static unsigned successes(void) {
     return found;
 }
 static void joined(void) {
-    chk_assert(successes() >= 1, "somebody gets the result");
+    chk_assert(successes() >= 1, "one of them gets the result");
     chk_assert(on_shelves(child_proc) == 1, "the block is given back once");
     chk_assert(*monitor_owned(small, pid_slot(owner)) == NULL, "the owner has no record left");
     small_end();
 }
 static void joined_or_detached(void) {
-    chk_assert(successes() >= 1 || detached == 0, "somebody gets the result, or it was given up");
+    chk_assert(successes() >= 1 || detached == 0, "one of them gets the result, or it was given up");
     chk_assert(on_shelves(child_proc) == 1, "the block is given back once");
     chk_assert(*monitor_owned(small, pid_slot(owner)) == NULL, "the owner has no record left");
     small_end();
@@ -132,7 +132,7 @@ SCENARIO(keep_another, .about = "a process has ended: is joined || its owner is 
 
 /* ---- twins that are wrong ------------------------------------------------------------------------------------------------------ */
 
-/* Trusts the word: whoever has ended is not to be had, whoever lives is waited for. Both are true too early or too late. */
+/* Trusts the word: a process that has ended is not to be had, one that lives is waited for. Both are true too early or too late. */
 static void joins_by_the_word(void) {
     struct worker *worker = small_play(1);
     struct joiner *joiner = &joiners[0];
@@ -148,7 +148,7 @@ static void joins_by_the_word(void) {
         (*list)->next = &joiner->ear.monitor;
     } else {
         struct zombie *kept = zombie_find(*list, child);
-        chk_assert(kept && kept->monitor.told, "who has ended has left its reason");
+        chk_assert(kept && kept->monitor.told, "a process that has ended has left its reason");
         joiner->result = MONITOR_ENDED;
         zombie_drop(&worker->local, list, kept);
     }

@@ -63,7 +63,7 @@ static void gives_way(void *unused) {
             uint64_t before = steps();
             if (told) be_told();
             EXPECT_EQ(calls[i].call(WEFT_FOREVER), 0);
-            if (told && steps() == before) test_fail(__FILE__, __LINE__, "%s does not give way", calls[i].name);
+            if (told && steps() == before) test_fail(__FILE__, __LINE__, "%s does not yield", calls[i].name);
             if (calls[i].message) weft_msg_free(message);
         }
     weft_chan_free(chan);

@@ -1,4 +1,4 @@
-/* Blocking calls hold up their own process alone; neither does a process that does not give way. */
+/* Blocking calls hold up their own process alone; neither does a process that does not yield. */
 #include "victim.h"
 
 #include "thread/oscall.h"
@@ -269,7 +269,7 @@ static void computes_in_rounds(void *arg) {
         uint64_t before = atom_load_rlx(&ran), began = weft_now();
         EXPECT_EQ(weft_send(*(weft_pid *)arg, 1, NULL, 0), 0);
         bool counts = all_others_call();
-        while (weft_now() - began < COMPUTED && atom_load_acq(&ran) == before) { /* no weft call that gives way */
+        while (weft_now() - began < COMPUTED && atom_load_acq(&ran) == before) { /* no weft call that yields */
         }
         if (counts && atom_load_acq(&ran) != before) seen_to++;
         while (atom_load_acq(&ran) == before)
@@ -636,7 +636,7 @@ static void beside_hogs(void) {
 }
 TEST(hogs_are_compensated) { rt_each(beside_hogs); }
 
-/* With weft_poll in its loop it gives way by itself. */
+/* With weft_poll in its loop it yields by itself. */
 static void polls(void *arg) {
     (void)arg;
     while (!atom_load_acq(&free_them))

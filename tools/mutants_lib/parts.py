@@ -34,7 +34,7 @@ PARTS = {
     "pool": {"files": ["src/mem/pool.h", "src/mem/pool_chunk.h", "src/mem/pool.c", "src/mem/give_back.c"], "scenarios": ["pool"]},
     "forkjoin": {"files": ["src/forkjoin/region.h", "src/forkjoin/region.c"], "scenarios": ["forkjoin"]},
     "synch2": {"files": ["src/sync/synch2.h", "src/sync/synch2.c"], "scenarios": ["synch2"]},
-    "synch2_park": {"files": ["src/sync/synch2_park.c"], "scenarios": ["synch2_bed*"]},
+    "synch2_park": {"files": ["src/sync/synch2_park.c"], "scenarios": ["synch2_parked*"]},
     "wait": {"files": ["src/wait/wait.h", "src/wait/wait.c"], "scenarios": ["wait"]},
     "channel": {"files": ["src/wait/waiters.h", "src/sync/chan.h", "src/sync/channel.c", "src/sync/select.c"], "scenarios": ["channel", "select"]},
     "readiness": {"files": ["src/net/readiness.h", "src/net/readiness.c"], "scenarios": ["poller_readiness"]},
