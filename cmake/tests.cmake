@@ -33,6 +33,7 @@ foreach(room ${rooms})
         if(room_name STREQUAL "sim") # in the simulation: the simulated library instead of the real one
             target_link_libraries(${room_name}.${name} PRIVATE weft_real weft_test weft_sim)
             target_include_directories(${room_name}.${name} PRIVATE ${PROJECT_SOURCE_DIR}/sim)
+            target_compile_definitions(${room_name}.${name} PRIVATE WEFT_TEST_SIM=1)
         else()
             target_link_libraries(${room_name}.${name} PRIVATE weft_real weft_test weft_static)
         endif()

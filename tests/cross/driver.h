@@ -142,7 +142,7 @@ static inline void trial_stop(struct trial *trial) {
     rt_watch_end();
     if (trial->other) EXPECT_EQ(weft_stop(trial->other, WEFT_FOREVER, NULL), 0);
     if (trial->context) weft_context_drop(trial->context);
-    EXPECT_EQ(sys_scripted_live(), 0);
+    EXPECT_EQ(rt_live_memory(), 0);
 }
 
 static inline unsigned descriptors(void) {
