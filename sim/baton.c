@@ -4,6 +4,7 @@
 #include "real.h"
 #include "record.h"
 #include "sim.h"
+#include "starvation.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -20,10 +21,12 @@ enum {
     BATON_EFFECT_NS = 100,
     BATON_NOW_NS = 20,
     BATON_SPIN_NS = 200,
-    BATON_SPIN_PATIENCE = 64,    /* rounds, after which only the passing of time can help */
-    BATON_SPIN_MOST = 1 << 20,   /* rounds of all threads without any other point: a livelock */
-    BATON_CHANCE_UNIT = 1 << 10, /* of the chance to switch at an effect */
-    BATON_KEY_ROUNDS = 3,        /* of destructors of thread-local values, before the thread gives the baton up */
+    BATON_SPIN_PATIENCE = 64,      /* rounds, after which only the passing of time can help */
+    BATON_SPIN_MOST = 1 << 20,     /* rounds of all threads without any other point: a livelock */
+    BATON_CHANCE_UNIT = 1 << 10,   /* of the chance to switch at an effect */
+    BATON_COARSER_EVERY = 1 << 15, /* switches */
+    BATON_COARSEST = 20,           /* doublings */
+    BATON_KEY_ROUNDS = 3,          /* of destructors of thread-local values, before the thread gives the baton up */
 };
 
 /* How the seed behaves as a whole. */
@@ -39,6 +42,7 @@ static struct {
     unsigned count;
     struct sim_thread *running;
     uint64_t now, due; /* due: nothing happens before by itself */
+    uint64_t passes;   /* of the baton */
     uint64_t lowest;
     uint64_t spins; /* rounds without any other point */
     int64_t atoms_given;
@@ -102,17 +106,24 @@ static void baton_sleep(struct sim_thread *me) {
     errno = before;
 }
 
+/* A long run is explored more coarsely the longer it lasts: it costs 2 us and more to pass the baton. */
+static unsigned baton_coarseness(void) {
+    uint64_t rounds = baton.passes / BATON_COARSER_EVERY;
+    return rounds < BATON_COARSEST ? (unsigned)rounds : (unsigned)BATON_COARSEST;
+}
+
 /* How many atomic operations the thread may make before it reaches a point. */
 static void baton_give_atoms(struct sim_thread *thread) {
     uint64_t number, value;
     int64_t atoms = INT64_MAX;
-    if (!sim_is_scripted()) atoms = 1 + (int64_t)sim_pick(2 * strategy.atoms_mean);
+    if (!sim_is_scripted()) atoms = 1 + (int64_t)sim_pick(2 * strategy.atoms_mean << baton_coarseness());
     else if (sim_draw_scripted(SIM_ATOM, thread->index, thread->atoms, &number, &value)) atoms = (int64_t)(number - thread->atoms) - 1;
     sim_atoms_left = baton.atoms_given = atoms;
 }
 
 static void baton_hand_to(struct sim_thread *next) {
     int before = errno;
+    baton.passes++;
     record_switch(baton.now, baton.running->index, next->index);
     baton.running = next;
     baton_give_atoms(next);
@@ -245,7 +256,9 @@ void sim_effect(const char *what, uint64_t detail) {
     baton.spins = 0;
     sim_note(what, detail);
     sim_promises();
-    baton_may_switch(me, SIM_SWITCH, ++me->effects, strategy.priorities || sim_pick(BATON_CHANCE_UNIT) < strategy.chance);
+    if (!strategy.priorities) starvation_look(); /* the others starve threads */
+    baton_may_switch(me, SIM_SWITCH, ++me->effects,
+                     strategy.priorities || sim_pick(BATON_CHANCE_UNIT << baton_coarseness()) < strategy.chance);
 }
 
 void sim_spin(void) {

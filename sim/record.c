@@ -26,7 +26,7 @@ struct summary {
 
 static struct {
     struct summary own, *summary;
-    int file; /* -1: the lines are not asked for */
+    int file;     /* -1: the lines are not asked for */
     pid_t teller; /* the program that has the runner: not its children */
     size_t used;
     off_t begin; /* of the window in the file */

@@ -6,6 +6,7 @@
 #include "table.h"
 
 #include "base/sim_hooks.h"
+#include "sched/door.h"
 #include "sys/sys.h"
 
 #include <sched.h>
@@ -34,6 +35,8 @@ static void start_pin(void) {
 
 static void start_end(int status, void *nothing) {
     (void)nothing;
+    if (status == 0 && !door_any() && table_leaks() > 0)
+        sim_fail("leak", "all runtimes have been stopped, and %lld blocks of their memory have not been freed", (long long)table_leaks());
     record_result(status == 0 ? "ok" : "exit");
 }
 

@@ -96,7 +96,7 @@ static struct {
 } rt;
 
 /* Allocations are counted by the scripted table, or by the simulation's if the test is built for it. */
-#if defined(WEFT_TEST_SIM)
+#if WEFT_TEST_SIM
 int64_t table_leaks(void);
 static inline void rt_count_memory(void) {}
 static inline uint64_t rt_live_memory(void) { return (uint64_t)table_leaks(); }

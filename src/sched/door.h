@@ -14,6 +14,8 @@ void door_settle(unsigned instance);
 /* Waits until every thread has left its door; no thread enters afterwards. Not `again`: some threads of the runtime are left behind and
  * may still make PIDs, so no other runtime gets the instance. A second call does nothing. */
 void door_close(struct runtime *runtime, bool again);
+/* The runtime that has the instance; NULL: none has. */
+struct runtime *door_runtime(unsigned instance);
 /* Whether there is any runtime. */
 bool door_any(void);
 
