@@ -36,6 +36,7 @@ foreach(room ${rooms})
             target_compile_definitions(${room_name}.${name} PRIVATE WEFT_TEST_SIM=1)
         else()
             target_link_libraries(${room_name}.${name} PRIVATE weft_real weft_test weft_static)
+            target_compile_definitions(${room_name}.${name} PRIVATE WEFT_TEST_SIM=0)
         endif()
         target_include_directories(${room_name}.${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
         set_target_properties(${room_name}.${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/${room_name}

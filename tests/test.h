@@ -12,11 +12,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 1: the program is built for the simulation (tests/sim). */
-#if !defined(WEFT_TEST_SIM)
-#define WEFT_TEST_SIM 0
-#endif
-
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -117,7 +117,9 @@ void door_close(struct runtime *runtime, bool again) {
 }
 
 /* rlx: the caller knows that it lives on, if it does. */
-struct runtime *door_runtime(unsigned instance) { return atom_load_rlx(&instances[instance].runtime); }
+struct runtime *door_runtime(unsigned instance) {
+    return atom_load_rlx(&instances[instance].runtime);
+}
 
 bool door_any(void) {
     for (unsigned i = 0; i < INSTANCES; i++)
