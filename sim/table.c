@@ -4,10 +4,10 @@
 #include "base/sim_hooks.h"
 #include "real.h"
 #include "sim.h"
+#include "world/file.h"
 #include "world/net.h"
 
 #include "sys/sys.h"
-#include "sys/sys_file.h"
 
 #include <errno.h>
 #include <string.h>
@@ -107,7 +107,7 @@ static void table_thread_patient(uint32_t id, bool patient) { (void)id, (void)pa
 static unsigned table_thread_count(void) {
     unsigned count = 0;
     for (unsigned i = 0; i < sim_thread_count(); i++)
-        count += sim_thread_at(i)->state != SIM_ENDED;
+        count += sim_thread_at(i)->state != SIM_ENDED && !sim_thread_at(i)->crashed;
     return count;
 }
 
@@ -174,6 +174,6 @@ const struct sys sim_sys = {
     .random = table_random,
     .cpus = table_cpus,
     .setting = table_setting,
-    .file = &sys_linux_file,
+    .file = &sim_file,
     .net = &sim_net,
 };
