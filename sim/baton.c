@@ -77,6 +77,8 @@ uint64_t sim_now(void) {
     return baton.now;
 }
 
+static bool baton_is_gone(const struct sim_thread *thread) { return thread->crashed && thread->locks == 0; }
+
 void baton_is_due(uint64_t moment) {
     if (moment < baton.due) baton.due = moment;
 }
@@ -90,7 +92,7 @@ static void baton_run_due(void) {
     baton.due = events_next();
     for (unsigned i = 0; i < baton.count; i++) {
         struct sim_thread *thread = baton.threads[i];
-        if (thread->state != SIM_BLOCKED || thread->crashed) continue;
+        if (thread->state != SIM_BLOCKED || baton_is_gone(thread)) continue;
         if (thread->deadline <= baton.now) sim_unblock_thread(thread, -ETIMEDOUT);
         else baton_is_due(thread->deadline);
     }
@@ -141,7 +143,7 @@ static void baton_pass(struct sim_thread *next) {
 
 /* ---- choosing ------------------------------------------------------------------------------------------------------------ */
 
-static bool baton_can_run(const struct sim_thread *thread) { return thread->state == SIM_RUNNABLE && !thread->crashed; }
+static bool baton_can_run(const struct sim_thread *thread) { return thread->state == SIM_RUNNABLE && !baton_is_gone(thread); }
 
 /* The n-th thread that can run, counted from the one behind `me`, which itself comes last. *count: how many there are. */
 static struct sim_thread *baton_nth(const struct sim_thread *me, uint64_t n, unsigned *count) {
@@ -186,7 +188,7 @@ static void baton_wait_for_time(void) {
     uint64_t next = events_next();
     for (unsigned i = 0; i < baton.count; i++) {
         struct sim_thread *thread = baton.threads[i];
-        if (thread->state == SIM_BLOCKED && !thread->crashed && thread->deadline < next) next = thread->deadline;
+        if (thread->state == SIM_BLOCKED && !baton_is_gone(thread) && thread->deadline < next) next = thread->deadline;
     }
     if (next == SIM_FOREVER) sim_deadlock();
     if (next > baton.now) baton.now = next;
@@ -296,7 +298,7 @@ static struct sim_thread *baton_blocked_on(const void *on, uint64_t n, uint64_t 
     *count = 0;
     for (unsigned i = 0; i < baton.count; i++) {
         struct sim_thread *thread = baton.threads[i];
-        if (thread->state == SIM_BLOCKED && !thread->crashed && thread->on == on && (*count)++ == n) found = thread;
+        if (thread->state == SIM_BLOCKED && !baton_is_gone(thread) && thread->on == on && (*count)++ == n) found = thread;
     }
     return found;
 }
@@ -367,12 +369,26 @@ void sim_thread_wait(struct sim_thread *thread) {
     thread->joined = true;
 }
 
-void sim_crash_machine(unsigned machine) {
-    for (unsigned i = 0; i < baton.count; i++)
-        if (baton.threads[i]->machine == machine) baton.threads[i]->crashed = true;
+/* ---- machines that crash -------------------------------------------------------------------------------------------------- */
+
+void sim_leave_for_ever(void) {
     struct sim_thread *me = baton.running;
-    if (me->crashed) baton_pass(baton_next(me)); /* and never comes back */
+    baton_account(0);
+    baton_pass(baton_next(me));
 }
+
+void sim_lock_taken(void) {
+    if (baton_me) baton_me->locks++;
+}
+
+void sim_lock_dropped(void) {
+    struct sim_thread *me = baton_me;
+    if (!me || --me->locks > 0 || !me->crashed) return;
+    sim_machine_settle(me->machine);
+    sim_leave_for_ever();
+}
+
+/* ---- the beginning and the end -------------------------------------------------------------------------------------------- */
 
 void sim_begin(void) {
     strategy.priorities = sim_seed_random(2);

@@ -50,6 +50,7 @@ enum sim_fault {
     SIM_FAULT_THREAD, /* threads refused */
     SIM_FAULT_FD,     /* descriptors refused */
     SIM_FAULT_CRASH,  /* machines crash at named points */
+    SIM_FAULT_POINT,  /* named points fail */
     SIM_FAULTS
 };
 

@@ -28,7 +28,8 @@ struct sim_thread {
     uint32_t go; /* futex: 1, it has been given the baton */
     bool joined;
     unsigned rounds; /* of destructors, at its end */
-    bool crashed;    /* its machine has crashed: it never runs again */
+    bool crashed;    /* its machine has crashed: it never runs again, once it holds no lock */
+    unsigned locks;  /* of weft that it holds */
 
     /* While it is blocked. */
     const char *why; /* a string that lives on: shown in reports */
@@ -93,7 +94,12 @@ void sim_deadlock(void) __attribute__((noreturn));
 /* Called at every point: weft_sim_always and its like (sim/promises.c). */
 void sim_promises(void);
 
-/* The machine of the calling thread crashes: none of its threads runs again. */
+/* Machines: sim/machine.c. A crash: none of its threads runs again, but each goes on until it holds no lock of weft. Then what the machine had
+ * not synced is lost, and its connections end. Machine 0 is the program itself, and does not crash. */
 void sim_crash_machine(unsigned machine);
+/* A thread of a crashed machine has dropped its last lock. */
+void sim_machine_settle(unsigned machine);
+/* The calling thread is one of a crashed machine: it never runs again. */
+void sim_leave_for_ever(void);
 
 #endif

@@ -14,11 +14,17 @@ void sim_atom(void);
 void sim_spin(void);
 /* A blocking function is about to run. */
 void sim_blocking(void);
+/* The running thread holds one lock of weft more, or one less. When its machine crashes it goes on until it holds none, so that the threads of
+ * other machines never wait for a thread that is no more. */
+void sim_lock_taken(void);
+void sim_lock_dropped(void);
 static inline void sim_point(void) {
     if (__builtin_expect(--sim_atoms_left < 0, 0)) sim_atom();
 }
 #else
 static inline void sim_blocking(void) {}
+static inline void sim_lock_taken(void) {}
+static inline void sim_lock_dropped(void) {}
 static inline void sim_point(void) {}
 #endif
 

@@ -22,7 +22,10 @@ void lock_take_slow(struct lock *lock) {
     for (;;) {
         uint32_t found = LOCK_FREE;
         /* acq: pairs with the swap in lock_drop (K4). ASLEEP because other threads may sleep too (K3). */
-        if (atom_cas_acq_rlx(&lock->word, &found, LOCK_ASLEEP)) return;
+        if (atom_cas_acq_rlx(&lock->word, &found, LOCK_ASLEEP)) {
+            sim_lock_taken();
+            return;
+        }
         /* rlx: only announces the sleeper (K2); the kernel compares the word again before it lets us sleep. When the
          * word was FREE after all, the next round takes it. */
         if (found == LOCK_HELD && !atom_cas_rlx_rlx(&lock->word, &found, LOCK_ASLEEP) && found == LOCK_FREE) continue;

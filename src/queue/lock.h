@@ -21,6 +21,7 @@
 
 #include "base/atom.h"
 #include "base/config.h"
+#include "base/sim_hooks.h"
 
 struct lock {
     atom_u32 word;
@@ -45,7 +46,9 @@ static inline void lock_init(struct lock *lock) { atom_store_rlx(&lock->word, LO
 static inline bool lock_try(struct lock *lock) {
     uint32_t found = LOCK_FREE;
     /* acq: pairs with the swap in lock_drop (K4). The failing read decides nothing. */
-    return atom_cas_acq_rlx(&lock->word, &found, LOCK_HELD);
+    bool taken = atom_cas_acq_rlx(&lock->word, &found, LOCK_HELD);
+    if (taken) sim_lock_taken();
+    return taken;
 }
 
 static inline void lock_take(struct lock *lock) {
@@ -55,6 +58,7 @@ static inline void lock_take(struct lock *lock) {
 static inline void lock_drop(struct lock *lock) {
     /* rel: pairs with every acq that takes the lock (K4). */
     if (atom_swap_rel(&lock->word, LOCK_FREE) == LOCK_ASLEEP) lock_wake(lock);
+    sim_lock_dropped();
 }
 
 #endif

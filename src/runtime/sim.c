@@ -27,4 +27,19 @@ void weft_sim_always(const char *name, bool (*holds)(void *arg), void *arg) { (v
 void weft_sim_eventually_within(const char *name, bool (*holds)(void *arg), void *arg, uint64_t ns) {
     (void)name, (void)holds, (void)arg, (void)ns;
 }
+int weft_sim_machine(const char *name, void (*main)(void *arg), void *arg) {
+    (void)name, (void)main, (void)arg;
+    return WEFT_ENOSYS;
+}
+void weft_sim_crash(int machine) { (void)machine; }
+int weft_sim_restart(int machine) {
+    (void)machine;
+    return WEFT_ENOSYS;
+}
+int weft_sim_wait(int machine, uint64_t deadline) {
+    (void)machine, (void)deadline;
+    return WEFT_ENOSYS;
+}
+int weft_sim_here(void) { return 0; }
+void weft_sim_partition(int one, int other, bool cut) { (void)one, (void)other, (void)cut; }
 #endif

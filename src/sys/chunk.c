@@ -30,8 +30,12 @@ static struct {
 static void chunks_lock(void) {
     while (atom_swap_acq(&chunks.taken, true)) /* acq: pairs with the rel in chunks_unlock */
         spin_yield();
+    sim_lock_taken();
 }
-static void chunks_unlock(void) { atom_store_rel(&chunks.taken, false); }
+static void chunks_unlock(void) {
+    atom_store_rel(&chunks.taken, false);
+    sim_lock_dropped();
+}
 
 /* One chunk of the range is lost to alignment. */
 static void *chunk_arena_map(uint32_t count) {

@@ -44,7 +44,9 @@ void sys_fence_wish_full(bool full) {
     if (!fence_granted) return;
     while (atom_swap_acq(&fence_lock, 1)) /* acq: pairs with the rel below */
         sys->yield();
+    sim_lock_taken();
     if (full && fence_wishes++ == 0) fence_make_full();
     if (!full && --fence_wishes == 0) fence_make_light();
     atom_store_rel(&fence_lock, 0); /* rel: pairs with the acq above */
+    sim_lock_dropped();
 }

@@ -50,8 +50,12 @@ void __asan_unpoison_memory_region(void const volatile *begin, size_t size);
 static void heap_lock(void) {
     while (atom_swap_acq(&heap.taken, true)) /* acq: pairs with the rel in heap_unlock */
         spin_yield();
+    sim_lock_taken();
 }
-static void heap_unlock(void) { atom_store_rel(&heap.taken, false); }
+static void heap_unlock(void) {
+    atom_store_rel(&heap.taken, false);
+    sim_lock_dropped();
+}
 
 int heap_begin(void) {
     int error = 0, before = errno;
