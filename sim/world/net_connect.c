@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { CONNECT_TRIES = 7, CONNECT_BACKLOG_MOST = 4096, CONNECT_ROOM = 1 << 16, CONNECT_ROOM_LEAST = 64, CONNECT_ROOM_UNIX = 96 << 10 };
+enum { CONNECT_TRIES = 7, CONNECT_BACKLOG_MOST = 4096, CONNECT_ROOM = 1 << 16, CONNECT_ROOM_LEAST = 4608, CONNECT_ROOM_UNIX = 96 << 10 };
 #define CONNECT_SECOND UINT64_C(1000000000)
 
 /* ---- the listener's line ------------------------------------------------------------------------------------------------------------ */
