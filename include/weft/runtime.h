@@ -19,7 +19,8 @@ WEFT_BEGIN
 typedef uint64_t weft_pid;
 #define WEFT_NOBODY ((weft_pid)0)
 
-/* No deadline. Deadlines are nanoseconds of the monotonic clock: weft_now() + the longest time to wait. */
+/* No deadline. Deadlines are moments of the monotonic clock, in nanoseconds: weft_in(the longest time to wait). One that has passed is fine. But
+ * a duration in its place, such as WEFT_SECOND, is a moment long before the program began: a call that would wait aborts then, and says so. */
 #define WEFT_FOREVER UINT64_MAX
 WEFT_API uint64_t weft_now(void);
 

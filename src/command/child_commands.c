@@ -1,6 +1,7 @@
 /* The commands of step processes that start a child program and wait for one: done by a helper (command/job.h). */
 #include "command/job.h"
 #include "command/yield.h"
+#include "sys/deadline.h"
 
 #include <weft/child.h>
 
@@ -88,6 +89,7 @@ int weft_out_child_start(weft_out *out, uint64_t tag, const char *const *argumen
 }
 
 int weft_out_waitpid(weft_out *out, uint64_t tag, pid_t child, uint64_t deadline) {
+    deadline_check(deadline, __func__);
     struct command_child command = {.pid = child, .deadline = deadline};
     return child > 0 ? weft_out_yield(out, COMMAND_CHILD, tag, &command, sizeof command) : WEFT_EINVAL;
 }

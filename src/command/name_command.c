@@ -2,6 +2,7 @@
 #include "command/job.h"
 #include "command/yield.h"
 #include "name/name.h"
+#include "sys/deadline.h"
 
 #include <string.h>
 
@@ -41,9 +42,11 @@ static int name_yield(weft_out *out, uint32_t command, uint64_t tag, const void 
     return yield_two(out, command, tag, head, head_size, names, host_size + service_size);
 }
 int weft_out_resolve(weft_out *out, uint64_t tag, const char *host, const char *service, uint64_t deadline) {
+    deadline_check(deadline, __func__);
     return name_yield(out, COMMAND_RESOLVE, tag, &deadline, sizeof deadline, host, service);
 }
 int weft_out_net_connect_name(weft_out *out, uint64_t tag, const char *host, const char *service, uint64_t deadline) {
+    deadline_check(deadline, __func__);
     struct command_net net = {.what = NET_CONNECT_NAME, .deadline = deadline};
     return name_yield(out, COMMAND_NET, tag, &net, sizeof net, host, service);
 }

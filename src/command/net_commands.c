@@ -3,6 +3,7 @@
 #include "command/job.h"
 #include "command/yield.h"
 #include "net/desc.h"
+#include "sys/deadline.h"
 
 #include <weft/name.h>
 #include <weft/stackful.h>
@@ -125,29 +126,37 @@ static int command_yield(weft_out *out, uint64_t tag, struct command_net net, co
     return yield_two(out, COMMAND_NET, tag, &net, sizeof net, data, size);
 }
 int weft_out_net_accept(weft_out *out, uint64_t tag, weft_fd listener, uint64_t deadline) {
+    deadline_check(deadline, __func__);
     return command_yield(out, tag, (struct command_net){.what = NET_ACCEPT, .fd = listener, .deadline = deadline}, NULL, 0);
 }
 int weft_out_net_connect(weft_out *out, uint64_t tag, const char *address, uint64_t deadline) {
+    deadline_check(deadline, __func__);
     return command_yield(out, tag, (struct command_net){.what = NET_CONNECT, .deadline = deadline}, address, strlen(address));
 }
 int weft_out_fd_read(weft_out *out, uint64_t tag, weft_fd fd, size_t size, uint64_t deadline) {
+    deadline_check(deadline, __func__);
     return command_yield(out, tag, (struct command_net){.what = NET_READ, .fd = fd, .size = size, .deadline = deadline}, NULL, 0);
 }
 int weft_out_fd_write(weft_out *out, uint64_t tag, weft_fd fd, const void *data, size_t size, uint64_t deadline) {
+    deadline_check(deadline, __func__);
     return command_yield(out, tag, (struct command_net){.what = NET_WRITE, .fd = fd, .deadline = deadline}, data, size);
 }
 int weft_out_fd_wait(weft_out *out, uint64_t tag, weft_fd fd, int what, uint64_t deadline) {
+    deadline_check(deadline, __func__);
     struct command_net net = {.what = NET_WAIT, .fd = fd, .size = (size_t)what, .deadline = deadline};
     return command_yield(out, tag, net, NULL, 0);
 }
 int weft_out_fd_sendfile(weft_out *out, uint64_t tag, weft_fd fd, int file, int64_t offset, size_t size, uint64_t deadline) {
+    deadline_check(deadline, __func__);
     struct command_net net = {.what = NET_SENDFILE, .fd = fd, .file = file, .offset = offset, .size = size, .deadline = deadline};
     return command_yield(out, tag, net, NULL, 0);
 }
 int weft_out_net_recv_from(weft_out *out, uint64_t tag, weft_fd fd, size_t size, uint64_t deadline) {
+    deadline_check(deadline, __func__);
     return command_yield(out, tag, (struct command_net){.what = NET_RECV_FROM, .fd = fd, .size = size, .deadline = deadline}, NULL, 0);
 }
 int weft_out_net_send_to(weft_out *out, uint64_t tag, weft_fd fd, const void *data, size_t size, const weft_addr *to, uint64_t deadline) {
+    deadline_check(deadline, __func__);
     struct { /* both in front of the bytes */
         struct command_net net;
         weft_addr to;

@@ -2,17 +2,20 @@
 #include "command/yield.h"
 #include "base/sized.h"
 #include "command/built_in.h"
+#include "sys/deadline.h"
 
 int weft_out_sleep(weft_out *out, uint64_t tag, uint64_t nanoseconds) {
     return weft_out_yield(out, COMMAND_SLEEP, tag, &nanoseconds, sizeof nanoseconds);
 }
 
 int weft_out_read(weft_out *out, uint64_t tag, int descriptor, size_t size, int64_t offset, uint64_t deadline) {
+    deadline_check(deadline, __func__);
     struct command_read read = {descriptor, size, offset, deadline};
     return weft_out_yield(out, COMMAND_READ, tag, &read, sizeof read);
 }
 
 int weft_out_write(weft_out *out, uint64_t tag, int descriptor, const void *data, size_t size, int64_t offset, uint64_t deadline) {
+    deadline_check(deadline, __func__);
     struct command_write write = {descriptor, offset, deadline};
     return yield_two(out, COMMAND_WRITE, tag, &write, sizeof write, data, size);
 }

@@ -1,5 +1,6 @@
 /* Entering a call that may block, and waiting for a descriptor; see file_call.h. */
 #include "io/file_call.h"
+#include "sys/deadline.h"
 
 #include "life/interrupt.h"
 #include "net/await.h"
@@ -98,7 +99,10 @@ static bool io_wait_polled(int descriptor, short events, uint64_t deadline, cons
 int io_wait(int descriptor, short events, uint64_t deadline, const char *call) {
     struct proc *proc = io_caller(call);
     int error;
-    if (deadline <= sys->now()) return IO_CALL(call, io_poll(descriptor, events, 0, NULL, -1));
+    if (deadline <= sys->now()) {
+        deadline_check(deadline, call);
+        return IO_CALL(call, io_poll(descriptor, events, 0, NULL, -1));
+    }
     if (worker_here() && io_wait_polled(descriptor, events, deadline, call, &error)) return error;
     return io_wait_on_thread(descriptor, events, deadline, proc, call);
 }

@@ -1,6 +1,7 @@
 /* Contexts: a chain towards the root, each link with a deadline or a value. Only `cancelled` ever changes. */
 #include "life/cancel.h"
 #include "sched/timer_event.h"
+#include "sys/deadline.h"
 
 struct weft_context {
     struct weft_context *parent;
@@ -25,6 +26,7 @@ static int context_make(weft_context **context, weft_context *parent, uint64_t d
 }
 
 int weft_context_new(weft_context **context, weft_context *parent, uint64_t deadline) {
+    deadline_check(deadline, "weft_context_new");
     return context_make(context, parent, deadline, NULL, NULL);
 }
 int weft_context_with(weft_context **context, weft_context *parent, const void *key, void *value) {

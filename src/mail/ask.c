@@ -3,6 +3,7 @@
 #include "mail/send.h"
 #include "sched/door.h"
 #include "sched/rt_enter.h"
+#include "sys/deadline.h"
 #include "wait/wait.h"
 
 #include <weft/message.h>
@@ -171,6 +172,7 @@ static int ask_wait(struct worker *worker, struct ask *ask, struct proc *target,
         target = NULL;
     }
     if (patience.armed) timer_event_cancel(&patience.wait.timer);
+    if (error == WEFT_ETIMEDOUT) deadline_check(deadline, call);
     return error;
 }
 

@@ -2,6 +2,7 @@
 #include "base/sized.h"
 #include "fiber/ret_jump.h"
 #include "mail/mailbox.h"
+#include "sys/deadline.h"
 #include "wait/wait.h"
 
 #include <weft/message.h>
@@ -27,7 +28,10 @@ static __attribute__((noinline, cold)) int recv_at_once(struct worker *worker, u
 /* Waits until the box is not empty. 0: there is a message. */
 static __attribute__((noinline)) int recv_wait(struct worker *worker, struct proc *proc, uint64_t deadline, const char *call) {
     if (fiber_is_cancelled(proc)) return recv_at_once(worker, deadline, WEFT_ECANCELED);
-    if (deadline != WEFT_FOREVER && deadline <= sys->now()) return recv_at_once(worker, deadline, WEFT_ETIMEDOUT);
+    if (deadline != WEFT_FOREVER && deadline <= sys->now()) {
+        deadline_check(deadline, call);
+        return recv_at_once(worker, deadline, WEFT_ETIMEDOUT);
+    }
     fiber_may_wait(proc, call);
     fiber_waits(proc, call, NULL);
     if (deadline != WEFT_FOREVER) return recv_until(worker, proc, deadline);

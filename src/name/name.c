@@ -1,6 +1,7 @@
 /* Resolving names to addresses: what needs no query (numbers, localhost), and which resolver to ask otherwise. */
 #include "name/name.h"
 #include "base/sized.h"
+#include "sys/deadline.h"
 
 #include "net/op.h"
 
@@ -138,7 +139,10 @@ static int name_ask(struct name *name, const char *resolver) {
 /* 0: a resolver may be asked. */
 static int name_may_ask(const struct name *name, const weft_resolve_options *options) {
     if (options->numeric) return WEFT_ENOENT;
-    if (name->deadline != WEFT_FOREVER && name->deadline <= sys->now()) return wait_late();
+    if (name->deadline != WEFT_FOREVER && name->deadline <= sys->now()) {
+        deadline_check(name->deadline, "weft_resolve");
+        return wait_late();
+    }
     if (worker_here()) fiber_worker("weft_resolve"); /* a step process must not wait */
     return 0;
 }

@@ -1,6 +1,7 @@
 /* Sockets of weft/net.h: listen, accept, connect, addresses, half-close, and datagrams. */
 #include "base/sized.h"
 #include "net/op.h"
+#include "sys/deadline.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -53,8 +54,11 @@ weft_fd weft_net_listen_sized(const char *address, const weft_listen_options *op
 /* ---- what the kernel does not tell ---------------------------------------------------------------------------------------------- */
 
 /* Sleeps a little, longer each time: 0. Or `late`, if there is no time left, or WEFT_ECANCELED. */
-static int socket_wait_a_little(struct op_pause *pause, uint64_t deadline, int late) {
-    if (deadline <= sys->now()) return wait_late() == WEFT_ECANCELED ? WEFT_ECANCELED : late;
+static int socket_wait_a_little(struct op_pause *pause, uint64_t deadline, int late, const char *call) {
+    if (deadline <= sys->now()) {
+        deadline_check(deadline, call);
+        return wait_late() == WEFT_ECANCELED ? WEFT_ECANCELED : late;
+    }
     return weft_sleep_until(op_pause_until(pause, deadline));
 }
 /* A descriptor that was closed during a pause was closed while this process waited. */
@@ -100,7 +104,7 @@ static bool socket_is_passing(ssize_t error) {
 static weft_fd socket_take_in(int number, unsigned flags, uint64_t deadline) {
     for (struct op_pause pause = socket_pause;;) {
         weft_fd fd = desc_open(number, flags, "weft_net_accept");
-        int error = fd > 0 ? 0 : socket_is_short(fd) ? socket_wait_a_little(&pause, deadline, (int)fd) : (int)fd;
+        int error = fd > 0 ? 0 : socket_is_short(fd) ? socket_wait_a_little(&pause, deadline, (int)fd, "weft_net_accept") : (int)fd;
         if (fd > 0) return fd;
         if (!error) continue;
         sys->net->close(number);
@@ -116,7 +120,7 @@ weft_fd weft_net_accept(weft_fd listener, weft_addr *peer, uint64_t deadline) {
         ssize_t number = op_run(listener, READINESS_IN, deadline, "weft_net_accept", socket_try_accept, peer);
         if (number >= 0) return socket_take_in((int)number, socket_flags(peer), deadline);
         if (socket_is_short(number)) {
-            int error = socket_wait_a_little(&pause, deadline, (int)number);
+            int error = socket_wait_a_little(&pause, deadline, (int)number, "weft_net_accept");
             if (error) return error;
         } else if (!socket_is_passing(number) || number == WEFT_ETIMEDOUT) {
             return socket_closed_or(&pause, number);
@@ -147,7 +151,7 @@ static int socket_begin(int number, const weft_addr *address, uint64_t deadline)
         if (error == -EALREADY) return -EINPROGRESS;
         if (error == -EISCONN) return 0;
         if (error != -EAGAIN) return error;
-        error = socket_wait_a_little(&pause, deadline, WEFT_ETIMEDOUT);
+        error = socket_wait_a_little(&pause, deadline, WEFT_ETIMEDOUT, "weft_net_connect");
         if (error) return error;
     }
 }
@@ -249,7 +253,7 @@ static ssize_t socket_send_again(weft_fd fd, struct socket_datagram *datagram, u
     for (struct op_pause pause = {.now = 20 * WEFT_MICROSECOND, .most = 5 * WEFT_MILLISECOND};;) {
         ssize_t n = op_run(fd, READINESS_OUT, 0, "weft_net_send_to", socket_try_send_to, datagram);
         if (n != WEFT_ETIMEDOUT) return socket_closed_or(&pause, n);
-        n = socket_wait_a_little(&pause, deadline, WEFT_ETIMEDOUT);
+        n = socket_wait_a_little(&pause, deadline, WEFT_ETIMEDOUT, "weft_net_send_to");
         if (n) return n;
     }
 }

@@ -1,5 +1,6 @@
 /* Waiting for a child program: the kernel gives a descriptor (pidfd) that becomes ready when the child ends; the process waits for that. */
 #include "io/file_call.h"
+#include "sys/deadline.h"
 
 #include <weft/child.h>
 #include <weft/time.h>
@@ -37,7 +38,10 @@ int weft_waitpid(pid_t child, int *status, uint64_t deadline) {
     if (child <= 0) return WEFT_EINVAL;
     int error = child_look(child, status);
     if (error != CHILD_LIVES) return error;
-    if (deadline <= sys->now()) return WEFT_ETIMEDOUT;
+    if (deadline <= sys->now()) {
+        deadline_check(deadline, "weft_waitpid");
+        return WEFT_ETIMEDOUT;
+    }
     int descriptor = sys->file->child_open(child);
     if (descriptor < 0) return child_look_again(child, status, deadline);
     error = child_look(child, status); /* if it was reaped elsewhere meanwhile, the descriptor may be another program's */

@@ -17,6 +17,7 @@
 #include "sched/atfork.h"
 #include "sched/door.h"
 #include "sched/netpoll.h"
+#include "sys/deadline.h"
 #include "thread/stopped.h"
 #include "thread/sysmon.h"
 #include "thread/thread.h"
@@ -174,6 +175,7 @@ static void runtime_stop(struct runtime *runtime, weft_stop_report *report, uint
 int weft_stop_sized(weft_runtime *runtime, weft_stop_report *report, size_t report_size, uint64_t deadline) {
     weft_stop_report mine = {.left = 0};
     atfork_check("weft_stop");
+    deadline_check(deadline, "weft_stop");
     if (runtime) runtime_stop((struct runtime *)runtime, &mine, deadline);
     if (report) sized_write(report, report_size, &mine, sizeof mine);
     return mine.left > 0 ? WEFT_ETIMEDOUT : 0;

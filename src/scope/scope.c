@@ -8,6 +8,7 @@
  *   O4  `failure` is set once. The thread that sets it cancels all children in the list; a child that is listed later is cancelled then. */
 #include "base/sized.h"
 #include "life/cancel.h"
+#include "sys/deadline.h"
 #include "wait/wait.h"
 
 #include <weft/scope.h>
@@ -249,7 +250,7 @@ void weft_scope_begin(weft_scope *opaque, uint64_t deadline) {
     lock_init(&scope->lock);
     timer_event_init(&scope->timer, scope_late);
     cleanup_push(worker->current, &scope->cleanup);
-    if (scope_is_late(scope)) scope->failure = WEFT_ETIMEDOUT;
+    if (scope_is_late(scope)) deadline_check(deadline, "weft_scope_begin"), scope->failure = WEFT_ETIMEDOUT;
     else if (deadline != WEFT_FOREVER) timer_event_arm(worker, &scope->timer, deadline);
 }
 

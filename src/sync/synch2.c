@@ -1,5 +1,6 @@
 /* The protocol of synch2, and how a thread sleeps in it (a process: synch2_park.c). State and invariants are in synch2.h. */
 #include "sync/synch2.h"
+#include "sys/deadline.h"
 
 #include "base/assert.h"
 #include "base/spin.h"
@@ -288,7 +289,7 @@ int weft_synch2_enter_until(weft_synch2 *synch2, unsigned role, uint64_t deadlin
     fiber_spend(worker_here(), deadline);
     struct synch2 *s = synch2_check(synch2, role, SYNCH2_OUT, "weft_synch2_enter_until");
     int error = synch2_activate(s, role) ? 0 : synch2_guard(s, role, deadline);
-    if (error == -ETIMEDOUT) error = wait_late();
+    if (error == -ETIMEDOUT) deadline_check(deadline, "weft_synch2_enter_until"), error = wait_late();
     return error ? synch2_give_up(s, role, error) : synch2_inside(s, role);
 }
 

@@ -1,5 +1,6 @@
 /* Blocking calls of stackful processes. The switches of a process that loses its worker meanwhile are in fiber/switch.c. */
 #include "fiber/upcall.h"
+#include "sys/deadline.h"
 #include "thread/oscall.h"
 #include "wait/wait.h"
 
@@ -158,7 +159,10 @@ enum { ERRAND_STACK = 256 << 10 };
 /* 0: the process that runs it is spawned. */
 static int errand_begin(struct worker *worker, struct errand *errand, uint64_t deadline) {
     if (fiber_is_cancelled(worker->current)) return WEFT_ECANCELED;
-    if (deadline != WEFT_FOREVER && deadline <= sys->now()) return WEFT_ETIMEDOUT;
+    if (deadline != WEFT_FOREVER && deadline <= sys->now()) {
+        deadline_check(deadline, "weft_blocking_until");
+        return WEFT_ETIMEDOUT;
+    }
     if (blocking_is_full(worker)) return WEFT_EAGAIN;
     size_t size = worker->runtime->stack_size > ERRAND_STACK ? worker->runtime->stack_size : ERRAND_STACK;
     weft_stackful_options options = {.name = "weft_blocking_until", .stack_size = size, .flags = WEFT_STACK_NOW};

@@ -1,6 +1,7 @@
 /* Waiting for the first of several events: claim, wake-up, deadline. */
 #include "wait/wait.h"
 #include "sched/atfork.h"
+#include "sys/deadline.h"
 
 #include <errno.h>
 
@@ -88,17 +89,20 @@ static int wait_answer(uint32_t claimed) {
 }
 
 /* wait_for in a thread that is not a worker. */
-static int wait_thread(struct wait *wait, uint64_t deadline) {
+static int wait_thread(struct wait *wait, uint64_t deadline, const char *call) {
     uint32_t claimed;
     while ((claimed = wait_over(wait)) == WAIT_PENDING)
-        if (parker_park(&wait->parker, deadline) == -ETIMEDOUT) (void)wait_give_up(wait, WAIT_LATE);
+        if (parker_park(&wait->parker, deadline) == -ETIMEDOUT) {
+            deadline_check(deadline, call);
+            (void)wait_give_up(wait, WAIT_LATE);
+        }
     return wait_answer(claimed);
 }
 
 int wait_for(struct wait *wait, uint64_t deadline, const char *call) {
     if (!wait->proc && !worker_here()) {
         atfork_check(call);
-        return wait_thread(wait, deadline);
+        return wait_thread(wait, deadline, call);
     }
     struct worker *worker = fiber_worker(call);
     struct proc *proc = wait->proc;
@@ -106,8 +110,9 @@ int wait_for(struct wait *wait, uint64_t deadline, const char *call) {
     bool armed = false;
     fiber_waits(proc, call, wait->about);
     if (claimed == WAIT_PENDING && deadline != WEFT_FOREVER) {
-        if (deadline <= sys->now()) claimed = wait_give_up(wait, WAIT_LATE);
-        else armed = true, timer_event_arm(worker, &wait->timer, deadline);
+        armed = deadline > sys->now();
+        if (armed) timer_event_arm(worker, &wait->timer, deadline);
+        else deadline_check(deadline, call), claimed = wait_give_up(wait, WAIT_LATE);
     }
     while (claimed == WAIT_PENDING) {
         if (fiber_is_cancelled(proc)) {

@@ -33,7 +33,7 @@ static uint32_t roll(struct dice *dice, uint32_t n) { return rng_below(&dice->rn
 static uint64_t some_deadline(struct dice *dice) {
     switch (roll(dice, 5)) {
     case 0: return 0;
-    case 1: return 1;
+    case 1: return weft_now();
     case 2: return weft_in(roll(dice, 20) * WEFT_MICROSECOND);
     case 3: return weft_in(roll(dice, 300) * WEFT_MICROSECOND);
     default: return weft_in(WEFT_MILLISECOND);

@@ -9,16 +9,17 @@ static atom_u64 cancels, born, closes, ready_count;
 
 TEST(context_has_the_earliest_deadline) {
     weft_context *root, *early, *late, *value;
+    uint64_t soon = weft_in(1000);
     sys_scripted_install();
     EXPECT_EQ(weft_context_deadline(NULL), WEFT_FOREVER);
     EXPECT_EQ(weft_context_new(&root, NULL, WEFT_FOREVER), 0);
     EXPECT_EQ(weft_context_deadline(root), WEFT_FOREVER);
-    EXPECT_EQ(weft_context_new(&early, root, 1000), 0);
-    EXPECT_EQ(weft_context_new(&late, early, 2000), 0);
+    EXPECT_EQ(weft_context_new(&early, root, soon), 0);
+    EXPECT_EQ(weft_context_new(&late, early, soon + 1000), 0);
     EXPECT_EQ(weft_context_with(&value, late, &key_a, &key_b), 0);
-    EXPECT_EQ(weft_context_deadline(early), 1000);
-    EXPECT_EQ(weft_context_deadline(late), 1000);
-    EXPECT_EQ(weft_context_deadline(value), 1000);
+    EXPECT_EQ(weft_context_deadline(early), soon);
+    EXPECT_EQ(weft_context_deadline(late), soon);
+    EXPECT_EQ(weft_context_deadline(value), soon);
     EXPECT_EQ(weft_context_deadline(root), WEFT_FOREVER);
     weft_context_drop(root);
     weft_context_drop(early);
@@ -69,9 +70,9 @@ TEST(context_has_the_nearest_value) {
 TEST(context_without_memory) {
     weft_context *one, *two;
     sys_scripted_install();
-    EXPECT_EQ(weft_context_new(&one, NULL, 7), 0);
+    EXPECT_EQ(weft_context_new(&one, NULL, weft_in(7)), 0);
     sys_script.alloc_fail_from = 1;
-    EXPECT_EQ(weft_context_new(&two, one, 5), WEFT_ENOMEM);
+    EXPECT_EQ(weft_context_new(&two, one, weft_in(5)), WEFT_ENOMEM);
     EXPECT_EQ(weft_context_with(&two, one, &key_a, NULL), WEFT_ENOMEM);
     weft_context_drop(one);
     EXPECT_EQ(sys_scripted_live(), 0);

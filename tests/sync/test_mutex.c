@@ -38,7 +38,7 @@ static void counts(void *number) {
     crowd_begin();
     for (uint64_t i = 0; i < rounds; i++) {
         uint32_t kind = hurried ? rng_below(&rng, 4) : 3;
-        int error = weft_mutex_lock(&mutex, kind == 0 ? 0 : kind == 1 ? 1 : kind == 2 ? weft_in(rng_below(&rng, 20000)) : WEFT_FOREVER);
+        int error = weft_mutex_lock(&mutex, kind == 0 ? 0 : kind == 1 ? weft_now() : kind == 2 ? weft_in(rng_below(&rng, 20000)) : WEFT_FOREVER);
         if (error == WEFT_ETIMEDOUT) {
             atom_add_rlx(&late, 1);
             continue;

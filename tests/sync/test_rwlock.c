@@ -45,7 +45,7 @@ static void reads_or_writes(void *number) {
     for (uint64_t i = 0; i < rounds; i++) {
         bool write = rng_below(&rng, 4) == 0;
         uint32_t kind = hurried ? rng_below(&rng, 4) : 3;
-        uint64_t deadline = kind == 0 ? 0 : kind == 1 ? 1 : kind == 2 ? weft_in(rng_below(&rng, 20000)) : WEFT_FOREVER;
+        uint64_t deadline = kind == 0 ? 0 : kind == 1 ? weft_now() : kind == 2 ? weft_in(rng_below(&rng, 20000)) : WEFT_FOREVER;
         int error = write ? weft_rwlock_write(&rwlock, deadline) : weft_rwlock_read(&rwlock, deadline);
         if (error) {
             EXPECT_EQ(error, WEFT_ETIMEDOUT);
