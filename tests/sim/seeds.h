@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { SEED_SECONDS = 60 };
+
 struct seed_result {
     int status;     /* as waitpid has it */
     char line[256]; /* hash=... verdict=... */
@@ -38,6 +40,7 @@ static inline void seed_run(uint64_t seed, int (*body)(void), struct seed_result
         setenv("WEFT_SIM_RESULT", number, 1);
         dup2(said[1], STDERR_FILENO);
         close(line[0]), close(said[0]), close(said[1]);
+        alarm(SEED_SECONDS); /* of real time: it waits for something outside of the simulation */
         sim_start_again(seed);
         exit(body());
     }
@@ -52,19 +55,24 @@ static inline bool seed_passed(const struct seed_result *result) {
     return WIFEXITED(result->status) && WEXITSTATUS(result->status) == 0 && strstr(result->line, "verdict=ok");
 }
 
+/* The test fails. A child of its own has told why, if it failed by EXPECT: test_fail would wait for it for ever. */
+static inline void seed_failed(uint64_t seed, const struct seed_result *result, const char *why) __attribute__((noreturn));
+static inline void seed_failed(uint64_t seed, const struct seed_result *result, const char *why) {
+    printf("seed %llu: %s: status %x, %s, said: %s\n", (unsigned long long)seed, why, result->status, result->line, result->said);
+    fflush(stdout);
+    _exit(1);
+}
+
 /* Every seed passes; one in eight is run twice, and gives the same history. */
 static inline void seeds_pass(uint64_t first, unsigned count, int (*body)(void)) {
     static struct seed_result result, again;
     for (uint64_t seed = first; seed < first + count; seed++) {
         test_doing("seed %llu", (unsigned long long)seed);
         seed_run(seed, body, &result);
-        if (!seed_passed(&result))
-            test_fail(__FILE__, __LINE__, "seed %llu: status %x, %s, said: %s", (unsigned long long)seed, result.status, result.line,
-                      result.said);
+        if (!seed_passed(&result)) seed_failed(seed, &result, "fails");
         if (seed % 8) continue;
         seed_run(seed, body, &again);
-        if (strcmp(result.line, again.line) != 0)
-            test_fail(__FILE__, __LINE__, "seed %llu: %s and then %s", (unsigned long long)seed, result.line, again.line);
+        if (strcmp(result.line, again.line) != 0) seed_failed(seed, &again, "has another history the second time");
     }
 }
 

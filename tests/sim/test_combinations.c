@@ -5,7 +5,7 @@
 
 enum { SEEDS = 1000 };
 
-/* Calls whose outside is not the network or a file. */
+/* Calls that need no descriptor of the kernel, which the test opens itself. */
 static bool is_inside(const struct call *call) {
     static const char *const outside[] = {"fd_", "net", "file", "resolve", "waitpid", "_fds", "_to", "recv_from", "accept", "connect"};
     for (unsigned i = 0; i < sizeof outside / sizeof outside[0]; i++)
