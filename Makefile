@@ -3,7 +3,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 export JOBS
 
-.PHONY: all run test test-deep bench check mutants format tidy test-full install clean help setup
+.PHONY: all run test test-deep sim-deep bench check mutants format tidy test-full install clean help setup
 
 all: ## build the release library, build/weft and build/weft-check
 	@tools/setup build
@@ -31,6 +31,11 @@ check: all ## the model checker on every scenario (NAME=... for some, ARGS=... f
 mutants: ## weaken the proved parts one place at a time; the checker must notice
 	@tools/setup test
 	@tools/mutants $(ARGS)
+
+sim-deep: ## combinations and mixtures in the simulation with 200,000 seeds (SCALE=100 times those of `make test`); about an hour
+	@tools/build release sim.test_combinations sim.test_sim_mixture
+	@WEFT_TEST_SCALE=$(or $(SCALE),100) WEFT_TEST_PATIENCE=100 build/release/tests/sim/test_combinations
+	@WEFT_TEST_SCALE=$(or $(SCALE),100) WEFT_TEST_PATIENCE=100 build/release/tests/sim/test_sim_mixture
 
 test-full: ## the whole matrix, in shards that resume (SHARD=name for one, ARGS=--list for their names)
 	@tools/setup deep

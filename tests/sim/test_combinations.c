@@ -3,7 +3,7 @@
 
 #include "cross/driver.h"
 
-enum { SEEDS = 1000 };
+enum { SEEDS = 2000 };
 
 /* Calls that need no descriptor of the kernel, which the test opens itself. */
 static bool is_inside(const struct call *call) {
