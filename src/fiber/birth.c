@@ -3,6 +3,7 @@
 #include "fiber/overflow.h"
 #include "fiber/snapshot.h"
 #include "fiber/stack_usage.h"
+#include "life/block.h"
 #include "life/spawn.h"
 #include "sched/atfork.h"
 #include "sched/parts.h"
@@ -137,7 +138,7 @@ int weft_spawn_with_sized(weft_entry entry, void *arg, const weft_stackful_optio
         .input = &input,
         .input_size = sizeof input,
         .context = options->context,
-        .flags = options->flags | SPAWN_PLAIN,
+        .flags = options->flags | SPAWN_INIT_NEVER_WAITS,
     };
     return weft_spawn_step(pid, &fiber_behavior, &step);
 }
@@ -147,11 +148,11 @@ int fiber_spawn_monitored(struct worker *self, weft_pid *pid, weft_entry entry, 
     struct fiber_input input;
     int error = fiber_input(&input, self->runtime, entry, arg, options);
     if (error) return error;
-    weft_spawn_options step = {.input = &input, .input_size = sizeof input, .context = options->context, .flags = SPAWN_PLAIN};
+    weft_spawn_options step = {.input = &input, .input_size = sizeof input, .context = options->context, .flags = SPAWN_INIT_NEVER_WAITS};
     return spawn_monitored(self, pid, &fiber_behavior, &step, monitor, ticket);
 }
 
-static __attribute__((noinline)) weft_pid spawn_plainly(weft_entry entry, void *arg) {
+static __attribute__((noinline)) weft_pid fiber_spawn_slow(weft_entry entry, void *arg) {
     weft_pid pid;
     return weft_spawn_with(&pid, entry, arg, NULL) == 0 ? pid : WEFT_NOBODY;
 }
@@ -159,10 +160,10 @@ static __attribute__((noinline)) weft_pid spawn_plainly(weft_entry entry, void *
 /* The fast path: the same without the checks whose results are known here. */
 __attribute__((flatten)) weft_pid weft_spawn(weft_entry entry, void *arg) {
     struct worker *self = my_worker;
-    if (__builtin_expect(!self || !entry || !self->current || self->current->member, 0)) return spawn_plainly(entry, arg);
+    if (__builtin_expect(!self || !entry || !self->current || self->current->member, 0)) return fiber_spawn_slow(entry, arg);
     int error;
     local_enter(&self->local, "weft_spawn");
-    struct proc *proc = spawn_begin(&self->local, &fiber_behavior, 0, &error);
+    struct proc *proc = block_take(&self->local, &fiber_behavior, 0, &error);
     if (__builtin_expect(!proc, 0)) {
         local_leave(&self->local);
         return WEFT_NOBODY;
@@ -170,7 +171,7 @@ __attribute__((flatten)) weft_pid weft_spawn(weft_entry entry, void *arg) {
     proc->self = proc->inline_state;
     fiber_set(proc, &(struct fiber_start){.entry = entry, .arg = arg}, self->runtime->stack_class);
     weft_pid pid = spawn_pid(self->runtime, proc);
-    spawn_finish(&self->local, self, proc, false);
+    spawn_make_ready(&self->local, self, proc, false);
     local_leave(&self->local);
     return pid;
 }

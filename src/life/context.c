@@ -129,7 +129,7 @@ bool context_is_above(struct runtime *runtime, uint32_t slot, const weft_context
 void weft_context_cancel(weft_context *context, weft_runtime *runtime) {
     if (!context) return;
     atom_store_rel(&context->cancelled, true); /* rel: pairs with the acq in weft_context_cancelled */
-    sys_fence_heavy();                         /* pairs with the light one in spawn_finish */
+    sys_fence_heavy();                         /* pairs with the light one in spawn_make_ready */
     cancel_all((struct runtime *)runtime, context);
 }
 

@@ -12,10 +12,9 @@ static inline struct proc *proc_find(struct runtime *runtime, weft_pid to) {
     /* No living process has an even generation, but a block that was never used has 0, and an open mailbox. */
     return __builtin_expect(lives && pid_generation(to) % 2 == 1, 1) ? proc : NULL;
 }
-/* Spawning in two steps, for callers that set up the process themselves instead of by a behavior's init. In between the process is the
- * spawner's: it sets `self`, and may give a context. NULL: *error says why. The ticket is that of its first queue entry. */
-struct proc *spawn_begin(struct local *local, const weft_behavior *behavior, unsigned flags, int *error);
-uint16_t spawn_finish(struct local *local, struct worker *self, struct proc *proc, bool monitored);
+/* Makes a process ready whose block (block.h) the spawner has set up, and which is born by that. Returns the ticket of its first queue
+ * entry. */
+uint16_t spawn_make_ready(struct local *local, struct worker *self, struct proc *proc, bool monitored);
 static inline weft_pid spawn_pid(struct runtime *runtime, struct proc *proc) {
     return pid_make(runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: the spawner's own, still */
 }
@@ -25,8 +24,8 @@ struct monitor;
 int spawn_monitored(struct worker *self, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
                     struct monitor *monitor, uint16_t *ticket);
 /* Flags of weft_spawn_options that are not for users. LATE: spawned even while the runtime stops; the process that it is spawned for
- * still lives, so the thread that stops the runtime waits for both. PLAIN: init is weft's own, and does not wait. */
-enum { SPAWN_LATE = 1 << 30, SPAWN_PLAIN = 1 << 29 };
+ * still lives, so the thread that stops the runtime waits for both. INIT_NEVER_WAITS: init is weft's own. */
+enum { SPAWN_LATE = 1 << 30, SPAWN_INIT_NEVER_WAITS = 1 << 29 };
 /* The process has ended: calls its `close`, empties its mailbox, tells its monitors, retires its block. By the thread that owns the
  * process. */
 void proc_end(struct local *local, struct proc *proc, int reason);

@@ -104,7 +104,7 @@ static bool stop_until(struct runtime *runtime, uint64_t deadline) {
 
 void stop_wait(struct runtime *runtime, uint64_t deadline) {
     atom_store_rlx(&runtime->stopping, true); /* rlx: the fence */
-    /* Pairs with the light one in spawn_finish: it sees `stopping` and cancels the new process itself, or the process is seen by
+    /* Pairs with the light one in spawn_make_ready: it sees `stopping` and cancels the new process itself, or the process is seen by
      * cancel_all. And with the one in proc_end: it sees `stopping` and tells, or its count is seen by living. */
     sys_fence_heavy();
     door_settle(runtime->instance); /* threads at a door that did not see it have finished spawning and are counted */

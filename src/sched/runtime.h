@@ -361,7 +361,7 @@ struct runtime {
 
     atom_bool stopping; /* no new processes */
     atom_bool forcing;  /* processes that were asked to end, and have not, are ended at their next call that may wait: fiber_heed */
-    atom_u32 births;    /* spawns whose threads have left their doors to run init (spawn.c); raised and lowered behind a door */
+    atom_u32 births;    /* spawns whose threads have left their doors to run init (life/init.c); raised and lowered behind a door */
     struct parker stopper;
     struct threads threads;
     struct sysmon sysmon;
