@@ -45,6 +45,7 @@ struct sim_options {
     uint64_t limit;        /* seconds of real time that an attempt may take */
     uint64_t shrink_limit; /* seconds of real time for shrinking */
     uint64_t rows;         /* rows of the history that are shown at most */
+    bool all;              /* rows inside of the runtime are shown too */
     bool keep_going, twice, shrink;
 };
 
@@ -209,8 +210,8 @@ struct history {
 /* 0, or -1 with a message. */
 int history_load(struct history *history, const char *path);
 void history_free(struct history *history);
-/* The last `rows` rows. */
-void history_print(const struct history *history, uint64_t rows);
+/* The last `rows` rows. `all`: those inside of the runtime too. */
+void history_print(const struct history *history, uint64_t rows, bool all);
 /* The decisions alone, each with what the thread was about to do. */
 void history_print_draws(const struct history *history);
 int history_write_trace(const struct history *history, const char *path);

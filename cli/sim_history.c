@@ -74,16 +74,20 @@ static bool parse(struct row *row, char *line) {
     return strcmp(kind, "draw") == 0 && parse_draw(row, line);
 }
 
-/* A draw is made at the event that its thread has noted last. */
+/* A draw belongs to the event that its thread has noted last, and to the moment of the last event of all. */
 static void relate(struct history *history) {
+    static const struct row *last_of[THREADS_MAX];
     const struct row *last = NULL;
+    memset(last_of, 0, sizeof last_of);
     for (size_t i = 0; i < history->count; i++) {
         struct row *row = history->rows + i;
+        const struct row **own = row->thread < THREADS_MAX ? last_of + row->thread : NULL;
         if (!row->is_draw) last = row;
-        if (!row->is_draw || !last) continue;
-        row->event = last;
-        row->time = last->time;
-        row->pid = last->thread == row->thread ? last->pid : 0;
+        if (!row->is_draw && own) *own = row;
+        if (!row->is_draw) continue;
+        row->event = own ? *own : NULL;
+        row->time = last ? last->time : 0;
+        row->pid = row->event ? row->event->pid : 0;
     }
 }
 
@@ -132,15 +136,36 @@ static void print_draw(const struct row *row) {
     else printf("* %-18s %" PRIu64, row->what, row->value);
 }
 
+/* What a detail is, by the event's name. */
+static void print_detail(const struct row *row) {
+    static const char *const processes[] = {"spawn", "send", "handoff", "receive", "end"};
+    for (size_t i = 0; i < sizeof processes / sizeof processes[0]; i++)
+        if (strcmp(row->what, processes[i]) == 0) {
+            printf("%016llx", strtoull(row->detail, NULL, 10));
+            return;
+        }
+    bool plain = strcmp(row->what, "runs") == 0 || strncmp(row->what, "weft_", 5) == 0;
+    if (!plain || strcmp(row->detail, "0") != 0) printf("%s", row->detail);
+}
+
 static void print_row(const struct row *row, size_t times) {
     if (row->is_draw) {
         print_draw(row);
     } else {
         print_place(row);
-        printf("%-20s %s", row->what, row->detail);
+        printf("%-20s ", row->what);
+        print_detail(row);
     }
     if (times > 1) printf("  (%zu times)", times);
     printf("\n");
+}
+
+/* Events inside of the runtime, which a program's author can do without. */
+static bool is_inner(const struct row *row) {
+    static const char *const inner[] = {"baton", "fence", "futex_wait", "futex_wake"};
+    for (size_t i = 0; i < sizeof inner / sizeof inner[0]; i++)
+        if (!row->is_draw && strcmp(row->what, inner[i]) == 0) return true;
+    return false;
 }
 
 static bool is_repeated(const struct row *row, const struct row *next) {
@@ -148,33 +173,45 @@ static bool is_repeated(const struct row *row, const struct row *next) {
            strcmp(row->detail, next->detail) == 0;
 }
 
-/* How many rows from here on are one: only their times differ. */
-static size_t repeated(const struct history *history, size_t at) {
-    size_t end = at + 1;
-    while (end < history->count && is_repeated(history->rows + at, history->rows + end))
-        end++;
-    return end - at;
+/* The next row that is shown, from `at` on. */
+static size_t next_shown(const struct history *history, size_t at, bool all) {
+    while (at < history->count && !all && is_inner(history->rows + at))
+        at++;
+    return at;
 }
 
-void history_print(const struct history *history, uint64_t rows) {
+/* The row behind those that are shown as one with this: only their times differ. */
+static size_t next_other(const struct history *history, size_t at, bool all, size_t *times) {
+    size_t next = at;
+    for (*times = 0; next < history->count && (next == at || is_repeated(history->rows + at, history->rows + next)); ++*times)
+        next = next_shown(history, next + 1, all);
+    return next;
+}
+
+void history_print(const struct history *history, uint64_t rows, bool all) {
     uint64_t lines = 0, line = 0;
-    for (size_t i = 0; i < history->count; i += repeated(history, i))
+    size_t times;
+    for (size_t i = next_shown(history, 0, all); i < history->count; i = next_other(history, i, all, &times))
         lines++;
     print_head();
     if (lines > rows) printf("%14s  (%" PRIu64 " earlier rows; --rows N shows more, --trace FILE writes all)\n", "...", lines - rows);
-    for (size_t i = 0, times; i < history->count; i += times) {
-        times = repeated(history, i);
+    for (size_t i = next_shown(history, 0, all), next; i < history->count; i = next) {
+        next = next_other(history, i, all, &times);
         if (line++ + rows >= lines) print_row(history->rows + i, times);
     }
 }
 
 void history_print_draws(const struct history *history) {
+    printf("decisions:\n");
     print_head();
     for (size_t i = 0; i < history->count; i++) {
         const struct row *row = history->rows + i;
         if (!row->is_draw) continue;
         print_draw(row);
-        if (row->event) printf(", at %s %s of thread %" PRIu64, row->event->what, row->event->detail, row->event->thread);
+        if (row->event) {
+            printf(", at %s ", row->event->what);
+            print_detail(row->event);
+        }
         printf("\n");
     }
 }

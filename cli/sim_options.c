@@ -41,6 +41,7 @@ static const char about[] =
     "  --time-limit S     seconds of real time for one seed, then it is killed: verdict `stuck` (60)\n"
     "  --replay SEED      shows the history of one seed: time, thread, process, event; decisions are marked with *\n"
     "  --rows N           rows of the history that are shown, the last ones (200)\n"
+    "  --all              with the events inside of the runtime: sleeping threads, wake-ups, fences\n"
     "  --trace FILE       writes the history for a trace viewer (chrome://tracing, ui.perfetto.dev)\n"
     "  --shrink           leaves out switches and faults of the failing seed until none more can go, and shows what is left\n"
     "  --shrink-time S    seconds of real time for that (60)\n"
@@ -131,7 +132,8 @@ static int read_text(struct sim_options *o, const char *name, const char *text) 
 }
 
 static int read_switch(struct sim_options *o, const char *name) {
-    const struct named_switch all[] = {{"--keep-going", &o->keep_going}, {"--twice", &o->twice}, {"--shrink", &o->shrink}};
+    const struct named_switch all[] = {
+        {"--keep-going", &o->keep_going}, {"--twice", &o->twice}, {"--shrink", &o->shrink}, {"--all", &o->all}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         if (strcmp(name, all[i].name) == 0) return *all[i].value = true;
     return 0;

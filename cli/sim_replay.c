@@ -13,8 +13,8 @@ static void print_said(const struct said *said) {
 static int show(const struct sim_options *options, const struct outcome *outcome, const struct history *history) {
     char text[VERDICT_MAX];
     verdict_text(outcome, text, sizeof text);
+    history_print(history, options->rows, options->all);
     if (options->script) history_print_draws(history);
-    else history_print(history, options->rows);
     print_said(&outcome->said);
     printf("%s: %s\n  ", options->script ? options->script : "the seed", outcome_failed(outcome) ? text : "passed");
     outcome_print(stdout, outcome);

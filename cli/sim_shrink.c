@@ -144,6 +144,7 @@ static int show(const char *saved) {
     char text[VERDICT_MAX];
     if (history_load(&history, state.record) != 0) return SIM_REFUSED;
     verdict_text(&state.outcome, text, sizeof text);
+    history_print(&history, state.options->rows, state.options->all);
     history_print_draws(&history);
     if (state.outcome.said.size) printf("it said:\n%s", state.outcome.said.text);
     printf("%s\n  ", text);

@@ -100,7 +100,7 @@ void record_event(uint64_t time, unsigned thread, const char *what, uint64_t det
 
 void record_switch(uint64_t time, unsigned from, unsigned to) {
     record.summary->switches++;
-    record_event(time, from, "run", to);
+    record_event(time, from, "baton", to);
 }
 
 void record_draw(unsigned thread, const char *kind, uint64_t number, uint64_t value) {

@@ -10,6 +10,7 @@
 #ifndef WEFT_SIM_SIM_H
 #define WEFT_SIM_SIM_H
 
+#include "base/sim_hooks.h"
 #include "draw.h"
 
 #include <stdbool.h>
@@ -64,8 +65,6 @@ uint64_t sim_now(void);
 
 /* An outside effect begins: a point, with a note in the history. `what` is a string constant; `detail` no address. */
 void sim_effect(const char *what, uint64_t detail);
-/* The thread waits in a loop for another one. */
-void sim_spin(void);
 /* Blocks the calling thread on an object, until sim_unblock or the deadline. Returns the waker's result, or -ETIMEDOUT. */
 int sim_block(const char *why, const void *on, uint64_t deadline);
 /* Unblocks up to `count` threads that are blocked on the object, which ones the seed decides. Returns how many. */
@@ -75,9 +74,6 @@ void sim_unblock_thread(struct sim_thread *thread, int result);
 
 /* Calls fn(arg) at a moment of virtual time, between the points of threads: in order of time, then of these calls. It must not block. */
 void sim_at(uint64_t moment, void (*fn)(void *arg), void *arg);
-
-/* A note in the history (and its hash) without a point. */
-void sim_note(const char *what, uint64_t detail);
 
 /* Ends the program: the simulation has found something. `kind` is one word; the sentence goes to standard error. */
 void sim_fail(const char *kind, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));

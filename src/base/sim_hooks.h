@@ -18,6 +18,8 @@ void sim_blocking(void);
  * other machines never wait for a thread that is no more. */
 void sim_lock_taken(void);
 void sim_lock_dropped(void);
+/* A line of the history. `what` is a string that lives on; `detail` no address. */
+void sim_note(const char *what, uint64_t detail);
 static inline void sim_point(void) {
     if (__builtin_expect(--sim_atoms_left < 0, 0)) sim_atom();
 }
@@ -25,6 +27,7 @@ static inline void sim_point(void) {
 static inline void sim_blocking(void) {}
 static inline void sim_lock_taken(void) {}
 static inline void sim_lock_dropped(void) {}
+#define sim_note(what, detail) ((void)0) /* a macro: `detail` costs nothing */
 static inline void sim_point(void) {}
 #endif
 

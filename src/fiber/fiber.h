@@ -178,6 +178,7 @@ struct worker *fiber_worker_leaving(const char *call);
 /* Before a process waits: leaves for dumps and reports what it waits in and for. Two stores. */
 static inline void fiber_waits(struct proc *proc, const char *call, const void *about) {
     struct fiber *fiber = fiber_of(proc);
+    sim_note(call, 0);
 #if !WEFT_CHECK
     atom_store_rlx(&fiber->waits_in, call);
     atom_store_rlx(&fiber->waits_about, about);

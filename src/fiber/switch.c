@@ -34,6 +34,7 @@ static inline struct worker *fiber_switch(struct worker *worker, struct fiber *f
     struct ctx *to;
     if (__builtin_expect(fiber != NULL, 1)) {
         worker->current = next;
+        sim_note("runs", 0);
         count(&worker->local.counters.steps);
         annotate_before_switch(&from->annotate, &fiber->annotate, ends);
         to = &fiber->ctx;
@@ -219,6 +220,7 @@ void fiber_main(void *gift) {
         if (!fiber_suits(fiber, next)) fiber_go(worker, fiber, next);
         fiber_born(fiber, next);
         worker->current = next;
+        sim_note("runs", 0);
         count(&worker->local.counters.steps);
         local_leave(&worker->local);
     }

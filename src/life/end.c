@@ -13,6 +13,7 @@ static __attribute__((noinline)) void proc_leave(struct local *local, struct pro
 
 void proc_end(struct local *local, struct proc *proc, int reason) {
     struct runtime *runtime = local->runtime;
+    sim_note("end", spawn_pid(runtime, proc));
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
     if (behavior->close) {
         local_leave(local); /* it is the program's, and may call weft */

@@ -32,6 +32,7 @@ uint16_t spawn_make_ready(struct local *local, struct worker *self, struct proc 
     mpsc_init(&proc->box);
     count(&local->counters.spawned);
     if (monitored) state_monitor_newborn(&proc->state);
+    sim_note("spawn", spawn_pid(runtime, proc));
     uint16_t ticket = state_revive(&proc->state);
     atom_fence_light(); /* pairs with the heavy ones in stop_wait and weft_context_cancel: they see this process, or this sees their flag */
     bool over = atom_load_rlx(&runtime->stopping) || (proc->member && weft_context_cancelled(context_of(proc))); /* rlx: the fence */

@@ -44,6 +44,7 @@ static __attribute__((noinline)) int recv_wait(struct worker *worker, struct pro
 
 static inline int recv_got(weft_msg **message, struct mpsc_node *node) {
     *message = (weft_msg *)message_of(node);
+    sim_note("receive", message_of(node)->from);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 
 int send_message(struct local *local, struct worker *self, weft_pid to, struct message *message) {
     struct runtime *runtime = local->runtime;
+    sim_note("send", to);
     section_enter(&local->section);
     struct proc *proc = proc_find(runtime, to);
     enum mpsc_pushed pushed = proc ? mpsc_push(&proc->box, &message->node) : MPSC_CLOSED;
@@ -43,6 +44,7 @@ static int send_copy(struct local *local, struct worker *self, weft_pid from, we
 
 int send_message_handoff(struct worker *self, weft_pid to, struct message *message, struct proc **target) {
     struct local *local = &self->local;
+    sim_note("handoff", to);
     *target = NULL;
     struct state_next next = {.verdict = STATE_NOTHING};
     section_enter(&local->section);

@@ -125,6 +125,7 @@ static inline struct proc *step_stackful(struct worker **own, struct proc *proc)
     local_begin(&worker->local); /* until the process, which may not have a stack yet, has arrived on it */
     worker->current = proc;
     worker->claimed = NULL;
+    sim_note("runs", 0);
     count(&worker->local.counters.steps);
     int error = atom_load_rlx(&proc->behavior)->step(proc->self, NULL, 0, &worker->out);
     *own = worker = my_worker;
@@ -147,6 +148,7 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc, b
     out->proc = proc;
     out->status = WEFT_IDLE;
     worker->current = proc;
+    sim_note("runs", count_events);
     count(&worker->local.counters.steps); /* before the step: it tells sysmon that the worker runs one */
     local_leave(&worker->local);
     int error = atom_load_rlx(&proc->behavior)->step(proc->self, worker->events, count_events, out);
