@@ -1,9 +1,10 @@
-/* The C library's own functions of which the simulation has one of the same name (sim/pthreads.c, sim/clock.c). */
+/* The C library's own functions of which the simulation has one of the same name (sim/pthreads.c, sim/clock.c, sim/world/libc.c). */
 #ifndef WEFT_SIM_REAL_H
 #define WEFT_SIM_REAL_H
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #define SIM_REAL(X)                                                                                                                        \
@@ -29,7 +30,16 @@
     X(sem_post, int, (sem_t * semaphore))                                                                                                  \
     X(clock_gettime, int, (clockid_t clock, struct timespec * time))                                                                       \
     X(clock_nanosleep, int, (clockid_t clock, int flags, const struct timespec *request, struct timespec *rest))                           \
-    X(sched_yield, int, (void))
+    X(sched_yield, int, (void))                                                                                                            \
+    X(read, ssize_t, (int number, void *data, size_t size))                                                                                \
+    X(write, ssize_t, (int number, const void *data, size_t size))                                                                         \
+    X(recv, ssize_t, (int number, void *data, size_t size, int flags))                                                                     \
+    X(send, ssize_t, (int number, const void *data, size_t size, int flags))                                                               \
+    X(close, int, (int number))                                                                                                            \
+    X(shutdown, int, (int number, int how))                                                                                                \
+    X(setsockopt, int, (int number, int level, int option, const void *value, socklen_t size))                                             \
+    X(getsockopt, int, (int number, int level, int option, void *value, socklen_t *size))                                                  \
+    X(fcntl, int, (int number, int command, ...))
 
 struct real {
 #define X(name, type, arguments) type(*name) arguments;

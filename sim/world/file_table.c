@@ -91,11 +91,21 @@ static int file_stat_path(const char *path, struct stat *info, bool follow) {
     struct place place;
     (void)follow; /* there are no symbolic links: those of the real disk are followed */
     sim_effect("stat", 0);
+    if (sim_net_is_socket(path)) {
+        *info = (struct stat){.st_mode = S_IFSOCK | 0755, .st_nlink = 1};
+        return 0;
+    }
     int error = path_find(file_disk(), path, &place);
     if (!error && (!place.inode || place.file_slash)) error = place.inode ? -ENOTDIR : -ENOENT;
     if (!error) error = path_load(place.inode);
     if (!error) file_stat(place.inode, info);
     return error;
+}
+
+int sim_file_may_bind(const char *path) {
+    struct place place;
+    int error = path_find(file_disk(), path, &place);
+    return error ? error : place.inode ? -EADDRINUSE : 0;
 }
 
 static int file_mkdir(const char *path, unsigned mode) {

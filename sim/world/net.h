@@ -21,6 +21,9 @@ int sim_net_name(const char *name, const char *address);
 /* For files: UNIX sockets have names among them. Both take the path as it was given; false: no socket has that name. */
 bool sim_net_is_socket(const char *path);
 bool sim_net_unlink(const char *path);
+/* From files (file_table.c): whether a socket may be bound to the path. 0, or -ENOENT, -ENOTDIR: there is no such directory; -EADDRINUSE: there
+ * is a file. */
+int sim_file_may_bind(const char *path);
 
 /* The machine has crashed: its listeners, connections and names end; other machines notice when they send to it. */
 void sim_net_crash(unsigned machine);

@@ -3,7 +3,6 @@
 #include "world/net_socket.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,15 +132,29 @@ static struct unix_node **bound_node(unsigned machine, const struct place *name)
 
 /* An abstract name of five digits, as Linux chooses one. */
 static void bound_choose_name(struct socket *socket, struct place *name) {
-    do
-        name->size = (unsigned char)(1 + snprintf(name->path + 1, 6, "%05x", bound_next_name++ & 0xfffff));
-    while (*bound_node(socket->fd.machine, name));
+    name->size = 6;
+    do {
+        unsigned number = bound_next_name++;
+        for (int i = 5; i > 0; i--, number /= 16)
+            name->path[i] = "0123456789abcdef"[number % 16];
+    } while (*bound_node(socket->fd.machine, name));
+}
+
+/* 0: the name is free. One in the file system needs its directory. */
+static int bound_may_bind(struct socket *socket, const struct place *name) {
+    char path[sizeof name->path + 1];
+    if (*bound_node(socket->fd.machine, name)) return -EADDRINUSE;
+    if (!name->path[0]) return 0;
+    memcpy(path, name->path, name->size);
+    path[name->size] = '\0';
+    return sim_file_may_bind(path);
 }
 
 static int bound_bind_unix(struct socket *socket, struct place *name) {
     if (socket->bound) return -EINVAL;
     if (name->size == 0) bound_choose_name(socket, name);
-    if (*bound_node(socket->fd.machine, name)) return -EADDRINUSE;
+    int error = bound_may_bind(socket, name);
+    if (error) return error;
     struct unix_node *node = calloc(1, sizeof *node);
     if (!node) return -ENOMEM;
     *node = (struct unix_node){.next = bound_nodes, .machine = socket->fd.machine, .name = *name, .socket = socket};

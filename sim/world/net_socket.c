@@ -1,10 +1,8 @@
-/* Sockets: opening, closing, names, options. See net_socket.h. */
+/* Sockets: opening, closing, names. See net_socket.h. */
 #include "world/net_socket.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 /* ---- as descriptors ----------------------------------------------------------------------------------------------------------------- */
@@ -123,57 +121,5 @@ int net_name(int number, bool peer, struct sockaddr *address, socklen_t *size) {
     if (error) return error;
     if (peer && socket->state != SOCKET_CONNECTED) return -ENOTCONN;
     place_write(peer ? &socket->peer : &socket->local, socket->family, address, size);
-    return 0;
-}
-
-/* ---- options ------------------------------------------------------------------------------------------------------------------------ */
-
-/* The flag that an option sets, or NULL. */
-static bool *option_flag(struct socket *socket, int level, int option) {
-    if (level == SOL_SOCKET && option == SO_REUSEADDR) return &socket->reuse_address;
-    if (level == SOL_SOCKET && option == SO_REUSEPORT) return &socket->reuse_port;
-    if (level == SOL_SOCKET && option == SO_KEEPALIVE) return &socket->keep_alive;
-    if (level == IPPROTO_IPV6 && option == IPV6_V6ONLY && socket->family == AF_INET6) return &socket->only_6;
-    if (level == IPPROTO_TCP && option == TCP_NODELAY && socket_is_tcp(socket)) return &socket->no_delay;
-    return NULL;
-}
-
-static int option_error(const struct socket *socket, int level) {
-    if (level == SOL_SOCKET) return -ENOPROTOOPT;
-    bool tcp = level == IPPROTO_TCP && socket_is_tcp(socket), ip = level == IPPROTO_IP || level == IPPROTO_IPV6;
-    return tcp || (ip && !socket_is_unix(socket)) ? -ENOPROTOOPT : -EOPNOTSUPP;
-}
-
-int net_option_set(int number, int level, int option, const void *value, socklen_t size) {
-    struct socket *socket;
-    int error = socket_at(number, &socket), on;
-    if (error) return error;
-    bool *flag = option_flag(socket, level, option);
-    if (!flag) return option_error(socket, level);
-    if (size < sizeof on) return -EINVAL;
-    memcpy(&on, value, sizeof on);
-    *flag = on != 0;
-    return 0;
-}
-
-static int option_value(struct socket *socket, int level, int option, int *value) {
-    bool *flag = option_flag(socket, level, option);
-    if (flag) *value = *flag;
-    else if (level != SOL_SOCKET) return option_error(socket, level);
-    else if (option == SO_TYPE) *value = socket->type;
-    else if (option == SO_DOMAIN) *value = socket->family;
-    else if (option == SO_ACCEPTCONN) *value = socket->state == SOCKET_LISTENS;
-    else if (option == SO_ERROR) *value = socket_error(socket);
-    else return -ENOPROTOOPT;
-    return 0;
-}
-
-int net_option_get(int number, int level, int option, void *value, socklen_t *size) {
-    struct socket *socket;
-    int error = socket_at(number, &socket), is = 0;
-    if (!error) error = option_value(socket, level, option, &is);
-    if (error) return error;
-    if (*size > sizeof is) *size = sizeof is;
-    memcpy(value, &is, *size);
     return 0;
 }

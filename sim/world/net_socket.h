@@ -1,6 +1,7 @@
 /* Sockets of the simulated world: what all kinds have in common, and the calls of each kind.
  *
- *   net_socket.c     opening, closing, names, options
+ *   net_socket.c     opening, closing, names
+ *   net_option.c     options
  *   net_bound.c      which socket is bound to which address
  *   net_stream.c     reading and writing a connection, its end
  *   net_connect.c    listening, connecting, accepting
@@ -21,6 +22,8 @@
 
 enum socket_state { SOCKET_IDLE, SOCKET_LISTENS, SOCKET_CONNECTS, SOCKET_CONNECTED, SOCKET_DEAD };
 
+enum { SOCKET_OPTIONS = 16 };
+
 struct connection;
 struct datagram;
 struct unix_node;
@@ -30,7 +33,9 @@ struct socket {
     int family, type;
     enum socket_state state;
     bool bound, shut_in, shut_out, ended;
-    bool reuse_address, reuse_port, only_6, no_delay, keep_alive;
+    bool reuse_address, reuse_port, only_6, no_delay;
+    bool lingers_not;            /* SO_LINGER with 0 s: closing resets the connection */
+    int options[SOCKET_OPTIONS]; /* those that are remembered and do nothing */
     int error;
     struct place local, peer;
     struct socket *next_bound; /* net_bound.c */
@@ -65,6 +70,7 @@ static inline int socket_error(struct socket *socket) {
 int net_socket(int family, int type);
 int net_socket_pair(int family, int type, int pair[2]);
 int net_name(int number, bool peer, struct sockaddr *address, socklen_t *size);
+/* net_option.c. */
 int net_option_set(int number, int level, int option, const void *value, socklen_t size);
 int net_option_get(int number, int level, int option, void *value, socklen_t *size);
 

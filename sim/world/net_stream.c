@@ -195,7 +195,8 @@ static void stream_close_unix(struct socket *socket, struct socket *peer) {
 
 static void stream_close_tcp(struct socket *socket) {
     if (socket->state != SOCKET_CONNECTED) return;
-    if (stream_in(socket)->arrived > 0) wire_send(socket->connection, socket->side, PACKET_RESET, 0);
+    bool reset = stream_in(socket)->arrived > 0 || socket->lingers_not;
+    if (reset) wire_send(socket->connection, socket->side, PACKET_RESET, 0);
     else if (!socket->shut_out) wire_send(socket->connection, socket->side, PACKET_END, 0);
 }
 

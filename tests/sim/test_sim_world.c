@@ -4,6 +4,11 @@
 #include "world/fd.h"
 #include "world/net.h"
 
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/stat.h>
+
 enum { SEEDS = 100, DATAGRAMS = 50 };
 
 static void faults(const char *list) { setenv("WEFT_SIM_FAULTS", list, 1); }
@@ -237,6 +242,67 @@ static void resolves(void) {
 }
 PROGRAM(resolves)
 TEST_WITHIN(names_come_from_the_table, 120) { seeds_pass(1, SEEDS, resolves_body); }
+
+/* ---- children -------------------------------------------------------------------------------------------------------------------------- */
+
+static int cat_main(const char *const *arguments, const int ends[3]) {
+    char data[7];
+    for (ssize_t n; (n = sim_child_read(ends[0], data, sizeof data)) > 0;)
+        NEED(sim_child_write(ends[1], data, (size_t)n) == n);
+    return arguments[1] ? atoi(arguments[1]) : 0;
+}
+
+static void starts_children(void) {
+    weft_child child;
+    char data[32];
+    int status;
+    sim_child_register("cat", cat_main);
+    NEED(weft_child_start(&child, (const char *const[]){"dog", NULL}, WEFT_CHILD_IN) == WEFT_ENOENT);
+    NEED(weft_child_start(&child, (const char *const[]){"cat", "3", NULL}, WEFT_CHILD_IN | WEFT_CHILD_OUT) == 0);
+    NEED(weft_fd_write(child.in, "a child of the world", 20, WEFT_FOREVER) == 20);
+    NEED(weft_waitpid(child.pid, &status, weft_in(SECOND)) == WEFT_ETIMEDOUT && weft_fd_close(child.in) == 0);
+    NEED(weft_fd_read_all(child.out, data, sizeof data, WEFT_FOREVER) == 20 && memcmp(data, "a child of", 10) == 0);
+    NEED(weft_waitpid(child.pid, &status, WEFT_FOREVER) == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 3);
+    NEED(weft_waitpid(child.pid, &status, WEFT_FOREVER) == WEFT_ECHILD && weft_fd_close(child.out) == 0);
+}
+PROGRAM(starts_children)
+TEST_WITHIN(children_are_functions_of_the_test, 120) { seeds_pass(1, SEEDS, starts_children_body); }
+
+/* ---- by the C library's names ------------------------------------------------------------------------------------------------------------- */
+
+static void calls_the_c_library(void) {
+    struct linger at_once = {.l_onoff = 1};
+    weft_fd client, server;
+    int value = 7200;
+    socklen_t size = sizeof value;
+    char data[8];
+    net_connected("127.0.0.1:0", &client, &server);
+    int number = weft_fd_number(client);
+    NEED(number >= SIM_FD_FIRST && fcntl(number, F_GETFL) & O_NONBLOCK);
+    NEED(setsockopt(number, IPPROTO_TCP, TCP_KEEPIDLE, &value, sizeof value) == 0);
+    value = 0;
+    NEED(getsockopt(number, IPPROTO_TCP, TCP_KEEPIDLE, &value, &size) == 0 && value == 7200);
+    NEED(setsockopt(number, SOL_SOCKET, 9999, &value, sizeof value) == -1 && errno == ENOPROTOOPT);
+    NEED(setsockopt(number, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) == 0);
+    NEED(weft_fd_release(client) == number && write(number, "x", 1) == 1 && close(number) == 0 && close(number) == -1);
+    NEED(weft_fd_read(server, data, sizeof data, WEFT_FOREVER) == 1);
+    NEED(weft_fd_read(server, data, sizeof data, WEFT_FOREVER) == WEFT_ECONNRESET);
+}
+PROGRAM(calls_the_c_library)
+TEST_WITHIN(the_c_library_knows_virtual_descriptors, 120) { seeds_pass(1, SEEDS, calls_the_c_library_body); }
+
+/* A socket's name is among the files: it stays until it is unlinked, and needs a directory. */
+static void names_among_files(void) {
+    struct stat info;
+    weft_fd listener = weft_net_listen("unix:/tmp/weft-sim-socket", NULL);
+    NEED(listener > 0 && weft_file_stat("/tmp/weft-sim-socket", &info) == 0 && S_ISSOCK(info.st_mode));
+    NEED(weft_fd_close(listener) == 0 && weft_net_listen("unix:/tmp/weft-sim-socket", NULL) == WEFT_EADDRINUSE);
+    NEED(weft_file_unlink("/tmp/weft-sim-socket") == 0 && weft_file_unlink("/tmp/weft-sim-socket") == WEFT_ENOENT);
+    NEED((listener = weft_net_listen("unix:/tmp/weft-sim-socket", NULL)) > 0);
+    NEED(weft_net_listen("unix:/tmp/no/such/directory", NULL) == WEFT_ENOENT);
+}
+PROGRAM(names_among_files)
+TEST_WITHIN(sockets_have_names_among_files, 120) { seeds_pass(1, SEEDS, names_among_files_body); }
 
 /* ---- faults ------------------------------------------------------------------------------------------------------------------------- */
 
