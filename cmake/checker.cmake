@@ -2,7 +2,7 @@
 #
 # The parts and scenarios are compiled with the race detector's instrumentation, which turns every memory access into a
 # call; the engine supplies those functions, so the race detector's own library is not linked. The compiler leaves memcpy and
-# its like to that library, so they are called by other names here, which the engine supplies too.
+# its like to that library, so they are called by other names here (weft/chk_names.h), which the engine supplies too.
 file(GLOB engine_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/check/engine/*.c ${PROJECT_SOURCE_DIR}/check/engine/*.S)
 file(GLOB scenario_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/check/scenarios/*.c
      ${PROJECT_SOURCE_DIR}/check/litmus/*.c ${PROJECT_SOURCE_DIR}/check/flaws/*.c)
@@ -32,19 +32,38 @@ function(check_flags target)
     set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
 endfunction()
 
-add_executable(weft-check ${engine_sources})
-check_flags(weft-check)
-target_compile_options(weft-check PRIVATE -O2 -g -fno-pie)
-target_link_options(weft-check PRIVATE -no-pie "LINKER:-T,${PROJECT_SOURCE_DIR}/check/engine/statics.ld")
-set_target_properties(weft-check PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/check/engine/statics.ld)
+add_library(check_engine OBJECT ${engine_sources})
+check_flags(check_engine)
+target_compile_options(check_engine PRIVATE -O2 -g -fno-pie)
+
+add_executable(weft-check $<TARGET_OBJECTS:check_engine>)
+set(statics ${PROJECT_SOURCE_DIR}/check/engine/statics.ld)
+target_link_options(weft-check PRIVATE -no-pie LINKER:-T,${statics})
+set_target_properties(weft-check PROPERTIES LINK_DEPENDS ${statics})
 target_link_libraries(weft-check PRIVATE Threads::Threads)
 
 if(scenario_sources OR proved_sources)
     add_library(check_subjects OBJECT ${scenario_sources} ${proved_sources})
     check_flags(check_subjects)
-    target_compile_options(check_subjects PRIVATE -O1 -g -fno-pie -fsanitize=thread
-                           -Dmemcpy=chk_memcpy -Dmemmove=chk_memmove -Dmemset=chk_memset -Dmemcmp=chk_memcmp)
+    target_compile_options(check_subjects PRIVATE -O1 -g -fno-pie -fsanitize=thread "SHELL:-include weft/chk_names.h")
     target_sources(weft-check PRIVATE $<TARGET_OBJECTS:check_subjects>)
 endif()
 
+# The engine for a user's own files (`weft check FILE.c`): one object, which gives away no name but those that such files call.
+set(engine_library ${PROJECT_BINARY_DIR}/libweft-check.a)
+set(engine_object ${PROJECT_BINARY_DIR}/weft-check-engine.o)
+add_custom_command(OUTPUT ${engine_library}
+                   COMMAND ${CMAKE_LINKER} -r -o ${engine_object} $<TARGET_OBJECTS:check_engine>
+                   COMMAND ${CMAKE_OBJCOPY} --strip-debug --wildcard --keep-global-symbol=main --keep-global-symbol=chk_* --keep-global-symbol=__tsan_* --keep-global-symbol=__atomic_*
+                           ${engine_object}
+                   COMMAND ${CMAKE_COMMAND} -E rm -f ${engine_library}
+                   COMMAND ${CMAKE_AR} rcs ${engine_library} ${engine_object}
+                   DEPENDS $<TARGET_OBJECTS:check_engine> COMMAND_EXPAND_LISTS VERBATIM)
+configure_file(${statics} ${PROJECT_BINARY_DIR}/weft-check.ld COPYONLY)
+add_custom_target(weft-check-library ALL DEPENDS ${engine_library})
+include(cmake/pkgconfig.cmake)
+weft_pkgconfig(weft-check checker)
+install(FILES ${engine_library} ${PROJECT_BINARY_DIR}/weft-check.ld DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT checker)
+install(FILES ${PROJECT_SOURCE_DIR}/include/weft/chk.h ${PROJECT_SOURCE_DIR}/include/weft/chk_names.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/weft COMPONENT checker)
 install(TARGETS weft-check DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/weft COMPONENT checker)

@@ -3,11 +3,14 @@ file(GLOB command_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.c ${PROJ
 add_executable(weft ${command_sources})
 target_include_directories(weft PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/bench)
 target_link_libraries(weft PRIVATE weft_real weft_static)
-# Where `weft check` finds the checker once installed, seen from the command's own directory.
+# Where `weft check` finds the checker, its library and its headers once installed, seen from the command's own directory.
 file(RELATIVE_PATH libexec /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBEXECDIR}/weft)
 # Where `weft sim` finds the shared library that simulates, likewise.
 file(RELATIVE_PATH sim_folder /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR}/weft/sim)
-target_compile_definitions(weft PRIVATE WEFT_LIBEXEC="${libexec}" WEFT_SIM_FOLDER="${sim_folder}")
+file(RELATIVE_PATH lib /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_LIBDIR})
+file(RELATIVE_PATH headers /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CMAKE_INSTALL_INCLUDEDIR})
+target_compile_definitions(weft PRIVATE WEFT_LIBEXEC="${libexec}" WEFT_LIB="${lib}" WEFT_HEADERS="${headers}"
+                           WEFT_SIM_FOLDER="${sim_folder}")
 install(TARGETS weft DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # Others that are measured beside weft, where they are found: bench/peers/NAME_LIBRARY.c, put where the command looks for them.

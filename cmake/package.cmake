@@ -17,12 +17,5 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/weftConfigVersion.cmake C
 install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftConfigVersion.cmake
         DESTINATION ${package_dir})
 
-# The prefix is found from the file's own place, so that an installed tree can be moved.
-file(RELATIVE_PATH pc_to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
-    set(pc_prefix ${CMAKE_INSTALL_PREFIX})
-else()
-    set(pc_prefix "\${pcfiledir}/${pc_to_prefix}")
-endif()
-configure_file(cmake/weft.pc.in ${PROJECT_BINARY_DIR}/weft.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+include(cmake/pkgconfig.cmake)
+weft_pkgconfig(weft Unspecified)

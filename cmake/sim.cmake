@@ -36,5 +36,4 @@ install(TARGETS weft_sim EXPORT weft_targets ARCHIVE DESTINATION ${CMAKE_INSTALL
 if(WEFT_SHARED)
     install(TARGETS weft_sim_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/weft/sim)
 endif()
-configure_file(cmake/weft-sim.pc.in ${PROJECT_BINARY_DIR}/weft-sim.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/weft-sim.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+weft_pkgconfig(weft-sim Unspecified)

@@ -14,7 +14,10 @@
 
 /* ---- scenarios say ---------------------------------------------------------------------------------------------- */
 
-void chk_fail(const char *what, const char *condition) { run_violation(CHK_ASSERT, "%s (%s)", what, condition); }
+void chk_fail(const char *what, const char *condition) {
+    run_place("the assertion", run.current, PC);
+    run_violation(CHK_ASSERT, "%s (%s)", what, condition);
+}
 
 unsigned chk_choose(unsigned n) { return run.current ? run_choose(n, PC) : 0; }
 
@@ -35,17 +38,6 @@ void chk_fence_light(void) {
 }
 void chk_fence_heavy(void) {
     if (run.current != 0) run_fence(O_HEAVY, PC);
-}
-
-void chk_lock(struct chk_mutex *mutex) {
-    if (run.current == 0) return; /* setup and finish run alone */
-    unsigned from = run_at();
-    while (run_rmw(memory_cell((uintptr_t)&mutex->word, 4), OP_CAS, 1, 0, O_ACQ, O_RLX, PC) != 0)
-        run_block(WAIT_LOCK, from);
-}
-
-void chk_unlock(struct chk_mutex *mutex) {
-    if (run.current != 0) run_store(memory_cell((uintptr_t)&mutex->word, 4), O_REL, 0, PC);
 }
 
 /* ---- waiting loops (base/spin.h): the mark is the thread's event count, and the rounds above it ----------------------- */
@@ -69,6 +61,12 @@ uint32_t chk_spin_wait(uint32_t mark) {
     if (rounds + 1 >= ROUNDS_MAX) run_block(WAIT_ROUNDS, from);
     return (rounds + 1) << 16 | run_at();
 }
+
+struct chk_loop chk_loop_begin(void) {
+    return (struct chk_loop){chk_spin_begin()};
+}
+
+void chk_loop_again(struct chk_loop *loop) { loop->mark = chk_spin_wait(loop->mark); }
 
 /* ---- outside effects -------------------------------------------------------------------------------------------- */
 
@@ -171,13 +169,23 @@ static int futex_wake(atom_u32 *word, uint32_t count) {
 }
 
 static uint64_t now(void) { return 0; }
-static void *alloc(size_t size) { return memory_alloc(size); }
+static void *alloc(size_t size) {
+    run.pc = PC;
+    return memory_alloc(size);
+}
 static void release(void *memory, size_t size) {
     (void)size;
+    run.pc = PC;
     if (memory) memory_free(memory);
 }
-static void *chunk_take(void) { return memory_alloc_aligned(SYS_CHUNK, SYS_CHUNK); }
-static void chunk_give(void *chunk) { memory_free(chunk); }
+static void *chunk_take(void) {
+    run.pc = PC;
+    return memory_alloc_aligned(SYS_CHUNK, SYS_CHUNK);
+}
+static void chunk_give(void *chunk) {
+    run.pc = PC;
+    memory_free(chunk);
+}
 /* Address space is for stacks, and a scenario's threads have theirs. */
 static size_t vm_page(void) { return 4096; }
 static void *vm_map(size_t size) {

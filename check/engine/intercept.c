@@ -1,9 +1,10 @@
 /* Where instrumented code meets the checker: the compiler puts these calls at every access of files compiled with
  * -fsanitize=thread. In setup and finish they act on memory directly. */
+#include "intercept.h"
+
+#include "loops.h"
 #include "memory.h"
 #include "run.h"
-
-#include <string.h>
 
 #define PC ((uintptr_t)__builtin_return_address(0))
 
@@ -19,7 +20,9 @@ void __tsan_func_exit(void) {}
 #define PLAIN(name, size, write)                                                                                                           \
     void __tsan_##name(void *address);                                                                                                     \
     void __tsan_##name(void *address) {                                                                                                    \
-        if (run.current != 0) memory_plain((uintptr_t)address, size, write);                                                               \
+        if (run.current == 0) return;                                                                                                      \
+        run.pc = PC;                                                                                                                       \
+        memory_plain((uintptr_t)address, size, write);                                                                                     \
     }
 PLAIN(read1, 1, false)
 PLAIN(read2, 2, false)
@@ -52,64 +55,50 @@ PLAIN(volatile_write2, 2, true)
 PLAIN(volatile_write4, 4, true)
 PLAIN(volatile_write8, 8, true)
 
-static void reads(const void *address, size_t size) {
+void intercept_reads(const void *address, size_t size, uintptr_t pc) {
+    run.pc = pc;
     if (run.current != 0) memory_plain((uintptr_t)address, size, false);
 }
-static void writes(void *address, size_t size) {
+void intercept_writes(void *address, size_t size, uintptr_t pc) {
+    run.pc = pc;
     if (run.current != 0) memory_plain((uintptr_t)address, size, true);
 }
 void __tsan_read_range(void *address, size_t size);
-void __tsan_read_range(void *address, size_t size) { reads(address, size); }
+void __tsan_read_range(void *address, size_t size) { intercept_reads(address, size, PC); }
 void __tsan_write_range(void *address, size_t size);
-void __tsan_write_range(void *address, size_t size) { writes(address, size); }
-
-/* What instrumented files call instead of the C library's (cmake/checker.cmake): the compiler reports no access inside them. */
-void *chk_memcpy(void *to, const void *from, size_t size);
-void *chk_memcpy(void *to, const void *from, size_t size) {
-    reads(from, size);
-    writes(to, size);
-    return memcpy(to, from, size);
-}
-void *chk_memmove(void *to, const void *from, size_t size);
-void *chk_memmove(void *to, const void *from, size_t size) {
-    reads(from, size);
-    writes(to, size);
-    return memmove(to, from, size);
-}
-void *chk_memset(void *to, int byte, size_t size);
-void *chk_memset(void *to, int byte, size_t size) {
-    writes(to, size);
-    return memset(to, byte, size);
-}
-int chk_memcmp(const void *a, const void *b, size_t size);
-int chk_memcmp(const void *a, const void *b, size_t size) {
-    reads(a, size);
-    reads(b, size);
-    return memcmp(a, b, size);
-}
+void __tsan_write_range(void *address, size_t size) { intercept_writes(address, size, PC); }
 
 #define RMW(bits, name, operation, direct)                                                                                                 \
-    uint##bits##_t __tsan_atomic##bits##_##name(volatile uint##bits##_t *a, uint##bits##_t v, int order);                                  \
-    uint##bits##_t __tsan_atomic##bits##_##name(volatile uint##bits##_t *a, uint##bits##_t v, int order) {                                 \
+    LOOPS_ENTRY(__tsan_atomic##bits##_##name, entered_atomic##bits##_##name)                                                               \
+    uint##bits##_t entered_atomic##bits##_##name(volatile uint##bits##_t *a, uint##bits##_t v, int order);                                 \
+    uint##bits##_t entered_atomic##bits##_##name(volatile uint##bits##_t *a, uint##bits##_t v, int order) {                                \
         if (run.current == 0) return direct(a, v, __ATOMIC_SEQ_CST);                                                                       \
+        loops_read(PC, (uintptr_t)a, v, 0);                                                                                                \
         return (uint##bits##_t)run_rmw(cell_at(a, bits / 8), operation, v, 0, (enum order)order, O_RLX, PC);                               \
     }
 
-#define CAS(bits, name)                                                                                                                    \
-    int __tsan_atomic##bits##_compare_exchange_##name(volatile uint##bits##_t *a, uint##bits##_t *expected, uint##bits##_t v, int success, \
-                                                      int failure);                                                                        \
-    int __tsan_atomic##bits##_compare_exchange_##name(volatile uint##bits##_t *a, uint##bits##_t *expected, uint##bits##_t v, int success, \
-                                                      int failure) {                                                                       \
-        if (run.current == 0) return __atomic_compare_exchange_n(a, expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                   \
-        uint##bits##_t wanted = *expected;                                                                                                 \
-        *expected = (uint##bits##_t)run_rmw(cell_at(a, bits / 8), OP_CAS, v, wanted, (enum order)success, (enum order)failure, PC);        \
-        return *expected == wanted;                                                                                                        \
+#define CAS(bits, name, result, expected_argument, expected, returned)                                                                     \
+    LOOPS_ENTRY(__tsan_atomic##bits##_compare_exchange_##name, entered_atomic##bits##_compare_exchange_##name)                             \
+    result entered_atomic##bits##_compare_exchange_##name(volatile uint##bits##_t *a, expected_argument, uint##bits##_t v, int success,    \
+                                                          int failure);                                                                    \
+    result entered_atomic##bits##_compare_exchange_##name(volatile uint##bits##_t *a, expected_argument, uint##bits##_t v, int success,    \
+                                                          int failure) {                                                                   \
+        uint##bits##_t wanted = expected;                                                                                                  \
+        if (run.current == 0) {                                                                                                            \
+            __atomic_compare_exchange_n(a, &expected, v, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                                           \
+        } else {                                                                                                                           \
+            loops_read(PC, (uintptr_t)a, v, wanted);                                                                                       \
+            expected = (uint##bits##_t)run_rmw(cell_at(a, bits / 8), OP_CAS, v, wanted, (enum order)success, (enum order)failure, PC);     \
+        }                                                                                                                                  \
+        return returned;                                                                                                                   \
     }
 
 #define ATOMIC(bits)                                                                                                                       \
-    uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *a, int order);                                                \
-    uint##bits##_t __tsan_atomic##bits##_load(const volatile uint##bits##_t *a, int order) {                                               \
+    LOOPS_ENTRY(__tsan_atomic##bits##_load, entered_atomic##bits##_load)                                                                   \
+    uint##bits##_t entered_atomic##bits##_load(const volatile uint##bits##_t *a, int order);                                               \
+    uint##bits##_t entered_atomic##bits##_load(const volatile uint##bits##_t *a, int order) {                                              \
         if (run.current == 0) return *a;                                                                                                   \
+        loops_read(PC, (uintptr_t)a, 0, 0);                                                                                                \
         return (uint##bits##_t)run_load(cell_at(a, bits / 8), (enum order)order, PC);                                                      \
     }                                                                                                                                      \
     void __tsan_atomic##bits##_store(volatile uint##bits##_t *a, uint##bits##_t v, int order);                                             \
@@ -124,15 +113,9 @@ int chk_memcmp(const void *a, const void *b, size_t size) {
     RMW(bits, fetch_or, OP_OR, __atomic_fetch_or)                                                                                          \
     RMW(bits, fetch_xor, OP_XOR, __atomic_fetch_xor)                                                                                       \
     RMW(bits, fetch_nand, OP_NAND, __atomic_fetch_nand)                                                                                    \
-    CAS(bits, strong)                                                                                                                      \
-    CAS(bits, weak)                                                                                                                        \
-    uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(volatile uint##bits##_t *a, uint##bits##_t expected, uint##bits##_t v,       \
-                                                              int success, int failure);                                                   \
-    uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(volatile uint##bits##_t *a, uint##bits##_t expected, uint##bits##_t v,       \
-                                                              int success, int failure) {                                                  \
-        __tsan_atomic##bits##_compare_exchange_strong(a, &expected, v, success, failure);                                                  \
-        return expected;                                                                                                                   \
-    }
+    CAS(bits, strong, int, uint##bits##_t *expected, *expected, *expected == wanted)                                                       \
+    CAS(bits, weak, int, uint##bits##_t *expected, *expected, *expected == wanted)                                                         \
+    CAS(bits, val, uint##bits##_t, uint##bits##_t expected, expected, expected)
 ATOMIC(8)
 ATOMIC(16)
 ATOMIC(32)

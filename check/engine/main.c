@@ -1,11 +1,13 @@
 /* weft check: the model checker's command. */
 #include "chk.h"
+#include "crash.h"
 #include "memory.h"
 #include "model.h"
 #include "report.h"
 #include "search.h"
 
 #include <fnmatch.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,26 +39,30 @@ struct options {
     bool list, show, only_sound, time;
 };
 
-static const char help[] = "weft check: explores every behaviour that the memory model allows of small concurrent programs\n"
-                           "\n"
-                           "  weft check [NAME...] [options]   a NAME is a scenario, a group (its file's name) or a pattern with *\n"
-                           "\n"
-                           "  --list                 the scenarios, with what each shows\n"
-                           "  --model c11|tso|sc     one memory model instead of all that a scenario names\n"
-                           "  --bound N              only interleavings with at most N preemptions\n"
-                           "  --random N             N random executions (priorities, few changes) instead of a search\n"
-                           "  --seed S               of the random executions (1)\n"
-                           "  --max-executions N     give up after N executions and say CAPPED (200000000)\n"
-                           "  --oracle               enumerate naively too, and compare the number of executions\n"
-                           "  --only-sound           skip scenarios that expect a violation\n"
-                           "  --short                skip the long forms, marked [deep] in the list\n"
-                           "  --deep                 only the long forms: exactly what --short skips\n"
-                           "  --show                 show the trace of expected violations too\n"
-                           "  --time                 say how much processor time each took\n"
-                           "  --replay STRING        run one execution again, as printed with a violation: NAME@MODEL:STEPS\n"
-                           "\n"
-                           "A line a scenario and model: NAME EXHAUSTED n executions | NAME VIOLATION kind: what | NAME CAPPED by what.\n"
-                           "Exit status: 0 every verdict as expected, 1 not, 2 wrong usage.\n";
+static const char help[] =
+    "weft check: explores every behaviour that the memory model allows of small concurrent programs\n"
+    "\n"
+    "  weft check [NAME...] [options]   weft's own; a NAME is a scenario, a group (its file's name) or a pattern with *\n"
+    "  weft check FILE.c... [NAME...] [options] [-- CC-OPTIONS]\n"
+    "                                   yours: scenarios written with <weft/chk.h>. CC names the compiler (cc)\n"
+    "\n"
+    "  --list                 the scenarios, with what each shows\n"
+    "  --model c11|tso|sc     one memory model instead of all that a scenario names\n"
+    "  --bound N              only interleavings with at most N preemptions\n"
+    "  --random N             N random executions (priorities, few changes) instead of a search\n"
+    "  --seed S               of the random executions (1)\n"
+    "  --max-executions N     give up after N executions and say CAPPED (200000000)\n"
+    "  --oracle               enumerate naively too, and compare the number of executions\n"
+    "  --only-sound           skip scenarios that expect a violation\n"
+    "  --short                skip the long forms, marked [deep] in the list\n"
+    "  --deep                 only the long forms: exactly what --short skips\n"
+    "  --show                 show the trace of expected violations too\n"
+    "  --time                 say how much processor time each took\n"
+    "  --replay STRING        run one execution again, as printed with a violation: NAME@MODEL:STEPS\n"
+    "\n"
+    "A line a scenario and model: NAME EXHAUSTED n executions | NAME VIOLATION kind: what | NAME CAPPED by what.\n"
+    "Exit status: 0 every verdict as expected, 1 not, 2 wrong usage or files that do not compile, 3 what the checker\n"
+    "does not support or has no room for.\n";
 
 static unsigned scenario_models(const struct chk_scenario *s, enum lane lane) {
     unsigned all = s->models ? s->models : CHK_ALL;
@@ -143,6 +149,7 @@ static bool check_one(const struct chk_scenario *s, unsigned which, const struct
     if (result.verdict == V_EXHAUSTED) printf("EXHAUSTED %lu executions%s", executions, flaw_expected ? " (a violation was expected)" : "");
     else if (result.verdict == V_CAPPED) printf("CAPPED by %s after %lu executions", result.capped_by, executions);
     else printf("VIOLATION %s: %s%s", flaw_name[result.flaw], result.what, good ? " (as expected)" : "");
+    if (flaw_expected && result.verdict == V_VIOLATION && !good) printf(" (another was expected: %s)", flaw_name[s->flaw]);
     if (result.cut) printf(", %lu of them cut short in a waiting loop that writes", (unsigned long)result.cut);
     if (options->time)
         printf(" [%.3f s, %lu complete, %lu blocked, %lu discarded]",
@@ -150,6 +157,7 @@ static bool check_one(const struct chk_scenario *s, unsigned which, const struct
                (unsigned long)result.blocked, (unsigned long)result.discarded);
     printf("\n");
     if (result.verdict == V_VIOLATION && (!good || options->show)) show_violation(s, &result);
+    if (result.verdict == V_CAPPED && run.end == RUN_TOO_LONG) report_endless();
     fflush(stdout);
     if (options->limits.oracle && !oracle_agrees(s, options, &result)) good = false;
     return good;
@@ -262,6 +270,27 @@ static bool selected(const struct chk_scenario *s, const struct options *o) {
     return o->names == 0;
 }
 
+/* All threads of a scenario run on one of the kernel's, and would have one copy. */
+static int has_thread_local(struct dl_phdr_info *program, size_t size, void *unused) {
+    (void)size, (void)unused;
+    for (unsigned i = 0; i < program->dlpi_phnum; i++)
+        if (program->dlpi_phdr[i].p_type == PT_TLS && program->dlpi_phdr[i].p_memsz > 0) return 2;
+    return 1; /* the program itself comes first, and the libraries' are theirs */
+}
+
+/* 0, or the exit status. */
+static int fit_to_run(void) {
+    if (scenario_count == 0) {
+        fprintf(stderr, "weft check: there is no scenario in these files: CHK_SCENARIO in <weft/chk.h> makes one\n");
+        return EXIT_USAGE;
+    }
+    if (dl_iterate_phdr(has_thread_local, NULL) != 2) return 0;
+    fprintf(
+        stderr,
+        "weft check: a file has thread-local data (_Thread_local), which the checker does not support: give each thread a struct of its own\n");
+    return 3;
+}
+
 int main(int argc, char **argv) {
     static struct options o = {.limits = {.executions = 200000000, .seed = 1, .progress = true}};
     qsort(scenarios, scenario_count, sizeof scenarios[0], by_group_and_name);
@@ -271,12 +300,14 @@ int main(int argc, char **argv) {
             return 0;
         }
     if (argc > SCENARIOS) return usage("too many words after", argv[0]);
-    int status = parse(argc, argv, &o);
+    int status = fit_to_run();
+    if (!status) status = parse(argc, argv, &o);
     if (status) return status;
     if (o.list) {
         list_scenarios(stdout, o.lane);
         return 0;
     }
+    crash_watch();
     if (o.replay) return replay(o.replay);
     for (unsigned k = 0; k < o.names; k++) {
         bool known = false;

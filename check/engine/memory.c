@@ -1,7 +1,10 @@
 #include "memory.h"
 
+#include "loops.h"
 #include "run.h"
+#include "source.h"
 #include "statics.h"
+#include "wide.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +26,10 @@ struct naming {
 static struct naming naming[64];
 static unsigned naming_count;
 
-void chk_name(const volatile void *cell, const char *name) {
+void chk_name(const volatile void *object, const char *name) {
     for (unsigned i = 0; i < naming_count; i++)
-        if (naming[i].address == (uintptr_t)cell) return;
-    if (naming_count < sizeof naming / sizeof naming[0]) naming[naming_count++] = (struct naming){(uintptr_t)cell, name};
+        if (naming[i].address == (uintptr_t)object) return;
+    if (naming_count < sizeof naming / sizeof naming[0]) naming[naming_count++] = (struct naming){(uintptr_t)object, name};
 }
 
 uint64_t memory_peek(uintptr_t address, unsigned size) {
@@ -34,7 +37,8 @@ uint64_t memory_peek(uintptr_t address, unsigned size) {
     case 1: return *(const uint8_t *)address;
     case 2: return *(const uint16_t *)address;
     case 4: return *(const uint32_t *)address;
-    default: return *(const uint64_t *)address;
+    case 8: return *(const uint64_t *)address;
+    default: return wide_number((const void *)address, size);
     }
 }
 
@@ -43,7 +47,8 @@ void memory_poke(uintptr_t address, unsigned size, uint64_t value) {
     case 1: *(uint8_t *)address = (uint8_t)value; break;
     case 2: *(uint16_t *)address = (uint16_t)value; break;
     case 4: *(uint32_t *)address = (uint32_t)value; break;
-    default: *(uint64_t *)address = value;
+    case 8: *(uint64_t *)address = value; break;
+    default: wide_bytes(value, (void *)address, size);
     }
 }
 
@@ -69,11 +74,12 @@ void memory_new_search(void) {
 
 static unsigned new_cell(uintptr_t address, unsigned size) {
     if (cell_count == L_MAX - 1) {
-        fprintf(stderr, "weft check: %s uses more than %d cells\n", run.scenario->name, L_MAX - 1);
+        fprintf(stderr, "weft check: %s uses more than %d atomic objects\n", run.scenario->name, L_MAX - 1);
         exit(3);
     }
     cells[cell_count] = (struct cell){address, memory_peek(address, size), (uint8_t)size, NULL};
-    cell_word[(address >> 3) % CELL_WORDS] = true;
+    for (uintptr_t word = address >> 3; word <= (address + size - 1) >> 3; word++)
+        cell_word[word % CELL_WORDS] = true;
     return cell_count++;
 }
 
@@ -84,7 +90,8 @@ unsigned memory_cell(uintptr_t address, unsigned size) {
     if (!cell_slot[slot]) cell_slot[slot] = (uint8_t)(new_cell(address, size) + 1);
     unsigned cell = cell_slot[slot] - 1u;
     if (cells[cell].size != size) {
-        fprintf(stderr, "weft check: %s: a cell is accessed with %u bytes and with %u\n", run.scenario->name, cells[cell].size, size);
+        fprintf(stderr, "weft check: %s: an atomic object is accessed with %u bytes and with %u\n", run.scenario->name, cells[cell].size,
+                size);
         exit(3);
     }
     while (run.graph->count[0] <= cell)
@@ -97,25 +104,6 @@ void memory_flush(struct graph *g) {
         memory_poke(cells[c].address, cells[c].size, graph_at(g, g->cell[c].mo_last)->value);
 }
 
-const char *memory_name(uintptr_t address, char *buffer, size_t room) {
-    const struct naming *best = NULL;
-    for (unsigned i = 0; i < naming_count; i++)
-        if (naming[i].address <= address && address - naming[i].address < 256 && (!best || naming[i].address > best->address))
-            best = &naming[i];
-    if (best && best->address == address) return best->name;
-    if (best) {
-        snprintf(buffer, room, "%s+%u", best->name, (unsigned)(address - best->address));
-        return buffer;
-    }
-    for (unsigned c = 0; c < cell_count; c++)
-        if (cells[c].address == address) {
-            snprintf(buffer, room, "c%u", c);
-            return buffer;
-        }
-    snprintf(buffer, room, "%#lx", (unsigned long)address);
-    return buffer;
-}
-
 /* ---- the heap: one arena a thread, so that addresses do not depend on the schedule, and none is used twice --------- */
 
 enum { ARENA_SIZE = 64 * 1024, GRAIN = 64, GRAINS = ARENA_SIZE / GRAIN, BLOCKS = 256 };
@@ -125,6 +113,8 @@ struct block {
     size_t size;
     bool freed;
     uint16_t thread, made_at; /* the thread that allocated it, and one more than the number of events that thread had passed */
+    uint16_t freed_by;
+    uintptr_t made_pc, freed_pc;
 };
 static struct block blocks[BLOCKS];
 static unsigned block_count;
@@ -147,8 +137,12 @@ void *memory_alloc_aligned(size_t size, size_t alignment) {
     }
     unsigned first = t * GRAINS + arena_used[t];
     arena_used[t] += grains ? grains : 1;
-    blocks[block_count] =
-        (struct block){(uintptr_t)arenas + (uintptr_t)first * GRAIN, size, false, (uint16_t)t, t ? (uint16_t)(run_at() + 1) : 0};
+    loops_wrote();
+    blocks[block_count] = (struct block){.address = (uintptr_t)arenas + (uintptr_t)first * GRAIN,
+                                         .size = size,
+                                         .thread = (uint16_t)t,
+                                         .made_at = t ? (uint16_t)(run_at() + 1) : 0,
+                                         .made_pc = run.pc};
     for (unsigned i = 0; i < grains; i++)
         grain_block[first + i] = (uint16_t)(block_count + 1);
     return (void *)blocks[block_count++].address;
@@ -156,13 +150,23 @@ void *memory_alloc_aligned(size_t size, size_t alignment) {
 
 void *memory_alloc(size_t size) { return memory_alloc_aligned(size, GRAIN); }
 
-const void *memory_leak(size_t *size) {
-    for (unsigned i = 0; i < block_count; i++)
-        if (!blocks[i].freed) {
-            *size = blocks[i].size;
-            return (const void *)blocks[i].address;
-        }
-    return NULL;
+size_t memory_size(const void *block) {
+    const struct block *found = block_of((uintptr_t)block);
+    return found && found->address == (uintptr_t)block ? found->size : 0;
+}
+
+void memory_leaks(void) {
+    for (unsigned i = 0; i < block_count; i++) {
+        if (blocks[i].freed) continue;
+        run_place("allocated", blocks[i].thread, blocks[i].made_pc);
+        run_violation(CHK_LEAK, "a block of %zu bytes was never freed", blocks[i].size);
+    }
+}
+
+static void place_block(const struct block *block, const char *what) {
+    run_place(what, run.current, run.pc);
+    if (block->freed) run_place("freed", block->freed_by, block->freed_pc);
+    run_place("allocated", block->thread, block->made_pc);
 }
 
 /* An allocation is a write of zeros to the whole block: every access is ordered behind it. */
@@ -170,12 +174,64 @@ void memory_touch(uintptr_t address) {
     const struct block *block = block_of(address);
     if (!block) return;
     char name[64];
-    if (block->freed)
+    if (block->freed) {
+        place_block(block, "the use");
         run_violation(CHK_USE_AFTER_FREE, "thread %u uses %s after it was freed (or without being ordered before the free)",
                       run.current - 1, memory_name(address, name, sizeof name));
-    if (block->thread != 0 && block->thread != run.current && run_clock()[block->thread] < block->made_at)
+    }
+    if (block->thread != 0 && block->thread != run.current && run_clock()[block->thread] < block->made_at) {
+        place_block(block, "the use");
         run_violation(CHK_RACE, "thread %u uses %s without being ordered behind its allocation by thread %u", run.current - 1,
                       memory_name(address, name, sizeof name), block->thread - 1u);
+    }
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------ */
+
+static const char *offset_name(const char *name, size_t offset, char *buffer, size_t room) {
+    if (offset == 0) return name;
+    snprintf(buffer, room, "%s+%zu", name, offset);
+    return buffer;
+}
+
+/* Where the variable or the block begins that this address is in; 0 if it is in none. */
+static uintptr_t object_of(uintptr_t address) {
+    size_t offset;
+    const struct block *block = block_of(address);
+    if (block) return block->address;
+    return source_variable(address, &offset) ? address - offset : 0;
+}
+
+static const struct naming *nearest_naming(uintptr_t address) {
+    const struct naming *best = NULL;
+    for (unsigned i = 0; i < naming_count; i++)
+        if (naming[i].address <= address && address - naming[i].address < 256 && (!best || naming[i].address > best->address))
+            best = &naming[i];
+    return best && (best->address == address || object_of(best->address) == object_of(address)) ? best : NULL;
+}
+
+const char *memory_block_name(uintptr_t address, char *buffer, size_t room) {
+    const struct block *block = block_of(address);
+    if (!block) return NULL;
+    int length = snprintf(buffer, room, "block%u", (unsigned)(block - blocks) + 1);
+    if (address != block->address) snprintf(buffer + length, room - (size_t)length, "+%lu", (unsigned long)(address - block->address));
+    return buffer;
+}
+
+const char *memory_name(uintptr_t address, char *buffer, size_t room) {
+    size_t offset;
+    const struct naming *named = nearest_naming(address);
+    if (named) return offset_name(named->name, address - named->address, buffer, room);
+    const char *variable = source_variable(address, &offset);
+    if (variable) return offset_name(variable, offset, buffer, room);
+    if (memory_block_name(address, buffer, room)) return buffer;
+    for (unsigned c = 0; c < cell_count; c++)
+        if (cells[c].address == address) {
+            snprintf(buffer, room, "c%u", c);
+            return buffer;
+        }
+    snprintf(buffer, room, "%#lx", (unsigned long)address);
+    return buffer;
 }
 
 /* ---- plain accesses: which access last touched each word, by thread --------------------------------------------------------- */
@@ -191,6 +247,8 @@ struct shadow {
 };
 enum { SHADOWS = 1024 };
 static struct shadow shadow[SHADOWS];
+/* Where each thread last read and wrote the word; of those that have. */
+static uint32_t shadow_pc[SHADOWS][T_MAX][2];
 static uint32_t shadow_run;
 
 static struct shadow *shadow_of(uintptr_t word) {
@@ -209,8 +267,10 @@ static struct shadow *shadow_of(uintptr_t word) {
     exit(3);
 }
 
-static void race(uintptr_t address, const char *mine, unsigned other, const char *theirs) {
+static void race(uintptr_t address, const char *mine, unsigned other, const char *theirs, uintptr_t their_pc) {
     char name[64];
+    run_place(*mine == 'f' ? "the free" : *mine == 'w' ? "the write" : "the read", run.current, run.pc);
+    run_place(*theirs == 'w' ? "the other write" : "the other read", other, their_pc);
     if (*mine == 'f')
         run_violation(CHK_USE_AFTER_FREE, "thread %u frees a block while thread %u may still use it", run.current - 1, other - 1);
     run_violation(CHK_RACE, "plain %s of %s by thread %u races with a %s by thread %u", mine, memory_name(address, name, sizeof name),
@@ -230,17 +290,19 @@ static bool unseen(per_byte at, uint16_t seen, per_byte bytes) {
 static void plain_word(uintptr_t word, uintptr_t address, per_byte bytes, vclock clock, const char *how) {
     bool write = *how != 'r';
     struct shadow *s = shadow_of(word);
+    uint32_t(*pc)[2] = shadow_pc[s - shadow];
     unsigned t = run.current;
     for (unsigned u = 1; u <= run.threads; u++) {
         if (u == t) continue;
-        if (unseen(s->at[u].write, clock[u], bytes)) race(address, how, u, "write");
-        if (write && unseen(s->at[u].read, clock[u], bytes)) race(address, how, u, "read");
+        if (unseen(s->at[u].write, clock[u], bytes)) race(address, how, u, "write", pc[u][1]);
+        if (write && unseen(s->at[u].read, clock[u], bytes)) race(address, how, u, "read", pc[u][0]);
     }
     /* Ordered before another thread's access once that thread has seen this thread's next event. */
     uint16_t next = (uint16_t)(run_at() + 1);
     per_byte now = {next, next, next, next, next, next, next, next};
     per_byte *at = write ? &s->at[t].write : &s->at[t].read;
     *at = (*at & ~bytes) | (now & bytes);
+    pc[t][write] = (uint32_t)run.pc;
 }
 
 static per_byte byte_mask(unsigned from, unsigned to) {
@@ -256,10 +318,13 @@ static void refuse_mixed(uintptr_t address, size_t size, bool write) {
     for (unsigned c = 0; c < cell_count; c++) {
         if (cells[c].address >= address + size || address >= cells[c].address + cells[c].size) continue;
         char name[64];
-        fprintf(stderr,
-                "weft check: %s: thread %u %s %s, an atom, by a plain access (memset, memcpy or a copy of the struct around it)\n"
-                "  (initialize atoms one by one with a relaxed store)\n",
-                run.scenario->name, run.current - 1, write ? "writes" : "reads", memory_name(cells[c].address, name, sizeof name));
+        const char *line = source_one_line((uint32_t)run.pc);
+        fprintf(
+            stderr,
+            "weft check: %s: thread %u %s %s, an atomic object, by a plain access%s%s (memset, memcpy or a copy of the struct around it)\n"
+            "  (set atomic objects one by one with atomic_init or a relaxed store)\n",
+            run.scenario->name, run.current - 1, write ? "writes" : "reads", memory_name(cells[c].address, name, sizeof name),
+            *line ? " at " : "", line);
         exit(3);
     }
 }
@@ -268,7 +333,9 @@ void memory_plain(uintptr_t address, size_t size, bool write) {
     if (size == 0) return;
     memory_touch(address);
     memory_touch(address + size - 1);
-    if (maybe_cells(address, size) && !run_on_stack(address)) refuse_mixed(address, size, write);
+    bool own = run_on_stack(address);
+    if (maybe_cells(address, size) && !own) refuse_mixed(address, size, write);
+    if (write && !own) loops_wrote();
     vclock clock = run_clock();
     for (uintptr_t word = address & ~(uintptr_t)7; word < address + size; word += 8) {
         unsigned from = address > word ? (unsigned)(address - word) : 0;
@@ -280,21 +347,31 @@ void memory_plain(uintptr_t address, size_t size, bool write) {
 /* A free is a write to the whole block: every access so far must be ordered before it. */
 void memory_free(void *address) {
     struct block *block = block_of((uintptr_t)address);
-    if (!block || block->address != (uintptr_t)address)
+    if (!block || block->address != (uintptr_t)address) {
+        run_place("the free", run.current, run.pc);
         run_violation(CHK_DOUBLE_FREE, "free of %p, which is not the start of a block", address);
-    if (block->freed) run_violation(CHK_DOUBLE_FREE, "a block of %zu bytes is freed twice", block->size);
+    }
+    if (block->freed) {
+        place_block(block, "the second free");
+        run_violation(CHK_DOUBLE_FREE, "a block of %zu bytes is freed twice", block->size);
+    }
+    loops_wrote();
     if (run.current != 0) {
         vclock clock = run_clock();
         for (unsigned u = 1; u <= run.threads; u++)
             for (unsigned i = clock[u]; u != run.current && i < run.thread[u].at; i++) {
                 const struct event *e = &run.graph->event[u][i];
-                if (e->kind <= K_WRITE && block_of(cells[e->cell].address) == block)
-                    run_violation(CHK_USE_AFTER_FREE, "thread %u frees a block while thread %u may still use it", run.current - 1, u - 1);
+                if (e->kind > K_WRITE || block_of(cells[e->cell].address) != block) continue;
+                run_place("the free", run.current, run.pc);
+                run_place("the other use", u, e->pc);
+                run_violation(CHK_USE_AFTER_FREE, "thread %u frees a block while thread %u may still use it", run.current - 1, u - 1);
             }
         for (uintptr_t word = block->address; word < block->address + block->size; word += 8)
             plain_word(word, word, byte_mask(0, 8), clock, "free");
     }
     block->freed = true;
+    block->freed_by = (uint16_t)run.current;
+    block->freed_pc = run.pc;
 }
 
 /* ---- a new run -------------------------------------------------------------------------------------------------- */

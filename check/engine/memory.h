@@ -33,11 +33,15 @@ void *memory_alloc(size_t size);
 /* To a power of two, at most a page. */
 void *memory_alloc_aligned(size_t size, size_t alignment);
 void memory_free(void *address);
-/* A block that was not freed, or NULL. */
-const void *memory_leak(size_t *size);
+/* After finish: a block that was never freed is a violation. */
+void memory_leaks(void);
+/* The bytes that were asked for; 0 for what is no block's start. */
+size_t memory_size(const void *block);
 
 /* A readable name for an address. */
 const char *memory_name(uintptr_t address, char *buffer, size_t room);
+/* The same for what is in a block of the heap; NULL for anything else. */
+const char *memory_block_name(uintptr_t address, char *buffer, size_t room);
 
 uint64_t memory_peek(uintptr_t address, unsigned size);
 void memory_poke(uintptr_t address, unsigned size, uint64_t value);

@@ -1,6 +1,7 @@
 #include "model.h"
 
 #include "futex.h"
+#include "wide.h"
 
 #include <string.h>
 
@@ -69,6 +70,7 @@ static uint64_t size_mask(unsigned size) { return size >= 8 ? ~UINT64_C(0) : (UI
 
 uint64_t model_rmw_value(const struct event *r) {
     uint64_t v = r->value, x = r->operand;
+    if (wide_size(r->size)) return wide_rmw((enum op)r->op, v, x);
     switch ((enum op)r->op) {
     case OP_CAS:
     case OP_SWAP: v = x; break;

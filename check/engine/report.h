@@ -5,6 +5,8 @@
 #include "search.h"
 
 void report_trace(const struct chk_scenario *scenario, struct graph *g, const struct trace *trace);
+/* A search that ended because a thread has too many events. */
+void report_endless(void);
 const char *model_name(unsigned which);
 
 #endif

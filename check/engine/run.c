@@ -1,6 +1,7 @@
 #include "run.h"
 
 #include "fiber.h"
+#include "loops.h"
 #include "memory.h"
 #include "model.h"
 
@@ -28,6 +29,7 @@ const char *const flaw_name[] = {
     [CHK_USE_AFTER_FREE] = "use-after-free",
     [CHK_DOUBLE_FREE] = "double-free",
     [CHK_LEAK] = "leak",
+    [CHK_CRASH] = "crash",
 };
 
 /* ---- switching -------------------------------------------------------------------------------------------------- */
@@ -60,6 +62,14 @@ void run_discard(void) {
 void run_restart(void) {
     leave_run(RUN_RESTART);
     abort();
+}
+
+void run_place(const char *what, unsigned thread, uintptr_t pc) {
+    for (unsigned i = 0; i < RUN_PLACES; i++)
+        if (!run.place[i].what) {
+            run.place[i] = (struct place){what, thread, pc};
+            return;
+        }
 }
 
 void run_violation(enum chk_flaw flaw, const char *format, ...) {
@@ -96,10 +106,11 @@ static void check_same(const struct event *e, enum kind kind, unsigned cell) {
 }
 
 /* The next event of this thread if the graph has it, else NULL when it is this thread's turn to add one. */
-static struct event *next_recorded(enum kind kind, unsigned cell, bool same_step) {
+static struct event *next_recorded(enum kind kind, unsigned cell, bool same_step, uintptr_t pc) {
     struct graph *g = run.graph;
     unsigned t = run.current;
     struct run_thread *self = &run.thread[t];
+    run.operations++;
     if (self->at < g->count[t]) {
         struct event *e = &g->event[t][self->at];
         check_same(e, kind, cell);
@@ -107,6 +118,7 @@ static struct event *next_recorded(enum kind kind, unsigned cell, bool same_step
             self->state = RUN_NEEDS_WRITE;
             to_host();
         }
+        run.pc = pc;
         if (kind <= K_WRITE) memory_touch(cells[cell].address);
         self->at++;
         return e;
@@ -116,8 +128,12 @@ static struct event *next_recorded(enum kind kind, unsigned cell, bool same_step
         to_host();
         run.extending = t;
     }
+    run.pc = pc;
     if (kind <= K_WRITE) memory_touch(cells[cell].address); /* only now: others may have run since the thread got here */
-    if (g->count[t] >= E_MAX - 1) leave_run(RUN_TOO_LONG);
+    if (g->count[t] >= E_MAX - 1) {
+        run_place("the last of its operations", t, pc);
+        leave_run(RUN_TOO_LONG);
+    }
     return NULL;
 }
 
@@ -128,7 +144,7 @@ static eid append(enum kind kind, enum order order, unsigned cell, uintptr_t pc)
 }
 
 uint64_t run_load(unsigned cell, enum order order, uintptr_t pc) {
-    struct event *e = next_recorded(K_READ, cell, false);
+    struct event *e = next_recorded(K_READ, cell, false, pc);
     if (!e) {
         eid name = append(K_READ, order, cell, pc);
         run.strategy->read(run.graph, name);
@@ -139,7 +155,7 @@ uint64_t run_load(unsigned cell, enum order order, uintptr_t pc) {
 }
 
 static void store(unsigned cell, enum order order, uint64_t value, bool rmw, uintptr_t pc) {
-    struct event *e = next_recorded(K_WRITE, cell, rmw);
+    struct event *e = next_recorded(K_WRITE, cell, rmw, pc);
     if (e) return;
     eid name = append(K_WRITE, order, cell, pc);
     e = graph_at(run.graph, name);
@@ -149,10 +165,13 @@ static void store(unsigned cell, enum order order, uint64_t value, bool rmw, uin
     run.thread[run.current].at++;
 }
 
-void run_store(unsigned cell, enum order order, uint64_t value, uintptr_t pc) { store(cell, order, value, false, pc); }
+void run_store(unsigned cell, enum order order, uint64_t value, uintptr_t pc) {
+    loops_wrote();
+    store(cell, order, value, false, pc);
+}
 
 uint64_t run_rmw(unsigned cell, enum op op, uint64_t operand, uint64_t expected, enum order success, enum order failure, uintptr_t pc) {
-    struct event *e = next_recorded(K_READ, cell, false);
+    struct event *e = next_recorded(K_READ, cell, false, pc);
     if (!e) {
         eid name = append(K_READ, success, cell, pc);
         e = graph_at(run.graph, name);
@@ -166,12 +185,15 @@ uint64_t run_rmw(unsigned cell, enum op op, uint64_t operand, uint64_t expected,
         run.thread[run.current].at++;
     }
     uint64_t old = e->value;
-    if (e->flags & F_RMW) store(cell, success, model_rmw_value(e), true, pc);
+    if (!(e->flags & F_RMW)) return old;
+    uint64_t new = model_rmw_value(e);
+    if (new != old) loops_wrote();
+    store(cell, success, new, true, pc);
     return old;
 }
 
 void run_fence(enum order order, uintptr_t pc) {
-    if (next_recorded(K_FENCE, 0, false)) return;
+    if (next_recorded(K_FENCE, 0, false, pc)) return;
     eid name = append(K_FENCE, order, 0, pc);
     model_fence(run.graph, name);
     if (run.strategy->fence) run.strategy->fence(run.graph, name);
@@ -179,7 +201,8 @@ void run_fence(enum order order, uintptr_t pc) {
 }
 
 unsigned run_choose(unsigned n, uintptr_t pc) {
-    struct event *e = next_recorded(K_CHOICE, 0, false);
+    loops_wrote();
+    struct event *e = next_recorded(K_CHOICE, 0, false, pc);
     if (!e) {
         eid name = append(K_CHOICE, O_RLX, 0, pc);
         run.strategy->choose(run.graph, name, n);
@@ -189,12 +212,20 @@ unsigned run_choose(unsigned n, uintptr_t pc) {
     return (unsigned)e->value;
 }
 
+/* A write that another thread may have read stays. */
+static bool round_wrote(unsigned from) {
+    for (unsigned i = from; i < run_at(); i++)
+        if (run.graph->event[run.current][i].kind == K_WRITE) return true;
+    return false;
+}
+
 void run_block(enum wait wait, unsigned from) {
     struct run_thread *self = &run.thread[run.current];
     self->state = RUN_BLOCKED_HERE;
     self->wait = wait;
     self->wait_from = (uint16_t)from;
     to_host();
+    if (round_wrote(from)) return;
     while (self->at > from) {
         graph_retract(run.graph, run.current);
         self->at--;
@@ -206,7 +237,11 @@ vclock run_clock(void) {
     return at > 0 ? run.graph->event[run.current][at - 1].hb : (vclock){0};
 }
 
+bool run_has_more(void) { return run_at() < run.graph->count[run.current]; }
+
 bool run_on_stack(uintptr_t address) { return address - (uintptr_t)(stacks + (size_t)STACK_SIZE * run.current) < STACK_SIZE; }
+
+const uint64_t *run_stack_top(void) { return (const uint64_t *)(stacks + (size_t)STACK_SIZE * (run.current + 1)); }
 
 /* ---- a whole run ------------------------------------------------------------------------------------------------ */
 
@@ -229,13 +264,18 @@ static bool in_last_round(eid write) {
     return thread->state == RUN_BLOCKED_HERE && thread->wait == WAIT_ROUNDS && eid_index(write) >= thread->wait_from;
 }
 
+/* A read-modify-write that left the value as it was: whether it was seen makes no difference to a thread that waits. */
+static bool silent(const struct event *write) {
+    return (write->flags & F_RMW) && write->value == graph_at(run.graph, write->mo_prev)->value;
+}
+
 /* A thread that waits although it saw the newest value of everything it looked at waits for ever. */
 static bool saw_newest(unsigned t) {
     for (unsigned i = run.thread[t].wait_from; i < run.thread[t].at; i++) {
         const struct event *e = &run.graph->event[t][i];
         if (e->kind != K_READ) continue;
         for (eid w = graph_at(run.graph, e->rf)->mo_next; w != EID_NONE; w = graph_at(run.graph, w)->mo_next)
-            if (eid_thread(w) != t && !in_last_round(w)) return false;
+            if (eid_thread(w) != t && !in_last_round(w) && !silent(graph_at(run.graph, w))) return false;
     }
     return true;
 }
@@ -296,33 +336,23 @@ static void judge_waiting(void) {
 static void finish(void) {
     memory_flush(run.graph);
     if (run.scenario->finish) run.scenario->finish();
-    size_t size;
-    if (memory_leak(&size)) run_violation(CHK_LEAK, "a block of %zu bytes was never freed", size);
+    memory_leaks();
 }
 
-enum run_end run_once(const struct chk_scenario *scenario, struct graph *g, const struct strategy *strategy) {
-    if (!stacks) {
-        stacks = mmap(NULL, STACK_SIZE * T_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (stacks == MAP_FAILED) {
-            perror("weft check: no memory for thread stacks");
-            exit(3);
-        }
-    }
-    run.scenario = scenario;
-    run.graph = g;
-    run.strategy = strategy;
-    run.current = run.extending = 0;
-    run.stop = false;
-    run.end = RUN_COMPLETE;
-    run.flaw = CHK_NONE;
-    run.what[0] = 0;
-    run.violator = 0;
-    run.threads = 0;
-    memset(run.thread, 0, sizeof run.thread);
-    memory_new_run();
-    if (setjmp(host_jump)) return run.end;
-    if (scenario->setup) scenario->setup();
-    for (unsigned t = 1; t < T_MAX && scenario->threads[t - 1]; t++) {
+/* With a page at the end of each that nothing may touch. */
+static void make_stacks(void) {
+    stacks = mmap(NULL, STACK_SIZE * T_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    bool good = stacks != MAP_FAILED;
+    for (unsigned t = 0; good && t < T_MAX; t++)
+        good = mprotect(stacks + STACK_SIZE * t, 4096, PROT_NONE) == 0;
+    if (good) return;
+    perror("weft check: no memory for thread stacks");
+    exit(3);
+}
+
+static void whole_run(void) {
+    if (run.scenario->setup) run.scenario->setup();
+    for (unsigned t = 1; t < T_MAX && run.scenario->threads[t - 1]; t++) {
         run.thread[t].sp = fiber_prepare(stacks + STACK_SIZE * t, STACK_SIZE, thread_entry);
         run.threads = t;
     }
@@ -330,5 +360,27 @@ enum run_end run_once(const struct chk_scenario *scenario, struct graph *g, cons
     extend();
     if (!run.stop) judge_waiting();
     if (run.end == RUN_COMPLETE) finish();
+}
+
+enum run_end run_once(const struct chk_scenario *scenario, struct graph *g, const struct strategy *strategy) {
+    if (!stacks) make_stacks();
+    run.scenario = scenario;
+    run.graph = g;
+    run.strategy = strategy;
+    run.current = run.extending = 0;
+    run.pc = 0;
+    run.stop = false;
+    run.end = RUN_COMPLETE;
+    run.flaw = CHK_NONE;
+    run.what[0] = 0;
+    memset(run.place, 0, sizeof run.place);
+    run.violator = 0;
+    run.threads = 0;
+    memset(run.thread, 0, sizeof run.thread);
+    memory_new_run();
+    loops_forget();
+    run.active = true;
+    if (!setjmp(host_jump)) whole_run();
+    run.active = false;
     return run.end;
 }

@@ -42,6 +42,14 @@ struct run_thread {
     uint16_t wait_from; /* the events it waits on: from here to `at` */
 };
 
+/* A place in the scenario's code that had a part in a violation. */
+struct place {
+    const char *what;
+    unsigned thread; /* 0: setup or finish */
+    uintptr_t pc;
+};
+enum { RUN_PLACES = 3 };
+
 struct run {
     const struct chk_scenario *scenario;
     struct graph *graph;
@@ -52,9 +60,13 @@ struct run {
     unsigned extending; /* the thread that added the last new event */
     enum run_end end;
     bool stop;
+    bool active;         /* setup, the threads or finish are running */
+    uint64_t operations; /* how many have been passed, in all runs */
     enum chk_flaw flaw;
     unsigned violator; /* the thread that was running; 0: none */
     char what[400];
+    uintptr_t pc;                   /* where the scenario's code called the checker for what is being done */
+    struct place place[RUN_PLACES]; /* of a violation; unused ones have no `what` */
 };
 extern struct run run;
 
@@ -67,13 +79,16 @@ void run_restart(void) __attribute__((noreturn));
 /* A violation in the current thread, in setup or in finish; ends the run. */
 void run_violation(enum chk_flaw flaw, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));
 
+/* Before run_violation: one of the places that it will be reported with. */
+void run_place(const char *what, unsigned thread, uintptr_t pc);
+
 /* Thread operations, all by the current thread. */
 uint64_t run_load(unsigned cell, enum order order, uintptr_t pc);
 void run_store(unsigned cell, enum order order, uint64_t value, uintptr_t pc);
 uint64_t run_rmw(unsigned cell, enum op op, uint64_t operand, uint64_t expected, enum order success, enum order failure, uintptr_t pc);
 void run_fence(enum order order, uintptr_t pc);
 unsigned run_choose(unsigned n, uintptr_t pc);
-/* Waits on the events since `from`. Returns only if the strategy retries: those events are then taken back, and the caller
+/* Waits on the events since `from`. Returns only if the strategy retries: those events are then taken back (unless one of them is a write), and the caller
  * does them again. */
 void run_block(enum wait wait, unsigned from);
 
@@ -81,6 +96,10 @@ void run_block(enum wait wait, unsigned from);
 vclock run_clock(void);
 /* Is this on the current thread's stack? There frames come and go, and with them what an address stands for. */
 bool run_on_stack(uintptr_t address);
+/* Where that stack ends. */
+const uint64_t *run_stack_top(void);
+/* Whether the graph holds further events of the current thread. */
+bool run_has_more(void);
 static inline unsigned run_at(void) { return run.thread[run.current].at; }
 
 extern const char *const flaw_name[];

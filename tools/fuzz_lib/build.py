@@ -81,7 +81,7 @@ class Tools:
         """The enumerator's objects; of a folder elsewhere only what differs is compiled."""
         home, out = self.root / "check" / "axioms", self.work / "axioms"
         out.mkdir(exist_ok=True)
-        headers = [*home.glob("*.hh"), self.root / "check" / "chk.h", self.root / "src" / "sys" / "sys.h"]
+        headers = [*home.glob("*.hh"), self.root / "check" / "chk.h", self.root / "include" / "weft" / "chk.h", self.root / "src" / "sys" / "sys.h"]
         newest = max(path.stat().st_mtime for path in headers)
         same_headers = all((folder / path.name).read_bytes() == path.read_bytes() for path in home.glob("*.hh"))
         self.axioms = objects = []
@@ -99,7 +99,7 @@ class Tools:
             self.engine_units[0].compile(source, out, warnings=warnings)
         else:
             run([CXX, "-std=c++17", "-O2", "-Wall", "-Wextra", "-Wundef", warnings, "-fno-pie",
-                 f"-I{self.root / 'check'}", "-c", source, "-o", out])
+                 f"-I{self.root / 'check'}", f"-I{self.root / 'include'}", "-c", source, "-o", out])
 
     def link_checker(self, subjects, out):
         statics = self.root / "check" / "engine" / "statics.ld"

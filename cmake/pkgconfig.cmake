@@ -1,0 +1,11 @@
+# A pkg-config file, from cmake/NAME.pc.in. The prefix is found from the file's own place, so that an installed tree can be moved.
+function(weft_pkgconfig name component)
+    file(RELATIVE_PATH to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+    if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+        set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+    else()
+        set(pc_prefix "\${pcfiledir}/${to_prefix}")
+    endif()
+    configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${component})
+endfunction()
