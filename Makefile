@@ -9,7 +9,7 @@ all: ## build the release library, build/weft and build/weft-check
 	@tools/setup build
 	@tools/build release weft weft_static weft_shared weft_sim weft_sim_shared
 	@tools/build check
-	@tools/place build/release/weft build/check/weft-check
+	@tools/place
 
 run: all ## the guided demo
 	@build/weft demo

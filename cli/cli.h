@@ -2,11 +2,16 @@
 #ifndef WEFT_CLI_CLI_H
 #define WEFT_CLI_CLI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* `weft check ARGS`: becomes weft-check. Returns only if that cannot be. */
+/* `weft check ARGS`: becomes weft-check, or with a FILE.c the program that check_own makes of it. Returns only if that cannot be. */
 int cli_check(int argc, char **argv);
+/* `weft check FILE.c...`: whether there is such a word before `--`. */
+bool check_names_file(int argc, char **argv);
+/* Compiles and links these files with the checker, and becomes the program that comes out. Returns, with a message, only if that cannot be. */
+int check_own(int argc, char **argv);
 /* `weft sim ARGS`: a program in simulation, by seeds. */
 int cli_sim(int argc, char **argv);
 /* `weft demo ARGS`: the guided run. */
@@ -30,5 +35,7 @@ uint64_t cli_number(const char *command, const char *option, const char *text, u
 /* Writes the model checker's path: beside this command, or where it is installed. -1, with a message, if it is in
  * neither place. */
 int cli_find_checker(char *path, size_t size);
+/* Writes the directory that this command is in, with a slash at its end. -1, with a message, if that is not known. */
+int cli_directory(char *path, size_t size);
 
 #endif

@@ -115,9 +115,9 @@ def scenarios(deep):
 
 
 def command():
-    built = {"release": COMMAND, "check": ("weft-check",)}
-    place = "tools/place build/release/weft build/check/weft-check"
-    yield Job("command", "command", ["sh", "-c", f"{place} && tests/cli/run build/weft"], needs=built)
+    built = {"release": COMMAND, "check": ("weft-check", "weft-check-library")}
+    yield Job("command", "command", ["sh", "-c", "tools/place && tests/cli/run build/weft"], needs=built)
+    yield Job("command", "checker, a user's own files", ["sh", "-c", "tools/place && tests/check/test_own.sh build/weft"], needs=built)
     yield Job("command", "simulation", ["tests/sim/run", "build/release/weft", "build/release/sim"],
               needs={"release": (*COMMAND, "sim.subject_sim", "sim.subject_shared")})
     yield Job("command", "install and use", ["tests/install/run"], needs=built)
