@@ -37,7 +37,7 @@ static void run_cas(const struct bench_args *args, struct bench_result *result) 
             seen = i + 1;
     result->seconds = bench_since(start);
 }
-BENCH(cas, .name = "floor.cas", .about = "compare-and-swap, nobody else there", .n = 50000000, .run = run_cas)
+BENCH(cas, .name = "floor.cas", .about = "compare-and-swap, no contention", .n = 50000000, .run = run_cas)
 
 /* Two threads pass one line back and forth: even values are thread 0's to change, odd ones thread 1's. */
 struct trip {
@@ -113,7 +113,7 @@ static void run_futex_wake(const struct bench_args *args, struct bench_result *r
         futex_wake_one(&word);
     result->seconds = bench_since(start);
 }
-BENCH(futex_wake, .name = "floor.futex_wake", .about = "futex wake, nobody waiting", .n = 1000000, .run = run_futex_wake)
+BENCH(futex_wake, .name = "floor.futex_wake", .about = "futex wake, no thread waiting", .n = 1000000, .run = run_futex_wake)
 
 static void futex_body(unsigned self, void *arg) {
     struct trip *trip = arg;

@@ -1,8 +1,8 @@
-/* queue.idle: what every submission pays to learn that nobody sleeps, and what a worker pays to go to sleep.
+/* queue.idle: what every submission pays to learn that no worker sleeps, and what a worker pays to go to sleep.
  *
  * The full_ keys are the same with full fences on both sides, as where the kernel refuses membarrier: the choice
  * between a cheap submission and a cheap sleep. While the worker falls asleep, a second thread keeps the other CPU
- * busy, so that membarrier has somebody to interrupt. */
+ * busy, so that membarrier has a thread to interrupt. */
 #include "queue/idle.h"
 #include "bench/bench.h"
 #include "sys/sys.h"
@@ -72,5 +72,5 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     result->workers = 1;
 }
 BENCH(idle, .name = "queue.idle",
-      .about = "a submission, nobody asleep; sleep_ns: to sleep and back; wake_ns: wake, search; full_: full fences",
+      .about = "a submission, no worker asleep; sleep_ns: to sleep and back; wake_ns: wake, search; full_: full fences",
       .n = 100 * 1000 * 1000, .run = run)

@@ -1,8 +1,8 @@
 /* `weft bench queue.deque`: the growing run queue.
  *
- *   ns_op      a push and a pop by the owner, 64 deep, nobody else there
+ *   ns_op      a push and a pop by the owner, 64 deep, no contention
  *   last_ns    the same, one deep: every pop takes the last entry, by compare-and-swap
- *   steal_ns   one steal, nobody else there
+ *   steal_ns   one steal, no contention
  *   half_ns    one entry's share of stealing half of 256
  *   robbed_ns  as ns_op while another thread steals all the time */
 #include "base/atom.h"

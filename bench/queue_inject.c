@@ -1,6 +1,6 @@
 /* `weft bench queue.inject`: the global FIFO.
  *
- *   ns_op         a push and a take of one entry, nobody else there
+ *   ns_op         a push and a take of one entry, no contention
  *   batch_ns      one entry's share of pushing and taking 64 at once
  *   contended_ns  a push and a take of one entry when two threads do so */
 #include "bench/bench.h"

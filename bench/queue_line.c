@@ -1,6 +1,6 @@
 /* `weft bench queue.line`: the sentinel-locked run queue.
  *
- *   ns_op         an enqueue and a dequeue, 64 deep, nobody else there
+ *   ns_op         an enqueue and a dequeue, 64 deep, no contention
  *   entry_ns      an enqueue and the dequeue of that very node from the middle
  *   contended_ns  an enqueue and a dequeue when two threads do so on one line, trying again when it is locked
  *   locked_pct    how many of their tries found the line locked */

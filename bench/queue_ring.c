@@ -1,7 +1,7 @@
 /* `weft bench queue.ring`: the bounded run queue.
  *
- *   ns_op      a push and a pop by the owner, 64 deep, nobody else there
- *   cas_ns     the same with an owner who pops by compare-and-swap: what the idempotent owner saves
+ *   ns_op      a push and a pop by the owner, 64 deep, no contention
+ *   cas_ns     the same with an owner that pops by compare-and-swap: what the idempotent owner saves
  *   next_ns    into the LIFO slot and out again
  *   steal_ns   one entry's share of stealing half of a full ring
  *   robbed_ns, cas_robbed_ns   ns_op and cas_ns while another thread steals all the time

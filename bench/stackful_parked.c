@@ -50,7 +50,7 @@ static void unborn_spawner(void *unused) {
 
 static void run_unborn(const struct bench_args *args, struct bench_result *result) {
     struct bench_args one = *args;
-    one.workers = 1; /* nobody may run them */
+    one.workers = 1; /* no other worker may run them */
     processes = args->n;
     trial_run_stackful(&one, result, unborn_spawner, NULL);
     bench_extra(result, "bytes_each", (double)unborn_bytes / (double)args->n);

@@ -102,5 +102,5 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     bench_extra(result, "watched_s", WATCH_SECONDS);
     bench_extra(result, "cpu_ms", cpu * 1e3);
 }
-BENCH(idle_runtime, .name = "idle", .about = "a burst of work, then switches: how often anybody woke in 5 s of nothing", .kind = "step",
+BENCH(idle_runtime, .name = "idle", .about = "a burst of work, then switches: how often a thread woke in 5 s of nothing", .kind = "step",
       .n = 1000000, .run = run)

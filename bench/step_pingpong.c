@@ -9,7 +9,7 @@ static struct {
     bool handoff;
 } plan;
 
-/* pong: answers whoever sent. */
+/* pong: answers the sender. */
 static int pong_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     if (trial_cancelled(events, count, out)) return 0;

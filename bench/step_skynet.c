@@ -11,7 +11,7 @@ enum { CHILDREN = 10 };
 
 /* 32 bytes: as much as fits into a control block. */
 struct node {
-    weft_pid parent; /* nobody: the root */
+    weft_pid parent; /* WEFT_NOBODY: the root */
     uint64_t sum;
     uint32_t first, leaves; /* the numbers of the leaves below */
     uint32_t waits_for;

@@ -28,7 +28,7 @@ static void spawn_burst(struct spawner *self) {
     }
 }
 
-/* Nobody counts but the runtime itself, so that the empty ones stay empty. */
+/* Only the runtime itself counts, so that the empty ones stay empty. */
 static bool all_ended(void) {
     weft_stats stats;
     weft_get_stats(trial_runtime(), &stats);

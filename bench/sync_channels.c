@@ -35,8 +35,8 @@ static void run_alone(const struct bench_args *args, struct bench_result *result
     trial_run_stackful(args, result, alone, NULL);
     chan_end();
 }
-BENCH(sync_chan_alone, .name = "channel.alone", .about = "send and receive by one process, nobody waits", .kind = "stackful", .n = 10000000,
-      .run = run_alone)
+BENCH(sync_chan_alone, .name = "channel.alone", .about = "send and receive by one process, no process waits", .kind = "stackful",
+      .n = 10000000, .run = run_alone)
 
 static void mutex_alone(void *unused) {
     (void)unused;
@@ -51,7 +51,7 @@ static void run_mutex_alone(const struct bench_args *args, struct bench_result *
     trips = args->n;
     trial_run_stackful(args, result, mutex_alone, NULL);
 }
-BENCH(sync_mutex_alone, .name = "mutex.alone", .about = "lock and unlock, nobody else there", .kind = "stackful", .n = 20000000,
+BENCH(sync_mutex_alone, .name = "mutex.alone", .about = "lock and unlock, no contention", .kind = "stackful", .n = 20000000,
       .run = run_mutex_alone)
 
 /* ---- there and back -------------------------------------------------------------------------------------------------- */
@@ -87,7 +87,7 @@ static void run_pingpong(const struct bench_args *args, struct bench_result *res
 BENCH(sync_chan_pingpong, .name = "channel.pingpong", .about = "round trip over two unbuffered channels", .kind = "stackful", .n = 1000000,
       .run = run_pingpong)
 
-/* The same, but the one who answers selects among both. */
+/* The same, but the one that answers selects among both. */
 static void selects(void *unused) {
     uint64_t element;
     (void)unused;

@@ -1,5 +1,5 @@
 /* synch2 beside what else two threads could use: a pthread mutex, a compare-and-swap spin lock, Peterson's lock.
- * All in one run, each both alone (one thread, nobody else comes) and contended (two threads, as fast as they can).
+ * All in one run, each both alone (one thread, no other comes) and contended (two threads, as fast as they can).
  * An operation is one enter and leave around one increment; contended, `turns` says how often the lock changed
  * hands per operation (1 is strict alternation), because a lock that lets one thread through many times in a row
  * looks fast and is unfair. */

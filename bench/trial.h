@@ -1,5 +1,5 @@
 /* What the benchmarks of processes share: a runtime of their own, a clock that processes start and stop, an end
- * that nobody polls for.
+ * that no thread polls for.
  *
  *     static void run(const struct bench_args *args, struct bench_result *result) {
  *         trial_run(args, result, &root, NULL, 0);

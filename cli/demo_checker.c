@@ -24,7 +24,7 @@ static const struct step steps[] = {
      "Two threads, and nothing in front of the room that only one may be in.",
      {"--model", "sc", "--show", "synch2_simplest"}},
     {"The safe",
-     "Each says that it is active and waits while the other is. Whoever gets in is alone, but when both say so first, "
+     "Each says that it is active and waits while the other is. The one that gets in is alone, but when both say so first, "
      "both\nwait for ever.",
      {"--model", "sc", "--show", "synch2_safe", "synch2_safe_excludes"}},
     {"Almost wait-free, as first written",
@@ -35,7 +35,7 @@ static const struct step steps[] = {
      "Now it is safe, but the waker always gives way: the other may pass it again and again.",
      {"--model", "sc", "synch2_almost", "synch2_almost_twice", "synch2_almost_starves"}},
     {"A waker that changes",
-     "To be fair, whoever has been inside becomes the waker. But the one who waits may still believe that it is the "
+     "To be fair, the one that has been inside becomes the waker. But the one that waits may still believe that it is the "
      "waker:\nfor a moment there are two.",
      {"--model", "sc", "--show", "synch2_dynamic"}},
     {"The final protocol, as first written",
@@ -43,7 +43,7 @@ static const struct step steps[] = {
      "is\nthe waker itself, which it no longer is: both hang.",
      {"--model", "sc", "--show", "synch2_final_printed"}},
     {"The corrected protocol",
-     "Acknowledge first, whoever is the waker, and wake only if there was nothing to acknowledge. No interleaving "
+     "Acknowledge first, whichever is the waker, and wake only if there was nothing to acknowledge. No interleaving "
      "breaks\nit: in sequential consistency, on x86 (TSO), or as C11 allows.",
      {"synch2_corrected", "synch2_corrected_1x2", "synch2_corrected_2x2"}},
     {"Real machines reorder",
@@ -51,7 +51,7 @@ static const struct step steps[] = {
      "of\nx86 allows, it breaks again; with both it holds.",
      {"--model", "tso", "synch2_fences_neither", "synch2_fences_only_active", "synch2_fences_only_waker", "synch2_fences_both"}},
     {"The part itself",
-     "src/sync/synch2.c, the file that is in the library: two turns each, whoever waits is passed at most once, and "
+     "src/sync/synch2.c, the file that is in the library: two turns each, the one that waits is passed at most once, and "
      "never\nbeing passed would be too much to ask. (`weft check synch2` goes on, with waiters that sleep.)",
      {"--model", "c11", "synch2_spin_2x2", "synch2_bypass_1", "synch2_bypass_0"}},
 };

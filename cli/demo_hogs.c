@@ -1,5 +1,5 @@
-/* `weft demo hogs`: a ticker that wants to run every millisecond, first alone, then beside processes that compute without ever giving way and
- * others that are in blocking calls all the time. How late it is, as a histogram. */
+/* `weft demo hogs`: a ticker that wants to run every millisecond, first alone, then beside processes that compute without ever giving way
+ * and others that are in blocking calls all the time. How late it is, as a histogram. */
 #define _GNU_SOURCE
 #include "cli/cli.h"
 
@@ -25,7 +25,7 @@ static struct {
     volatile bool over;
 } show;
 
-/* ---- who takes part --------------------------------------------------------------------------------------------------- */
+/* ---- the processes ---------------------------------------------------------------------------------------------------- */
 
 static void hog(void *unused) {
     (void)unused;
@@ -124,7 +124,7 @@ int demo_hogs(const struct demo_options *options) {
     }
     picture();
     printf(
-        "\nMeanwhile %u blocking calls were made. Nobody was held up: a worker whose thread is stuck is given to another one, and beside\n"
+        "\nMeanwhile %u blocking calls were made. No other process was held up: a worker whose thread is stuck is given to another one, and beside\n"
         "a process that does not give way an extra worker goes on with the rest.\n",
         show.calls);
     return 0;

@@ -2,10 +2,12 @@
  *
  * The program is a weft program with the simulating library. It talks to this command by the environment and two descriptors:
  *
- *   WEFT_SIM_SERVE=IN,OUT      it writes `weft-sim 1` to OUT and is a server: for each line `SEED` from IN it forks a child that goes on to main,
+ *   WEFT_SIM_SERVE=IN,OUT      it writes `weft-sim 1` to OUT and is a server: for each line `SEED` from IN it forks a child that goes on to
+ * main,
  *                              and when that has ended writes `SEED STATUS RESULT-LINE` to OUT, with STATUS from waitpid
  *   WEFT_SIM_FAULTS=LIST       which faults may happen
- *   WEFT_SIM_RECORD=FILE       the child writes its history there: lines `event TIME THREAD PID WHAT DETAIL` (PID in base 16) and `draw THREAD KIND NUMBER VALUE`
+ *   WEFT_SIM_RECORD=FILE       the child writes its history there: lines `event TIME THREAD PID WHAT DETAIL` (PID in base 16) and `draw
+ * THREAD KIND NUMBER VALUE`
  *   WEFT_SIM_SCRIPT=FILE       decisions come from the `draw` lines of this file; those that are not in it are 0, the harmless choice
  *
  * A result line is `hash=%016x points=%u switches=%u time=%u verdict=WORD`. sim/start.c and sim/record.c are the program's side.
@@ -27,7 +29,7 @@ enum { SIM_PASSED = 0, SIM_FAILED = 1, SIM_REFUSED = 2, SIM_INTERRUPTED = 130 };
 /* Exit status of a program that the simulation itself has ended; its result line has the verdict. */
 enum { SIM_VERDICT_STATUS = 86 };
 
-/* Somebody wants the command to end: Ctrl-C, or SIGTERM. */
+/* The command is to end: Ctrl-C, or SIGTERM. */
 extern volatile sig_atomic_t sim_interrupted;
 
 /* ---- options: sim_options.c ------------------------------------------------------------------------------------------ */

@@ -29,7 +29,7 @@ static const char about[] =
     "usage: weft sim PROGRAM [OPTIONS] [-- ARGUMENTS]                many seeds\n"
     "       weft sim PROGRAM --replay SEED [OPTIONS] [-- ARGUMENTS]  one seed, with its history\n"
     "       weft sim PROGRAM --script FILE [OPTIONS] [-- ARGUMENTS]  the decisions of a shrunk failure\n\n"
-    "Runs a weft program in simulation: its threads one at a time, in virtual time, and the seed decides who runs and what fails.\n"
+    "Runs a weft program in simulation: its threads one at a time, in virtual time, and the seed decides which thread runs and what fails.\n"
     "The program is linked with the simulating library (pkg-config weft-sim), or needs the shared libweft: then nothing has to be built.\n"
     "Each failing seed and one in eight of the others is tried twice; the two histories must be the same.\n"
     "  --seeds N          how many seeds (1000)\n"

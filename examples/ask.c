@@ -18,8 +18,8 @@ static const weft_behavior doubler = {.name = "doubler", .step = doubler_step};
 
 /* The first step of a process comes without events. */
 static int asker_step(void *self, const weft_event *events, size_t count, weft_out *out) {
-    weft_pid *whom = self;
-    if (count == 0) return weft_send(*whom, 21, NULL, 0);
+    weft_pid *to = self;
+    if (count == 0) return weft_send(*to, 21, NULL, 0);
     printf("the answer is %d\n", (int)events[0].tag);
     weft_out_status(out, WEFT_DONE);
     sem_post(&answered);

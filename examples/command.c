@@ -12,7 +12,7 @@
 enum { SLOW_UPPER = 1 }; /* the program's own number for it */
 
 struct job {
-    weft_completion completion; /* who gets the result */
+    weft_completion completion; /* which process gets the result */
     char text[32];
 };
 

@@ -8,7 +8,7 @@ static int greeter_step(void *self, const weft_event *events, size_t count, weft
     (void)self;
     for (size_t i = 0; i < count; i++) {
         if (events[i].type == WEFT_MESSAGE) printf("hello, %s\n", (const char *)events[i].data);
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE); /* somebody wants it to end */
+        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE); /* it is to end */
     }
     return 0;
 }

@@ -11,7 +11,7 @@ static void *party(void *argument) {
     unsigned role = *(unsigned *)argument; /* 0 or 1 */
     for (int i = 0; i < 100000; i++) {
         weft_synch2_enter(&door, role);
-        turns++; /* never both at once; whoever waits is passed at most once */
+        turns++; /* never both at once; the one that waits is passed at most once */
         weft_synch2_leave(&door, role);
     }
     return NULL;

@@ -21,7 +21,7 @@ static int fail(const char *path, int error) {
 static void count_file(void *arg) {
     char *path = arg, *text;
     size_t size, lines = 0, words = 0;
-    int error = weft_file_load(path, &text, &size); /* blocks this process and nobody else */
+    int error = weft_file_load(path, &text, &size); /* blocks this process and no other */
     if (error) fail(path, error);
     free(path);
     if (error) return;

@@ -28,7 +28,7 @@ void child_run(struct child *child, void (*body)(void)) {
     while ((got = read(ends[0], child->said + size, sizeof child->said - 1 - size)) > 0)
         size += (size_t)got;
     while (size == sizeof child->said - 1 && read(ends[0], rest, sizeof rest) > 0) {
-    } /* what there is no room for; nobody shall wait to write it */
+    } /* what there is no room for; the child shall not wait to write it */
     child->said[size] = '\0';
     close(ends[0]);
     EXPECT_EQ(waitpid(pid, &child->status, 0), pid);

@@ -34,7 +34,7 @@ static inline void io_run(void (*body)(void)) {
     rt_wait(&io_done, before + 1);
 }
 
-/* The runtime's poll is made with the first descriptor, and stays: for those who count descriptors. */
+/* The runtime's poll is made with the first descriptor, and stays: for tests that count descriptors. */
 static inline void io_use_poll(void) {
     weft_fd pair[2];
     EXPECT_EQ(weft_pipe(pair), 0);
@@ -62,7 +62,8 @@ static inline const char *io_path(const char *format, ...) {
     return path;
 }
 
-/* Signals, a hundred thousand a second (an emulator would do nothing else), whose handler does nothing: every call of the system that can be interrupted is. */
+/* Signals, a hundred thousand a second (an emulator would do nothing else), whose handler does nothing: every call of the system that can
+ * be interrupted is. */
 static timer_t io_storm;
 static atom_u64 io_signals;
 static void io_signal(int number) {

@@ -35,8 +35,8 @@ static inline unsigned net_count_open(void) {
     return count;
 }
 
-/* How often the system has been asked. Who has asked in vain waits, or is about to, and uses the descriptor: so a close that comes now is told
- * to it, whatever the load of the machine. */
+/* How often the system has been asked. A process that has asked in vain waits, or is about to, and uses the descriptor: so a close that
+ * comes now is told to it, whatever the load of the machine. */
 static inline uint64_t net_calls(enum sys_net_call call) { return atom_load_rlx(&sys_script.counts.net[call]); } /* rlx: a count */
 static inline void net_wait_calls(enum sys_net_call call, uint64_t count) {
     while (net_calls(call) < count)

@@ -200,8 +200,8 @@ static inline void rt_expect_sent(uint64_t messages) {
     EXPECT_EQ(rt_stats().messages_sent, messages);
 }
 
-/* Until nobody lives. */
-static inline void rt_wait_for_nobody(void) {
+/* Until no process lives. */
+static inline void rt_wait_until_none_lives(void) {
     while (rt_stats().processes > 0)
         usleep(100);
 }

@@ -38,7 +38,7 @@ static inline int stage_futex_wait(atom_u32 *word, uint32_t expected, uint64_t d
         parker_unpark(&worker->parker);
         return 0;
     }
-    test_fail(__FILE__, __LINE__, "somebody waits who is not a worker");
+    test_fail(__FILE__, __LINE__, "a thread waits that is not a worker");
 }
 static inline int stage_futex_wake(atom_u32 *word, uint32_t count) {
     (void)word, (void)count;
@@ -96,7 +96,7 @@ static inline struct proc *stage_find(unsigned index) {
     return NULL;
 }
 
-/* Finds a process and runs it, and whoever it hands over to. */
+/* Finds a process and runs it, and the process that it hands over to. */
 static inline bool stage_step(unsigned index) {
     struct proc *proc = stage_find(index);
     if (proc) step_run(stage_worker(index), proc);
@@ -124,7 +124,7 @@ static inline void stage_end(void) {
 
 enum { STAGE_TRACE = 1 << 16 };
 static struct {
-    uint32_t who[STAGE_TRACE];
+    uint32_t ran[STAGE_TRACE];
     unsigned count, depth;
 } trace;
 
@@ -146,7 +146,7 @@ static inline int part_step(void *self, const weft_event *events, size_t count, 
     struct part *part = self;
     EXPECT_EQ(trace.depth, 0); /* steps never nest */
     trace.depth++;
-    if (trace.count < STAGE_TRACE) trace.who[trace.count++] = part->number;
+    if (trace.count < STAGE_TRACE) trace.ran[trace.count++] = part->number;
     weft_out_status(out, part->play ? part->play(part, events, count, out) : WEFT_IDLE);
     trace.depth--;
     return 0;
@@ -165,7 +165,7 @@ static inline struct proc *stage_proc(weft_pid pid) { return table_at(&stage.run
 static inline struct part *stage_part(weft_pid pid) { return stage_proc(pid)->self; }
 static inline enum state_name stage_state(weft_pid pid) { return state_of(atom_load_rlx(&stage_proc(pid)->state.word)); }
 
-/* Spawns and lets its first step pass, so that it waits. Only while nobody else is ready. */
+/* Spawns and lets its first step pass, so that it waits. Only while no other is ready. */
 static inline weft_pid stage_spawn_idle(unsigned index, uint32_t number, part_play *play, weft_pid other) {
     stage_play((int)index);
     weft_pid pid = stage_spawn(number, NULL, other);

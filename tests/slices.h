@@ -20,7 +20,7 @@ static inline struct sched sched_of(uint32_t thread) {
     return sched;
 }
 
-/* A thread's, by its number (0: the calling one's); 0: nobody can say. */
+/* A thread's, by its number (0: the calling one's); 0: it cannot be told. */
 static inline uint64_t slice_of(uint32_t thread) { return sched_of(thread).runtime; }
 
 #endif

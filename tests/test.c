@@ -240,7 +240,7 @@ static bool run_test(struct test *test) {
     if (child < 0) {
         snprintf(why, sizeof why, "fork: %s", strerror(errno));
     } else {
-        setpgid(child, child); /* the child does it too: whoever comes first */
+        setpgid(child, child); /* the child does it too: whichever comes first */
         judge(test, child, ends[0], start, why, sizeof why);
     }
     close(ends[0]);

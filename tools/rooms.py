@@ -1,4 +1,4 @@
-"""The rooms of src/, from the bottom up: who may include and call whom (tools/check-includes, tools/check-calls)."""
+"""The rooms of src/, from the bottom up: which may include and call which (tools/check-includes, tools/check-calls)."""
 
 # A lower number is a lower room; rooms with the same number know nothing of each other.
 LEVELS = {

@@ -28,9 +28,9 @@ static void worker_corrected(void) {
 /* The command that the process waits for completes and makes it Ready. */
 static void handler(void) { atom_store_sc(&queued, 1); }
 
-static void nobody_left(void) { chk_assert(atom_load_rlx(&completed) == 1, "when the workers have gone, no process is left"); }
+static void none_left(void) { chk_assert(atom_load_rlx(&completed) == 1, "when the workers have gone, no process is left"); }
 
 SCENARIO(flaw_002_5_workers_leave_blocked_behind, .about = "a worker leaves because its queue is empty; then a process becomes Ready",
-         .setup = setup, .threads = {worker, handler}, .finish = nobody_left, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+         .setup = setup, .threads = {worker, handler}, .finish = none_left, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 SCENARIO(fixed_002_5_workers_leave_when_none_live, .about = "workers leave when no process is left (or the deadline has passed)",
-         .setup = setup, .threads = {worker_corrected, worker_corrected, handler}, .finish = nobody_left)
+         .setup = setup, .threads = {worker_corrected, worker_corrected, handler}, .finish = none_left)

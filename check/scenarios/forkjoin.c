@@ -350,15 +350,15 @@ SCENARIO(fork_twin_take_blindly, .about = "twin: the owner takes an open task ba
          .threads = {owner_takes_blindly, steal}, .flawed_in = CHK_ALL)
 
 /* A thief that completes without looking for a waiter. */
-static void steal_tell_nobody(void) {
+static void steal_tell_no_thief(void) {
     weft_task_run *run;
     weft_task *task = region_steal(region, STACK_CLASS, &run);
     if (!task) return;
     run(task, NULL);
     atom_store_rel(task_cell(task), TASK_DONE);
 }
-SCENARIO(fork_twin_tell_nobody, .about = "twin: a thief that does not wake the owner that waits", .setup = set_up,
-         .threads = {owner_1, steal_tell_nobody}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+SCENARIO(fork_twin_tell_no_thief, .about = "twin: a thief that does not wake the owner that waits", .setup = set_up,
+         .threads = {owner_1, steal_tell_no_thief}, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
 /* A thief that asks, looks, and only then goes to sleep. */
 static void thief_sleeps_late(void) {

@@ -110,12 +110,12 @@ static void spawns_if_it_may(void) {
     chk_assert(error == 0 || error == WEFT_ENOBUFS, "spawned, or refused because of the limit");
     small_run_own(worker);
 }
-static void nobody_is_counted(void) {
+static void none_is_counted(void) {
     chk_assert(atom_load_rlx(&small->living) == 0, "no process lives, none is counted");
     small_end();
 }
 SCENARIO(growth_limit, .about = "at most one process: two spawn, and run what they got to its end", .setup = limit_of_one,
-         .threads = {spawns_if_it_may, spawns_if_it_may}, .finish = nobody_is_counted)
+         .threads = {spawns_if_it_may, spawns_if_it_may}, .finish = none_is_counted)
 
 /* Births whose init is being called at a door: they are counted, and come to nothing here. */
 static int refuses(void *self, weft_context *context, const char *method, const void *input, size_t size) {
@@ -256,18 +256,18 @@ static void searches(void) {
     small_play(chk_self());
     if (idle_search(&small->idle)) chk_assert(idle_found(&small->idle) == IDLE_NOBODY, "no worker sleeps");
 }
-static void nobody_searches(void) {
+static void none_searches(void) {
     chk_assert(idle_searchers(&small->idle) == 0, "no worker is counted as searching (I2)");
     small_end();
 }
 SCENARIO(growth_searchers, .about = "two workers ask whether they may search, and stop searching", .setup = two_workers,
-         .threads = {searches, searches}, .finish = nobody_searches)
+         .threads = {searches, searches}, .finish = none_searches)
 
 /* The new worker is the first to send something later; a worker that joins it finds that worker by the lane alone. */
 static struct timer_event later[2];
 static atom_u64 *lane;
 static void rings(struct local *local, struct worker *self, struct timer_event *event) { (void)local, (void)self, (void)event; }
-static void nobody_later(void) {
+static void no_process_later(void) {
     no_process();
     lane = lane_of(small, 1);
     for (unsigned i = 0; i < 2; i++)
@@ -283,5 +283,5 @@ static void both_later(void) {
         chk_assert(timer_event_cancel(&later[i]), "it has not rung");
     small_end();
 }
-SCENARIO(growth_lane, .about = "another worker is made and sends something later || the first does", .setup = nobody_later,
+SCENARIO(growth_lane, .about = "another worker is made and sends something later || the first does", .setup = no_process_later,
          .threads = {first_sends_later, second_sends_later}, .finish = both_later)

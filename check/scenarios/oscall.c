@@ -131,14 +131,14 @@ static void retakes_unless_it_stays(void) {
     uint32_t number = oscall_seen(small_worker(0));
     if (number && !oscall_stays(small_worker(0))) retake(number);
 }
-static void nobody_was_left(void) {
+static void none_was_left(void) {
     chk_assert(atom_load_rlx(&small_worker(0)->pinned_count) == 0, "no process is pinned any more");
     one_has_it();
 }
 SCENARIO(call_pinned, .about = "a call, and one for which the worker stays || its worker is taken, if it does not stay",
-         .setup = set_up_threads, .threads = {calls_and_is_pinned, retakes_unless_it_stays}, .finish = nobody_was_left)
+         .setup = set_up_threads, .threads = {calls_and_is_pinned, retakes_unless_it_stays}, .finish = none_was_left)
 SCENARIO(call_pinned_two, .about = "the same || taken by another one", .setup = set_up_threads,
-         .threads = {calls_and_is_pinned, retakes_unless_it_stays, retakes_unless_it_stays}, .finish = nobody_was_left)
+         .threads = {calls_and_is_pinned, retakes_unless_it_stays, retakes_unless_it_stays}, .finish = none_was_left)
 
 /* ---- broken twins ------------------------------------------------------------------------------------------------- */
 
@@ -185,7 +185,7 @@ static void asks_too_early(void) {
     if (number && !stays) retake(number);
 }
 SCENARIO(call_pinned_early, .about = "broken: whether the worker stays is asked before the call is seen", .setup = set_up_threads,
-         .threads = {calls_and_is_pinned, asks_too_early}, .finish = nobody_was_left, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+         .threads = {calls_and_is_pinned, asks_too_early}, .finish = none_was_left, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 
 /* E4: the call is seen without what was done before it. */
 static void sees_too_little(void) {
@@ -193,4 +193,4 @@ static void sees_too_little(void) {
     if (number % 2 && !oscall_stays(small_worker(0))) retake(number);
 }
 SCENARIO(call_pinned_relaxed, .about = "broken: the call is seen by a relaxed load", .setup = set_up_threads,
-         .threads = {calls_and_is_pinned, sees_too_little}, .finish = nobody_was_left, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)
+         .threads = {calls_and_is_pinned, sees_too_little}, .finish = none_was_left, .flawed_in = CHK_C11, .flaw = CHK_ASSERT)

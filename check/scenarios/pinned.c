@@ -93,7 +93,7 @@ SCENARIO(pinned_two, .about = "its worker works until it has heard both || a sen
          .threads = {home_works_on, sends_from_outside, other_hands_over}, .finish = heard_both, .deep_in = CHK_C11)
 
 /* Woken as if any worker would do: the other one takes the wake-up, and the process lies in the inbox of one that sleeps. */
-static void wakes_anybody(void) {
+static void wakes_any_worker(void) {
     struct worker *worker = small_play(0);
     struct proc *proc = small_proc(pid);
     chk_assert(send_unheard(&worker->local, pid, &letters[1]) == 0 && state_wake(&proc->state).verdict == STATE_ENQUEUE, "it slept");
@@ -110,7 +110,7 @@ static void ran_though(void) {
     small_end();
 }
 SCENARIO(pinned_wakes_any_worker, .about = "broken: any sleeper is woken, and not its worker", .setup = set_up_other_sleeps,
-         .threads = {home_works, wakes_anybody}, .finish = ran_though, .flawed_in = CHK_SC | CHK_TSO | CHK_C11)
+         .threads = {home_works, wakes_any_worker}, .finish = ran_though, .flawed_in = CHK_SC | CHK_TSO | CHK_C11)
 
 /* ---- pinned meanwhile --------------------------------------------------------------------------------------------- */
 

@@ -111,20 +111,20 @@ static void cancels(void) {
 }
 static void clock_comes_by(void) { small_clock(0); }
 
-static void nobody_waits(void) {
+static void none_waits(void) {
     chk_assert(!readiness.cells[READINESS_IN].waiters.first && !readiness.cells[READINESS_OUT].waiters.first,
                "no waiter is left in a list");
 }
 static void got_it(void) {
-    nobody_waits();
+    none_waits();
     chk_assert(answer[0] == 1, "it was read");
 }
 static void got_it_or_not(void) {
-    nobody_waits();
+    none_waits();
     chk_assert(answer[0] == 1 ? atom_load_rlx(&there) == 0 : answer[0] < 0 && atom_load_rlx(&there) == 1, "read, or still there");
 }
 static void both_got_one(void) {
-    nobody_waits();
+    none_waits();
     chk_assert(answer[0] == 1 && answer[1] == 1, "both have read");
 }
 
@@ -151,7 +151,7 @@ SCENARIO(poller_gate_deadline, .about = "a process waits || something comes || i
 SCENARIO(poller_gate_cancel, .about = "a process waits || something comes || a cancellation", .setup = set_up,
          .threads = {reader_0, polls_one, cancels}, .finish = got_it_or_not)
 SCENARIO(poller_gate_close_deadline, .about = "a process waits || a close || its deadline", .setup = set_up,
-         .threads = {reader_0_soon, closes, clock_comes_by}, .finish = nobody_waits)
+         .threads = {reader_0_soon, closes, clock_comes_by}, .finish = none_waits)
 SCENARIO(poller_gate_all, .about = "a process waits || something comes || a close || its deadline (random: in full it is too large)",
          .setup = set_up, .threads = {reader_0_soon, polls_one, closes, clock_comes_by}, .finish = got_it_or_not, .random_runs = 5000)
 SCENARIO(poller_gate_two, .about = "two processes read one each || two come at once: one edge (N2)", .setup = set_up,
@@ -205,7 +205,7 @@ static void polls_and_ends(void) {
     readiness_edge(&readiness, GENERATION, 1 << READINESS_IN, true, false);
 }
 static void read_all(void) {
-    nobody_waits();
+    none_waits();
     chk_assert(reads[0] == 2, "all of it");
 }
 SCENARIO(poller_gate_drained, .about = "a process reads to the end and skips needless reads || something comes, then more with the end",
@@ -255,15 +255,15 @@ static void both_come_at_once(void) {
     readiness_edge(&readiness, GENERATION, READINESS_BOTH, false, false);
 }
 static void is_told(void) {
-    nobody_waits();
+    none_waits();
     chk_assert(answer[0] > 0, "it can read, or write");
 }
 static void is_told_or_closed(void) {
-    nobody_waits();
+    none_waits();
     chk_assert(answer[0] > 0 || answer[0] == WEFT_ECLOSED, "told, or closed");
 }
 static void is_told_or_late(void) {
-    nobody_waits();
+    none_waits();
     chk_assert(answer[0] > 0 || answer[0] == WEFT_ETIMEDOUT, "told, or too late");
 }
 static void both_are_served(void) {
@@ -324,7 +324,7 @@ static void twin_careless(void) {
     if ((answer[0] = take(1)) < 0) wait_blindly(true, seen);
 }
 SCENARIO(poller_twin_closed, .about = "waits without looking whether it was closed", .setup = set_up, .threads = {twin_careless, closes},
-         .finish = nobody_waits, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+         .finish = none_waits, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 
 /* Keeps the rest of an edge for itself. */
 static void twin_selfish(void) {
@@ -404,11 +404,11 @@ SCENARIO(poller_twin_drained_deadline, .about = "gives up at its deadline withou
          .flaw = CHK_ASSERT)
 
 /* Takes an event for one of the present generation. */
-static void tells_anybody(void) {
+static void tells_any_process(void) {
     small_process(2);
     lock_take(&readiness.lock);
     if (readiness.open) atom_store_rlx(&readiness.ended, true);
     lock_drop(&readiness.lock);
 }
-SCENARIO(poller_twin_reuse, .about = "an event without a generation", .setup = set_up, .threads = {closes_and_opens, tells_anybody},
+SCENARIO(poller_twin_reuse, .about = "an event without a generation", .setup = set_up, .threads = {closes_and_opens, tells_any_process},
          .finish = next_is_untouched, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)

@@ -132,13 +132,13 @@ static void come_and_go(struct thread *thread) {
 }
 static void one_comes_and_goes(void) { come_and_go(&sleeper); }
 static void another_comes_and_goes(void) { come_and_go(&second); }
-static void nobody_there(void) {
+static void none_there(void) {
     chk_assert(atom_load_rlx(&small->preempt.stopped) == 0 && !small->preempt.first && !small->preempt.last, "the list is empty");
     chk_assert(atom_load_rlx(&small->threads.away) == 0, "no thread is away");
     small_end();
 }
 SCENARIO(stopped_list, .about = "two threads enter the list of stopped threads and leave it", .setup = set_up_two,
-         .threads = {one_comes_and_goes, another_comes_and_goes}, .finish = nobody_there)
+         .threads = {one_comes_and_goes, another_comes_and_goes}, .finish = none_there)
 
 /* The second worker is an extra one, and is sent away meanwhile: it leaves, or goes with the process that is resumed and leaves after
  * that. */

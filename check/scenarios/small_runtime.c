@@ -108,7 +108,7 @@ static void threads_begin(void) {
     }
 }
 
-/* There are no stacks, and no monitor but for its sleep. */
+/* There are no stacks, and no sysmon but for its sleep. */
 void ctx_adopt(void) {}
 int sysmon_start(struct runtime *runtime) {
     (void)runtime;

@@ -208,7 +208,7 @@ SCENARIO(table_twin_no_section, .about = "as table_reuse, but the sender is in n
          .setup = set_up, .threads = {sends_without_section, keeper}, .finish = ends_well, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 
 /* The block is kept, but whose it is is not asked. */
-static void sends_to_whoever_lives_there(void) {
+static void sends_to_the_process_that_lives_there(void) {
     struct worker *worker = small_play(1);
     section_enter(&worker->local.section);
     struct proc *proc = small_proc(first);
@@ -217,4 +217,4 @@ static void sends_to_whoever_lives_there(void) {
     section_leave(&worker->local.section);
 }
 SCENARIO(table_twin_no_generation, .about = "as table_reuse, but the sender does not compare generations", .setup = set_up,
-         .threads = {sends_to_whoever_lives_there, keeper}, .finish = ends_well, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+         .threads = {sends_to_the_process_that_lives_there, keeper}, .finish = ends_well, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)

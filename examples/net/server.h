@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A process that waits for SIGINT or SIGTERM, as a message, and then closes the door. Who accepts there is told WEFT_ECLOSED. */
+/* A process that waits for SIGINT or SIGTERM, as a message, and then closes the door. A process that accepts there is told WEFT_ECLOSED. */
 static inline void server_ends(void *arg) {
     weft_msg *message;
     if (weft_recv(&message, WEFT_FOREVER)) return; /* cancelled: the program ends anyway */

@@ -1,4 +1,4 @@
-/* Big: everybody pings somebody at random, waits for the pong, and answers the pings of others meanwhile. */
+/* Big: every process pings another at random, waits for the pong, and answers the pings of others meanwhile. */
 #include "savina.h"
 
 static uint64_t processes = 120, pings = 200;

@@ -1,6 +1,6 @@
 /* Concurrent dictionary: many processes read and write the entries of one dictionary, which is a process too.
  *
- * Each key is written by one client only, its owner, with values that grow. So an owner must read what it wrote last, nobody may
+ * Each key is written by one client only, its owner, with values that grow. So an owner must read what it wrote last, no client may
  * see an entry go back, and at the end the dictionary must hold what its clients have written last. */
 #include "savina.h"
 
@@ -70,9 +70,9 @@ struct client {
     uint64_t *last; /* of every key: what its owner wrote last; each client touches its own keys only */
 };
 
-static uint64_t use(weft_pid whom, uint64_t tag, uint64_t key, uint64_t value) {
+static uint64_t use(weft_pid to, uint64_t tag, uint64_t key, uint64_t value) {
     struct entry entry = {key, value};
-    savina_call(whom, tag, &entry, sizeof entry, &value, sizeof value);
+    savina_call(to, tag, &entry, sizeof entry, &value, sizeof value);
     return value;
 }
 

@@ -30,7 +30,7 @@ static void arbitrator(void *arg) {
     free(taken);
 }
 
-/* Plain memory: whoever has been granted a fork has it alone, or the numbers come out wrong. */
+/* Plain memory: a philosopher that has been granted a fork has it alone, or the numbers come out wrong. */
 struct fork {
     uint64_t user, uses;
 };

@@ -80,7 +80,7 @@ static void calls(void) {
 TEST(command_calls) { rt_each(calls); }
 
 /* All are called although the process has gone, and what comes of it is dropped, once each. */
-static void calls_for_nobody(void) {
+static void calls_for_no_process(void) {
     begin();
     rt_spawn_with(&adder, &(struct adder){.wanted = 20, .naps = 1000, .ends = true}, sizeof(struct adder));
     rt_wait(&done, 1);
@@ -90,7 +90,7 @@ static void calls_for_nobody(void) {
     EXPECT_EQ(atom_load_rlx(&completed), 0);
     EXPECT(rt_stats().late_completions <= 20); /* the others came between its last step and its end */
 }
-TEST(command_calls_for_nobody) { rt_each(calls_for_nobody); }
+TEST(command_calls_for_no_process) { rt_each(calls_for_no_process); }
 
 /* Cancelled while some have come and some have not: each result is seen or dropped. */
 static void some_seen(void) {

@@ -173,7 +173,7 @@ static void too_late(void) {
         rt_spawn(&yielder);
     EXPECT_EQ(weft_complete(completion, 0, "x", 1), WEFT_ENOPROC);
     EXPECT_EQ(rt_stats().late_completions, 2);
-    EXPECT_EQ(atom_load_rlx(&completed), 0); /* nobody was given it */
+    EXPECT_EQ(atom_load_rlx(&completed), 0); /* it was given to no process */
 }
 TEST(command_late_completions_are_dropped_and_counted) { rt_each(too_late); }
 

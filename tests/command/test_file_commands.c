@@ -191,7 +191,7 @@ static void pipes(void) {
 }
 TEST(command_pipes) { rt_each(pipes); }
 
-/* Whoever has ended is not waited for: its helpers give up, without anything being read. */
+/* A process that has ended is not waited for: its helpers give up, without anything being read. */
 static void gives_up(const char *policy, unsigned workers) {
     rt_start(policy, workers);
     begin();
@@ -204,7 +204,7 @@ static void gives_up(const char *policy, unsigned workers) {
     rt_wait(&ended, 1);
     while (rt_stats().late_completions < 11)
         usleep(100);
-    rt_wait_for_nobody(); /* helpers are processes too */
+    rt_wait_until_none_lives(); /* helpers are processes too */
     EXPECT_EQ(write(ends[1], "q", 1), 1);
     char byte;
     EXPECT_EQ(read(ends[0], &byte, 1), 1);
@@ -246,7 +246,7 @@ static void last_words(const char *policy, unsigned workers) {
     begin();
     fd = open(path, O_RDWR);
     give(writes_at, true);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     EXPECT_EQ(pread(fd, said, 5, 100), 5);
     EXPECT(strcmp(said, "HELLO") == 0);
     rt_spawn(&farewell);
@@ -260,7 +260,7 @@ static void last_words(const char *policy, unsigned workers) {
 }
 TEST(command_last_words) { rt_cases(last_words); }
 
-/* Descriptors that nobody has seen are closed, whenever the process ends. */
+/* Descriptors that no process has seen are closed, whenever the process ends. */
 static void opens_and_ends(void) {
     begin();
     unsigned before = io_descriptors();
@@ -278,7 +278,7 @@ static void opens_and_ends(void) {
         usleep(100);
     end();
 }
-TEST(command_opened_for_nobody) { rt_each(opens_and_ends); }
+TEST(command_opened_for_no_process) { rt_each(opens_and_ends); }
 
 /* ---- many at once ------------------------------------------------------------------------------------------------------------ */
 

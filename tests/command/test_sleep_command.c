@@ -68,7 +68,7 @@ static void restless_body(void) {
 }
 TEST(sleep_command_of_one_that_has_ended) { rt_each(restless_body); }
 
-/* Refused: too little data, no memory. And nobody else can have its number. */
+/* Refused: too little data, no memory. And no other command can have its number. */
 static atom_u64 errors[2];
 static int wrong_step(void *state, const weft_event *events, size_t count, weft_out *out) {
     (void)state;

@@ -94,7 +94,7 @@ static inline int read_wait_vector(struct trial *trial, uint64_t deadline) {
     ssize_t got = weft_fd_readv(trial->things.fd[0], parts, 2, deadline);
     return read_judge(got, data);
 }
-/* As the docs recommend to those who may not wait in a read. */
+/* As the docs recommend to processes that may not wait in a read. */
 static inline int read_wait_readable(struct trial *trial, uint64_t deadline) {
     int ready = weft_fd_wait(trial->things.fd[0], WEFT_READABLE, deadline);
     if (ready < 0) return ready;
@@ -224,7 +224,7 @@ static inline int file_wait_writev(struct trial *trial, uint64_t deadline) {
     struct iovec parts[] = {{piece, 1}, {piece + 1, PIECE - 1}};
     return write_judge(weft_file_writev(trial->things.raw[1], parts, 2, deadline));
 }
-/* The direction ends under the one who waits to write. */
+/* The direction ends under the process that waits to write. */
 static inline bool write_complete_end(struct trial *trial) {
     EXPECT_EQ(weft_net_shutdown(trial->things.fd[1], WEFT_SIDE_WRITE), 0);
     return true;

@@ -34,7 +34,7 @@ static inline int accept_wait(struct trial *trial, uint64_t deadline) {
     return 0;
 }
 
-/* A listener that has no room: as long as nobody accepts, connecting has to wait. */
+/* A listener that has no room: as long as no process accepts, connecting has to wait. */
 static inline void connect_make(struct trial *trial) {
     struct sockaddr_un place = {.sun_family = AF_UNIX};
     trial->things.raw[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -64,7 +64,7 @@ static inline int chan_wait_closed(struct trial *trial, uint64_t deadline) {
     return error == WEFT_ECLOSED ? 0 : error;
 }
 
-/* Among others that never happen: one without a channel, one that nobody sends to, one twice. */
+/* Among others that never happen: one without a channel, one that no process sends to, one twice. */
 static inline int select_judge(int which, int wanted, int also, const weft_case *cases) {
     if (which < 0) return which;
     EXPECT(which == wanted || which == also);
@@ -102,7 +102,7 @@ static inline bool mutex_complete(struct trial *trial) {
     weft_mutex_unlock(&trial->things.mutex);
     return true;
 }
-/* What was locked stays so until `clean`, where somebody else would notice. */
+/* What was locked stays so until `clean`, where another process would notice. */
 static inline int mutex_wait(struct trial *trial, uint64_t deadline) {
     if (trial->things.has) return 0;
     int error = weft_mutex_lock(&trial->things.mutex, deadline);
@@ -162,7 +162,7 @@ static inline int rwlock_wait_write(struct trial *trial, uint64_t deadline) {
     if (!error) weft_rwlock_write_end(&trial->things.rwlock);
     return error;
 }
-static inline void rwlock_clean(struct trial *trial) { EXPECT_EQ(rwlock_wait_write(trial, 0), 0); } /* nobody is in it */
+static inline void rwlock_clean(struct trial *trial) { EXPECT_EQ(rwlock_wait_write(trial, 0), 0); } /* no process is in it */
 
 static inline void synch2_hold(struct trial *trial) { EXPECT_EQ(weft_synch2_try(&trial->things.synch2, 1), 0); }
 static inline bool synch2_complete(struct trial *trial) {
@@ -183,7 +183,7 @@ static inline void synch2_clean(struct trial *trial) {
     }
 }
 
-/* Somebody else is at it. */
+/* Another process is running it. */
 static inline int once_function(void *arg) {
     struct trial *trial = arg;
     atom_store_rel(&trial->things.spawned, 1);

@@ -94,9 +94,9 @@ static const struct rule {
     bool (*leaves_out)(const struct view *view);
 } rules[] = {
     {"there is no other worker", rule_worker},
-    {"who does not come has no moment", rule_moment},
-    {"who waits, or has locked it, cannot be the one who completes it", rule_itself},
-    {"the call needs nobody to complete it", rule_unit},
+    {"a completer that does not come has no moment", rule_moment},
+    {"a process that waits, or has locked it, cannot be the completer", rule_itself},
+    {"the call needs no completer", rule_unit},
     {"what the call waits for does not exist before the call", rule_before},
     {"the call would take the mail that lies there, and not wait", rule_mail},
     {"the call takes no deadline", rule_deadline},

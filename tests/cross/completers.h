@@ -25,7 +25,7 @@ static inline uint64_t completer_early(const struct trial *trial) {
     return now < due ? due - now : 0;
 }
 
-/* In a race nobody sleeps, so that both are there at once. */
+/* In a race no thread sleeps, so that both are there at once. */
 static inline void completer_await_open(struct trial *trial) {
     while (!atom_load_acq(&trial->open)) {
         if (moment_of(trial) != RACE) pause_briefly();
@@ -137,7 +137,7 @@ static inline void completer_arm(struct trial *trial) {
     atom_store_rel(&trial->completed, 1);
 }
 
-/* The caller itself, right before the call: nobody has run in between, and nobody has polled. */
+/* The caller itself, right before the call: no process has run in between, and no worker has polled. */
 static inline void completer_be(struct trial *trial) {
     while (!completer_try(trial))
         pause_briefly();

@@ -36,7 +36,7 @@ static inline uint64_t mix_deadline(struct member *member) {
 /* One, or none. */
 static inline uint64_t mix_limit(struct member *member) { return mix_below(member, 2) ? WEFT_FOREVER : mix_deadline(member); }
 /* A member that still lives, perhaps. */
-static inline weft_pid mix_somebody(struct member *member) {
+static inline weft_pid mix_any_member(struct member *member) {
     uint64_t count = atom_load_acq(&mix.ids);
     uint32_t back = rng_below(&member->rng, LIVING);
     return count ? atom_load_acq(&mix.pids[back < count ? count - 1 - back : 0]) : WEFT_NOBODY;

@@ -1,4 +1,5 @@
-/* Members: what they do, how they come into the world and leave it. Spawned = ended, and who is joined has the reason that it gave. */
+/* Members: what they do, how they come into the world and leave it. Spawned = ended, and a process that is joined has the reason that it
+ * gave. */
 #ifndef WEFT_TESTS_CROSS_MIX_LIFE_H
 #define WEFT_TESTS_CROSS_MIX_LIFE_H
 
@@ -108,12 +109,12 @@ static inline void act_scope(struct member *member) {
     if (result > -1000 && !(ends && result == WEFT_ECANCELED)) mix_expect(result, deadline);
 }
 static inline void act_cancel(struct member *member) {
-    weft_pid pid = mix_somebody(member);
+    weft_pid pid = mix_any_member(member);
     if (pid == WEFT_NOBODY || mix_below(member, 3)) return;
     int error = weft_cancel(pid);
     EXPECT(error == 0 || error == WEFT_ENOPROC || error == WEFT_EFOREIGN);
 }
-/* A few that a context ends, by its deadline or because somebody says so. */
+/* A few that a context ends, by its deadline or because it is cancelled. */
 static inline void act_context(struct member *member) {
     weft_context *context;
     EXPECT_EQ(weft_context_new(&context, weft_own_context(), weft_in(mix_below(member, 1000000))), 0);

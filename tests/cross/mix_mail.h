@@ -4,7 +4,8 @@
 
 #include "mix.h"
 
-/* sent = received + left in the mailboxes of those who ended = released. The server lives to the end: it has all that was sent to it. */
+/* sent = received + left in the mailboxes of processes that ended = released. The server lives to the end: it has all that was sent to
+ * it. */
 static struct {
     atom_u64 sent, received, released;
     atom_u64 posted, delivered; /* letters and hand-offs to the server */
@@ -26,7 +27,7 @@ static inline void letter_release(void *buffer) {
 
 static inline void act_send(struct member *member) {
     bool posted = mix_below(member, 8) == 0;
-    weft_pid to = posted ? mix.server : mix_somebody(member);
+    weft_pid to = posted ? mix.server : mix_any_member(member);
     struct letter *letter = malloc(sizeof *letter);
     *letter = (struct letter){.sender = member->id, .number = ++member->letters};
     letter->check = letter->sender * 31 + letter->number;
@@ -99,7 +100,7 @@ static inline void server_later(void *arg) {
 static inline void server_answer(weft_msg *message, struct rng *rng) {
     weft_request request = weft_msg_request(message), *kept;
     if (rng_below(rng, 4)) {
-        weft_answer(request, &request.tag, sizeof request.tag); /* who asked may have ended */
+        weft_answer(request, &request.tag, sizeof request.tag); /* the process that asked may have ended */
         return;
     }
     kept = malloc(sizeof *kept);

@@ -181,7 +181,7 @@ static inline void sync_open(void) {
     for (unsigned i = 0; i < CHANNELS; i++)
         EXPECT_EQ(weft_chan_new(&shared.chans[i], sizeof(uint64_t), capacities[i]), 0);
 }
-/* When nobody uses them any more. */
+/* When no process uses them any more. */
 static inline void sync_audit(void) {
     for (unsigned i = 0; i < CHANNELS; i++) {
         uint64_t value;

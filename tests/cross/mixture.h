@@ -58,7 +58,7 @@ static inline void mix_close(unsigned before) {
     work_close();
     mail_close();
     sync_audit();
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     weft_get_stats(rt.runtime, &stats);
     EXPECT_EQ(stats.spawned, stats.ended);
     rt_stop();

@@ -61,7 +61,7 @@ static inline void asked_leave(struct trial *trial) {
     EXPECT_EQ(weft_msg_len(reply), 5);
     weft_msg_free(reply);
 }
-/* An answer that nobody waits for any more lies in the mailbox. */
+/* An answer that no process waits for any more lies in the mailbox. */
 static inline void late_enter(struct trial *trial) {
     weft_msg *reply;
     trial->friend = spawn_beside(friend_main, trial, 0);

@@ -36,7 +36,7 @@ enum {
     CALL_TO_ITS_END = 8,  /* only the unit ends it; that the process was cancelled is told afterwards */
     CALL_NOT_TOLD = 16,   /* and not even then */
     CALL_REFUSES = 32,    /* a cancelled process is refused although the unit is there */
-    CALL_NOT_BEFORE = 64, /* there is no unit before somebody calls */
+    CALL_NOT_BEFORE = 64, /* there is no unit before a process calls */
     CALL_INSTANT = 128,   /* it has never to wait */
     CALL_TIMES_OUT = 256, /* nothing but time ends it */
     CALL_ANY_MAIL = 512,  /* takes the oldest message, whatever it is */
@@ -119,7 +119,7 @@ struct trial {
     const struct completer *completer;
     void (*body)(struct trial *trial);            /* the call itself, and what is judged around it: driver.h */
     weft_runtime *other;                          /* the other runtime, where one is wanted */
-    weft_pid caller, root, sibling, friend, step; /* root: who is joined */
+    weft_pid caller, root, sibling, friend, step; /* root: the process that is joined */
     weft_context *context;
     uint64_t friend_reference;
     weft_mutex mutex;

@@ -116,7 +116,7 @@ TEST(ctx_has_modes_of_its_own) {
     EXPECT_EQ(rounding(), 2);
     flow_free(&one);
 
-    flow_make(&one, rounds_as_3); /* not from who makes it ... */
+    flow_make(&one, rounds_as_3); /* not from the thread that makes it ... */
     flow_switch(&home, &one, NULL);
     EXPECT_EQ(seen_rounding, 0);
     flow_free(&one);

@@ -180,7 +180,7 @@ static void moves(void *gift) {
     flow_end(&mover->flow, mover->host, NULL);
 }
 
-/* Runs whom it finds, and parks him when he has come back: not earlier, or another thread would run on his stack
+/* Runs the flow that it finds, and parks it when it has come back: not earlier, or another thread would run on its stack
  * with him. */
 static void *drives(void *arg) {
     struct flow host;

@@ -6,42 +6,42 @@ enum { PROCESSES = 24, ROUNDS = 40 / CXX_SLOW + 1 };
 /* ---- in a catch block ---------------------------------------------------------------------------------------------------- */
 
 struct failure {
-    unsigned who, round;
+    unsigned number, round;
 };
 
 /* Different lengths, so that they change over in every order. */
-static void wait_a_little(unsigned who, unsigned round) {
-    if ((who + round) % 3 == 0) weft_sleep((who % 7) * 10 * WEFT_MICROSECOND);
+static void wait_a_little(unsigned number, unsigned round) {
+    if ((number + round) % 3 == 0) weft_sleep((number % 7) * 10 * WEFT_MICROSECOND);
     else weft_yield();
 }
 
-static void computes(unsigned who) { /* long enough to be interrupted */
-    for (volatile unsigned i = 0; i < 20000 + who; i = i + 1) {
+static void computes(unsigned number) { /* long enough to be interrupted */
+    for (volatile unsigned i = 0; i < 20000 + number; i = i + 1) {
     }
 }
 
 static void catches(void *arg) {
-    unsigned who = *(unsigned *)arg;
+    unsigned number = *(unsigned *)arg;
     for (unsigned round = 0; round < ROUNDS; round++) {
         try {
-            throw failure{who, round};
+            throw failure{number, round};
         } catch (const failure &outer) {
-            wait_a_little(who, round);
-            EXPECT_EQ(outer.who, who);
+            wait_a_little(number, round);
+            EXPECT_EQ(outer.number, number);
             try {
                 EXPECT_EQ(std::uncaught_exceptions(), 0);
-                throw std::runtime_error(std::to_string(who));
+                throw std::runtime_error(std::to_string(number));
             } catch (const std::exception &inner) {
-                wait_a_little(who + 1, round);
-                computes(who);
-                EXPECT(std::to_string(who) == inner.what());
+                wait_a_little(number + 1, round);
+                computes(number);
+                EXPECT(std::to_string(number) == inner.what());
                 EXPECT(std::current_exception() != nullptr);
             }
             try {
                 throw; /* the outer one, and this process's */
             } catch (const failure &again) {
-                wait_a_little(who + 2, round);
-                EXPECT_EQ(again.who, who);
+                wait_a_little(number + 2, round);
+                EXPECT_EQ(again.number, number);
                 EXPECT_EQ(again.round, round);
             }
         }
@@ -63,28 +63,28 @@ TEST_WITHIN(exceptions_in_catch_blocks, 120) { cxx_each(catching); }
 /* ---- while one is on its way ------------------------------------------------------------------------------------------------ */
 
 struct waits_when_destroyed {
-    unsigned who, round;
+    unsigned number, round;
     ~waits_when_destroyed() {
         EXPECT_EQ(std::uncaught_exceptions(), 1);
-        wait_a_little(who, round);
+        wait_a_little(number, round);
         EXPECT_EQ(std::uncaught_exceptions(), 1);
         try { /* another one in here */
-            throw who;
+            throw number;
         } catch (unsigned mine) {
-            wait_a_little(who + 1, round);
-            EXPECT_EQ(mine, who);
+            wait_a_little(number + 1, round);
+            EXPECT_EQ(mine, number);
         }
         EXPECT_EQ(std::uncaught_exceptions(), 1);
     }
 };
 static void unwinds(void *arg) {
-    unsigned who = *(unsigned *)arg;
+    unsigned number = *(unsigned *)arg;
     for (unsigned round = 0; round < ROUNDS; round++) {
         try {
-            waits_when_destroyed guard = {who, round};
-            throw failure{who, round};
+            waits_when_destroyed guard = {number, round};
+            throw failure{number, round};
         } catch (const failure &mine) {
-            EXPECT_EQ(mine.who, who);
+            EXPECT_EQ(mine.number, number);
             EXPECT_EQ(mine.round, round);
         }
         EXPECT_EQ(std::uncaught_exceptions(), 0);
@@ -108,17 +108,17 @@ static void lasts(void *arg) {
     nanosleep(&pause, NULL);
 }
 static void blocks(void *arg) {
-    unsigned who = *(unsigned *)arg;
+    unsigned number = *(unsigned *)arg;
     for (unsigned round = 0; round < 5; round++) {
         try {
-            throw failure{who, round};
+            throw failure{number, round};
         } catch (const failure &mine) {
             EXPECT_EQ(weft_blocking_long(lasts, NULL), 0);
-            EXPECT_EQ(mine.who, who);
+            EXPECT_EQ(mine.number, number);
             try {
                 throw;
             } catch (const failure &again) {
-                EXPECT_EQ(again.who, who);
+                EXPECT_EQ(again.number, number);
             }
         }
         EXPECT(std::current_exception() == nullptr);
@@ -190,12 +190,12 @@ static void between(void) {
 }
 TEST_WITHIN(exceptions_are_not_seen_by_others, 60) { cxx_each(between); }
 
-/* A process whose exception nobody catches ends the program, as a thread's does. */
-static void throws(void *) { throw std::runtime_error("nobody's"); }
+/* A process whose exception is not caught ends the program, as a thread's does. */
+static void throws(void *) { throw std::runtime_error("not caught"); }
 static void uncaught(void) {
     cxx_start("ring", 2, false);
     cxx_run(throws, NULL);
 }
-TEST(exceptions_that_nobody_catches_terminate) { EXPECT_ABORT(uncaught, "nobody's"); }
+TEST(exceptions_that_are_not_caught_terminate) { EXPECT_ABORT(uncaught, "not caught"); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

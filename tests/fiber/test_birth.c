@@ -16,7 +16,7 @@ static void leaves_letter(void *arg) {
     }
     atom_add_rel(&done, 1);
 }
-/* On one worker they take turns; who is first depends on the policy. Without threads, so that nobody helps. */
+/* On one worker they take turns; which is first depends on the policy. Without threads, so that no other worker helps. */
 static void alternate(enum policy_name policy) {
     stage_begin(policy, 1);
     stage_stacks(0);
@@ -64,7 +64,7 @@ static void fair(void) {
         rt_spawn(&stepper);
     }
     for (unsigned i = 0; i < 2; i++)
-        rt_wait(&turns[i], 2000 / RT_SLOW); /* all are there; those who came first have had more */
+        rt_wait(&turns[i], 2000 / RT_SLOW); /* all are there; those that came first have had more */
     uint64_t stackful = atom_load_rlx(&turns[0]), step = atom_load_rlx(&turns[1]);
     rt_wait(&turns[0], stackful + 20000 / RT_SLOW);
     rt_wait(&turns[1], step + 20000 / RT_SLOW);
@@ -153,7 +153,7 @@ static void hogs(void *arg) {
     (void)arg;
     atom_add_rel(&done, 1);
     while (!atom_load_acq(&over))
-        sched_yield(); /* the thread's, so that nobody else runs here */
+        sched_yield(); /* the thread's, so that no other process runs here */
 }
 static void never(void *arg) {
     (void)arg;
@@ -267,7 +267,7 @@ TEST_WITHIN(spawn_every_allocation_fails, 120) {
     for (unsigned p = 0; p < 3; p++) {
         uint64_t n = 1;
         unsigned quiet = 0;
-        /* How many there are depends a little on who does what first. */
+        /* How many there are depends a little on which does what first. */
         for (; quiet < 3 && n < 2000; n++)
             quiet = scenario_failing_at(n, policies[p]) ? 0 : quiet + 1;
         printf("policy %s: %lu requests\n", policies[p], (unsigned long)n - quiet - 1);
@@ -301,7 +301,7 @@ TEST(spawn_every_map_fails) {
     EXPECT(n > 3);
 }
 
-/* One that was to be interrupted (WEFT_PREEMPT) and got no stack leaves nothing of that to whoever has its block next. */
+/* One that was to be interrupted (WEFT_PREEMPT) and got no stack leaves nothing of that to the process that has its block next. */
 static void is_plain(void *unused) {
     (void)unused;
     EXPECT_EQ(victim_self()->extras & PROC_PREEMPT, 0);

@@ -57,7 +57,7 @@ static void sees_its_thread(void *arg) {
 static void see(void) { migrate_run(sees_its_thread); }
 TEST_WITHIN(errno_and_other_thread_locals, 120) { rt_each(see); }
 
-/* The first process on a thread finds errno as it would in a program's beginning, whoever failed there before. */
+/* The first process on a thread finds errno as it would in a program's beginning, whatever failed there before. */
 static atom_u64 clean;
 static void begins(void *arg) {
     (void)arg;

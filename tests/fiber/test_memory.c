@@ -1,5 +1,5 @@
-/* What processes cost in memory: a million that wait fit into 4.4 GB, a million that have not run yet into 300 MB. Measured with fewer, unless
- * tests are scaled up; `weft bench parked` and `parked.unborn` have the whole million. */
+/* What processes cost in memory: a million that wait fit into 4.4 GB, a million that have not run yet into 300 MB. Measured with fewer,
+ * unless tests are scaled up; `weft bench parked` and `parked.unborn` have the whole million. */
 #include "sched_stage.h"
 #include "victim.h"
 
@@ -57,7 +57,7 @@ TEST_WITHIN(memory_of_those_that_wait, 120) {
     if (is_measured()) rt_cases(parked_one);
 }
 
-/* Without threads, so that nobody runs them. */
+/* Without threads, so that they do not run. */
 TEST_WITHIN(memory_of_those_that_have_not_run, 120) {
     if (!is_measured()) return;
     stage_for_each_policy(policy) {

@@ -86,7 +86,7 @@ static void body(void) {
     if (weft_start(&runtime, &config)) _exit(99);
     weft_stackful_options options = {.runtime = runtime, .name = "sinner"};
     weft_spawn_with(&other, drains, NULL, &options);
-    weft_spawn_with(&pid, busy, NULL, &options); /* so that there is somebody to switch to */
+    weft_spawn_with(&pid, busy, NULL, &options); /* so that there is a process to switch to */
     options.flags = WEFT_JOINABLE;
     weft_spawn_with(&pid, wrong, NULL, &options);
     weft_join(pid, NULL, WEFT_FOREVER);

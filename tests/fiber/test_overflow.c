@@ -1,4 +1,4 @@
-/* Stacks that run over: the right verdict each time, and nobody else is harmed. */
+/* Stacks that overflow: the right verdict each time, and no other process is harmed. */
 #include "victim.h"
 
 /* ---- within one program ----------------------------------------------------------------------------------------------- */
@@ -162,7 +162,7 @@ static void bigger(void) {
     EXPECT_EQ(victim_reason(victim_joinable(on_a_bigger, NULL, 16 << 10, "big")), WEFT_ESTACK);
     EXPECT_EQ(reports_with("size 524288"), 1);
     reports_end();
-    EXPECT_EQ(weft_set_workers(rt.runtime, 1), 0); /* nobody is pinned any more */
+    EXPECT_EQ(weft_set_workers(rt.runtime, 1), 0); /* no process is pinned any more */
     weft_stack_mark marks[64];
     size_t count = weft_stack_marks(rt.runtime, marks, 64), found = 0;
     for (size_t i = 0; i < count; i++)
@@ -322,7 +322,7 @@ TEST(overflow_with_a_lock_of_weft_aborts) {
     }
 }
 
-/* Given back, they are nobody's business. */
+/* Given back, they are not looked at. */
 static void after_all_of_them(void *arg) {
     (void)arg;
     weft_mutex_lock(&own_mutex, WEFT_FOREVER);
@@ -354,7 +354,7 @@ static atom_u32 waiting;
 static void jumps(void *arg) {
     (void)arg;
     jump();
-    atom_add_rlx(&waiting, 1); /* there is none yet below: that memory is nobody's */
+    atom_add_rlx(&waiting, 1); /* there is none yet below: that memory belongs to none */
     weft_sleep_until(WEFT_FOREVER);
 }
 /* As many stacks as lie below: so that there is one, with its guard. */

@@ -162,8 +162,8 @@ static void camps(void *arg) {
     weft_pin_end();
     atom_add_rel(&done, 1);
 }
-/* The camper's worker cannot go. (On a busy machine a step may last so long that it counts as a hog's; with an extra worker beside the one that
- * is left, the camper has its worker still. Then it is tried again.) */
+/* The camper's worker cannot go. (On a busy machine a step may last so long that it counts as a hog's; with an extra worker beside the one
+ * that is left, the camper has its worker still. Then it is tried again.) */
 static void one_worker_is_refused(unsigned needed, unsigned workers) {
     int error;
     while ((error = weft_set_workers(rt.runtime, 1)) == 0) { /* in vain, the watchdog ends it */
@@ -198,7 +198,7 @@ static void resize(void) {
 }
 TEST(pin_keeps_its_worker_when_their_number_changes) { rt_each(resize); }
 
-/* Pinning over and over while workers come and go: nobody is stranded. */
+/* Pinning over and over while workers come and go: no process is stranded. */
 static void pins_often(void *arg) {
     for (unsigned i = 0; i < (unsigned)(uintptr_t)arg; i++) {
         weft_pin_begin();

@@ -1,5 +1,5 @@
-/* Blocking calls beside pinned processes, and by them: a thread that has pinned processes is not lost to a call of any other; the function in the
- * call is on a thread like any; deadlines are kept. */
+/* Blocking calls beside pinned processes, and by them: a thread that has pinned processes is not lost to a call of any other; the function
+ * in the call is on a thread like any; deadlines are kept. */
 #include "alone.h"
 #include "victim.h"
 
@@ -193,7 +193,7 @@ TEST(pin_and_the_deadline_of_a_blocking_call) { rt_each(until_deadline); }
 
 /* ---- a pinned process's own call ------------------------------------------------------------------------------------------ */
 
-/* It stays on its thread, where the function is as on any: and who is not pinned goes on meanwhile. */
+/* It stays on its thread, where the function is as on any: and a process that is not pinned goes on meanwhile. */
 static void looks_round(void *arg) {
     EXPECT_EQ(weft_self(), WEFT_NOBODY);
     EXPECT(worker_here() == NULL);

@@ -78,7 +78,7 @@ static void one_worker(const char *policy, unsigned workers) {
 }
 TEST(calls_that_need_not_wait_give_way) { rt_cases(one_worker); }
 
-/* ---- whoever has nobody to leave -------------------------------------------------------------------------------------- */
+/* ---- no other process to run ----------------------------------------------------------------------------------------- */
 
 static atom_u64 polled;
 static int polls(void *self, const weft_event *events, size_t count, weft_out *out) {

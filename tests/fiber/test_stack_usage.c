@@ -45,7 +45,7 @@ static void tells_deep_from_shallow(void) {
             usleep(10);
     }
     weft_stack_mark mark;
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     EXPECT(mark_of(deep, 64 << 10, &mark));
     EXPECT(strcmp(mark.name, "diver") == 0);
     EXPECT(mark.measured > 0 && mark.measured <= 10 && mark.overflows == 0);
@@ -65,7 +65,7 @@ static void few(void) {
     for (unsigned i = 0; i < 4; i++)
         victim_spawn(shallow, NULL, (size_t)(16 << 10) << i, NULL);
     rt_wait(&ended, 4);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     size_t all = weft_stack_marks(rt.runtime, NULL, 0);
     EXPECT(all >= 1 && all <= 4); /* those born on another's stack are not measured */
     EXPECT_EQ(weft_stack_marks(rt.runtime, marks, 1), all);
@@ -97,14 +97,14 @@ TEST(stack_usage_table_can_be_full) {
     free(proc);
 }
 
-/* No memory for the table: no marks, and nobody minds. */
+/* No memory for the table: no marks, and no harm. */
 TEST(stack_usage_without_memory) {
     if (ANNOTATE_THREAD) return; /* the script is changed while it is read */
     rt_start("ring", 1);
     atom_store_rlx(&ended, 0);
     victim_spawn(shallow, NULL, 0, NULL); /* what a first process needs is there afterwards */
     rt_wait(&ended, 1);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     sys_scripted_recount();
     sys_script.alloc_fail_from = 1;
     victim_spawn(shallow, NULL, 0, NULL);

@@ -50,7 +50,7 @@ static void registers(void) {
 }
 TEST_WITHIN(switch_keeps_registers, 120) { rt_each(registers); }
 
-/* A process that changes its modes does not change another's, nor those of who is born on its stack. */
+/* A process that changes its modes does not change another's, nor those of a process that is born on its stack. */
 static double volatile one = 1, three = 3;
 static uint64_t a_third(void) {
     double third = one / three;
@@ -126,7 +126,7 @@ TEST(switch_keeps_modes_from_new_threads) { rt_each(modes_of_threads); }
 /* ---- from one to the other ------------------------------------------------------------------------------------------------ */
 
 /* Those that make room for each other switch directly: the worker's loop, which could not be gone back to meanwhile, is not needed.
- * Without threads, so that nobody else takes them. */
+ * Without threads, so that no other worker takes them. */
 static unsigned direct_turns;
 static void takes_turns(void *arg) {
     (void)arg;
@@ -163,7 +163,8 @@ static void cuts_off_the_loop(void *arg) {
     atom_add_rel(&done, 1);
 }
 TEST(switch_directly) {
-    static const enum policy_name policies[] = {POLICY_RING, POLICY_LINE}; /* with `deque`, who merely goes on is found by the loop */
+    static const enum policy_name policies[] = {POLICY_RING,
+                                                POLICY_LINE}; /* with `deque`, a process that merely goes on is found by the loop */
     for (unsigned i = 0; i < 2; i++) {
         stage_begin(policies[i], 1);
         stage_stacks(0);
@@ -202,7 +203,7 @@ TEST(switch_stacks_are_used_again) {
     rt_stop();
 }
 
-/* What one leaves behind of its own does not reach who gets its stack: shields, pins, errno. */
+/* What one leaves behind of its own does not reach the process that gets its stack: shields, pins, errno. */
 static void leaves_traces(void *arg) {
     EXPECT_EQ(errno, 0);
     EXPECT(!weft_cancelled());
@@ -227,7 +228,7 @@ static void traces(void) {
     atom_store_rlx(&done, 0);
     victim_spawn(spawns_leavers, NULL, 0, NULL);
     rt_wait(&done, 1);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     for (unsigned i = 0; i < rt.workers; i++)
         EXPECT_EQ(atom_load_acq(&atom_load_rlx(&((struct runtime *)rt.runtime)->workers[i])->pinned_count), 0);
 }

@@ -1,5 +1,5 @@
-/* Everything that waits, together: processes that use one thing inside another at random while they are cancelled at random. What is guarded
- * stays whole, everybody ends when asked, and nothing is left over. */
+/* Everything that waits, together: processes that use one thing inside another at random while they are cancelled at random. What is
+ * guarded stays whole, everybody ends when asked, and nothing is left over. */
 #include "mailbox_helpers.h"
 
 #include <weft/blocking.h>
@@ -293,8 +293,8 @@ static void together(void) {
         atom_store_rel(&locals[i], run_spawn(local, (void *)i));
     while (atom_load_rlx(&operations) < rounds) {
         usleep(200);
-        atom_u64 *whom = rng_below(&rng, 8) ? &locals[rng_below(&rng, ACTORS)] : &servers[rng_below(&rng, SERVERS)];
-        if (weft_cancel(atom_load_acq(whom)) == 0) atom_add_rlx(&cancelled, 1);
+        atom_u64 *victim = rng_below(&rng, 8) ? &locals[rng_below(&rng, ACTORS)] : &servers[rng_below(&rng, SERVERS)];
+        if (weft_cancel(atom_load_acq(victim)) == 0) atom_add_rlx(&cancelled, 1);
         if (rng_below(&rng, 8) == 0) weft_chan_send(chans[rng_below(&rng, CHANS)], &(uint64_t){1}, weft_in(10 * WEFT_MICROSECOND));
         if (rng_below(&rng, 8) == 0) weft_chan_recv(chans[rng_below(&rng, CHANS)], NULL, weft_in(10 * WEFT_MICROSECOND));
     }

@@ -1,7 +1,8 @@
-/* Nobody keeps a worker for ever: beside processes that call weft all the time and never have to wait, every source of work has its turn.
+/* No process keeps a worker for ever: beside processes that call weft all the time and never have to wait, every source of work has its
+ * turn.
  *
- * Each kind of call, on each policy, with 1, 2 and 4 workers, against each kind of process that becomes ready. Played without threads and without a
- * monitor, so that nothing but the rules of sched/fair.h helps, and counted in calls. */
+ * Each kind of call, on each policy, with 1, 2 and 4 workers, against each kind of process that becomes ready. Played without threads and
+ * without sysmon, so that nothing but the rules of sched/fair.h helps, and counted in calls. */
 #include "sched/timer_event.h"
 #include "sched_stage.h"
 #include "victim.h"
@@ -17,7 +18,7 @@ static struct {
     weft_pid dead; /* the PID of a process that has ended */
 } play;
 
-/* One more call. False: it is enough, whoever was to run has run or will not. */
+/* One more call. False: it is enough, the process that was to run has run or will not. */
 static bool once_more(void) {
     play.over = play.over || ++play.calls > play.most;
     return !play.over;
@@ -75,12 +76,12 @@ static void receives_carefully(void) {
     EXPECT_EQ(weft_recv_tag(&message, 1, weft_now()), WEFT_ETIMEDOUT);
     receives();
 }
-static void calls_nobody(void) {
+static void calls_no_process(void) {
     weft_msg *reply;
     while (once_more())
         EXPECT_EQ(weft_call(play.dead, 1, NULL, 0, &reply, WEFT_FOREVER), WEFT_ENOPROC);
 }
-static void joins_nobody(void) {
+static void joins_no_process(void) {
     while (once_more())
         EXPECT_EQ(weft_join(play.dead, NULL, WEFT_FOREVER), WEFT_ENOPROC);
 }
@@ -249,8 +250,8 @@ static const struct hog {
     {"weft_recv_tag", receives_tag, NULL},
     {"weft_recv_match", receives_match, NULL},
     {"weft_recv after weft_recv_tag", receives_carefully, NULL},
-    {"weft_call of nobody", calls_nobody, NULL},
-    {"weft_join of nobody", joins_nobody, NULL},
+    {"weft_call of no process", calls_no_process, NULL},
+    {"weft_join of no process", joins_no_process, NULL},
     {"weft_scope_end", ends_scopes, NULL},
     {"weft_chan_send, _recv", uses_channel, NULL},
     {"weft_select", selects, NULL},
@@ -292,7 +293,7 @@ static void hog_spawn(const struct hog *hog) {
     EXPECT_EQ(weft_spawn_step(&pid, hog->step, &(weft_spawn_options){.runtime = rt.runtime}), 0);
 }
 
-/* ---- who is to have a turn ----------------------------------------------------------------------------------------------------- */
+/* ---- what is to have a turn ---------------------------------------------------------------------------------------------------- */
 
 static weft_pid waiting;
 static void runs(void *unused) {
@@ -375,8 +376,8 @@ static void set_up(enum policy_name policy, unsigned workers, uint64_t most) {
     stage_run(0);
 }
 
-/* In calls, of all workers. Until one's turn in a queue, each before it with as many from the slot as may be; and until the queue is looked at. Twice:
- * who is taken from the global queue may have to wait once more, in the ring. */
+/* In calls, of all workers. Until one's turn in a queue, each before it with as many from the slot as may be; and until the queue is looked
+ * at. Twice: a process that is taken from the global queue may have to wait once more, in the ring. */
 static uint64_t bound(unsigned workers) {
     uint64_t turns = 2 * workers * (HOGS * (SLOT_RUNS_MAX + 1) + FAIR_SOURCES * (GLOBAL_TICK + 1));
     return turns * (BUDGET_CALLS + 1) + workers * STEPS_MAX * HOGS;
@@ -436,7 +437,8 @@ TEST(turns_of_one_that_yields_and_one_whose_worker_has_left) { stage_for_each_po
 
 /* ---- a crowd ------------------------------------------------------------------------------------------------------------------- */
 
-/* More than fit into a ring: those that sleep a moment at a time, or yield, are in the global queue and with the timers; the newborn in the newborn queue. */
+/* More than fit into a ring: those that sleep a moment at a time, or yield, are in the global queue and with the timers; the newborn in the
+ * newborn queue. */
 enum { CROWD = RING_SIZE + RING_HALF, NEWBORN = 100 };
 static unsigned begun;
 static void begins(void *unused) {
@@ -519,7 +521,8 @@ TEST(turns_of_tasks_though_no_worker_is_idle) {
 
 /* ---- slow processes --------------------------------------------------------------------------------------------------------------- */
 
-/* Sysmon hurries a worker whose processes are slow: it looks round more often, and the others in its queue have their turns all the same. */
+/* Sysmon hurries a worker whose processes are slow: it looks round more often, and the others in its queue have their turns all the
+ * same. */
 static const void *turn_of;
 static unsigned in_a_row, most_in_a_row;
 static bool one_has_ended;

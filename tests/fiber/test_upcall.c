@@ -315,7 +315,7 @@ static void step_body(void) {
     rt_start("ring", 2);
     EXPECT_EQ(weft_register_command(rt.runtime, 77, handler, NULL), 0);
     rt_spawn(&closes);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST(upcall_step_processes_must_not_wait) {
     handler = handler_refuses;

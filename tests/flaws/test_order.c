@@ -1,7 +1,7 @@
 /* Flaws of the documents that are about order and progress (docs/flaws.md): which process runs when.
  *
  * No interleaving is needed to see them, so they are not scenarios of the model checker but small simulations that
- * count steps: a queue discipline, a few processes, how long somebody waits. Each flaw is shown in the printed form,
+ * count steps: a queue discipline, a few processes, how long a process waits. Each flaw is shown in the printed form,
  * where the wait has no bound, and in the corrected form, with its bound. Once there is a scheduler, its own tests
  * assert the same bounds. */
 #include "test.h"

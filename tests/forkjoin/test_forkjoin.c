@@ -1,4 +1,4 @@
-/* Fork and join in real runtimes: the results are right whoever ran what, on every policy and number of workers. */
+/* Fork and join in real runtimes: the results are right whichever worker ran what, on every policy and number of workers. */
 #include "forkjoin_helpers.h"
 
 #include <errno.h>
@@ -110,7 +110,7 @@ WEFT_TASK(int, begin_elsewhere, int, level) {
     atom_store_rel(&begun, 1); /* rel: pairs with rt_wait */
     return level * 3;
 }
-/* Waits, as compute work would not, until somebody has taken its task. */
+/* Waits, as compute work would not, until a thief has taken its task. */
 WEFT_TASK(int, force_one, int, level) {
     atom_store_rlx(&begun, 0);
     WEFT_FORK(begin_elsewhere, level);

@@ -23,12 +23,12 @@ static void many_body(void) {
     in_process(many_process);
     struct regions *regions = atom_load_acq(&runtime()->regions);
     EXPECT(regions && atom_load_rlx(&regions->made) <= 4 * rt.workers + 2);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     EXPECT_EQ(atom_load_rlx(&runtime()->fork_regions), 0);
 }
 TEST(regions_are_recycled) { rt_each(many_body); }
 
-/* Nobody who does not fork pays: there is no table, and thieves look nowhere. */
+/* A process that does not fork does not pay: there is no table, and thieves look nowhere. */
 static void empty_process(void *unused) { (void)unused; }
 static void none_body(void) {
     in_process(empty_process);
@@ -77,7 +77,7 @@ TEST(regions_one_by_one) {
 
 /* ---- thieves that cannot be had ------------------------------------------------------------------------------------------------ */
 
-/* The number of processes is limited: all runs in place, and nobody spins for ever. */
+/* The number of processes is limited: all runs in place, and no thief spins for ever. */
 static void alone_process(void *unused) {
     (void)unused;
     for (int i = 0; i < 20; i++)
@@ -90,7 +90,7 @@ TEST(regions_no_more_processes) {
     rt_stop();
 }
 
-/* A thief has a region of its own. No address space for one: it gives up, and no other is sent before somebody forks again. */
+/* A thief has a region of its own. No address space for one: it gives up, and no other is sent before a process forks again. */
 WEFT_VOID_TASK(leaf) {}
 WEFT_VOID_TASK(waits_for_thieves) {
     sys_script.map_fail_from = atom_load_rlx(&sys_script.counts.vm_map) + 1;

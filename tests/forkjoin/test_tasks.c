@@ -141,7 +141,7 @@ TEST(tasks_while_stopping) { rt_cases(stopped_body); }
 
 /* ---- misuse aborts by name ---------------------------------------------------------------------------------------------- */
 
-/* A process of a fresh runtime, in a child; and nobody who would steal its tasks: what has been stolen is not looked at. */
+/* A process of a fresh runtime, in a child; and no thief that would steal its tasks: what has been stolen is not looked at. */
 static weft_entry misuser;
 static void misuse(void) {
     rt_start("ring", 1);

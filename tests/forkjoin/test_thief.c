@@ -43,7 +43,7 @@ static uint64_t cpu(clockid_t clock) {
 
 WEFT_VOID_TASK(begins) { atom_add_rel(&begun, 1); /* rel: as above */ }
 
-/* The first fork wakes somebody, who takes it, asks for more and goes to sleep. Meanwhile the owner computes, alone. */
+/* The first fork wakes a thief, which takes it, asks for more and goes to sleep. Meanwhile the owner computes, alone. */
 WEFT_VOID_TASK(computes_alone) {
     atom_store_rlx(&begun, 0);
     WEFT_FORK(begins);

@@ -49,7 +49,7 @@ int main(void) {
     int busy = weft_synch2_try(&door, 1);
     weft_synch2_leave(&door, 0);
     if (busy != WEFT_EBUSY || weft_synch2_try(&door, 1) != 0) {
-        printf("synch2 let both in, or nobody\n");
+        printf("synch2 let both in, or neither\n");
         return 1;
     }
     weft_synch2_leave(&door, 1);

@@ -245,7 +245,7 @@ static void every_error(void) {
 }
 TEST(file_every_error_of_every_call) { rt_each(every_error); }
 
-/* Signals interrupt every second call, and only three bytes are moved at a time: nobody notices. */
+/* Signals interrupt every second call, and only three bytes are moved at a time: the caller does not notice. */
 static void interrupted(void) {
     sys_script.file_eintr_every = 2;
     io_folder_begin();
@@ -402,8 +402,8 @@ static void misuse(void) {
 }
 TEST(file_calls_abort_in_a_step_process) { EXPECT_ABORT(misuse, "weft_file_read", "step process", "yield a command"); }
 
-/* What cannot be given up: the process is told afterwards. A runtime that stops says who is still there, and nothing breaks when the call
- * comes back after all. */
+/* What cannot be given up: the process is told afterwards. A runtime that stops says which process is still there, and nothing breaks when
+ * the call comes back after all. */
 static void opens_fifo(void *arg) {
     atom_add_rel(&io_done, 1);
     int fd = weft_file_open(arg, O_RDONLY, 0);
@@ -434,7 +434,7 @@ TEST(file_calls_that_cannot_be_given_up) { rt_each(told_afterwards); }
 static void waits_for_ever(void *arg) {
     atom_add_rel(&io_done, 1);
     weft_file_open(arg, O_RDONLY, 0);
-    test_fail(__FILE__, __LINE__, "nobody runs it any more");
+    test_fail(__FILE__, __LINE__, "no thread runs it any more");
 }
 TEST(file_calls_that_outlast_the_runtime) {
     io_folder_begin();

@@ -30,8 +30,8 @@ static void pipes_end(void) {
 
 static void give(const char *text) { EXPECT_EQ(write(feed, text, strlen(text)), (ssize_t)strlen(text)); }
 
-/* The scripted world as it is; or one in which nothing can be asked not to block, as with old kernels; or in which the poller cannot hold what is
- * waited for, so that a thread does; or in which, besides, no descriptors are left for telling a process that it was cancelled. */
+/* The scripted world as it is; or one in which nothing can be asked not to block, as with old kernels; or in which the poller cannot hold
+ * what is waited for, so that a thread does; or in which, besides, no descriptors are left for telling a process that it was cancelled. */
 enum { WORLD_PLAIN, WORLD_OLD, WORLD_UNHELD, WORLD_POOR, WORLDS };
 static void world_begin(int world) {
     sys_script.nowait_refused = world == WORLD_OLD;
@@ -129,7 +129,7 @@ static void cancels(void) {
 static void cancels_in_all_worlds(void) { worlds(cancels); }
 TEST(stdin_read_is_given_up_when_cancelled) { rt_each(cancels_in_all_worlds); }
 
-/* Whoever cancels: a scope whose deadline passes. */
+/* Cancelled by a scope whose deadline passes. */
 static void reads_in_vain(void *arg) {
     char byte;
     (void)arg;
@@ -151,7 +151,7 @@ static void scopes(void) {
 }
 TEST(stdin_read_in_a_scope_with_a_deadline) { rt_each(scopes); }
 
-/* Whoever stops the runtime: rt_stop expects that nobody is left. */
+/* Cancelled by a stop of the runtime: rt_stop expects that no process is left. */
 static void left_reading(void) {
     pipes_begin();
     for (unsigned i = 0; i < 10; i++)
@@ -365,7 +365,8 @@ static void terminal_body(void) {
     begin_reading(WEFT_FOREVER);
     EXPECT_EQ(end_reading(), 0);
 }
-/* Nobody reads what is written to a terminal: the writer is held up until its deadline, or its cancellation, and what it said it wrote is there. */
+/* Nothing reads what is written to a terminal: the writer is held up until its deadline, or its cancellation, and what it said it wrote is
+ * there. */
 static void terminal_is_full(void) {
     struct termios raw;
     drain = posix_openpt(O_RDWR | O_NOCTTY);
@@ -459,7 +460,7 @@ static void nested(void) {
 }
 TEST(stdin_within_a_blocking_call) { rt_each(nested); }
 
-/* Somebody meant the one who had this process's block before: nothing happens, and it does not begin to ask again and again. */
+/* A wake-up meant the process that had this block before: nothing happens, and it does not begin to ask again and again. */
 static void poked(void) {
     struct runtime *runtime = (struct runtime *)rt.runtime;
     pipes_begin();
@@ -483,7 +484,7 @@ TEST(stdin_poked_for_another) { rt_each(poked); }
 
 /* ---- faults ----------------------------------------------------------------------------------------------------------------- */
 
-/* The signals are sent to the program: whichever thread gets them, poll returns early, and nobody notices. */
+/* The signals are sent to the program: whichever thread gets them, poll returns early, and the caller does not notice. */
 static void stormy(void) {
     if (rt.workers != 2) return; /* it is a storm */
     io_make_poll();
@@ -509,7 +510,7 @@ static void broken_poll(void) {
 }
 TEST(stdin_waiting_fails) { rt_each(broken_poll); }
 
-/* As many threads as there may be are in calls of their own already: who waits for a pipe needs none. */
+/* As many threads as there may be are in calls of their own already: a process that waits for a pipe needs none. */
 static int stuck[2];
 static void is_stuck(void *arg) {
     char byte;

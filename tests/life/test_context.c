@@ -165,7 +165,7 @@ static void trees(void) {
 }
 TEST(context_cancels_what_is_below_it) { rt_each(trees); }
 
-/* Who is spawned with a context that is over is told so at once. */
+/* A process that is spawned with a context that is over is told so at once. */
 static int listener_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     if (count > 0 && events[0].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
@@ -313,7 +313,7 @@ static void coming_and_going(void) {
         EXPECT_EQ(pthread_create(&threads[i], NULL, host, &rounds), 0);
     for (unsigned i = 0; i < 3; i++)
         pthread_join(threads[i], NULL);
-    /* Every one had a context that was cancelled, before it was born or after: nobody may be left. */
+    /* Every one had a context that was cancelled, before it was born or after: none may be left. */
     rt_wait(&crowd.ended, atom_load_rlx(&crowd.spawned));
 }
 TEST(context_cancelled_while_processes_come_and_go) { rt_each(coming_and_going); }

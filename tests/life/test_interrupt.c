@@ -40,7 +40,7 @@ static bool cancel(struct proc *proc) {
     return first;
 }
 
-TEST(interrupt_pokes_whom_it_concerns) {
+TEST(interrupt_pokes_the_process_that_waits) {
     struct waiting waiting[3] = {{.interrupt.poke = poke}, {.interrupt.poke = poke}, {.interrupt.poke = poke}};
     begin();
     for (unsigned i = 0; i < 3; i++)
@@ -50,7 +50,7 @@ TEST(interrupt_pokes_whom_it_concerns) {
     EXPECT(waiting[0].pokes == 0 && waiting[1].pokes == 1 && waiting[2].pokes == 0);
     interrupt_end(runtime, &waiting[1].interrupt);
     interrupt_end(runtime, &waiting[2].interrupt);
-    EXPECT(cancel(&procs[2])); /* nobody waits there any more */
+    EXPECT(cancel(&procs[2])); /* no process waits there any more */
     EXPECT_EQ(waiting[2].pokes, 0);
     interrupt_end(runtime, &waiting[0].interrupt);
     EXPECT(!interrupt_begin(runtime, &procs[2], &waiting[2].interrupt)); /* cancelled before */

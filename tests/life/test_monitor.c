@@ -58,7 +58,7 @@ static void once_body(void) {
     }
     for (unsigned i = 0; i < N; i++)
         EXPECT_EQ(weft_send(pids[i], i + 1, NULL, 0), 0);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     for (unsigned i = 0; i < N; i++)
         for (unsigned k = 0; k < EACH; k++) {
             bool removed = i % 2 && k == i % EACH;
@@ -115,7 +115,7 @@ static void duel_body(void) {
         pthread_join(threads[t], NULL);
         EXPECT_EQ(duels[t].added, duels[t].taken_back + duels[t].told);
     }
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST(monitor_while_processes_end) { rt_each(duel_body); }
 

@@ -1,4 +1,4 @@
-/* One slot, a million tenants: no PID comes twice, and what is sent to a former tenant reaches nobody. Without threads. */
+/* One slot, a million processes: no PID comes twice, and what is sent to a former process reaches none. Without threads. */
 #include "sched_stage.h"
 
 #include "life/spawn.h"
@@ -40,8 +40,9 @@ static void tenants(enum policy_name policy, unsigned count) {
             EXPECT(!weft_alive(pids[k]));
             EXPECT_EQ(weft_cancel(pids[k]), WEFT_ENOPROC);
         }
-        weft_pid nobody;
-        if (i % 1000 == 0) EXPECT_EQ(weft_spawn_step(&nobody, &part_behavior, &(weft_spawn_options){.runtime = rt.runtime}), WEFT_ENOBUFS);
+        weft_pid one_more;
+        if (i % 1000 == 0)
+            EXPECT_EQ(weft_spawn_step(&one_more, &part_behavior, &(weft_spawn_options){.runtime = rt.runtime}), WEFT_ENOBUFS);
         EXPECT_EQ(weft_send(current, current, NULL, 0), 0);
         EXPECT(stage_step(0));
         EXPECT(!weft_alive(current));

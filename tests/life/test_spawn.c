@@ -1,4 +1,4 @@
-/* Birth and death of processes: methods, init that fails, steps that fail, the limit, PIDs that mean nobody. */
+/* Birth and death of processes: methods, init that fails, steps that fail, the limit, PIDs that mean no process. */
 #include "proc/proc.h"
 #include "runtime_helpers.h"
 #include "sched/runtime.h"
@@ -156,7 +156,7 @@ static void states(void) {
         atom_store_rlx(&state_size, behaviors[i].state_size);
         for (unsigned k = 0; k < 10; k++)
             rt_spawn(&behaviors[i]);
-        rt_wait_for_nobody();
+        rt_wait_until_none_lives();
     }
 }
 TEST(spawn_zeroes_the_state) { rt_each(states); }
@@ -219,9 +219,9 @@ static void beyond_the_limit(const char *policy, unsigned workers) {
 }
 TEST(spawn_many_times_the_limit) { rt_cases(beyond_the_limit); }
 
-/* ---- PIDs that mean nobody ---------------------------------------------------------------------------------------------- */
+/* ---- PIDs that mean no process ---------------------------------------------------------------------------------------------- */
 
-static void expect_nobody(weft_pid pid, int error) {
+static void expect_no_process(weft_pid pid, int error) {
     EXPECT_EQ(weft_send(pid, 1, "x", 1), error);
     EXPECT_EQ(weft_cancel(pid), error);
     EXPECT(!weft_alive(pid));
@@ -233,11 +233,11 @@ static void expect_nobodies(unsigned instance, weft_pid living) {
     static const uint32_t generations[] = {0, 1, 2, 3, UINT32_MAX - 1, UINT32_MAX};
     for (unsigned s = 0; s < sizeof slots / sizeof slots[0]; s++)
         for (unsigned g = 0; g < sizeof generations / sizeof generations[0]; g++)
-            if (slots[s] != slot) expect_nobody(pid_make(instance, generations[g], slots[s]), WEFT_ENOPROC);
+            if (slots[s] != slot) expect_no_process(pid_make(instance, generations[g], slots[s]), WEFT_ENOPROC);
     for (uint32_t g = 0; g < 10; g++)
-        if (g != generation) expect_nobody(pid_make(instance, g, slot), WEFT_ENOPROC);
-    expect_nobody(pid_make((instance + 1) % INSTANCES, generation, slot), WEFT_EFOREIGN);
-    expect_nobody(pid_make((instance + 128) % INSTANCES, generation, slot), WEFT_EFOREIGN);
+        if (g != generation) expect_no_process(pid_make(instance, g, slot), WEFT_ENOPROC);
+    expect_no_process(pid_make((instance + 1) % INSTANCES, generation, slot), WEFT_EFOREIGN);
+    expect_no_process(pid_make((instance + 128) % INSTANCES, generation, slot), WEFT_EFOREIGN);
 }
 
 static int asking_step(void *self, const weft_event *events, size_t count, weft_out *out) {
@@ -258,16 +258,16 @@ static void nobodies(void) {
     rt_wait(&heard, 1);
     while (weft_alive(pid))
         usleep(50);
-    expect_nobody(pid, WEFT_ENOPROC);
+    expect_no_process(pid, WEFT_ENOPROC);
     expect_nobodies(pid_instance(pid), pid);
-    for (unsigned i = 0; i < 600; i++) /* what was sent to slots that were not in use is in nobody's mailbox now */
+    for (unsigned i = 0; i < 600; i++) /* what was sent to slots that were not in use is in no mailbox now */
         rt_spawn(&idler);
     atom_store_rlx(&heard, 0);
     atom_store_rlx(&steps, 0);
     rt_pause(RT_MS);
     EXPECT_EQ(atom_load_rlx(&heard), 0);
 }
-TEST(spawn_pids_that_mean_nobody) { rt_each(nobodies); }
+TEST(spawn_pids_that_mean_no_process) { rt_each(nobodies); }
 
 /* One slot, over and over: each tenant has its own PID, and no PID of a former tenant reaches a later one. */
 static int tenant_step(void *self, const weft_event *events, size_t count, weft_out *out) {

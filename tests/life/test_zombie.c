@@ -1,4 +1,4 @@
-/* Results that are kept until somebody joins: once, for whoever comes first; given up by weft_detach and with their owner. */
+/* Results that are kept until a process joins: once, for the one that comes first; given up by weft_detach and with their owner. */
 #include "life/cancel.h"
 #include "life/zombie.h"
 #include "mailbox_helpers.h"
@@ -96,7 +96,7 @@ static void detaches(void *unused) {
 static void detach_body(void) { EXPECT_EQ(run(detaches, NULL), 0); }
 TEST(keep_is_given_up_by_detaching) { rt_each(detach_body); }
 
-/* Nobody joins. The blocks go round all the same. */
+/* No process joins. The blocks go round all the same. */
 enum { CROWD = 2000 };
 static atom_u64 crowds;
 static weft_pid example;
@@ -117,7 +117,7 @@ static void owner_body(void) {
         rt_wait(&crowds, i + 1);
         EXPECT_EQ(weft_join(example, NULL, 0), WEFT_ENOPROC); /* its owner has ended */
         cancel_all((struct runtime *)rt.runtime, NULL);
-        rt_wait_for_nobody();
+        rt_wait_until_none_lives();
     }
     EXPECT(blocks() < rt.workers * SHELF + 4 * CROWD);
 }

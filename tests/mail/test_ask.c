@@ -1,4 +1,4 @@
-/* Request and reply: answers find their requests, late ones nobody; the one asked may end. */
+/* Request and reply: answers find their requests, late ones none; the one asked may end. */
 #include "mailbox_helpers.h"
 
 enum { DOUBLE = 1, STOP, SILENT, TWICE, LATE, DELEGATE };
@@ -13,7 +13,7 @@ static void server(void *unused) {
         EXPECT(weft_msg_request(message).reference != 0 || tag == STOP);
         for (unsigned i = 0; i < (tag == DOUBLE ? 1 : tag == TWICE ? 2 : 0); i++) {
             int error = weft_reply(message, &answer, sizeof answer);
-            EXPECT(error == 0 || error == WEFT_ENOPROC); /* who asked may have ended */
+            EXPECT(error == 0 || error == WEFT_ENOPROC); /* the process that asked may have ended */
         }
         if (tag == LATE) {
             expect_next(LATE); /* a plain message: the caller has given up */
@@ -98,7 +98,7 @@ static void mail_leave(weft_pid pid, unsigned round) {
     EXPECT_EQ(weft_send(pid, LATE, NULL, 0), 0);
 }
 
-/* Another puts it there while the caller sleeps: what the wake-up was for has been seen by nobody. */
+/* Another puts it there while the caller sleeps: what the wake-up was for has not been seen. */
 static void calls_beside_mail(void *unused) {
     (void)unused;
     weft_pid pid = weft_spawn(server, NULL);
@@ -371,7 +371,7 @@ TEST(call_without_memory) {
     rt_start("ring", 1);
     weft_pid pid = run_spawn(server, NULL);
     run_spawn(calls_without_memory, &pid);
-    rt_wait(&quiet, 1); /* nobody else allocates meanwhile */
+    rt_wait(&quiet, 1); /* no other thread allocates meanwhile */
     rt_stop();
 }
 

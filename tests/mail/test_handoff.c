@@ -1,4 +1,4 @@
-/* Hand-off: the receiver runs now, on this worker, before anybody else; the sender goes behind the others. Without threads. */
+/* Hand-off: the receiver runs now, on this worker, before any other; the sender goes behind the others. Without threads. */
 #include "sched_stage.h"
 
 #include "life/spawn.h"
@@ -7,9 +7,9 @@
 #include "step/step.h"
 #include "thread/worker.h"
 
-static void expect_trace(unsigned line, const uint32_t *who, unsigned count) {
+static void expect_trace(unsigned line, const uint32_t *ran, unsigned count) {
     for (unsigned i = 0; i < count && i < trace.count; i++)
-        if (trace.who[i] != who[i]) test_fail(__FILE__, (int)line, "place %u has %u, not %u", i, trace.who[i], who[i]);
+        if (trace.ran[i] != ran[i]) test_fail(__FILE__, (int)line, "place %u has %u, not %u", i, trace.ran[i], ran[i]);
     if (trace.count != count) test_fail(__FILE__, (int)line, "%u steps, not %u", trace.count, count);
 }
 #define EXPECT_TRACE(...)                                                                                                                  \
@@ -35,7 +35,7 @@ static enum weft_status catches(struct part *part, const weft_event *events, siz
     return WEFT_IDLE;
 }
 
-TEST(handoff_to_one_who_waits) {
+TEST(handoff_to_one_that_waits) {
     stage_for_each_policy(policy) {
         stage_begin(policy, 1);
         weft_pid target = stage_spawn_idle(0, 2, catches, WEFT_NOBODY), sender = stage_spawn_idle(0, 1, hands_over, target);
@@ -53,7 +53,7 @@ TEST(handoff_to_one_who_waits) {
     }
 }
 
-/* While the step goes on the receiver is nobody's: what another worker's process sends reaches it there, behind what was handed over. */
+/* While the step goes on the receiver is in no queue: what another worker's process sends reaches it there, behind what was handed over. */
 static enum weft_status hands_over_and_goes_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     if (count == 0) return WEFT_IDLE;
     EXPECT_EQ(weft_out_handoff(out, part->other, events[0].tag + 1, "ball", 5), 0);
@@ -120,7 +120,7 @@ TEST(handoff_on_the_deque_the_sender_goes_to_the_global_queue) {
 }
 
 /* The receiver lies in another worker's queue: it is taken out of there and runs here. */
-TEST(handoff_to_one_who_is_queued_elsewhere) {
+TEST(handoff_to_one_that_is_queued_elsewhere) {
     stage_for_each_policy(policy) {
         stage_begin(policy, 2);
         weft_pid sender = stage_spawn_idle(0, 1, hands_over, WEFT_NOBODY);
@@ -138,20 +138,20 @@ TEST(handoff_to_one_who_is_queued_elsewhere) {
         EXPECT_TRACE(1, 2);
         EXPECT_EQ(last_tag, 8);
         EXPECT_EQ(stage_state(target), STATE_IDLE);
-        /* What is left of it over there runs nobody. */
+        /* What is left of it over there runs no process. */
         trace.count = 0;
         struct worker *other = stage_worker(1);
         my_worker = other;
         for (struct proc *proc; (proc = policy_pop(other));)
             step_run(other, proc);
         EXPECT_EQ(trace.count, 2);
-        EXPECT(trace.who[0] != 2 && trace.who[1] != 2);
+        EXPECT(trace.ran[0] != 2 && trace.ran[1] != 2);
         stage_end();
     }
 }
 
-/* The receiver is running: it is told, the sender is queued, and what comes next is whoever is next. */
-TEST(handoff_to_one_who_runs) {
+/* The receiver is running: it is told, the sender is queued, and what comes next is the next in the queue. */
+TEST(handoff_to_one_that_runs) {
     stage_for_each_policy(policy) {
         stage_begin(policy, 2);
         weft_pid target = stage_spawn_idle(0, 2, catches, WEFT_NOBODY), sender = stage_spawn_idle(0, 1, hands_over, target);
@@ -199,7 +199,7 @@ TEST(handoff_chain_is_cut) {
             trace.count = 0;
             EXPECT(stage_step(0)); /* a chain is one step here */
             if (trace.count > longest) longest = trace.count;
-            thirds += trace.who[0] == 3;
+            thirds += trace.ran[0] == 3;
         }
         EXPECT_EQ(longest, 1 + HANDOFFS_MAX);
         EXPECT(thirds >= 500 / (SLOT_RUNS_MAX + 2) && thirds < 500);
@@ -207,7 +207,7 @@ TEST(handoff_chain_is_cut) {
     }
 }
 
-/* Every step of a chain counts: what is in the global queue, or due, does not wait sixteen times as long for those who hand over. */
+/* Every step of a chain counts: what is in the global queue, or due, does not wait sixteen times as long for processes that hand over. */
 TEST(handoff_chain_is_charged) {
     stage_for_each_policy(policy) {
         stage_begin(policy, 1);
@@ -219,7 +219,7 @@ TEST(handoff_chain_is_charged) {
         stage_spawn(3, goes_on, WEFT_NOBODY); /* in the global queue */
         tick_begin(stage_worker(0), GLOBAL_TICK);
         trace.count = 0;
-        while (trace.count == 0 || trace.who[trace.count - 1] != 3)
+        while (trace.count == 0 || trace.ran[trace.count - 1] != 3)
             EXPECT(stage_step(0));
         EXPECT(trace.count <= GLOBAL_TICK + 2 * (HANDOFFS_MAX + 1)); /* the last process before the look may begin a chain, too */
         stage_end();
@@ -260,7 +260,7 @@ static enum weft_status hands_twice(struct part *part, const weft_event *events,
     EXPECT_EQ(weft_out_handoff(out, part->other, 3, "ball", 5), 0);
     return WEFT_DONE;
 }
-TEST(handoff_one_a_step_and_from_one_who_ends) {
+TEST(handoff_one_a_step_and_from_one_that_ends) {
     stage_for_each_policy(policy) {
         stage_begin(policy, 1);
         weft_pid target = stage_spawn_idle(0, 2, catches, WEFT_NOBODY), sender = stage_spawn_idle(0, 1, hands_twice, target);
@@ -280,7 +280,7 @@ TEST(handoff_one_a_step_and_from_one_who_ends) {
     }
 }
 
-static enum weft_status hands_to_nobody(struct part *part, const weft_event *events, size_t count, weft_out *out) {
+static enum weft_status hands_to_no_process(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)events;
     if (count == 0) return WEFT_IDLE;
     EXPECT_EQ(weft_out_handoff(out, part->other, 1, "ball", 5), WEFT_ENOPROC);
@@ -292,10 +292,10 @@ static enum weft_status ends(struct part *part, const weft_event *events, size_t
     (void)part, (void)events, (void)count, (void)out;
     return WEFT_DONE;
 }
-TEST(handoff_to_nobody) {
+TEST(handoff_to_no_process) {
     stage_for_each_policy(policy) {
         stage_begin(policy, 1);
-        weft_pid dead = stage_spawn_idle(0, 2, ends, WEFT_NOBODY), sender = stage_spawn_idle(0, 1, hands_to_nobody, dead);
+        weft_pid dead = stage_spawn_idle(0, 2, ends, WEFT_NOBODY), sender = stage_spawn_idle(0, 1, hands_to_no_process, dead);
         second = stage_spawn_idle(0, 3, catches, WEFT_NOBODY);
         stage_play(0);
         EXPECT_EQ(weft_send(dead, 1, NULL, 0), 0);
@@ -320,7 +320,7 @@ static enum weft_status kills_and_hands(struct part *part, const weft_event *eve
     proc_end(&stage_worker(1)->local, victim, 0);
     return WEFT_IDLE;
 }
-TEST(handoff_to_one_who_ends_meanwhile) {
+TEST(handoff_to_one_that_ends_meanwhile) {
     stage_for_each_policy(policy) {
         stage_begin(policy, 2);
         weft_pid target = stage_spawn_idle(0, 2, catches, WEFT_NOBODY), sender = stage_spawn_idle(0, 1, kills_and_hands, target);
@@ -335,7 +335,7 @@ TEST(handoff_to_one_who_ends_meanwhile) {
 }
 
 /* The wake-up comes when the receiver has seen the message already: it is not given a step for nothing. */
-TEST(handoff_wakes_one_who_has_seen_it) {
+TEST(handoff_wakes_one_that_has_seen_it) {
     stage_for_each_policy(policy) {
         for (unsigned to_run = 0; to_run < 2; to_run++) {
             stage_begin(policy, 1);

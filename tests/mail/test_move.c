@@ -88,7 +88,7 @@ static void step_body(void) {
 }
 TEST(move_to_a_step_process) { rt_each(step_body); }
 
-/* ---- nobody reads it ---------------------------------------------------------------------------------------------------- */
+/* ---- it is not read ----------------------------------------------------------------------------------------------------- */
 
 static void reads_one(void *unused) {
     (void)unused;

@@ -237,7 +237,7 @@ static void two_runtimes(void) {
         EXPECT_EQ(weft_send(there, 0, &b, sizeof b), 0);
         EXPECT_EQ(weft_send(here, 1, &a, sizeof a), 0);
     }
-    rt_wait(&done, PAIRS); /* the one who was served to counts the last ball */
+    rt_wait(&done, PAIRS); /* the one that was served to counts the last ball */
     EXPECT_EQ(weft_stop(other, WEFT_FOREVER, NULL), 0);
 }
 TEST(send_between_two_runtimes) { rt_each(two_runtimes); }

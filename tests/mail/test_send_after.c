@@ -97,8 +97,9 @@ static void resize_body(void) {
 }
 TEST(after_while_workers_come_and_go) { rt_each(resize_body); }
 
-/* Some are pending while a worker goes and comes back; they have gone to the first worker, and so do those that are armed later. The clock stands
- * until all are armed: a thread that is kept waiting between two calls does not make one of them later than was meant. Then all are due at once. */
+/* Some are pending while a worker goes and comes back; they have gone to the first worker, and so do those that are armed later. The clock
+ * stands until all are armed: a thread that is kept waiting between two calls does not make one of them later than was meant. Then all are
+ * due at once. */
 enum { RETURN_ARMERS = 8 };
 static atom_u64 return_begun, return_armed, return_back;
 static void return_arms(uint64_t first) {
@@ -273,7 +274,7 @@ static void every_body(void) {
     EXPECT_EQ(atom_load_acq(&box.count), came);
     /* Until the receiver has ended. */
     EXPECT_EQ(weft_every(RT_MS, pid, STOP, NULL, 0, &timer), 0);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     while (rt_stats().messages_refused == 0)
         rt_pause(RT_MS);
     EXPECT_EQ(weft_timer_cancel(timer), WEFT_ENOENT); /* it has given up by itself */
@@ -352,22 +353,22 @@ static void duel_body(void) {
 }
 TEST(after_is_sent_or_cancelled) { rt_each(duel_body); }
 
-/* ---- nobody there, no memory ------------------------------------------------------------------------------------------------------ */
+/* ---- no receiver, no memory ------------------------------------------------------------------------------------------------------- */
 
-static void nobody_body(void) {
+static void no_process_body(void) {
     weft_pid pid = box_open();
     static char large[1 << 16];
     weft_timer timer;
     for (unsigned i = 0; i < 10; i++)
         EXPECT_EQ(weft_after(RT_MS, pid, 0, large, i % 2 ? sizeof large : 8, NULL), 0);
     EXPECT_EQ(weft_send(pid, STOP, NULL, 0), 0);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     EXPECT_EQ(weft_after(0, pid, 0, large, sizeof large, &timer), 0);
     EXPECT_EQ(weft_after(0, pid + (1ull << 56), 0, NULL, 0, &timer), WEFT_EFOREIGN);
     EXPECT_EQ(weft_timer_cancel(timer), WEFT_ENOENT);
     rt_pause(3 * RT_MS);
 }
-TEST(after_the_receiver_has_ended) { rt_each(nobody_body); }
+TEST(after_the_receiver_has_ended) { rt_each(no_process_body); }
 
 TEST(after_without_memory) {
     rt_start("ring", 1);

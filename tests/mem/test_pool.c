@@ -188,7 +188,7 @@ static unsigned trim_slices(void) {
     return slices;
 }
 
-/* What nobody needed between two surveys goes; what the caches have stays, and so do the chunks it is from. */
+/* What was not needed between two surveys goes; what the caches have stays, and so do the chunks it is from. */
 TEST(pool_gives_a_burst_back) {
     for (unsigned class = 0; class < POOL_CLASSES; class += 10) {
         begin();
@@ -356,7 +356,7 @@ static void *exchanges(void *number) {
         }
         for (unsigned i = 0; i < HELD; i++) {
             if (!held[i].block) continue;
-            EXPECT_EQ(*held[i].block, (uintptr_t)held[i].block); /* nobody else had it */
+            EXPECT_EQ(*held[i].block, (uintptr_t)held[i].block); /* no other thread had it */
             EXPECT_EQ(*last_word(held[i]), ~(uintptr_t)held[i].block);
             if (i % 16 == 0) pool_give_back(&pool, held[i].class, held[i].block);
             else pool_give(&cache, held[i].class, held[i].block);

@@ -258,7 +258,7 @@ TEST(stack_deep_ones_are_trimmed_in_the_depot) {
 }
 
 /* A trim takes what lay unused since the last one. */
-TEST(stack_trim_takes_what_nobody_needed) {
+TEST(stack_trim_takes_what_was_not_needed) {
     enum { MANY = 10 * STACK_BATCH };
     static struct stack *taken[MANY];
     begin();
@@ -396,7 +396,7 @@ static void *takes_and_gives(void *arg) {
         struct stack **slot = &held[rng_next(&rng) % HELD];
         if (*slot) {
             uint64_t *word = (uint64_t *)stack_top(*slot) - 1;
-            EXPECT_EQ(*word, (uintptr_t)*slot + me); /* nobody else had it */
+            EXPECT_EQ(*word, (uintptr_t)*slot + me); /* no other thread had it */
             *slot = rng_next(&rng) % 4 ? *slot : market_swap(*slot, rng_next(&rng));
             if (*slot) {
                 *((uint64_t *)stack_top(*slot) - 1) = 0;

@@ -1,6 +1,6 @@
-/* A small DNS server on loopback, UDP and TCP, for the tests of names: a thread that speaks no weft. What it does with a question is told by
- * the first label of its name (dns_kinds); the rest is ignored. It answers questions for A (127.0.0.1 unless said otherwise) and, for some
- * names, AAAA (::1). */
+/* A small DNS server on loopback, UDP and TCP, for the tests of names: a thread that speaks no weft. What it does with a question is told
+ * by the first label of its name (dns_kinds); the rest is ignored. It answers questions for A (127.0.0.1 unless said otherwise) and, for
+ * some names, AAAA (::1). */
 #ifndef WEFT_TESTS_NAME_DNS_SERVER_H
 #define WEFT_TESTS_NAME_DNS_SERVER_H
 
@@ -140,7 +140,7 @@ static inline bool dns_half(struct dns_packet *packet, const struct dns_question
     if (question->type == DNS_A) dns_put_4(packet, NULL, "127.0.0.1");
     return round == 0;
 }
-/* Nobody listens at the first. */
+/* No server listens at the first. */
 static inline bool dns_two(struct dns_packet *packet, const struct dns_question *question, unsigned round) {
     dns_begin(packet, question, DNS_OK);
     if (question->type == DNS_A) dns_put_4(packet, NULL, "127.0.0.9"), dns_put_4(packet, NULL, "127.0.0.1");

@@ -1,4 +1,4 @@
-/* Names: what needs nobody to be asked; and names by the C library, which may take its time and be left alone with it. */
+/* Names: what is known without asking; and names by the C library, which may take its time and be left alone with it. */
 #include "command/built_in.h"
 #include "net_helpers.h"
 
@@ -18,7 +18,7 @@ static const weft_resolve_options any = {0}, four = {.family = AF_INET}, six = {
 
 /* ---- without asking ------------------------------------------------------------------------------------------------------------- */
 
-static int nobody_asked(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
+static int no_server_asked(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
     (void)hints, (void)found;
     test_fail(__FILE__, __LINE__, "asked for %s, %s", host ? host : "no host", service ? service : "no service");
 }
@@ -38,7 +38,7 @@ static void expect_own(const char *host, weft_resolve_options options, const cha
 static void number(void *arg) {
     (void)arg;
     weft_addr list[8];
-    sys_script.net_lookup = nobody_asked;
+    sys_script.net_lookup = no_server_asked;
     expect_one("192.0.2.1", "80", any, "192.0.2.1:80");
     expect_one("192.0.2.1", NULL, any, "192.0.2.1:0");
     expect_one("192.0.2.1", "0", any, "192.0.2.1:0");
@@ -75,7 +75,7 @@ static void nonsense(void *arg) {
     (void)arg;
     weft_addr list[8];
     char label[65], whole[300];
-    sys_script.net_lookup = nobody_asked;
+    sys_script.net_lookup = no_server_asked;
     memset(label, 'a', 64), label[64] = '\0';
     memset(whole, 'a', 299), whole[299] = '\0';
     for (unsigned i = 50; i < 299; i += 50)

@@ -49,7 +49,7 @@ static void each(void (*body)(void)) {
 
 /* ---- the library ------------------------------------------------------------------------------------------------------------------ */
 
-/* The first who asks comes while no descriptors are left: it is told so, and the next one is served. */
+/* The first process asks while no descriptors are left: it is told so, and the next one is served. */
 static void want(void *arg) {
     (void)arg;
     weft_addr list[4];
@@ -78,7 +78,7 @@ static bool is_there_elsewhere(void) {
 TEST(the_first_finds_no_descriptors) {
     if (!is_there_elsewhere()) return;
     dns_start();
-    rt_start("ring", 2); /* before anybody has asked in this program */
+    rt_start("ring", 2); /* before any process has asked in this program */
     net_run_until(want, 1);
     rt_stop();
     dns_stop();
@@ -183,13 +183,13 @@ static void give_up(void *arg) {
     uint64_t deadline = weft_in(30 * WEFT_MILLISECOND);
     EXPECT_EQ(weft_resolve("silent.test.", "77", &patient, list, 4, deadline), WEFT_ETIMEDOUT);
     EXPECT(weft_now() >= deadline);
-    int n =
-        resolve("late.test.", 0, list, 4, weft_in(20 * WEFT_MILLISECOND)); /* the answer comes when nobody is there; or we are late too */
+    int n = resolve("late.test.", 0, list, 4,
+                    weft_in(20 * WEFT_MILLISECOND)); /* the answer comes when no process waits for it; or we are late too */
     EXPECT(n == WEFT_ETIMEDOUT || n == 2);
     uint64_t before = atom_load_acq(&dns.questions);
     EXPECT_EQ(resolve("one.test.", 0, list, 4, 0), WEFT_ETIMEDOUT);
     EXPECT_EQ(resolve("one.test.", 0, list, 4, weft_now() - 1), WEFT_ETIMEDOUT);
-    EXPECT_EQ(atom_load_acq(&dns.questions), before); /* nobody was asked */
+    EXPECT_EQ(atom_load_acq(&dns.questions), before); /* no server was asked */
     expect("late.test.", 1);
     net_is_done();
 }
@@ -271,7 +271,7 @@ static void cancels(void) {
 }
 TEST(cancellations) { each(cancels); }
 
-/* Whoever is asking when the runtime stops is told so. */
+/* A process that is asking when the runtime stops is told so. */
 static void asks_for_ever(void *arg) {
     (void)arg;
     weft_addr list[4];
@@ -386,6 +386,6 @@ static void faults(void *arg) {
     net_is_done();
 }
 static void faulty(void) { net_run_until(faults, 1); }
-TEST(faults_reach_the_one_who_asks) { each(faulty); }
+TEST(faults_reach_the_process_that_asks) { each(faulty); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -1,5 +1,5 @@
-/* Adopted descriptors that are one open file, as 0, 1 and 2 of a terminal are: none blocks as long as one of them is weft's, and then all are as they
- * were. */
+/* Adopted descriptors that are one open file, as 0, 1 and 2 of a terminal are: none blocks as long as one of them is weft's, and then all
+ * are as they were. */
 #include "net_helpers.h"
 
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static void adopt_meddled(void *arg) {
 static void adopts_meddled(void) { net_run_until(adopt_meddled, 1); }
 TEST(adopt_and_be_meddled_with) { rt_each(adopts_meddled); }
 
-/* A step process gives a descriptor back: at once if nobody else uses it, else by a command; it never waits. */
+/* A step process gives a descriptor back: at once if no other process uses it, else by a command; it never waits. */
 static weft_fd adopt_step_fd;
 static int adopt_step_number;
 static void adopt_step_waiter(void *arg) {
@@ -173,7 +173,7 @@ static void adopt_leaves(const char *policy, unsigned workers) {
 }
 TEST(adopt_and_stop) { rt_cases(adopt_leaves); }
 
-/* Adopted and released by many at once: nobody ever has a blocking one. */
+/* Adopted and released by many at once: no process ever has a blocking one. */
 static int adopt_shared, adopt_other;
 static void adopt_again_and_again(void *arg) {
     (void)arg;

@@ -1,4 +1,4 @@
-/* Descriptors of others that are waited for: shared by those who wait, and never weft's to close. */
+/* Descriptors of others that are waited for: shared by the processes that wait, and never weft's to close. */
 #include "net_helpers.h"
 
 #include <sys/eventfd.h>

@@ -9,7 +9,7 @@
 
 /* ---- stale handles ------------------------------------------------------------------------------------------------------------- */
 
-/* A number comes again and again; a former handle of it is nobody's. */
+/* A number comes again and again; a former handle of it means no descriptor. */
 static void reuse(void *arg) {
     (void)arg;
     char byte;
@@ -50,7 +50,7 @@ static void stale_user(void *arg) {
         ssize_t n = weft_fd_read(fd, &byte, 1, weft_in(100 * WEFT_MICROSECOND));
         /* 0: it was closed in the middle of the call, and then its peer, before the kernel was asked. */
         EXPECT(n == 0 || n == 1 || n == WEFT_EBADF || n == WEFT_ECLOSED || n == WEFT_ETIMEDOUT);
-        if (n == 1) EXPECT_EQ(byte, 'y'); /* nothing of anybody else's */
+        if (n == 1) EXPECT_EQ(byte, 'y'); /* nothing of another descriptor's */
         if (i % 3 == 0) weft_yield();
     }
     net_is_done();
@@ -122,7 +122,7 @@ static void adopt(void *arg) {
 static void adopts(void) { net_run_until(adopt, 1); }
 TEST(adopt_and_release) { rt_each(adopts); }
 
-/* A listener that somebody else has made: what is accepted there is as it always is. */
+/* A listener that was made outside weft: what is accepted there is as it always is. */
 static void adopt_listener(void *arg) {
     (void)arg;
     char where[WEFT_ADDR_TEXT];
@@ -148,7 +148,7 @@ static void adopt_listener(void *arg) {
 static void adopt_listeners(void) { net_run_until(adopt_listener, 1); }
 TEST(listeners_of_others) { rt_each(adopt_listeners); }
 
-/* Who waits is told when it is given back; and what is adopted when the runtime stops stays open. */
+/* A process that waits is told when it is given back; and what is adopted when the runtime stops stays open. */
 static int left_open[2];
 static void release_waiter(void *arg) {
     char byte;
@@ -181,7 +181,7 @@ static void releases(const char *policy, unsigned workers) {
     close(left_open[0]);
     close(left_open[1]);
 }
-TEST(release_tells_who_waits) { rt_cases(releases); }
+TEST(release_tells_waiters) { rt_cases(releases); }
 
 /* What a runtime leaves open is closed with it. */
 static int number_left;
@@ -406,7 +406,8 @@ static void udp(void *arg) {
 static void udps(void) { net_run_until(udp, 2); }
 TEST(datagrams) { rt_each(udps); }
 
-/* ---- datagrams between UNIX sockets ---------------------------------------------------------------------------------------------------- */
+/* ---- datagrams between UNIX sockets
+ * ---------------------------------------------------------------------------------------------------- */
 
 enum { LETTERS = 500 / RT_SLOW };
 static weft_fd letters_box;
@@ -507,7 +508,7 @@ static void unix_server(weft_fd door) {
     EXPECT_EQ(weft_fd_close(fd), 0);
     EXPECT_EQ(weft_fd_close(door), 0);
 }
-/* Nobody accepts: the kernel has no room for more, says so at once, and does not tell when there is some. */
+/* No process accepts: the kernel has no room for more, says so at once, and does not tell when there is some. */
 static weft_fd crowded_door;
 static void crowded_acceptor(void *arg) {
     (void)arg;
@@ -589,7 +590,8 @@ static void unix_both(void *arg) {
 static void unixes(void) { net_run_until(unix_both, 3); }
 TEST(unix_sockets_pass_descriptors) { rt_each(unixes); }
 
-/* ---- addresses, options, mistakes ------------------------------------------------------------------------------------------------------ */
+/* ---- addresses, options, mistakes
+ * ------------------------------------------------------------------------------------------------------ */
 
 TEST(addresses) {
     static const char *const good[] = {"127.0.0.1:80",  "0.0.0.0:0",   "[::1]:65535", "[::]:1",
@@ -665,7 +667,8 @@ static void options(void *arg) {
 static void options_all(void) { net_run_until(options, 3); }
 TEST(listeners_share_an_address) { rt_each(options_all); }
 
-/* ---- threads that are not workers -------------------------------------------------------------------------------------------------------- */
+/* ---- threads that are not workers
+ * -------------------------------------------------------------------------------------------------------- */
 
 static weft_fd outside[2];
 static void outside_pair(void *arg) {

@@ -41,7 +41,7 @@ static void fair_wait(uint64_t turns) {
         EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), 0);
 }
 
-/* Whether each has had its turns, but for those who were running when the machine took their threads off the processors. */
+/* Whether each has had its turns, but for those that were running when the machine took their threads off the processors. */
 static bool fair_window(void) {
     uint64_t before[FAIR_PAIRS], after[FAIR_PAIRS], sum = 0, behind = 0;
     for (unsigned i = 0; i < FAIR_PAIRS; i++)

@@ -1,4 +1,4 @@
-/* What can go wrong outside: no descriptors, no memory, signals at every call. Every failure reaches the one who waits. */
+/* What can go wrong outside: no descriptors, no memory, signals at every call. Every failure reaches the process that waits. */
 #include "net_helpers.h"
 
 #include <sys/eventfd.h>
@@ -77,7 +77,7 @@ static void no_descriptors(void *arg) {
 static void no_descriptors_all(void) { net_run_until(no_descriptors, 1); }
 TEST(accept_waits_for_descriptors) { rt_each(no_descriptors_all); }
 
-/* A listener that is closed while somebody waits for descriptors there. */
+/* A listener that is closed while a process waits for descriptors there. */
 static void closed_in_want(void *arg) {
     EXPECT_EQ(weft_net_accept(net_unbox(arg), NULL, WEFT_FOREVER), WEFT_ECLOSED);
     net_is_done();
@@ -98,7 +98,7 @@ static void close_in_want(void *arg) {
     net_is_done();
 }
 static void closes_in_want(void) { net_run_until(close_in_want, 2); }
-TEST(close_is_told_to_who_waits_for_descriptors) { rt_each(closes_in_want); }
+TEST(close_is_told_to_a_process_that_waits_for_descriptors) { rt_each(closes_in_want); }
 
 /* ---- what the kernel refuses -------------------------------------------------------------------------------------------------------- */
 
@@ -349,7 +349,8 @@ static void kinds_all(void) {
 }
 TEST(interrupted_calls_of_every_kind_go_on) { rt_each(kinds_all); }
 
-/* ---- memory and address space ---------------------------------------------------------------------------------------------------------- */
+/* ---- memory and address space
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* The first descriptor of a program needs a table. */
 static void no_table(void *arg) {
@@ -367,7 +368,8 @@ TEST(no_memory_for_the_table) {
     rt_stop();
 }
 
-/* ---- misuse ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- misuse
+ * ------------------------------------------------------------------------------------------------------------------------------ */
 
 /* The number of a descriptor that was closed behind weft's back comes again: where weft meets it, it says so. */
 static void behind_by_weft(weft_fd closed) {

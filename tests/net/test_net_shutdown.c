@@ -3,7 +3,7 @@
 
 #include <poll.h>
 
-/* A way to have a connection; [0] is the writer's end, [1] is the operating system's, of whoever else. */
+/* A way to have a connection; [0] is the writer's end, [1] is the operating system's, of any other program. */
 typedef weft_fd shut_make(int *other);
 static weft_fd shut_unix(int *other, int type) {
     int pair[2];
@@ -60,14 +60,14 @@ static void shut_waits_either(void *arg) {
 }
 
 static void shut_one(shut_make *make, bool own, bool streams) {
-    static const weft_entry who[] = {shut_waits_either, shut_waits, shut_writes, shut_writes_parts, shut_writes};
+    static const weft_entry entries[] = {shut_waits_either, shut_waits, shut_writes, shut_writes_parts, shut_writes};
     int other = -1;
     weft_fd fd = make(&other);
     EXPECT(fd > 0);
     shut_fill(fd);
     uint64_t before = atom_load_acq(&net_done), count = 0;
-    for (unsigned i = streams ? 0 : 2; i < sizeof who / sizeof *who; i++, count++)
-        EXPECT(weft_spawn(who[i], net_box(fd)) != WEFT_NOBODY);
+    for (unsigned i = streams ? 0 : 2; i < sizeof entries / sizeof *entries; i++, count++)
+        EXPECT(weft_spawn(entries[i], net_box(fd)) != WEFT_NOBODY);
     EXPECT_EQ(weft_sleep(2 * WEFT_MILLISECOND), 0);
     if (own) EXPECT_EQ(weft_net_shutdown(fd, WEFT_SIDE_WRITE), 0);
     else EXPECT_EQ(shutdown(other, SHUT_RD), 0);
@@ -84,7 +84,7 @@ static void shut(void *arg) {
             shut_one(streams[i], own, true);
         shut_one(shut_packets, own, false); /* poll(2) itself never tells of these */
     }
-    shut_one(shut_tcp, true, true); /* a FIN does not tell the other side's that nobody reads */
+    shut_one(shut_tcp, true, true); /* a FIN does not tell the other side's that the other side does not read */
     net_is_done();
 }
 static void shuts(void) {
@@ -92,6 +92,6 @@ static void shuts(void) {
     net_spawn(shut, NULL);
     rt_wait(&net_done, 2 * (3 * 5 + 3) + 5 + 1);
 }
-TEST(a_shutdown_is_told_to_who_waits_to_write) { rt_each(shuts); }
+TEST(a_shutdown_is_told_to_a_waiting_writer) { rt_each(shuts); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

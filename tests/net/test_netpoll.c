@@ -1,4 +1,4 @@
-/* Who polls, and how those who sleep there are woken. */
+/* Which worker polls, and how workers that sleep there are woken. */
 #include "net_helpers.h"
 
 #include "fiber/fiber.h"
@@ -21,7 +21,7 @@ static void idle_begin(void *arg) {
 static uint64_t calls(void) {
     return atom_load_rlx(&sys_script.counts.net[SYS_NET_POLL_WAIT]) + atom_load_rlx(&sys_script.counts.futex_wait);
 }
-/* With a descriptor that nobody writes to, nobody wakes up; and then it is heard at once. */
+/* With a descriptor that is not written to, no worker wakes up; and then it is heard at once. */
 static void idle_runtime(void) {
     net_run_until(idle_begin, 1);
     uint64_t before;
@@ -157,9 +157,10 @@ static void spread(void) {
 }
 TEST(ready_processes_are_spread) { rt_each(spread); }
 
-/* ---- busy workers ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- busy workers
+ * ---------------------------------------------------------------------------------------------------------------------- */
 
-/* Every worker is busy with processes that never wait: what is ready is found all the same, by those who come by and by sysmon. */
+/* Every worker is busy with processes that never wait: what is ready is found all the same, by workers that come by and by sysmon. */
 static atom_bool busy_over;
 static atom_u64 busy_rounds;
 static void busy(void *politely) {
@@ -226,7 +227,8 @@ static void beside_blocking(void) {
 }
 TEST(events_beside_blocking_calls) { rt_each(beside_blocking); }
 
-/* ---- the number of workers changes ------------------------------------------------------------------------------------------------------ */
+/* ---- the number of workers changes
+ * ------------------------------------------------------------------------------------------------------ */
 
 static void resizing(void) {
     char byte = 'b';
@@ -243,7 +245,8 @@ static void resizing(void) {
 }
 TEST(workers_come_and_go) { rt_each(resizing); }
 
-/* ---- stopping ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- stopping
+ * ------------------------------------------------------------------------------------------------------------------------------ */
 
 static void stays(void *arg) {
     char byte;
@@ -258,7 +261,7 @@ static void stays_begin(void *arg) {
     EXPECT(weft_spawn(stays, net_box(pair[0])) != WEFT_NOBODY);
     net_is_done();
 }
-/* Until nobody but those who stay is left, and that one waits: it has asked the system, and there was nothing. */
+/* Until only the workers that stay are left, and that one waits: it has asked the system, and there was nothing. */
 static void until_it_stays(weft_runtime *runtime, uint64_t reads) {
     weft_stats stats;
     do {
@@ -304,7 +307,7 @@ static void stop_beside(void) {
     EXPECT_EQ(weft_spawn_with(&pid, stays, net_box(idle_pair[1]), &there), 0);
     until_it_stays(other, reads);
     stop_with_force(other);
-    for (unsigned i = 0; i < 5; i++) { /* nobody is woken who is not there any more */
+    for (unsigned i = 0; i < 5; i++) { /* no worker is woken that is not there any more */
         EXPECT_EQ(weft_fd_write(idle_pair[0], "y", 1, WEFT_FOREVER), 1);
         EXPECT_EQ(weft_fd_read(idle_pair[1], &byte, 1, WEFT_FOREVER), 1);
         EXPECT_EQ(byte, 'y');

@@ -43,8 +43,8 @@ static void now_after_wait(void *arg) {
 static void now_after_waits(void) { net_run_until(now_after_wait, 1); }
 TEST(now_what_was_waited_for_is_read) { rt_each(now_after_waits); }
 
-/* Whatever has been polled: the kernel has it, so a read whose deadline has passed (0, or another) gets it, after a short read too. The number
- * is taken from the handle: a socket that was shown (weft_fd_number) is asked every time. */
+/* Whatever has been polled: the kernel has it, so a read whose deadline has passed (0, or another) gets it, after a short read too. The
+ * number is taken from the handle: a socket that was shown (weft_fd_number) is asked every time. */
 static void now_unpolled(void *arg) {
     (void)arg;
     weft_fd fd;
@@ -66,7 +66,7 @@ static void now_unpolled(void *arg) {
 static void now_unpolleds(void) { net_run_until(now_unpolled, 1); }
 TEST(now_the_kernel_is_asked) { rt_each(now_unpolleds); }
 
-/* The deadline passes while nobody polls: one worker, and a process that computes. What has come by then is found. */
+/* The deadline passes while no worker polls: one worker, and a process that computes. What has come by then is found. */
 static atom_u64 now_reads;
 static uint64_t now_deadline;
 static ssize_t now_result;

@@ -138,7 +138,7 @@ static void half_close(void *arg) {
 static void half_closes(void) { net_run_until(half_close, 1); }
 TEST(half_close_is_seen) { rt_each(half_closes); }
 
-/* Who waits to read, or to write, is woken by a half-close of its own side too; several are. */
+/* A process that waits to read, or to write, is woken by a half-close of its own side too; several are. */
 static void shut_reader(void *arg) {
     char byte;
     EXPECT_EQ(weft_fd_read(net_unbox(arg), &byte, 1, WEFT_FOREVER), 0);
@@ -199,7 +199,7 @@ static void reset(void *arg) {
     net_is_done();
 }
 static void resets(void) { net_run_until(reset, 21); }
-TEST(resets_reach_who_waits) { rt_each(resets); }
+TEST(resets_reach_waiters) { rt_each(resets); }
 
 /* ---- close, deadline, cancel ----------------------------------------------------------------------------------------------------- */
 
@@ -230,7 +230,7 @@ static void closes_while_waiting(void) {
     patience = 0;
     net_run_until(close_while_waiting, 6);
 }
-TEST(close_wakes_who_waits) { rt_each(closes_while_waiting); }
+TEST(close_wakes_waiters) { rt_each(closes_while_waiting); }
 
 static void deadline_passes(void *arg) {
     (void)arg;

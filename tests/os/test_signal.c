@@ -182,7 +182,7 @@ static void ends_watching(void *arg) {
     EXPECT_EQ(weft_signal_watch(SIGUSR1, weft_self(), 5), 0);
     net_is_done();
 }
-static void nobody_left(void) {
+static void none_left(void) {
     atom_store_rlx(&by_handler, 0);
     EXPECT_EQ(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = former}, NULL), 0);
     atom_store_rlx(&net_done, 0);
@@ -194,7 +194,7 @@ static void nobody_left(void) {
     rt_wait(&by_handler, 1);
     EXPECT_EQ(weft_signal_unwatch(SIGUSR1), WEFT_ENOENT);
 }
-TEST(without_a_receiver_the_former_action_holds) { rt_each(nobody_left); }
+TEST(without_a_receiver_the_former_action_holds) { rt_each(none_left); }
 
 /* ---- little stack --------------------------------------------------------------------------------------------------------------- */
 

@@ -149,7 +149,7 @@ static void quits(const char *policy, unsigned workers) {
     rt_start(policy, workers);
     for (unsigned i = 0; i < 5; i++)
         rt_spawn(&quitter);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     rt_stop();
     EXPECT_EQ(net_count_open(), before);
     for (unsigned i = 0; i < 5; i++)

@@ -87,9 +87,9 @@ static void children(void) {
     EXPECT(WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL);
     close(held);
 
-    static const pid_t nobody[] = {0, -1, -5};
+    static const pid_t no_child[] = {0, -1, -5};
     for (unsigned i = 0; i < 3; i++) {
-        begin_waiting(nobody[i], WEFT_FOREVER);
+        begin_waiting(no_child[i], WEFT_FOREVER);
         EXPECT_EQ(end_waiting(), WEFT_EINVAL);
     }
     begin_waiting(1, WEFT_FOREVER);
@@ -124,7 +124,7 @@ static void children_unheld(void) {
         sys_script.net[SYS_NET_POLL_CHANGE].error = 0;
     }
 }
-TEST(child_whom_the_poller_cannot_hold) { rt_each(children_unheld); }
+TEST(child_that_the_poller_cannot_hold) { rt_each(children_unheld); }
 
 static void children_interrupted(void) {
     sys_script.file_eintr_every = sys_script.net_eintr_every = 2;
@@ -157,7 +157,7 @@ TEST(child_every_error) {
     every_error();
 }
 
-/* Between the look and the opening somebody else waits for it, and its number is given to another, which does not end. */
+/* Between the look and the opening another thread waits for it, and its number is given to another, which does not end. */
 TEST(child_whose_number_is_a_strangers) {
     int held;
     pid_t stranger = child_until(&held);

@@ -1,6 +1,6 @@
-/* Processes are interrupted every 100 us wherever they are: in malloc, printf, callbacks of the C library, the dynamic linker, the resolver, with
- * mutexes held, in system calls. Nothing may be damaged, and nothing may hang. Beside it a control: what becomes of the same work
- * when the handler switches stacks. */
+/* Processes are interrupted every 100 us wherever they are: in malloc, printf, callbacks of the C library, the dynamic linker, the
+ * resolver, with mutexes held, in system calls. Nothing may be damaged, and nothing may hang. Beside it a control: what becomes of the same
+ * work when the handler switches stacks. */
 #include "preempt_helpers.h"
 
 #include "thread/stopped.h"
@@ -152,7 +152,7 @@ static void hammered(void *arg) {
         void (*one)(uint64_t *) = works[(uintptr_t)arg % WORKS];
         one(&state);
         rounds++;
-        if (one == work_calls) weft_yield(); /* it sleeps most of the time, and whoever sleeps is not interrupted */
+        if (one == work_calls) weft_yield(); /* it sleeps most of the time, and a process that sleeps is not interrupted */
     }
     atom_add_rlx(&work, rounds);
     atom_add_rel(&done, 1);
@@ -182,8 +182,8 @@ static void talks(void *arg) {
     atom_add_rel(&done, 1);
 }
 
-/* On a busy machine sysmon comes late. So in every other turn somebody asks who does not sleep in between, and asks everybody: those too who
- * sleep in calls. */
+/* On a busy machine sysmon comes late. So in every other turn a thread asks that does not sleep in between, and asks every process: those
+ * too that sleep in calls. */
 static void hammer_hit(struct runtime *runtime, uint64_t until) {
     unsigned made = atom_load_acq(&runtime->made);
     for (unsigned i = 0; i < made; i++)

@@ -1,5 +1,5 @@
-/* Locks that weft does not know: the owner is stopped, and more processes than there may be extra workers fall asleep at the lock. Whoever was
- * stopped goes on all the same, and all of them end. */
+/* Locks that weft does not know: the owner is stopped, and more processes than there may be extra workers fall asleep at the lock. The
+ * process that was stopped goes on all the same, and all of them end. */
 #include "preempt/loops.h"
 
 static void compute_for(uint64_t ns) {
@@ -11,7 +11,7 @@ static void compute_for(uint64_t ns) {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned inside; /* under the mutex */
 
-/* Longer than a time slice: whoever has the lock is stopped with it. */
+/* Longer than a time slice: the owner is stopped with the lock. */
 static void locks_and_computes(void *arg) {
     pthread_mutex_lock(&mutex);
     EXPECT_EQ(inside++, 0);
@@ -65,7 +65,8 @@ TEST_WITHIN(locks_with_few_threads, 120) {
     }
 }
 
-/* Those who sleep at the lock cannot be interrupted, nor told from one that waits for a processor: the owner goes on all the same, if later. */
+/* Processes that sleep at the lock cannot be interrupted, nor told from one that waits for a processor: the owner goes on all the same, if
+ * later. */
 static bool never_asleep(uint32_t id) { return (void)id, false; }
 static void locks_undisturbed(void *arg) {
     weft_nopreempt_begin();
@@ -80,7 +81,7 @@ static void owns_and_lets_others_come(void *arg) {
     pthread_mutex_unlock(&mutex);
     atom_add_rel(&done, 1);
 }
-TEST_WITHIN(locks_where_nobody_can_tell_who_sleeps, 120) {
+TEST_WITHIN(locks_where_sleepers_cannot_be_told, 120) {
     PREEMPT_TEST_APPLIES();
     static struct sys blind;
     rt_start_with(&(weft_config){.policy = "ring", .workers = 2, .max_extra = 2, .preempt = true, .preempt_us = 1000});
@@ -95,7 +96,7 @@ TEST_WITHIN(locks_where_nobody_can_tell_who_sleeps, 120) {
     rt_stop();
 }
 
-/* Two locks, always in the same order: who was stopped with one goes on and falls asleep at the other. */
+/* Two locks, always in the same order: a process that was stopped with one goes on and falls asleep at the other. */
 static pthread_mutex_t outer = PTHREAD_MUTEX_INITIALIZER;
 static void locks_two(void *arg) {
     compute_for((uintptr_t)arg / 8);
@@ -115,7 +116,7 @@ TEST_WITHIN(locks_in_a_chain, 120) {
     rt_stop();
 }
 
-/* Few may be interrupted, and those who sleep at the lock are others. */
+/* Few may be interrupted, and the processes that sleep at the lock are others. */
 TEST_WITHIN(locks_of_one_that_is_marked, 120) {
     PREEMPT_TEST_APPLIES();
     rt_start_with(&(weft_config){.policy = "ring", .workers = 2, .max_extra = 3, .preempt_us = 1000});
@@ -162,7 +163,7 @@ TEST_WITHIN(locks_while_workers_come_and_go, 120) {
     rt_stop();
 }
 
-/* A runtime stops while all are at the lock: those who are cancelled do not hear of it, and are waited for. */
+/* A runtime stops while all are at the lock: processes that are cancelled do not hear of it, and are waited for. */
 TEST_WITHIN(locks_while_the_runtime_stops, 120) {
     PREEMPT_TEST_APPLIES();
     for (unsigned i = 0; i < 5; i++) {

@@ -66,7 +66,7 @@ static void survives(void) {
     rt_stop();
     _exit(3);
 }
-TEST(lost_signal_harms_nobody_else) {
+TEST(lost_signal_harms_no_other_process) {
     struct child child;
     if (SANITIZED || test_emulated())
         return; /* the sanitizers' own handlers are in between; qemu leaves a signal that is lost so blocked */

@@ -1,5 +1,5 @@
-/* Where a process may be interrupted, and where not: in what weft calls back, with traces of weft on its stack, in system calls, under signals of
- * others. */
+/* Where a process may be interrupted, and where not: in what weft calls back, with traces of weft on its stack, in system calls, under
+ * signals of others. */
 #include "preempt/loops.h"
 
 #include "preempt/restart.h"
@@ -10,7 +10,7 @@
 
 /* ---- where it is ------------------------------------------------------------------------------------------------------------------- */
 
-/* Who hands over to one that is stopped runs it at once, and is queued behind the others. */
+/* A process that hands over to a stopped one runs it at once, and is queued behind the others. */
 static void loops_then_receives(void *arg) {
     weft_msg *message;
     loops_until_over(&rounds[(uintptr_t)arg]);
@@ -120,7 +120,7 @@ TEST_WITHIN(preempt_not_in_predicates, 60) {
     PREEMPT_TEST_APPLIES();
     rt_start_with(&(weft_config){.policy = "ring", .workers = 1, .seed = 1, .preempt_us = 1000});
     forget();
-    weft_pid pid = spawn_marked(receives, NULL); /* and nobody else is */
+    weft_pid pid = spawn_marked(receives, NULL); /* and no other process is */
     EXPECT_EQ(weft_send(pid, 1, NULL, 0), 0);
     victim_spawn(ticks_on, NULL, 0, "ticker");
     rt_wait(&done, 1);
@@ -174,7 +174,7 @@ TEST(preempt_knows_all_of_weft) {
 
 /* ---- system calls, other signals ---------------------------------------------------------------------------------------------------- */
 
-/* A call that our signal interrupts is begun again: nobody hears of it, and it is not shorter. */
+/* A call that our signal interrupts is begun again: the caller does not hear of it, and it is not shorter. */
 static atom_u64 sent;
 enum { SENT = 30 };
 static void interrupted_calls(void *arg) {
@@ -223,7 +223,7 @@ static void sleeps_in_calls(void *arg) {
         usleep(20000);
     atom_add_rel(&done, 1);
 }
-TEST_WITHIN(preempt_not_who_sleeps, 60) {
+TEST_WITHIN(preempt_not_sleepers, 60) {
     PREEMPT_TEST_APPLIES();
     pre_start("ring", 1, 500);
     forget();
@@ -234,7 +234,8 @@ TEST_WITHIN(preempt_not_who_sleeps, 60) {
     uint64_t signals = 0, restarted = atom_load_rlx(&restarted_calls);
     for (unsigned i = 0; i < PREEMPT_VERDICTS; i++)
         signals += pre_verdict((enum preempt_verdict)i);
-    printf("note: %lu signals, %lu calls begun again\n", signals, restarted); /* who waits for a CPU is signalled, on a busy machine */
+    printf("note: %lu signals, %lu calls begun again\n", signals,
+           restarted);       /* a thread that waits for a CPU is signalled, on a busy machine */
     EXPECT(restarted < 100); /* when it goes to sleep, at most; else it would be thousands */
     rt_stop();
 }
@@ -329,7 +330,7 @@ TEST_WITHIN(preempt_storm, 60) {
     under_storm(true);
     under_storm(false);
     EXPECT_EQ(atom_load_rlx(&heard), 0);
-    /* Who had a handler before still has it. */
+    /* The handler from before is back. */
     sigaction(SIGURG, &(struct sigaction){.sa_sigaction = hears, .sa_flags = SA_RESTART | SA_SIGINFO}, NULL);
     under_storm(true);
     EXPECT(atom_load_rlx(&heard) > 0);

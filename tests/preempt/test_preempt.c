@@ -58,7 +58,7 @@ TEST_WITHIN(preempt_no_more_threads_run_than_workers, 60) {
     EXPECT((double)sum < wall * 1.1);
     EXPECT(rt_stats().preemptions - preemptions > 10);
     for (unsigned i = 0; i < HOGS; i++)
-        EXPECT((double)had[i] > (double)sum / HOGS / 4); /* nobody is forgotten */
+        EXPECT((double)had[i] > (double)sum / HOGS / 4); /* no process is forgotten */
     atom_store_rlx(&over, true);
     rt_wait(&done, HOGS);
     rt_stop();
@@ -106,7 +106,7 @@ TEST_WITHIN(preempt_running_loops_are_counted, 60) {
     counted("line", 2);
 }
 
-/* ---- who is, and who is not ------------------------------------------------------------------------------------------------------ */
+/* ---- what is, and what is not ---------------------------------------------------------------------------------------------------- */
 
 /* One that was marked, beside one that was not: a worker is started beside the latter. */
 static void case_marked(const char *policy, unsigned workers) {
@@ -129,7 +129,7 @@ TEST_WITHIN(preempt_marked_ones_only, 60) {
     pre_note("marked");
 }
 
-/* Not between these: nobody else runs on the only worker, as long as there is none beside it. */
+/* Not between these: no other process runs on the only worker, as long as there is none beside it. */
 static atom_bool inside;
 static void passage(void *arg) {
     (void)arg;
@@ -151,10 +151,10 @@ static void case_passage(const char *policy, unsigned workers) {
     rt_start_with(&(weft_config){.policy = policy, .workers = 1, .seed = 1, .preempt_us = 1000});
     forget();
     atom_store_rlx(&inside, false);
-    spawn_marked(passage, NULL); /* and nobody else is */
+    spawn_marked(passage, NULL); /* and no other process is */
     while (!atom_load_rlx(&inside))
         usleep(100);
-    victim_spawn(ticks_on, NULL, 0, "ticker"); /* somebody waits */
+    victim_spawn(ticks_on, NULL, 0, "ticker"); /* a process waits */
     rt_wait(&done, 2);
     rt_stop();
 }

@@ -1,5 +1,5 @@
-/* Signals of the program's own beside weft's: whom they interrupt hears of it, their handlers run where they would without weft, and SIGURG
- * still goes to who had it before. */
+/* Signals of the program's own beside weft's: the call that they interrupt hears of it, their handlers run where they would without weft,
+ * and SIGURG still goes to the handler that had it before. */
 #include "preempt/loops.h"
 
 #include <netinet/in.h>
@@ -9,7 +9,7 @@
 
 static void signal_self(int number) { EXPECT_EQ(sys->thread_signal(thread_number(), number), 0); }
 
-/* One process, and nobody who asks for it to be interrupted: what the handler does is done on purpose. */
+/* One process, and nothing that asks for it to be interrupted: what the handler does is done on purpose. */
 static void alone(weft_entry entry) {
     pre_start("ring", 1, 10000);
     forget();
@@ -114,8 +114,8 @@ TEST_WITHIN(signals_then_ours_in_poll, 20) {
     rt_stop();
 }
 
-/* A signal that is ignored, as SIGCHLD and SIGWINCH are unless the program handles them, may wait behind ours where another thread has it blocked. It
- * interrupts nothing. */
+/* A signal that is ignored, as SIGCHLD and SIGWINCH are unless the program handles them, may wait behind ours where another thread has it
+ * blocked. It interrupts nothing. */
 enum { NOT_CALLED_OFF = 8 };
 static void is_not_called_off(void *arg) {
     struct rng rng;
@@ -141,7 +141,8 @@ TEST_WITHIN(signals_that_are_ignored_beside_ours_in_poll, 60) {
     rt_stop();
 }
 
-/* ---- handlers while a process is stopped ----------------------------------------------------------------------------------------------- */
+/* ---- handlers while a process is stopped
+ * ----------------------------------------------------------------------------------------------- */
 
 /* A handler that interrupts a process runs in this process: it may leave it by a jump. */
 static atom_u64 in_nobody, jumps;
@@ -193,7 +194,8 @@ TEST_WITHIN(signals_that_jump_out_of_a_loop, 60) {
     rt_cases(case_jumps);
 }
 
-/* ---- SIGURG of the program's own ---------------------------------------------------------------------------------------------------------- */
+/* ---- SIGURG of the program's own
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static atom_u64 urgent_heard;
 static void hears_urgent(int number) {

@@ -181,8 +181,9 @@ static void resume(struct tracee *tracee, bool step, int number) {
     ptrace(step ? PTRACE_SINGLESTEP : PTRACE_CONT, tracee->tid, NULL, (void *)(intptr_t)number);
 }
 
-/* The paths that matter most begin here: into a process, out of it, from one to the next, into a call of the operating system and back; functions
- * that compilers cannot put into others. Who first comes by, even running freely, meets a breakpoint and goes on step by step. */
+/* The paths that matter most begin here: into a process, out of it, from one to the next, into a call of the operating system and back;
+ * functions that compilers cannot put into others. The thread that first comes by, even running freely, meets a breakpoint and goes on step
+ * by step. */
 static struct path {
     const char *name;
     uintptr_t at;
@@ -238,7 +239,8 @@ static struct worker *driven_by(pid_t tid) {
     return NULL;
 }
 
-/* As if sysmon had asked: the request, and the signal. Who drives no worker, or not yet, or not any more, has been asked when it did. */
+/* As if sysmon had asked: the request, and the signal. A thread that drives no worker, or not yet, or not any more, has been asked when it
+ * did. */
 static void inject(struct tracee *tracee, struct worker *worker) {
     siginfo_t info = {.si_signo = SIGURG, .si_code = SI_QUEUE};
     info.si_pid = child;
@@ -328,7 +330,7 @@ static bool tracer_round(int *status) {
     return true;
 }
 
-/* Whoever drives a worker goes step by step, for a while. */
+/* A thread that drives a worker goes step by step, for a while. */
 static void catch_drivers(void) {
     for (unsigned i = 0; i < tracee_count; i++)
         if (!tracees[i].stepping && driven_by(tracees[i].tid)) ptrace(PTRACE_INTERRUPT, tracees[i].tid, NULL, NULL);

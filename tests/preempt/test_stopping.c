@@ -1,9 +1,10 @@
-/* Locks of those who are interrupted, stopping while some are, and threads that are not to be had. */
+/* Locks of processes that are interrupted, stopping while some are, and threads that are not to be had. */
 #include "preempt/loops.h"
 
-/* ---- locks, stopping, faults ------------------------------------------------------------------------------------------------------------ */
+/* ---- locks, stopping, faults
+ * ------------------------------------------------------------------------------------------------------------ */
 
-/* Whoever waits for a mutex of one that was interrupted gets it. */
+/* A process that waits for a mutex of one that was interrupted gets it. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static void locks(void *arg) {
     (void)arg;
@@ -88,7 +89,7 @@ static void stops_in_malloc(void) {
     rt_watch_end();
     fprintf(stderr, "stopped in %.0f ms\n", (double)(weft_now() - began) / 1e6);
     alarm(20);
-    pthread_t threads[20]; /* who would come to whatever part of the heap those were in */
+    pthread_t threads[20]; /* which would come to whatever part of the heap those were in */
     for (unsigned i = 0; i < 20; i++)
         EXPECT_EQ(pthread_create(&threads[i], NULL, allocates_a_little, NULL), 0);
     for (unsigned i = 0; i < 20; i++)
@@ -138,8 +139,8 @@ TEST_WITHIN(preempt_stop_with_more_loops_than_may_be_stopped, 60) {
     child_run(&result, stops_over_the_cap);
     EXPECT_EXIT(&result, 0);
 }
-/* Loops that a library has called are never where they could be left for good; neither are those who wait for a lock that one of them has. After a
- * while they are left all the same. */
+/* Loops that a library has called are never where they could be left for good; neither are processes that wait for a lock that one of them
+ * has. After a while they are left all the same. */
 static pthread_mutex_t locked = PTHREAD_MUTEX_INITIALIZER;
 static atom_u64 waiters;
 static int compares_for_ever(const void *a, const void *b) {
@@ -211,7 +212,8 @@ TEST_WITHIN(preempt_without_threads, 60) {
     rt_stop();
 }
 
-/* No thread for the thread maker either: that is said once, and it is tried again with the next one. Signals of others still come to nothing. */
+/* No thread for the thread maker either: that is said once, and it is tried again with the next one. Signals of others still come to
+ * nothing. */
 TEST_WITHIN(preempt_begins_when_there_are_threads_again, 60) {
     PREEMPT_TEST_APPLIES();
     struct sigaction now;

@@ -16,7 +16,7 @@ TEST(proc_pids_fall_apart_as_they_were_put_together) {
             }
 }
 
-TEST(proc_nobody_is_no_process) {
+TEST(proc_pid_0_is_no_process) {
     EXPECT_EQ(pid_slot(WEFT_NOBODY), 0); /* which is never given out */
     EXPECT_EQ(pid_generation(WEFT_NOBODY) % 2, 0);
     EXPECT(pid_make(0, 1, 1) != WEFT_NOBODY);

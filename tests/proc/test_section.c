@@ -1,4 +1,4 @@
-/* Read-side sections: what the count says to whoever waits for it. The races are the checker's business. */
+/* Read-side sections: what the count says to a thread that waits for it. The races are the checker's business. */
 #include "proc/section.h"
 #include "test.h"
 

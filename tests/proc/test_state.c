@@ -220,7 +220,7 @@ TEST(state_illegal_transition_panics_with_both_states) {
 
 /* ---- The hammer --------------------------------------------------------------------------------------------------
  *
- * A number of letters goes round among the processes: whoever reads one sends one. Workers run the processes; queue
+ * A number of letters goes round among the processes: a process that reads one sends one. Workers run the processes; queue
  * entries are delivered at least once, often twice, as the real run queues may. After reading, a process runs once
  * more without a letter and parks then, so that letters meet it at every moment. With one letter in all, a wake-up
  * that is lost stops everything. Sent = read, and no process is run by two. */
@@ -229,7 +229,7 @@ enum { PROCESSES = 16, WORKERS = 2, QUEUE = 1 << 12 };
 static struct process {
     struct state state;
     atom_u32 letters;
-    unsigned running; /* plain: 1 while somebody runs it */
+    unsigned running; /* plain: 1 while a worker runs it */
     uint64_t read, sent;
 } processes[PROCESSES];
 

@@ -1,4 +1,4 @@
-/* Slots and their tenants: dense, each in one place, reused only when nobody can mean the former tenant any more. */
+/* Slots and their processes: dense, each in one place, reused only when no thread can mean the former process any more. */
 #include "proc/table.h"
 #include "scripted.h"
 #include "test.h"
@@ -54,7 +54,7 @@ TEST(table_slots_are_dense) {
     begin(PID_SLOTS - 1);
     for (uint32_t slot = 1; slot <= 3 * TABLE_CHUNK; slot++) {
         struct proc *proc = take(&magazine);
-        EXPECT_EQ(proc->slot, slot); /* 0 is nobody's */
+        EXPECT_EQ(proc->slot, slot); /* 0 is not used */
         EXPECT_EQ(atom_load_rlx(&proc->generation), 1);
     }
     EXPECT_EQ(sys_scripted_live(), 4); /* chunks: slot 0 counts */
@@ -105,13 +105,13 @@ TEST(table_has_a_limit) {
         EXPECT_EQ(refused(&magazine), WEFT_ENOBUFS);
         EXPECT_EQ(refused(&other), WEFT_ENOBUFS);
         retire(&magazine, last);
-        EXPECT(take(&magazine) == last); /* even the one that has just been given back, when nobody can look at it */
+        EXPECT(take(&magazine) == last); /* even the one that has just been given back, when no thread can look at it */
         EXPECT_EQ(refused(&magazine), WEFT_ENOBUFS);
         end();
     }
 }
 
-TEST(table_takes_back_what_nobody_was_told_of) {
+TEST(table_takes_back_what_no_thread_was_told_of) {
     int error;
     begin(1);
     struct proc *proc = magazine_take(&magazine, &error);
@@ -164,7 +164,7 @@ TEST(table_forgets_a_slot_before_its_generation_comes_round) {
 }
 
 /* The same when spawns fail at the very end: every generation between is skipped, none comes round. */
-TEST(table_forgets_a_slot_whose_last_tenants_were_never_born) {
+TEST(table_forgets_a_slot_whose_last_processes_were_never_born) {
     for (uint32_t start = UINT32_MAX - 9; start >= UINT32_MAX - 40 && start < UINT32_MAX; start -= 2) {
         begin(2); /* the second slot shows that the first one only is forgotten */
         struct proc *proc = take(&magazine), *second = take(&magazine);
@@ -187,7 +187,7 @@ TEST(table_forgets_a_slot_whose_last_tenants_were_never_born) {
     }
 }
 
-/* ---- B2: reuse waits for those who may have looked -------------------------------------------------------------------------------- */
+/* ---- B2: reuse waits for threads that may have looked -------------------------------------------------------------------------------- */
 
 TEST(table_reuse_waits_for_a_section) {
     struct section reader, idle;
@@ -203,14 +203,14 @@ TEST(table_reuse_waits_for_a_section) {
     EXPECT_EQ(refused(&magazine), WEFT_ENOBUFS); /* however often one asks */
     section_leave(&reader);
     EXPECT(take(&magazine) == procs[0]);
-    /* Who enters anew has left before. */
+    /* A thread that enters anew has left before. */
     section_enter(&reader);
     retire(&magazine, procs[1]);
     EXPECT_EQ(refused(&magazine), WEFT_ENOBUFS);
     section_leave(&reader);
     section_enter(&reader);
     EXPECT(take(&magazine) == procs[1]);
-    /* And who enters after the end sees the end: nobody waits for that one. */
+    /* And one that enters after the end sees the end: it is not waited for. */
     section_leave(&reader);
     retire(&magazine, procs[2]);
     EXPECT_EQ(atom_load_rlx(&procs[2]->generation) % 2, 0);
@@ -234,7 +234,8 @@ TEST(table_sections_are_limited) {
     end();
 }
 
-/* ---- from those who only retire to those who only take ------------------------------------------------------------------------------ */
+/* ---- from threads that only retire to threads that only
+ * take--------------------------------------------------------------------------- */
 
 TEST(table_blocks_go_round_between_shelves) {
     enum { LIVING = 100 };
@@ -270,7 +271,8 @@ TEST(table_flush_hands_over_everything) {
     end();
 }
 
-/* ---- threads: a letter never reaches the next tenant ----------------------------------------------------------------------------------- */
+/* ---- threads: a letter never reaches the next tenant
+ * ----------------------------------------------------------------------------------- */
 
 struct letter {
     struct mpsc_node node;
@@ -316,7 +318,7 @@ static uint64_t evict(struct proc *proc) {
     return read;
 }
 
-TEST(table_stress_letters_reach_the_tenant_they_are_for) {
+TEST(table_stress_letters_reach_the_process_they_are_for) {
     enum { WRITERS = 2, SLOTS = 32, LIVING = 28 }; /* few slots, so that they are reused at once, and mostly lived in */
     static struct section sections[WRITERS];
     static struct proc *living[LIVING];

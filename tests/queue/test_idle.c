@@ -11,7 +11,7 @@
 
 static struct idle idle;
 
-TEST(idle_nobody_sleeps_nobody_is_woken) {
+TEST(idle_without_sleepers_none_is_woken) {
     idle_init(&idle, 4);
     EXPECT_EQ(idle_wake(&idle), IDLE_NOBODY);
     EXPECT_EQ(idle_sleepers(&idle), 0);
@@ -35,7 +35,7 @@ TEST(idle_wakes_the_lowest_and_one_at_a_time) {
     EXPECT_EQ(idle_sleepers(&idle), 0);
 }
 
-TEST(idle_a_searcher_that_is_not_the_last_wakes_nobody) {
+TEST(idle_a_searcher_that_is_not_the_last_wakes_none) {
     idle_init(&idle, 8);
     EXPECT(idle_search(&idle) && idle_search(&idle));
     idle_enter(&idle, 5, false);
@@ -84,7 +84,7 @@ TEST(idle_wakes_one_in_particular) {
     idle_enter(&idle, 0, false);
     idle_enter(&idle, 2, false);
     EXPECT_EQ(idle_wake(&idle), 0);
-    EXPECT(idle_wake_one(&idle, 2)); /* although somebody searches */
+    EXPECT(idle_wake_one(&idle, 2)); /* although a worker searches */
     EXPECT(!idle_wake_one(&idle, 2));
     EXPECT_EQ(idle_searchers(&idle), 2);
 }
@@ -249,7 +249,7 @@ TEST(idle_stress_submitted_is_done) {
     run_submitters();
 }
 
-TEST(idle_stress_with_naps_and_false_alarms) {
+TEST(idle_stress_with_naps_and_false_wakeups) {
     sys_scripted_install();
     sys_script.futex_eintr_every = 7;
     sys_script.futex_spurious_every = 5;

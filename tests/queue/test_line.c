@@ -4,7 +4,7 @@
 
 struct thing {
     struct line_node node; /* first, so that a node's address is the thing's */
-    unsigned payload;      /* plain: belongs to whoever got the node */
+    unsigned payload;      /* plain: belongs to the thread that got the node */
 };
 
 static struct line line, other;
@@ -116,7 +116,7 @@ TEST(line_entry_that_is_not_there) {
 TEST(line_operations_fail_while_it_is_locked) {
     begin(3);
     struct line_node *head = atom_load_rlx(&line.head);
-    atom_store_rlx(&line.head, &line_sentinel); /* as if somebody had stopped in the middle */
+    atom_store_rlx(&line.head, &line_sentinel); /* as if a thread had stopped in the middle */
     EXPECT(!line_try_enqueue(&line, &things[4].node).success);
     EXPECT(!line_try_dequeue(&line).success);
     EXPECT(!line_try_dequeue_entry(&line, &things[1].node));

@@ -95,7 +95,7 @@ TEST(lock_stress) {
     hammer();
 }
 
-TEST(lock_stress_with_false_alarms) {
+TEST(lock_stress_with_false_wakeups) {
     rounds = 20000 * test_scale();
     sys_scripted_install();
     sys_script.futex_eintr_every = 3;

@@ -106,7 +106,7 @@ TEST(mpsc_close_of_an_empty_box) {
     EXPECT(!mpsc_is_closed(&box));
 }
 
-/* ---- Threads: every message is received, returned or refused, in each producer's order; nobody sleeps through one
+/* ---- Threads: every message is received, returned or refused, in each producer's order; the consumer sleeps through none
  * ---- */
 
 enum { PRODUCERS = 3 };

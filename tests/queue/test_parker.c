@@ -52,7 +52,7 @@ TEST(parker_wakes_a_sleeper) {
     EXPECT_EQ(sys->thread_join(thread), 0);
 }
 
-TEST(parker_sleeps_on_after_signals_and_false_alarms) {
+TEST(parker_sleeps_on_after_signals_and_false_wakeups) {
     sys_scripted_install();
     sys_script.futex_eintr_every = 2;
     sys_script.futex_spurious_every = 3;
@@ -148,7 +148,7 @@ TEST(parker_away_and_back) {
     struct parker one;
     parker_init(&one);
     EXPECT(parker_away(&one));
-    EXPECT(!parker_back(&one)); /* nobody has come */
+    EXPECT(!parker_back(&one)); /* no unpark has come */
     EXPECT(parker_away(&one));
     EXPECT(parker_unpark(&one));  /* it is away */
     EXPECT(!parker_unpark(&one)); /* and has been told */

@@ -33,7 +33,7 @@ static void starts(void) {
 static void returns(void) {}
 static weft_mutex held = WEFT_MUTEX_INIT;
 static void waits_for_a_mutex(void) { weft_mutex_lock(&held, WEFT_FOREVER); }
-/* What needs nobody else works as in any program. */
+/* What needs no other thread works as in any program. */
 static void harmless(void) {
     weft_poll();
     if (weft_self() != WEFT_NOBODY || weft_now() == 0) _exit(1);

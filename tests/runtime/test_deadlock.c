@@ -257,7 +257,7 @@ static int waits_for_a_command(int argc, char **argv) {
     EXPECT_EQ(weft_register_command(weft_own_runtime(), 77, keeps, NULL), 0);
     EXPECT_EQ(weft_spawn_step(&pid, &commands, NULL), 0);
     signal(SIGALRM, on_alarm_complete);
-    alarm_in(400); /* nobody completes it, and that is nobody's deadlock */
+    alarm_in(400); /* it is not completed, and that is no deadlock */
     return weft_join(pid, NULL, WEFT_FOREVER);
 }
 
@@ -269,7 +269,7 @@ static int sleeps_for_ever(int argc, char **argv) {
     return weft_sleep_until(WEFT_FOREVER);
 }
 
-/* Somebody at the other end of a pipe, or of a connection, might send something; here nobody does. */
+/* Another program at the other end of a pipe, or of a connection, might send something; here none does. */
 static int reads_a_pipe(int argc, char **argv) {
     int ends[2];
     char got;

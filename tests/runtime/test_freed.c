@@ -1,5 +1,5 @@
-/* Whatever becomes of a message, a request, a record: its block comes back. (Twice, and the address sanitizer tells: mem/pool.h.) Each way is gone
- * many times, and after the first hundred no more memory is needed. */
+/* Whatever becomes of a message, a request, a record: its block comes back. (Twice, and the address sanitizer tells: mem/pool.h.) Each way
+ * is gone many times, and after the first hundred no more memory is needed. */
 #include "alone.h"
 #include "mailbox_helpers.h"
 
@@ -149,7 +149,7 @@ static const struct {
     {"in a scope", scopes, 3000},
 };
 
-/* One after the other, so that what is in use at a time does not depend on who is faster. */
+/* One after the other, so that what is in use at a time does not depend on which is faster. */
 static void goes(weft_entry way, unsigned times) {
     for (unsigned i = 0; i < times; i++)
         EXPECT_EQ(weft_join(weft_spawn_joinable(way, NULL), NULL, WEFT_FOREVER), 0);

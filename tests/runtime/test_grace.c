@@ -1,5 +1,5 @@
-/* The end of programs and runtimes whose processes do not end when they are asked to: those that call weft are ended, with their cleanups; those that
- * cannot be ended are named, and nobody waits for them. */
+/* The end of programs and runtimes whose processes do not end when they are asked to: those that call weft are ended, with their cleanups;
+ * those that cannot be ended are named, and the stop does not wait for them. */
 #include "victim.h"
 
 #include <weft/blocking.h>
@@ -102,7 +102,7 @@ static unsigned said_times(const char *text) {
         times++;
     return times;
 }
-TEST_WITHIN(ending_of_those_who_do_not_look, 120) {
+TEST_WITHIN(ending_of_those_that_do_not_look, 120) {
     for (call_number = 0; call_number < sizeof calls / sizeof calls[0]; call_number++) {
         printf("call %u\n", call_number);
         run_patiently(leaves_deaf);
@@ -147,7 +147,7 @@ TEST(ending_runs_cleanups_inside_out) {
     EXPECT_EQ(said_times("cleaned up"), 2);
 }
 
-/* The grace period is theirs: who looks in time is not ended. A shield lasts longer. */
+/* The grace period is theirs: a process that looks in time is not ended. A shield lasts longer. */
 static void takes_its_time(void *arg) {
     weft_msg *message;
     (void)arg;
@@ -244,7 +244,7 @@ static void expect_stuck(weft_entry entry, const char *where) {
     EXPECT_SAID(&child, where);
     EXPECT_SAID(&child, " s"); /* since when */
 }
-TEST_WITHIN(ending_names_those_who_cannot_be_ended, 120) {
+TEST_WITHIN(ending_names_those_that_cannot_be_ended, 120) {
     expect_stuck(reads, "in system call");
     expect_stuck(computes, "on worker");
     expect_stuck(blocks, "in a blocking call (weft_blocking), for ");
@@ -350,7 +350,7 @@ static void exit_body(void) {
 static void exit_step_body(void) {
     rt_start("ring", 2);
     rt_spawn(&exiting_step);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST(ending_of_a_thread_in_a_process) {
     /* The sanitizers end the program in their own way when a thread leaves a stack that is not its own. */

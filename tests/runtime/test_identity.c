@@ -1,5 +1,5 @@
-/* Runtimes that come and go in one program: what is left of a former one means nobody in a later one, and what the program kept of it is
- * still the program's. */
+/* Runtimes that come and go in one program: what is left of a former one means no process in a later one, and what the program kept of it
+ * is still the program's. */
 #include "mailbox_helpers.h"
 
 #include "sched/runtime.h"
@@ -24,7 +24,7 @@ static const weft_behavior listener = {.name = "listener", .step = hear};
 static weft_pid pids[RUNTIMES];
 static weft_timer timers[RUNTIMES];
 
-static void expect_nobody(weft_pid pid) {
+static void expect_no_process(weft_pid pid) {
     int error = weft_send(pid, 1, NULL, 0);
     EXPECT(error == WEFT_EFOREIGN || error == WEFT_ENOPROC);
     error = weft_cancel(pid);
@@ -32,12 +32,12 @@ static void expect_nobody(weft_pid pid) {
     EXPECT(!weft_alive(pid));
 }
 
-TEST(identity_a_pid_of_a_former_runtime_means_nobody) {
+TEST(identity_a_pid_of_a_former_runtime_means_no_process) {
     for (unsigned i = 0; i < RUNTIMES; i++) {
         start();
         pids[i] = rt_spawn(&listener);
         for (unsigned k = i > INSTANCES ? i - INSTANCES - 1 : 0; k < i; k++)
-            expect_nobody(pids[k]);
+            expect_no_process(pids[k]);
         EXPECT(weft_alive(pids[i]));
         rt_stop();
     }
@@ -55,7 +55,7 @@ TEST(identity_generations_go_on) {
             EXPECT(pid_generation(pid) > newest[pid_instance(pid)] || i < INSTANCES);
             if (i < INSTANCES && pid_generation(pid) > newest[pid_instance(pid)]) newest[pid_instance(pid)] = pid_generation(pid);
             EXPECT_EQ(weft_cancel(pid), 0);
-            if (k % 256 == 0) rt_wait_for_nobody();
+            if (k % 256 == 0) rt_wait_until_none_lives();
         }
         rt_stop();
     }

@@ -101,7 +101,7 @@ static int leaves_stubborn(int argc, char **argv) {
     weft_sleep(WEFT_MILLISECOND);
     return 4;
 }
-TEST(main_leaves_who_will_not_end) {
+TEST(main_leaves_processes_that_do_not_end) {
     struct child child;
     run(&child, leaves_stubborn); /* takes the five seconds that they are given, and one more */
     EXPECT_EXIT(&child, 4);

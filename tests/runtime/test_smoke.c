@@ -25,7 +25,7 @@ static void one_message(void) {
     weft_pid pid = rt_spawn(&once);
     EXPECT_EQ(weft_send(pid, 7, "hello", 6), 0);
     rt_wait(&done, 1);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     EXPECT(!weft_alive(pid));
     EXPECT_EQ(weft_send(pid, 7, "hello", 6), WEFT_ENOPROC);
 }
@@ -128,7 +128,7 @@ static void tree_of_processes(void) {
     rt_spawn_with(&node_behavior, &input, sizeof input);
     rt_wait(&done, 1);
     EXPECT_EQ(atom_load_rlx(&total), leaves * (leaves - 1) / 2);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     EXPECT_EQ(rt_stats().spawned, rt_stats().ended);
 }
 TEST(smoke_tree) { rt_each(tree_of_processes); }

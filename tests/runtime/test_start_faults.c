@@ -163,7 +163,7 @@ static void settle(void) {
 
 /* Fills in how many allocations were asked for. */
 static void scenario(const char *policy, uint64_t *asked) {
-    memset(&tally, 0, sizeof tally); /* nobody else is there */
+    memset(&tally, 0, sizeof tally); /* no other thread is there */
     int error = weft_start(&rt.runtime, &(weft_config){.policy = policy, .workers = 2, .seed = 1});
     if (worked(error)) {
         rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);

@@ -62,7 +62,7 @@ static void dumped(void) {
 TEST(stats_dump_names_workers_and_processes) { rt_each(dumped); }
 
 /* For how long a process has waited is told by the clock, though sysmon, whose clock it noted when it began, sleeps meanwhile. */
-TEST(stats_dump_tells_for_how_long_while_the_monitor_sleeps) {
+TEST(stats_dump_tells_for_how_long_while_sysmon_sleeps) {
     rt_start("ring", 1);
     struct runtime *runtime = (struct runtime *)rt.runtime;
     rt_spawn(&listener);

@@ -1,4 +1,4 @@
-/* Stopping: everybody is asked once, those who end are waited for, those who do not are named, and nothing is left behind. */
+/* Stopping: every process is asked once, those that end are waited for, those that do not are named, and nothing is left behind. */
 #include "runtime_helpers.h"
 
 #include <weft/weft.h>
@@ -74,8 +74,8 @@ static void everybody_is_asked(const char *policy, unsigned workers) {
 }
 TEST(stop_asks_everybody_once) { rt_cases(everybody_is_asked); }
 
-static void nobody(void) {}
-TEST(stop_with_nobody) { rt_each(nobody); }
+static void no_process(void) {}
+TEST(stop_without_processes) { rt_each(no_process); }
 
 /* Spawned and stopped at once: some have not run yet. */
 static void at_once(const char *policy, unsigned workers) {
@@ -91,7 +91,7 @@ static void at_once(const char *policy, unsigned workers) {
 }
 TEST(stop_before_they_have_run) { rt_cases(at_once); }
 
-/* ---- those who would not ----------------------------------------------------------------------------------------------- */
+/* ---- those that do not end --------------------------------------------------------------------------------------------- */
 
 static int stubborn_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     told_to_end(events, count);
@@ -141,8 +141,8 @@ static void will_not_cease(const char *policy, unsigned workers) {
     will_not(policy, workers, WEFT_CONTINUE, 1);
     will_not(policy, workers, WEFT_CONTINUE, 20);
 }
-TEST(stop_names_those_who_wait_on) { rt_cases(will_not_wait); }
-TEST(stop_names_those_who_run_on) { rt_cases(will_not_cease); }
+TEST(stop_names_those_that_wait_on) { rt_cases(will_not_wait); }
+TEST(stop_names_those_that_run_on) { rt_cases(will_not_cease); }
 
 TEST(stop_with_a_deadline_in_the_past) {
     enum weft_status how = WEFT_IDLE;
@@ -187,7 +187,8 @@ TEST(stop_frees_what_the_stubborn_hold) {
     EXPECT_EQ(sys_scripted_live(), 0);
 }
 
-/* The process has been ended by force, and the thread that ran it is slow to leave: it is waited for, since it is in no process any more. */
+/* The process has been ended by force, and the thread that ran it is slow to leave: it is waited for, since it is in no process any
+ * more. */
 static struct sys slow_sys;
 static int (*quick_wake)(atom_u32 *word, uint32_t count);
 static atom_u64 slow_thread, slow_wakes;

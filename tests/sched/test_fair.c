@@ -1,7 +1,7 @@
-/* Fairness: processes that always continue, beside thousands that message each other. Nobody waits for ever, and how long the longest wait
- * is follows from the rules, not from luck: it is counted in steps, and held against a bound.
+/* Fairness: processes that always continue, beside thousands that message each other. No process waits for ever, and how long the longest
+ * wait is follows from the rules, not from luck: it is counted in steps, and held against a bound.
  *
- * The workers are played one step each in turn, so that "the worst wait is r rounds" means: while somebody was ready, every worker has
+ * The workers are played one step each in turn, so that "the worst wait is r rounds" means: while a process was ready, every worker has
  * run r others. A wait begins when a process becomes ready and ends when it runs. */
 #include "sched_stage.h"
 
@@ -17,7 +17,7 @@ static struct {
     uint64_t due[MANY]; /* the step at which it became ready, + 1; 0: it waits for a message */
     uint64_t runs[MANY];
     uint64_t now, worst;
-    uint32_t worst_who;
+    uint32_t worst_process;
     struct rng rng;
 } crowd;
 
@@ -28,7 +28,7 @@ static uint64_t waited(uint32_t number) { return crowd.due[number] ? crowd.now +
 static void note(uint32_t number) {
     if (waited(number) <= crowd.worst) return;
     crowd.worst = waited(number);
-    crowd.worst_who = number;
+    crowd.worst_process = number;
 }
 static void runs_now(uint32_t number) {
     note(number);
@@ -42,9 +42,9 @@ static void send_to(uint32_t number) {
     ready_now(number);
 }
 
-/* ---- who is in a crowd --------------------------------------------------------------------------------------------- */
+/* ---- the crowd ----------------------------------------------------------------------------------------------------- */
 
-/* Sends every message on to somebody else of its kind: one who writes to itself may be given several steps in one turn. `other` is how
+/* Sends every message on to another of its kind: one that writes to itself may be given several steps in one turn. `other` is how
  * many there are. */
 static enum weft_status sends_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)events, (void)out;
@@ -98,9 +98,9 @@ static void assemble(const struct mix *mix, unsigned workers) {
     }
 }
 
-static bool deque_local; /* policy deque: who is woken stays with its waker */
+static bool deque_local; /* policy deque: a woken process stays with its waker */
 
-/* The worst wait of anybody, in rounds. Plays for `rounds`. */
+/* The worst wait of any process, in rounds. Plays for `rounds`. */
 static uint64_t play(enum policy_name policy, unsigned workers, const struct mix *mix, uint64_t rounds) {
     uint32_t everybody = mix->senders + 2 * mix->pairs + mix->spinners;
     EXPECT(everybody <= MANY);
@@ -114,7 +114,7 @@ static uint64_t play(enum policy_name policy, unsigned workers, const struct mix
         EXPECT(stage_step(i % workers) || workers > 1);
     for (uint32_t i = 0; i < everybody; i++) {
         EXPECT(crowd.runs[i] > 0);
-        note(i); /* who has not had its turn yet */
+        note(i); /* the process that has not had its turn yet */
     }
     stage_end();
     return (crowd.worst + workers - 1) / workers;
@@ -132,7 +132,7 @@ static struct promise promise_line(uint64_t everybody, unsigned workers) {
     (void)workers;
     return (struct promise){everybody, 0};
 }
-/* The global queue is first in, first out; a worker that has taken a batch runs it before it comes back. The newborn, whom it puts into
+/* The global queue is first in, first out; a worker that has taken a batch runs it before it comes back. The newborn, which it puts into
  * its own deque, are run newest first, and one in 61 meanwhile is from the global queue. */
 static struct promise promise_deque(uint64_t everybody, unsigned workers) {
     return (struct promise){everybody / workers + 1 + 2 * (1 + 16), everybody / workers / (GLOBAL_TICK - 1)};
@@ -144,7 +144,7 @@ static struct promise promise_ring(uint64_t everybody, unsigned workers) {
     return (struct promise){ring + GLOBAL_OFTEN * everybody / workers, (GLOBAL_PATIENCE + 1) * GLOBAL_TICK};
 }
 
-/* `times`: how often somebody may have to queue up. Where a step wakes many, a ring that has just been filled from the global queue
+/* `times`: how often a process may have to queue up. Where a step wakes many, a ring that has just been filled from the global queue
  * overflows before all of those have run, and they go back to its end. */
 static void expect_fair(enum policy_name policy, unsigned workers, const struct mix *mix, unsigned times) {
     static struct promise (*const promises[])(uint64_t, unsigned) = {promise_ring, promise_deque, promise_line};
@@ -154,8 +154,8 @@ static void expect_fair(enum policy_name policy, unsigned workers, const struct 
     if (policy != POLICY_RING) times = 1;
     uint64_t bound = promise.first + times * promise.once, rounds = policy == POLICY_RING ? bound * 9 / 8 : 6 * EACH;
     uint64_t worst = play(policy, workers, mix, rounds);
-    printf("%s, %u workers, %u senders, %u pairs, %u who continue, %u messages: worst wait %llu rounds (process %u), bound %llu\n",
-           names[policy], workers, mix->senders, mix->pairs, mix->spinners, mix->messages, (unsigned long long)worst, crowd.worst_who,
+    printf("%s, %u workers, %u senders, %u pairs, %u that continue, %u messages: worst wait %llu rounds (process %u), bound %llu\n",
+           names[policy], workers, mix->senders, mix->pairs, mix->spinners, mix->messages, (unsigned long long)worst, crowd.worst_process,
            (unsigned long long)bound);
     EXPECT(worst <= bound);
 }
@@ -182,7 +182,8 @@ TEST_WITHIN(fair_ring, 120) { expect_fair_for_all(POLICY_RING); }
 TEST_WITHIN(fair_deque, 120) { expect_fair_for_all(POLICY_DEQUE); }
 TEST_WITHIN(fair_line, 120) { expect_fair_for_all(POLICY_LINE); }
 
-/* Newest first, and the oldest after 61; who continues is in the global queue, and has one turn in 61, or more often as with the ring. */
+/* Newest first, and the oldest after 61; a process that continues is in the global queue, and has one turn in 61, or more often as with the
+ * ring. */
 TEST_WITHIN(fair_deque_local, 120) {
     deque_local = true;
     for (unsigned workers = 1; workers <= WORKERS; workers *= workers > 2 ? 4 : 2) {
@@ -194,7 +195,7 @@ TEST_WITHIN(fair_deque_local, 120) {
         for (unsigned i = 0; i < sizeof mixes / sizeof mixes[0]; i++) {
             uint64_t bound = (GLOBAL_TICK + 2) * (uint64_t)n, worst = play(POLICY_DEQUE, workers, &mixes[i], bound * 5 / 4);
             printf("deque, local, %u workers, mix %u: worst wait %llu rounds (process %u), bound %llu\n", workers, i,
-                   (unsigned long long)worst, crowd.worst_who, (unsigned long long)bound);
+                   (unsigned long long)worst, crowd.worst_process, (unsigned long long)bound);
             EXPECT(worst <= bound);
         }
     }

@@ -6,9 +6,9 @@
 #include "step/step.h"
 #include "thread/worker.h"
 
-static void expect_trace(const uint32_t *who, unsigned count) {
+static void expect_trace(const uint32_t *ran, unsigned count) {
     for (unsigned i = 0; i < count && i < trace.count; i++)
-        if (trace.who[i] != who[i]) test_fail(__FILE__, __LINE__, "place %u has %u, not %u", i, trace.who[i], who[i]);
+        if (trace.ran[i] != ran[i]) test_fail(__FILE__, __LINE__, "place %u has %u, not %u", i, trace.ran[i], ran[i]);
     EXPECT_EQ(trace.count, count);
 }
 
@@ -42,7 +42,7 @@ TEST(find_every_61st_is_from_the_global_queue) {
             EXPECT(stage_step(0));
         for (unsigned i = 0; i < 5 * GLOBAL_TICK; i++) {
             bool global = (i + 1) % GLOBAL_TICK == 0 && (i + 1) / GLOBAL_TICK <= 4;
-            EXPECT_EQ(trace.who[i], global ? 100 + (i + 1) / GLOBAL_TICK - 1 : 1);
+            EXPECT_EQ(trace.ran[i], global ? 100 + (i + 1) / GLOBAL_TICK - 1 : 1);
         }
         stage_end();
     }
@@ -72,7 +72,7 @@ static unsigned globals_in(unsigned steps) {
     for (unsigned i = 0; i < steps; i++)
         EXPECT(stage_step(0));
     for (unsigned i = 0; i < trace.count; i++)
-        globals += trace.who[i] >= 100;
+        globals += trace.ran[i] >= 100;
     return globals;
 }
 TEST(find_patience_with_a_long_global_queue_ends) {
@@ -176,10 +176,10 @@ TEST(find_own_queue_then_global_then_others) {
         tick_begin(stage_worker(0), GLOBAL_TICK);
         stage_run(0);
         EXPECT_EQ(trace.count, 6); /* all of the other worker's too, its slot included */
-        EXPECT_EQ(trace.who[0], 10);
-        EXPECT_EQ(trace.who[1], 20);
+        EXPECT_EQ(trace.ran[0], 10);
+        EXPECT_EQ(trace.ran[1], 20);
         for (unsigned i = 2; i < 6; i++)
-            EXPECT(trace.who[i] >= 30);
+            EXPECT(trace.ran[i] >= 30);
         EXPECT_EQ(atom_load_rlx(&stage_worker(0)->local.counters.sleeps), 1);
         EXPECT(!stage_step(1));
         stage_end();
@@ -215,7 +215,7 @@ TEST(find_steals_the_older_half) {
     static const uint32_t counts[] = {1, 2, 3, 4, 5, 10, 100, 200};
     for (unsigned i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         uint32_t n = counts[i], behind_slot = n - 1;
-        /* The newest lies in the slot, which is nobody's business before the last pass, and then only if there is nothing else. */
+        /* The newest lies in the slot, which no thief looks at before the last pass, and then only if there is nothing else. */
         EXPECT_EQ(steal_from(POLICY_RING, n, false), behind_slot - behind_slot / 2);
         EXPECT_EQ(steal_from(POLICY_RING, n, true), n == 1 ? 1 : behind_slot - behind_slot / 2);
         EXPECT_EQ(steal_from(POLICY_DEQUE, n, false), n - n / 2);
@@ -235,7 +235,7 @@ TEST(find_the_last_pass_takes_the_slot) {
     stage_end();
 }
 
-/* A slot is for its own worker: a thief who finds one takes what lies in another's ring first, whatever the order of its victims. */
+/* A slot is for its own worker: a thief that finds one takes what lies in another's ring first, whatever the order of its victims. */
 TEST(find_looks_into_every_ring_before_it_takes_a_slot) {
     for (uint64_t seed = 0; seed < 40; seed++) {
         stage_begin(POLICY_RING, 6);
@@ -253,7 +253,7 @@ TEST(find_looks_into_every_ring_before_it_takes_a_slot) {
     }
 }
 
-/* Victims in random order: nobody is always robbed first. */
+/* Victims in random order: no worker is always robbed first. */
 TEST(find_robs_in_random_order) {
     stage_for_each_policy(policy) {
         unsigned robbed[5] = {0};
@@ -267,7 +267,7 @@ TEST(find_robs_in_random_order) {
             rng_seed(&stage_worker(0)->rng, seed, 0);
             trace.count = 0;
             EXPECT(stage_step(0));
-            robbed[trace.who[0]]++;
+            robbed[trace.ran[0]]++;
             stage_end();
         }
         for (unsigned w = 1; w < 5; w++)
@@ -275,7 +275,7 @@ TEST(find_robs_in_random_order) {
     }
 }
 
-/* Who may search: only while twice the searchers are fewer than those awake. One who may not leaves others' queues alone. */
+/* A worker may search only while twice the searchers are fewer than those awake. One that may not leaves others' queues alone. */
 TEST(find_searches_only_while_few_do) {
     stage_for_each_policy(policy) {
         for (unsigned searchers = 0; searchers < 3; searchers++)
@@ -319,7 +319,7 @@ TEST(find_leaves_in_time) {
             EXPECT(stage_step(0));
         uint32_t seen = 0;
         for (unsigned i = 0; i < 5; i++)
-            seen |= UINT32_C(1) << trace.who[i];
+            seen |= UINT32_C(1) << trace.ran[i];
         EXPECT_EQ(seen, 31);
         stage_end();
     }
@@ -340,7 +340,7 @@ TEST(find_looks_after_orphans) {
             EXPECT(stage_step(0));
         unsigned runs[20] = {0};
         for (unsigned i = 0; i < trace.count; i++)
-            runs[trace.who[i]]++;
+            runs[trace.ran[i]]++;
         for (unsigned i = 0; i < 10; i++)
             EXPECT(runs[10 + i] > 10);
         EXPECT(runs[1] > 10);
@@ -350,7 +350,7 @@ TEST(find_looks_after_orphans) {
 
 /* ---- sleeping --------------------------------------------------------------------------------------------------------------- */
 
-/* Work wakes one sleeper, and none while somebody searches; a process alone in the slot wakes nobody. */
+/* Work wakes one sleeper, and none while a worker searches; a process alone in the slot wakes no worker. */
 TEST(find_new_work_wakes_one_sleeper) {
     stage_for_each_policy(policy) {
         stage_begin(policy, 4);

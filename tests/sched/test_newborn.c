@@ -47,7 +47,7 @@ TEST(newborn_walks_a_tree_in_depth) {
     stage_end();
 }
 
-/* ---- nobody is forgotten -------------------------------------------------------------------------------------------- */
+/* ---- no newborn is forgotten----------------------------------------------------------------------------------------- */
 
 static struct { uint64_t steps, begun[2 * RING_SIZE]; } wait_;
 
@@ -61,7 +61,8 @@ static enum weft_status breeds(struct part *part, const weft_event *events, size
     return WEFT_DONE;
 }
 
-/* The first are buried below the newer ones, who never end. Every look round is one of GLOBAL_TICK steps, and one of 32 looks is for the eldest. */
+/* The first are buried below the newer ones, which never end. Every look round is one of GLOBAL_TICK steps, and one of 32 looks is for the
+ * eldest. */
 TEST(newborn_the_eldest_have_their_turn) {
     enum { ELDEST = 20 };
     stage_begin(POLICY_RING, 1);
@@ -84,7 +85,7 @@ static enum weft_status goes_on(struct part *part, const weft_event *events, siz
     (void)part, (void)events, (void)count, (void)out;
     return WEFT_CONTINUE;
 }
-TEST(newborn_beside_those_who_always_go_on) {
+TEST(newborn_beside_those_that_always_go_on) {
     enum { NEWBORN = 2 * RING_SIZE };
     stage_begin(POLICY_RING, 1);
     stage_play(0);

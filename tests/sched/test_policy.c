@@ -65,7 +65,7 @@ TEST(policy_ring_slot_first_then_in_order) {
     stage_end();
 }
 
-/* The slot is not used more than SLOT_RUNS_MAX times in a row while somebody waits in the ring. */
+/* The slot is not used more than SLOT_RUNS_MAX times in a row while a process waits in the ring. */
 TEST(policy_ring_slot_is_capped) {
     begin(POLICY_RING, 1);
     push(loose(1000), READY_YIELDED);
@@ -105,8 +105,8 @@ TEST(policy_a_pair_does_not_starve_a_third) {
         for (unsigned i = 0; i < 2000; i++) {
             trace.count = 0;
             EXPECT(stage_step(0));
-            since = trace.who[0] == 3 ? 0 : since + 1;
-            runs += trace.who[0] == 3;
+            since = trace.ran[0] == 3 ? 0 : since + 1;
+            runs += trace.ran[0] == 3;
             EXPECT(since <= SLOT_RUNS_MAX + 1);
         }
         EXPECT(runs >= 2000 / (SLOT_RUNS_MAX + 2) && runs < 1990); /* and it does not starve the pair */
@@ -150,7 +150,7 @@ TEST(policy_ring_overflow_purges_what_is_stale) {
     stage_end();
 }
 
-/* Those who have never run go elsewhere: to where the newest are taken first, and the oldest by thieves. */
+/* Processes that have never run go elsewhere: to where the newest are taken first, and the oldest by thieves. */
 static uint32_t number_of(struct proc *proc) { return proc ? ((struct part *)proc->self)->number : UINT32_MAX; }
 static void overflows_with_newborn(void) {
     begin(POLICY_RING, 2);
@@ -282,13 +282,13 @@ TEST(policy_line_in_order_whatever_the_reason) {
     stage_end();
 }
 
-/* Nobody waits for a line that is locked: the process goes to another. */
+/* No worker waits for a line that is locked: the process goes to another. */
 TEST(policy_line_goes_elsewhere_when_its_own_is_locked) {
     begin(POLICY_LINE, 3);
     bool busy = false;
     push(loose(1), READY_YIELDED);
     struct line_node *head = atom_load_rlx(&own->line.head);
-    atom_store_rlx(&own->line.head, &line_sentinel); /* as if somebody worked on it */
+    atom_store_rlx(&own->line.head, &line_sentinel); /* as if another worker worked on it */
     EXPECT(!policy_is_empty(own));                   /* for all one knows */
     EXPECT(push(loose(2), READY_YIELDED));
     EXPECT(!policy_steal(stage_worker(2), own, true, &busy) && busy);
@@ -318,7 +318,7 @@ TEST(policy_line_goes_on_from_its_own) {
 
 /* ---- hand-off through the seam --------------------------------------------------------------------------------------------- */
 
-TEST(policy_wakes_to_run_whoever_can_be_had) {
+TEST(policy_wakes_to_run_any_process_that_can_be_had) {
     stage_for_each_policy(policy) {
         begin(policy, 2);
         weft_pid idle = stage_spawn_idle(0, 1, NULL, WEFT_NOBODY);

@@ -2,7 +2,7 @@
  *
  * A run has a budget of actions: processes and two foreign threads spend it on sends, hand-offs, spawns, cancellations, exits,
  * commands. `Anchors` live to the end: every message and completion meant for them must arrive exactly once, in order
- * for each sender, nothing may arrive that is meant for somebody else. `Mortals` come and go, their PIDs are kept in a list
+ * for each sender, nothing may arrive that is meant for another. `Mortals` come and go, their PIDs are kept in a list
  * that is mostly stale. Spawned = ended = closed, steps of one process never overlap, a cancellation is told once.
  *
  * The seed decides the actions; WEFT_TEST_SEED=n runs that one again. */
@@ -17,7 +17,7 @@ static struct {
     atom_u64 budget, active;     /* actions left; actions being taken */
     atom_u64 sent, received;     /* to anchors */
     atom_u64 yielded, completed; /* by anchors */
-    atom_u64 attempts;           /* sends and hand-offs, to anybody */
+    atom_u64 attempts;           /* sends and hand-offs, to any process */
     atom_u64 spawned, closed;    /* processes */
     atom_u64 ids;                /* of senders */
     atom_u64 cancelled_anchors, pending;
@@ -59,7 +59,7 @@ static void voice_begin(struct voice *voice) {
     rng_seed(&voice->rng, all.seed, voice->id);
 }
 
-static weft_pid somebody(struct rng *rng, bool *anchor) {
+static weft_pid any_member(struct rng *rng, bool *anchor) {
     *anchor = rng_below(rng, 3) > 0;
     return *anchor ? all.anchors[rng_below(rng, ANCHORS)] : atom_load_rlx(&all.list[rng_below(rng, LIST)]);
 }
@@ -72,7 +72,7 @@ static size_t some_size(struct rng *rng) {
 /* An ordinary send, or by way of a step's output. */
 static void act_send(struct voice *voice, weft_out *handoff) {
     bool anchor;
-    weft_pid to = somebody(&voice->rng, &anchor);
+    weft_pid to = any_member(&voice->rng, &anchor);
     if (to == WEFT_NOBODY) return;
     size_t size = sizeof(struct letter) + some_size(&voice->rng);
     struct letter *letter = malloc(size);
@@ -201,7 +201,7 @@ static void member_close(void *self) {
 
 static void hear_message(struct member *member, const weft_event *event) {
     const struct letter *letter = event->data;
-    EXPECT_EQ(letter->to, member->pid); /* never somebody else's mailbox */
+    EXPECT_EQ(letter->to, member->pid); /* never another's mailbox */
     EXPECT_EQ(event->size, letter->size);
     EXPECT_EQ(event->tag, letter->sender);
     EXPECT_EQ(event->error, 0);
@@ -303,13 +303,13 @@ static void *foreigner(void *unused) {
 static const char *deque_wake; /* NULL: the default */
 
 static void run_begin(const char *policy, unsigned workers, uint64_t seed) {
-    memset(&all, 0, sizeof all); /* nobody else is there */
+    memset(&all, 0, sizeof all); /* no other thread is there */
     memset(last_number, 0, sizeof last_number);
     later.count = 0;
     later.over = false;
     all.seed = seed;
     atom_store_rlx(&all.budget, ACTIONS);
-    atom_store_rlx(&all.active, 1); /* nobody begins before all anchors are known */
+    atom_store_rlx(&all.active, 1); /* no member begins before all anchors are known */
     rt_start_with(&(weft_config){.policy = policy, .workers = workers, .seed = seed, .deque_wake = deque_wake});
     EXPECT_EQ(weft_register_command(rt.runtime, COMMAND_NOW, handler_now, &all), 0);
     EXPECT_EQ(weft_register_command(rt.runtime, COMMAND_LATER, handler_later, NULL), 0);

@@ -41,12 +41,12 @@ TEST(join_from_a_thread) { rt_each(outside_body); }
 /* ---- many wait for one ------------------------------------------------------------------------------------------------ */
 
 struct crowd {
-    weft_pid whom;
+    weft_pid joined;
     uint64_t patience; /* ns; 0: for ever */
 };
 static void one_of_many(void *arg) {
     struct crowd crowd = *(struct crowd *)arg;
-    int reason = 0, error = weft_join(crowd.whom, &reason, crowd.patience ? weft_in(crowd.patience) : WEFT_FOREVER);
+    int reason = 0, error = weft_join(crowd.joined, &reason, crowd.patience ? weft_in(crowd.patience) : WEFT_FOREVER);
     EXPECT(error == 0 || error == WEFT_ENOPROC || (error == WEFT_ETIMEDOUT && crowd.patience) || error == WEFT_ECANCELED);
     if (!error) EXPECT_EQ(reason, 3);
 }
@@ -96,14 +96,14 @@ static void threads_body(void) {
 }
 TEST(join_from_threads_while_processes_end) { rt_each(threads_body); }
 
-static void is_cancelled(void *whom) { EXPECT_EQ(weft_join(*(weft_pid *)whom, NULL, WEFT_FOREVER), WEFT_ECANCELED); }
+static void is_cancelled(void *joined) { EXPECT_EQ(weft_join(*(weft_pid *)joined, NULL, WEFT_FOREVER), WEFT_ECANCELED); }
 static void cancels(void *unused) {
     (void)unused;
-    weft_pid whom = weft_spawn(sleeper, NULL), pid = weft_spawn(is_cancelled, &whom);
+    weft_pid joined = weft_spawn(sleeper, NULL), pid = weft_spawn(is_cancelled, &joined);
     run_others();
     EXPECT_EQ(weft_cancel(pid), 0);
     run_join(pid);
-    EXPECT_EQ(weft_cancel(whom), 0);
+    EXPECT_EQ(weft_cancel(joined), 0);
 }
 static void cancels_body(void) { EXPECT_EQ(run(cancels, NULL), 0); }
 TEST(join_is_cancelled) { rt_each(cancels_body); }

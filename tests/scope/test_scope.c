@@ -138,7 +138,7 @@ static void ended_before(void *unused) {
     }
 }
 static void ended_before_body(void) { EXPECT_EQ(run(ended_before, NULL), 0); }
-TEST(scope_forgets_who_has_ended) { rt_each(ended_before_body); }
+TEST(scope_forgets_ended_children) { rt_each(ended_before_body); }
 
 /* ---- failures ----------------------------------------------------------------------------------------------------------- */
 
@@ -189,7 +189,7 @@ static void too_late(void *unused) {
         EXPECT(round == 2 || weft_now() - begin >= 3 * WEFT_MILLISECOND);
     }
 }
-/* However busy the owner is: nobody else need have rung the alarm. */
+/* However busy the owner is: no other thread need have told it. */
 static void late_and_busy(void *unused) {
     weft_scope scope;
     (void)unused;
@@ -201,7 +201,7 @@ static void late_and_busy(void *unused) {
     EXPECT_EQ(weft_scope_end(&scope), WEFT_ETIMEDOUT);
 }
 static void late_busy_body(void) { EXPECT_EQ(run(late_and_busy, NULL), 0); }
-TEST(scope_lets_nobody_in_after_its_deadline) { rt_each(late_busy_body); }
+TEST(scope_lets_no_child_in_after_its_deadline) { rt_each(late_busy_body); }
 
 static void late_body(void) { EXPECT_EQ(run(too_late, NULL), 0); }
 TEST(scope_keeps_its_deadline) { rt_each(late_body); }
@@ -311,7 +311,7 @@ TEST(scope_whose_child_gets_no_stack) {
     rt_start_with(&(weft_config){.policy = "ring", .workers = 1, .seed = 1, .stack_size = 1 << 20});
     atom_store_rlx(&ended, 0);
     run_spawn(without_stacks, NULL);
-    rt_wait(&ended, UINT64_MAX); /* nobody else maps anything meanwhile */
+    rt_wait(&ended, UINT64_MAX); /* no other thread maps anything meanwhile */
     rt_stop();
 }
 

@@ -136,13 +136,13 @@ TEST_WITHIN(a_full_backlog_delays_tcp, 120) { seeds_pass(1, SEEDS, waits_in_line
 TEST_WITHIN(a_full_backlog_delays_unix_sockets, 120) { seeds_pass(1, SEEDS, waits_in_line_unix_body); }
 
 /* An address that no machine has: Linux gives up after two minutes. */
-static void reaches_nobody(void) {
+static void reaches_no_process(void) {
     uint64_t before = weft_now();
     NEED(weft_net_connect("192.0.2.1:9", WEFT_FOREVER) == WEFT_ETIMEDOUT);
     NEED(weft_now() - before > 100 * SECOND && weft_now() - before < 200 * SECOND);
 }
-PROGRAM(reaches_nobody)
-TEST_WITHIN(an_address_without_a_machine_times_out, 120) { seeds_pass(1, SEEDS / 4, reaches_nobody_body); }
+PROGRAM(reaches_no_process)
+TEST_WITHIN(an_address_without_a_machine_times_out, 120) { seeds_pass(1, SEEDS / 4, reaches_no_process_body); }
 
 /* ---- a slow reader ------------------------------------------------------------------------------------------------------------------ */
 

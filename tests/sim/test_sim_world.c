@@ -202,7 +202,7 @@ static void far_client(void *arg) {
     NEED(weft_net_connect("10.0.0.2:700", weft_in(60 * SECOND)) == WEFT_ETIMEDOUT);
     sim_net_partition(0, 1, false);
     NEED(weft_fd_read_all(fd, data, 3, WEFT_FOREVER) == 3 && memcmp(data, "two", 3) == 0 && weft_fd_close(fd) == 0);
-    /* Nobody heals this one: TCP gives up at last. */
+    /* This one is not healed: TCP gives up at last. */
     NEED((fd = weft_net_connect("10.0.0.2:700", WEFT_FOREVER)) > 0);
     sim_net_partition(0, 1, true);
     NEED(weft_fd_write(fd, "lost", 4, WEFT_FOREVER) == 4);

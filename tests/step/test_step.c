@@ -76,7 +76,7 @@ static void batches(void) {
 }
 TEST(step_gets_its_events_in_batches) { rt_each(batches); }
 
-/* Who has more messages than a step is given goes on at once, but not for ever while others wait. */
+/* A process with more messages than a step is given goes on at once, but not for ever while others wait. */
 static enum weft_status goes_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)part, (void)events, (void)count, (void)out;
     return WEFT_CONTINUE;
@@ -94,8 +94,8 @@ TEST(step_so_many_in_a_row_and_no_more) {
         while (trace.count < 3 * STEPS_MAX)
             EXPECT(stage_step(0));
         for (unsigned i = 1; i < trace.count && row < 3; i++) {
-            rows[row] += trace.who[i - 1] == 1;
-            row += trace.who[i - 1] == 1 && trace.who[i] == 2; /* another's turn */
+            rows[row] += trace.ran[i - 1] == 1;
+            row += trace.ran[i - 1] == 1 && trace.ran[i] == 2; /* another's turn */
         }
         EXPECT_EQ(rows[0], STEPS_MAX);
         EXPECT_EQ(rows[1], STEPS_MAX);
@@ -215,7 +215,7 @@ static void continues(void) {
     for (unsigned i = 0; i < 20; i++)
         rt_spawn(&behavior);
     rt_wait(&done, 20);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     EXPECT_EQ(rt_stats().steps, 20 * 1000);
 }
 TEST(step_continue_runs_again) { rt_each(continues); }

@@ -34,9 +34,9 @@ static inline pthread_t crowd_thread(void *(*entry)(void *), void *arg) {
 
 static inline void crowd_gather(pthread_t thread) { EXPECT_EQ(pthread_join(thread, NULL), 0); }
 
-/* So that those who are spawned one after the other begin together: from crowd_close to crowd_open they wait in crowd_begin. */
+/* So that processes that are spawned one after the other begin together: from crowd_close to crowd_open they wait in crowd_begin. */
 static atom_u64 crowd_gate;
-static uint64_t crowd_seed; /* for those who begin */
+static uint64_t crowd_seed; /* for processes that begin */
 static inline void crowd_close(uint64_t seed) {
     crowd_seed = test_seed(seed);
     atom_store_rlx(&crowd_gate, 0);

@@ -1,4 +1,4 @@
-/* Channels: nothing is lost or doubled, the order is kept, nobody waits for ever. */
+/* Channels: nothing is lost or doubled, the order is kept, no process waits for ever. */
 #include "crowd.h"
 #include "sync/chan.h"
 
@@ -245,7 +245,7 @@ static void cancels_wake(void) {
             EXPECT_EQ(side ? weft_chan_recv(place, NULL, WEFT_FOREVER) : weft_chan_send(place, &(uint64_t){2}, WEFT_FOREVER), 0);
         rt_wait(&happened, CROWD / 2);
         EXPECT_EQ(weft_chan_len(place), 0);
-        rt_wait_for_nobody();
+        rt_wait_until_none_lives();
         weft_chan_free(place);
     }
 }
@@ -262,7 +262,7 @@ static void deadlines_end(void) {
         EXPECT(weft_now() >= patience);
         rt_wait(&late, CROWD);
         EXPECT_EQ(weft_chan_recv(place, NULL, 0), WEFT_ETIMEDOUT);
-        rt_wait_for_nobody();
+        rt_wait_until_none_lives();
         weft_chan_free(place);
     }
 }
@@ -284,7 +284,7 @@ static void closing_wakes(void) {
         EXPECT_EQ(weft_chan_close(place), 0);
         rt_wait(&closed, CROWD + !side);
         if (!side) crowd_gather(thread);
-        rt_wait_for_nobody();
+        rt_wait_until_none_lives();
         weft_chan_free(place);
     }
 }
@@ -307,7 +307,7 @@ static void serves_in_order(void) {
     for (uint64_t i = 0; i < CROWD; i++)
         EXPECT_EQ(weft_chan_send(place, &i, 0), 0);
     rt_wait(&happened, CROWD);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     weft_chan_free(place);
 }
 TEST(channel_serves_in_order) { rt_each(serves_in_order); }
@@ -342,7 +342,7 @@ static void used_in_close(void) {
         EXPECT_EQ(weft_chan_recv(place, &got, 0), 0);
         EXPECT_EQ(got, i);
     }
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     weft_chan_free(place);
 }
 TEST(channel_used_between_two_processes) { rt_each(used_in_close); }
@@ -371,7 +371,7 @@ static void between_runtimes(void) {
         rt_wait(&market.receivers_done, 2);
         EXPECT_EQ(atom_load_rlx(&market.received), 2 * market.each);
         EXPECT_EQ(atom_load_rlx(&market.sum_sent), atom_load_rlx(&market.sum_received));
-        rt_wait_for_nobody();
+        rt_wait_until_none_lives();
         weft_stop_report report;
         if (i == 1) EXPECT_EQ(weft_stop(other, WEFT_FOREVER, &report), 0);
         weft_chan_free(market.chan);
@@ -379,7 +379,7 @@ static void between_runtimes(void) {
 }
 TEST(channel_between_runtimes) { rt_each(between_runtimes); }
 
-/* ---- who receives the last element frees the channel ----------------------------------------------------------------- */
+/* ---- the receiver of the last element frees the channel---------------------------------------------------------------- */
 
 static void replies(void *chan) { EXPECT_EQ(weft_chan_send(chan, &(uint64_t){42}, WEFT_FOREVER), 0); }
 static void asks(void *unused) {
@@ -399,7 +399,7 @@ static void frees_at_once(void) {
     for (unsigned i = 0; i < 8; i++)
         crowd_spawn(asks, NULL);
     rt_wait(&happened, 8);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     weft_chan_free(place);
 }
 TEST(channel_freed_by_the_receiver) { rt_each(frees_at_once); }
@@ -426,7 +426,7 @@ static void steps_may_try(void) {
     forget(1);
     rt_spawn(&stepper);
     rt_wait(&happened, 1);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     weft_chan_free(place);
 }
 TEST(channel_step_processes_may_try) { rt_each(steps_may_try); }

@@ -1,4 +1,4 @@
-/* The condition: no signal is lost, nobody sleeps beside one, the mutex is held afterwards. */
+/* The condition: no signal is lost, no waiter sleeps beside one, the mutex is held afterwards. */
 #include "crowd.h"
 
 #include <weft/sync.h>
@@ -21,7 +21,7 @@ static void forget(void) {
 static void lock(void) { EXPECT_EQ(weft_mutex_lock(&mutex, WEFT_FOREVER), 0); }
 static void unlock(void) { weft_mutex_unlock(&mutex); }
 
-TEST(cond_nobody_waits) {
+TEST(cond_without_waiters) {
     forget();
     weft_cond_signal(&changed);
     weft_cond_broadcast(&changed);
@@ -100,7 +100,7 @@ static void buffer(void) {
         EXPECT_EQ(made, each * (SIDES + threads));
         EXPECT_EQ(used, made);
         EXPECT_EQ(tokens, 0);
-        rt_wait_for_nobody();
+        rt_wait_until_none_lives();
     }
 }
 TEST_WITHIN(cond_buffer, 120) { rt_each(buffer); }
@@ -144,7 +144,7 @@ static void signals(void) {
     unlock();
     rt_wait(&canceled, CROWD - 1);
     EXPECT_EQ(atom_load_acq(&woken), 1);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 
     forget();
     for (unsigned i = 0; i < CROWD; i++)
@@ -152,18 +152,18 @@ static void signals(void) {
     wait_until_waiting(CROWD);
     weft_cond_broadcast(&changed);
     rt_wait(&woken, CROWD);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 
     forget();
     patience = weft_in(3 * WEFT_MILLISECOND);
     for (unsigned i = 0; i < CROWD; i++)
         crowd_spawn(waits, NULL);
     rt_wait(&late, CROWD);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST(cond_signals) { rt_each(signals); }
 
-/* Who has waited longest is woken first. */
+/* The process that has waited longest is woken first. */
 static uint64_t turn; /* under the mutex */
 static void waits_its_turn(void *number) {
     lock();
@@ -191,7 +191,7 @@ static void in_order(void) {
         unlock();
         rt_wait(&woken, i + 1);
     }
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST(cond_signals_in_order) { rt_each(in_order); }
 

@@ -1,4 +1,4 @@
-/* The mutex: one at a time, in order, and nobody waits for ever. */
+/* The mutex: one at a time, in order, and no process waits for ever. */
 #include "crowd.h"
 #include "sync/mutex.h"
 
@@ -38,7 +38,10 @@ static void counts(void *number) {
     crowd_begin();
     for (uint64_t i = 0; i < rounds; i++) {
         uint32_t kind = hurried ? rng_below(&rng, 4) : 3;
-        int error = weft_mutex_lock(&mutex, kind == 0 ? 0 : kind == 1 ? weft_now() : kind == 2 ? weft_in(rng_below(&rng, 20000)) : WEFT_FOREVER);
+        int error = weft_mutex_lock(&mutex, kind == 0   ? 0
+                                            : kind == 1 ? weft_now()
+                                            : kind == 2 ? weft_in(rng_below(&rng, 20000))
+                                                        : WEFT_FOREVER);
         if (error == WEFT_ETIMEDOUT) {
             atom_add_rlx(&late, 1);
             continue;
@@ -76,7 +79,7 @@ static void excludes(void) {
         EXPECT_EQ(weft_mutex_lock(&mutex, 0), 0); /* QUEUE may have been left to this one */
         weft_mutex_unlock(&mutex);
         is_free();
-        rt_wait_for_nobody();
+        rt_wait_until_none_lives();
     }
 }
 TEST_WITHIN(mutex_excludes, 120) { rt_each(excludes); }
@@ -103,12 +106,12 @@ static void hands_over_in_order(void) {
         queue(i + 1);
     }
     weft_mutex_unlock(&mutex);
-    /* Not past those who wait. */
+    /* Not past those that wait. */
     EXPECT_EQ(weft_mutex_lock(&mutex, WEFT_FOREVER), 0);
     EXPECT_EQ(plain, CROWD);
     weft_mutex_unlock(&mutex);
     rt_wait(&done, CROWD);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     is_free();
 }
 TEST(mutex_hands_over_in_order) { rt_each(hands_over_in_order); }
@@ -137,7 +140,7 @@ static void gives_up(void) {
     EXPECT_EQ(atom_load_rlx(&got), 0);
     weft_mutex_unlock(&mutex);
     rt_wait(&got, CROWD / 2);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     is_free();
 
     EXPECT_EQ(weft_mutex_lock(&mutex, 0), 0);
@@ -147,7 +150,7 @@ static void gives_up(void) {
     rt_wait(&late, CROWD);
     EXPECT_EQ(atom_load_rlx(&mutex_of(&mutex)->word), MUTEX_HELD);
     weft_mutex_unlock(&mutex);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     is_free();
 }
 TEST(mutex_gives_up) { rt_each(gives_up); }
@@ -169,11 +172,11 @@ static void free_for_the_cancelled(void) {
     forget();
     weft_cancel(crowd_spawn(locks_when_cancelled, NULL));
     rt_wait(&done, 1);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST(mutex_free_for_the_cancelled) { rt_each(free_for_the_cancelled); }
 
-/* ---- whoever has it last frees it ------------------------------------------------------------------------------------ */
+/* ---- the last user frees it ------------------------------------------------------------------------------------------ */
 
 struct shared {
     weft_mutex mutex;
@@ -197,7 +200,7 @@ static void is_freed(void) {
             crowd_spawn(uses_and_leaves, shared);
     }
     rt_wait(&done, 4 * times);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST(mutex_freed_by_the_last) { rt_each(is_freed); }
 
@@ -209,7 +212,7 @@ static void unlocks_what_is_free(void) {
 }
 TEST(mutex_unlock_of_a_free_one_aborts) { EXPECT_ABORT(unlocks_what_is_free, "weft_mutex_unlock", "not locked"); }
 
-/* On a worker's thread, but in no process: nobody could be parked, and the thread must not sleep. */
+/* On a worker's thread, but in no process: no process could be parked, and the thread must not sleep. */
 static int ends(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
     weft_out_status(out, WEFT_DONE);

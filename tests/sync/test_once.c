@@ -1,4 +1,4 @@
-/* Once: the function succeeds once, failures are passed on, nobody waits for ever. */
+/* Once: the function succeeds once, failures are passed on, no process waits for ever. */
 #include "crowd.h"
 
 #include <weft/sync.h>
@@ -52,12 +52,12 @@ static void happens_once(void) {
         EXPECT_EQ(atom_load_rlx(&runs), FAILURES + 1);
         EXPECT_EQ(weft_once_do(&once, makes, NULL, 0), 0);
         EXPECT_EQ(atom_load_rlx(&runs), FAILURES + 1);
-        rt_wait_for_nobody();
+        rt_wait_until_none_lives();
     }
 }
 TEST_WITHIN(once_happens_once, 60) { rt_each(happens_once); }
 
-/* A failure is passed on to the one who has waited longest. */
+/* A failure is passed on to the process that has waited longest. */
 struct once_inside {
     atom_u32 word;
     struct lock lock;
@@ -83,7 +83,7 @@ static void in_order(void) {
     }
     atom_store_rel(&gate, 1);
     rt_wait(&over, CROWD);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST(once_passes_failures_on_in_order) { rt_each(in_order); }
 
@@ -120,7 +120,7 @@ static void gives_up(void) {
     rt_wait(&canceled, 2);
     rt_wait(&fine, 2);
     EXPECT_EQ(atom_load_rlx(&runs), 2);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST(once_gives_up) { rt_each(gives_up); }
 

@@ -87,7 +87,7 @@ static void excludes(void) {
         EXPECT_EQ(plain, atom_load_rlx(&got));
         EXPECT_EQ(weft_rwlock_write(&rwlock, 0), 0);
         weft_rwlock_write_end(&rwlock);
-        rt_wait_for_nobody();
+        rt_wait_until_none_lives();
     }
 }
 TEST_WITHIN(rwlock_excludes, 120) { rt_each(excludes); }
@@ -98,7 +98,7 @@ TEST_WITHIN(rwlock_excludes_with_deadlines, 120) {
 
 /* ---- order ----------------------------------------------------------------------------------------------------------- */
 
-/* It looks like this inside; for waiting until somebody waits. */
+/* It looks like this inside; for waiting until a process waits. */
 struct rwlock_inside {
     atom_u32 word;
     struct lock lock;
@@ -157,13 +157,13 @@ static void in_order(void) {
     weft_rwlock_read_end(&rwlock); /* the last */
     rt_wait(&writers, 1);
     rt_wait(&over, 4);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     EXPECT_EQ(weft_rwlock_write(&rwlock, 0), 0);
     weft_rwlock_write_end(&rwlock);
 }
 TEST(rwlock_in_order) { rt_each(in_order); }
 
-/* ---- whoever has it last frees it ------------------------------------------------------------------------------------ */
+/* ---- the last user frees it ------------------------------------------------------------------------------------------ */
 
 struct shared {
     weft_rwlock rwlock;
@@ -189,7 +189,7 @@ static void is_freed(void) {
             crowd_spawn(uses_and_leaves, shared);
     }
     rt_wait(&over, 4 * times);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST(rwlock_freed_by_the_last) { rt_each(is_freed); }
 

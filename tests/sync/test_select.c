@@ -1,4 +1,4 @@
-/* Select: exactly one case happens, all ready ones have the same chance, nobody waits for ever. */
+/* Select: exactly one case happens, all ready ones have the same chance, no process waits for ever. */
 #include "crowd.h"
 #include "sync/chan.h"
 
@@ -101,7 +101,7 @@ TEST(select_is_fair) {
     draw(NULL); /* from a thread */
     rt_start("ring", 2);
     crowd_run(draw, NULL);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     rt_stop();
 }
 
@@ -141,7 +141,7 @@ static void trades(void *number) {
             weft_chan *chan = chans[rng_below(&rng, CHANNELS)];
             cases[c] = rng_below(&rng, 2) ? weft_case_send(chan, &out[c]) : weft_case_recv(chan, &in[c]);
         }
-        /* Nobody would wait for ever: deadlines throughout, since all may want to send. */
+        /* No process would wait for ever: deadlines throughout, since all may want to send. */
         uint64_t deadline = hurried && rng_below(&rng, 2) ? rng_below(&rng, 2) : weft_in((1 + rng_below(&rng, 200)) * WEFT_MICROSECOND);
         int chosen = weft_select(cases, 4, deadline);
         for (unsigned c = 0; c < 4; c++)
@@ -174,7 +174,7 @@ static void trade(size_t capacity, unsigned threads) {
     for (uintptr_t i = 0; i < threads; i++)
         thread[i] = crowd_thread(thread_trades, (void *)(PARTIES + i));
     crowd_open();
-    /* The last to stay may have nobody to trade with: somebody gives and takes on their behalf. */
+    /* The last to stay may have none to trade with: this process gives and takes on their behalf. */
     for (; atom_load_acq(&over) < PARTIES + threads; usleep(200))
         for (unsigned c = 0; c < CHANNELS; c++) {
             uint64_t got;
@@ -195,7 +195,7 @@ static void trade(size_t capacity, unsigned threads) {
         }
     EXPECT_EQ(atom_load_rlx(&given), atom_load_rlx(&taken));
     EXPECT_EQ(atom_load_rlx(&sum_given), atom_load_rlx(&sum_taken));
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     forget_channels();
 }
 static void conserves(void) {
@@ -208,7 +208,7 @@ static void conserves(void) {
 }
 TEST_WITHIN(select_conserves, 120) { rt_each(conserves); }
 
-/* Two selects that cross each other on unbuffered channels, nobody else: each round one of the two directions happens. */
+/* Two selects that cross each other on unbuffered channels, without a third: each round one of the two directions happens. */
 static void crosses(void *side) {
     for (uint64_t i = 0; i < rounds; i++) {
         uint64_t in = 0, out = i + 1;
@@ -237,7 +237,7 @@ static void cross(void) {
         if (threads) crowd_gather(thread);
         EXPECT_EQ(atom_load_rlx(&given), rounds);
         EXPECT_EQ(atom_load_rlx(&taken), rounds);
-        rt_wait_for_nobody();
+        rt_wait_until_none_lives();
         forget_channels();
     }
 }
@@ -280,7 +280,7 @@ static void ends_of_waiting(void) {
     rt_wait(&taken, 2);
     EXPECT_EQ(weft_chan_close(chans[1]), 0);
     rt_wait(&closed, 3);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     forget_channels();
 
     forget(0);
@@ -288,7 +288,7 @@ static void ends_of_waiting(void) {
     for (unsigned i = 0; i < 8; i++)
         crowd_spawn(waits, NULL);
     rt_wait(&late, 8);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     forget_channels();
 }
 TEST(select_ends_of_waiting) { rt_each(ends_of_waiting); }
@@ -317,7 +317,7 @@ static void among_many(void) {
     crowd_spawn(selects_among_many, NULL);
     for (uint64_t i = 0; atom_load_acq(&over) == 0; i++)
         if (weft_chan_send(many[(i * 13) % MANY], &(uint64_t){(i * 13) % MANY}, 0) != 0) usleep(20);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
     for (unsigned i = 0; i < MANY; i++)
         weft_chan_free(many[i]);
     forget_channels();

@@ -1,4 +1,4 @@
-/* The semaphore: no permit is lost or made up, those who ask for many are not passed. */
+/* The semaphore: no permit is lost or made up, a process that asks for many is not passed. */
 #include "crowd.h"
 
 #include <weft/sync.h>
@@ -80,7 +80,7 @@ static void bounds(void) {
             crowd_gather(thread[i]);
         EXPECT_EQ(weft_sem_available(&sem), PERMITS);
         EXPECT_EQ(atom_load_rlx(&got) + atom_load_rlx(&late), rounds * (CROWD + threads));
-        rt_wait_for_nobody();
+        rt_wait_until_none_lives();
     }
 }
 TEST_WITHIN(sem_bounds, 120) { rt_each(bounds); }
@@ -95,7 +95,7 @@ static void wants(void *permits) {
     int error = weft_sem_acquire(&sem, (uint32_t)(uintptr_t)permits, WEFT_FOREVER);
     atom_add_rel(error == 0 ? &got : &canceled, 1);
 }
-/* The semaphore looks like this inside; for waiting until somebody waits. */
+/* The semaphore looks like this inside; for waiting until a process waits. */
 struct sem_inside {
     atom_u64 word;
     struct lock lock;
@@ -132,11 +132,11 @@ static void many_before_few(void) {
     weft_sem_release(&sem, 2);
     rt_wait(&got, 4);
     EXPECT_EQ(weft_sem_available(&sem), 1);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST(sem_many_before_few) { rt_each(many_before_few); }
 
-/* Who has waited longest is served first. */
+/* The process that has waited longest is served first. */
 static atom_u64 served;
 static void waits_its_turn(void *number) {
     EXPECT_EQ(weft_sem_acquire(&sem, 1, WEFT_FOREVER), 0);
@@ -155,7 +155,7 @@ static void in_order(void) {
         weft_sem_release(&sem, 1);
         rt_wait(&got, i + 1);
     }
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST(sem_serves_in_order) { rt_each(in_order); }
 
@@ -180,7 +180,7 @@ static void completions(void) {
     for (unsigned i = 0; i < 6; i++)
         crowd_spawn(waits_for_completions, NULL);
     rt_wait(&over, 6);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST(sem_freed_by_the_waiter) { rt_each(completions); }
 

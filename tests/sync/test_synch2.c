@@ -269,7 +269,7 @@ static struct {
     unsigned passed[2];
     /* Own. */
     uint64_t entered[2], gave_up[2];
-    atom_u64 done[2]; /* turns; nobody runs far ahead, or there would be no contention */
+    atom_u64 done[2]; /* turns; neither runs far ahead, or there would be no contention */
 } stress;
 
 static void stress_inside(unsigned role, bool other_waits, struct rng *rng) {

@@ -58,7 +58,7 @@ static void excludes(void) {
         if (threads) crowd_gather(thread);
         EXPECT_EQ(room, atom_load_rlx(&fine));
         EXPECT_EQ(atom_load_rlx(&fine) + atom_load_rlx(&late), 2 * rounds);
-        rt_wait_for_nobody();
+        rt_wait_until_none_lives();
     }
 }
 TEST_WITHIN(synch2_processes_exclude, 60) { rt_each(excludes); }
@@ -95,7 +95,7 @@ static void parks(void) {
     for (unsigned i = 0; i < 100; i++)
         crowd_spawn(does_something, NULL);
     rt_wait(&over, 1);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST(synch2_processes_park) { rt_each(parks); }
 
@@ -118,7 +118,7 @@ static void cancels(void) {
     EXPECT_EQ(atom_load_acq(&over), 0);
     weft_synch2_leave(&door, 0);
     rt_wait(&over, 1);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST(synch2_processes_cancel) { rt_each(cancels); }
 
@@ -160,13 +160,13 @@ static void is_left(unsigned kind) {
     atom_store_rlx(bell, 0);
     synch2_any_waiter.wake(&synch2_any_waiter, 1, bell);
     rt_wait(&over, 1);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 static void leaves(void) {
     for (unsigned kind = 0; kind < 3; kind++)
         is_left(kind);
 }
-TEST(synch2_leaves_whoever_it_is) { rt_each(leaves); }
+TEST(synch2_leaves_whatever_called_it) { rt_each(leaves); }
 
 static int enters_in_a_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count, (void)out;

@@ -1,4 +1,4 @@
-/* The wait group: whoever waits goes on when everything is done, sees what was done, and may take the memory away. */
+/* The wait group: the waiter goes on when everything is done, sees what was done, and may take the memory away. */
 #include "crowd.h"
 
 #include <weft/sync.h>
@@ -65,7 +65,7 @@ static void sees_and_frees(void) {
     for (unsigned i = 0; i < CROWD; i++)
         crowd_spawn(hands_out, NULL);
     rt_wait(&over, CROWD);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST_WITHIN(waitgroup_sees_and_frees, 60) { rt_each(sees_and_frees); }
 
@@ -104,7 +104,7 @@ static void wakes_all(void) {
     weft_waitgroup_done(&shared);
     rt_wait(&fine, CROWD - 2 + 1);
     crowd_gather(thread);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 
     weft_waitgroup_add(&shared, 1); /* again */
     patience = weft_in(2 * WEFT_MILLISECOND);
@@ -113,7 +113,7 @@ static void wakes_all(void) {
     rt_wait(&late, CROWD);
     weft_waitgroup_done(&shared);
     EXPECT_EQ(weft_waitgroup_wait(&shared, 0), 0);
-    rt_wait_for_nobody();
+    rt_wait_until_none_lives();
 }
 TEST(waitgroup_wakes_all) { rt_each(wakes_all); }
 

@@ -169,7 +169,7 @@ TEST(linux_fences_both_full_make_dekker_right) {
     run_dekker();
     sys_fence_wish_full(true);
     sys_fence_wish_full(false);
-    EXPECT(sys_fence_is_full()); /* somebody still wishes it */
+    EXPECT(sys_fence_is_full()); /* one still wishes it */
     sys_fence_wish_full(false);
 }
 

@@ -15,7 +15,7 @@
 
 enum { MS = 1000 * 1000 };
 
-/* Errors are the result, and errno is somebody else's. */
+/* Errors are the result, and errno stays as it was. */
 TEST(file_errors_are_results) {
     struct stat info;
     struct iovec part = {&info, sizeof info};
@@ -140,7 +140,7 @@ TEST(file_scripted_interruptions_and_portions) {
     sys_scripted_reset();
 }
 
-/* The scripted clock reaches those who wait for a descriptor. */
+/* The scripted clock reaches calls that wait for a descriptor. */
 TEST(file_scripted_clock) {
     struct pollfd none = {.fd = -1};
     sys_scripted_install();

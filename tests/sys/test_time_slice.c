@@ -69,7 +69,7 @@ static void *is_patient(void *arg) {
     sys->thread_patient(self, false);
     sys->thread_patient(self, false);
     EXPECT_EQ(slice_of(0), USUAL);
-    /* It makes a thread: neither is patient then. Whoever takes patience back while it does must not find that it has come back. */
+    /* It makes a thread: neither is patient then. A thread that takes patience back while it does must not find that it has come back. */
     sys->thread_patient(self, true);
     start_one();
     EXPECT_EQ(newborn.slice, USUAL);
@@ -101,7 +101,7 @@ TEST(slice_that_was_chosen_is_left_alone) {
     EXPECT_EQ(sys->thread_join(thread), 0);
 }
 
-TEST(slice_of_nobody) {
+TEST(slice_of_no_thread) {
     errno = 77;
     sys->thread_patient(UINT32_MAX / 2, true);
     EXPECT_EQ(errno, 77);

@@ -31,7 +31,7 @@ TEST(pace_hurries_when_there_is_something_to_do) {
     EXPECT_EQ(backoff.period, 40000);
 }
 
-TEST(pace_while_somebody_waits_is_a_millisecond) {
+TEST(pace_while_a_process_waits_is_a_millisecond) {
     struct backoff backoff = {.period = 10000000, .quiet = 1000};
     backoff_round(&backoff, false, true);
     EXPECT_EQ(backoff.period, 1000000);

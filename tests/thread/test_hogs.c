@@ -58,7 +58,7 @@ static void sleeps_here(void *arg) {
     EXPECT_EQ(weft_sleep(30 * WEFT_MILLISECOND), 0);
     atom_add_rel(&done, 1);
 }
-/* Fills its own worker's queue and slot, wakes somebody into it, and has timers there; then computes. */
+/* Fills its own worker's queue and slot, wakes a process into it, and has timers there; then computes. */
 static void fills_and_hogs(void *arg) {
     weft_timer timer;
     weft_pid receiver;
@@ -114,7 +114,7 @@ static void come_and_go(void) {
 }
 TEST(hogs_extra_workers_come_and_go) { rt_each(come_and_go); }
 
-/* A hog's thread has a long slice, so that the kernel lets whoever wakes up run before it, and a short one again when it gives way. */
+/* A hog's thread has a long slice, so that the kernel lets a thread that wakes up run before it, and a short one again when it yields. */
 static atom_u32 hog_thread;
 static atom_u64 usual_slice;
 static atom_bool may_end;
@@ -209,8 +209,8 @@ static void slow_but_polite(void *arg) {
     }
     atom_add_rel(&done, 1);
 }
-/* Its timers are its worker's, who always has somebody else to run: every 61st time would be twice a second. How late it is, is told by how
- * many turns the others have had meanwhile: on a busy machine these take longer, too. */
+/* Its timers are its worker's, which always has another process to run: every 61st time would be twice a second. How late it is, is told by
+ * how many turns the others have had meanwhile: on a busy machine these take longer, too. */
 enum { TICKS = 40 };
 static void ticks_beside(void *arg) {
     uint64_t *sum = arg;
@@ -264,7 +264,7 @@ static void too_many(const char *policy) {
     for (unsigned i = 0; i < 3; i++)
         spawn_here(hogs, NULL, "a hog");
     rt_wait(&begun, 3);
-    weft_pid waiting = spawn_here(hogs, NULL, "the one who waits");
+    weft_pid waiting = spawn_here(hogs, NULL, "the waiting one");
     while (said_so_far("(a hog, ") < 3) /* in vain, the watchdog ends it */
         usleep(10000);
     usleep(200000); /* once: there were many rounds of sysmon since */
@@ -274,12 +274,12 @@ static void too_many(const char *policy) {
     atom_store_rel(&free_them, true);
     rt_wait(&done, 4);
     const char *said = rt_stderr_end();
-    rt_wait_for_nobody(); /* they say that they are done before they end */
+    rt_wait_until_none_lives(); /* they say that they are done before they end */
     EXPECT(!weft_alive(waiting));
     const char *first = strstr(said, "weft: 1 workers and 2 extra ones are all held");
     EXPECT(first && !strstr(first + 1, "weft: 1 workers"));
     EXPECT(strstr(said, ", computing: weft_poll in its loop would help, or preemption (WEFT_PREEMPT=1)\n"));
-    EXPECT(!strstr(said, "the one who waits"));
+    EXPECT(!strstr(said, "the waiting one"));
     rt_stop();
 }
 TEST(hogs_too_many_are_named) {
@@ -320,7 +320,7 @@ static void told(weft_entry entry, bool preempt, const char *advice) {
         if (entry) spawn_here(entry, NULL, "a hog");
         else EXPECT_EQ(weft_spawn_step(&pid, &long_stepper, &(weft_spawn_options){.runtime = rt.runtime}), 0);
     rt_wait(&begun, 2);
-    spawn_here(counts_itself, NULL, "the one who waits");
+    spawn_here(counts_itself, NULL, "the waiting one");
     while (said_so_far(advice) < 2) /* in vain, the watchdog ends it */
         usleep(10000);
     atom_store_rel(&free_them, true);
@@ -338,7 +338,8 @@ TEST(hogs_are_told_what_helps) {
     told(NULL, false, ": shorter steps would help\n");
 }
 
-/* Others wait, but for a thread: who is in a blocking call does not hold the worker, and is no hog. That there are no threads is said. */
+/* Others wait, but for a thread: a process in a blocking call does not hold the worker, and is no hog. That there are no threads is
+ * said. */
 static int ends[2];
 static void reads(void *arg) {
     char got;
@@ -359,7 +360,7 @@ TEST(hogs_are_not_those_in_calls) {
     for (unsigned i = 0; i < 2; i++)
         spawn_here(calls, NULL, "caller");
     rt_wait(&begun, 2);
-    spawn_here(counts_itself, NULL, "the one who waits");
+    spawn_here(counts_itself, NULL, "the waiting one");
     usleep(1000000);
     EXPECT_EQ(atom_load_acq(&done), 0);
     EXPECT_EQ(write(ends[1], "xx", 2), 2);
@@ -370,8 +371,8 @@ TEST(hogs_are_not_those_in_calls) {
     rt_stop();
 }
 
-/* As many, but nobody waits for them: nothing is said. */
-TEST(hogs_that_disturb_nobody_are_not_named) {
+/* As many, but no process waits for them: nothing is said. */
+TEST(hogs_that_disturb_no_process_are_not_named) {
     begin();
     rt_start_with(&(weft_config){.workers = 1, .max_extra = 1, .seed = 1});
     rt_stderr_begin();

@@ -15,7 +15,7 @@ static enum weft_status goes_on(struct part *part, const weft_event *events, siz
     return WEFT_CONTINUE;
 }
 
-/* Nobody else sees it; its own worker finds it. */
+/* No other worker sees it; its own worker finds it. */
 TEST(pinned_is_found_by_its_worker_alone) {
     stage_for_each_policy(policy) {
         stage_begin(policy, 3);
@@ -48,13 +48,13 @@ TEST(pinned_take_turns_with_others) {
         EXPECT_EQ(weft_send(pid[i], 0, NULL, 0), 0);
     for (unsigned i = 0; i < 400; i++)
         EXPECT(stage_step(0));
-    unsigned turns[4] = {0}, last_guest = 1;
+    unsigned turns[4] = {0}, last_pinned = 1;
     for (unsigned i = 0; i < 400; i++) {
-        uint32_t who = trace.who[i];
-        turns[who]++;
-        if (who > 1) continue;
-        EXPECT(who != last_guest); /* fair among themselves */
-        last_guest = who;
+        uint32_t ran = trace.ran[i];
+        turns[ran]++;
+        if (ran > 1) continue;
+        EXPECT(ran != last_pinned); /* fair among themselves */
+        last_pinned = ran;
     }
     for (unsigned i = 0; i < 4; i++)
         EXPECT(turns[i] >= 95 && turns[i] <= 105);
@@ -75,8 +75,8 @@ TEST(pinned_is_not_handed_over_to) {
         stage_play(0);
         EXPECT_EQ(weft_send(giver, 0, NULL, 0), 0);
         EXPECT(stage_step(0) && !stage_step(0));
-        EXPECT(trace.count == 1 && trace.who[0] == 2 && stage_state(pinned) == STATE_READY);
-        EXPECT(stage_step(1) && trace.count == 2 && trace.who[1] == 1);
+        EXPECT(trace.count == 1 && trace.ran[0] == 2 && stage_state(pinned) == STATE_READY);
+        EXPECT(stage_step(1) && trace.count == 2 && trace.ran[1] == 1);
         stage_end();
     }
 }

@@ -1,4 +1,4 @@
-/* The number of workers, up and down, while there is work: nothing is lost and nobody starves. */
+/* The number of workers, up and down, while there is work: nothing is lost and no process starves. */
 #include "runtime_helpers.h"
 
 static atom_u64 heard, spins;
@@ -65,7 +65,7 @@ static void leave_work(void) {
 }
 TEST(worker_leaves_although_there_is_work) { rt_each(leave_work); }
 
-/* What lies in the queue of a worker that has gone is run, even though those who stay are never idle. */
+/* What lies in the queue of a worker that has gone is run, even though the workers that stay are never idle. */
 struct runner {
     uint32_t number;
 };

@@ -44,7 +44,7 @@ static void writer(void *arg) {
     }
     atom_add_rel(&done, 1);
 }
-/* More readers than workers: the one who writes has a turn only if they give up their workers. */
+/* More readers than workers: the writer has a turn only if they give up their workers. */
 static void readers_and_a_writer(void) {
     atom_store_rlx(&done, 0);
     EXPECT_EQ(pipe(ends), 0);
@@ -223,8 +223,9 @@ static void in_a_row(void) {
 }
 TEST(blocking_calls_in_a_row_let_others_run) { rt_each(in_a_row); }
 
-/* Two workers: one computes, somebody is woken there and waits; the thread of the other is in a call, and nothing waits at it. That one is
- * free to run who waits, long before either counts as a hog. Again and again until it was so; in vain, the watchdog ends it. */
+/* Two workers: one computes, a process is woken there and waits; the thread of the other is in a call, and nothing waits at it. That one is
+ * free to run the process that waits, long before either counts as a hog. Again and again until it was so; in vain, the watchdog ends
+ * it. */
 enum { COMPUTED = 8 * RT_MS, SEEN_TO = 3 };
 static atom_u64 ran, turn, in_call; /* in_call: of which turn */
 static void is_woken(void *arg) {
@@ -250,7 +251,7 @@ static void calls_in_rounds(void *arg) {
     }
     atom_add_rel(&done, 1);
 }
-/* Nobody idles, and the others' threads are in calls. */
+/* No worker idles, and the others' threads are in calls. */
 static bool all_others_call(void) {
     struct runtime *runtime = worker_here()->runtime;
     bool all = idle_sleepers(&runtime->idle) == 0 && idle_searchers(&runtime->idle) == 0;
@@ -294,7 +295,7 @@ static void who_waits_elsewhere(const char *policy) {
     rt_wait(&done, 2);
     rt_stop();
 }
-TEST(blocking_makes_room_for_who_waits_elsewhere) {
+TEST(blocking_makes_room_for_a_process_that_waits_elsewhere) {
     who_waits_elsewhere("ring");
     who_waits_elsewhere("deque");
     who_waits_elsewhere("line");
@@ -362,7 +363,7 @@ static void abandons(void) {
     weft_pid pid = victim_spawn(is_cancelled_and_abandons, NULL, 0, NULL);
     rt_wait(&called, 1);
     EXPECT_EQ(weft_cancel(pid), 0);
-    rt_wait(&done, 1); /* while nobody has written anything */
+    rt_wait(&done, 1); /* while nothing has been written */
     EXPECT_EQ(atom_load_acq(&abandoned), 1);
     victim_spawn(is_late_and_abandons, NULL, 0, NULL);
     rt_wait(&done, 2);
@@ -492,7 +493,7 @@ TEST(blocking_with_threads_refused) {
             without_threads(policies[p], more);
 }
 
-/* Not even sysmon has one: who blocks holds the others up, and that is all. */
+/* Not even sysmon has one: a process that blocks holds the others up, and that is all. */
 static void without_sysmon(const char *policy) {
     sys_scripted_install();
     sys_script.threads_limited = true;
@@ -562,7 +563,7 @@ static void stops_without(weft_pid pid) {
     rt_pause(5 * RT_MS);
 }
 
-/* On a worker that was sent away while it was in the call; worker 0 has nothing to do, so nobody needed the other. */
+/* On a worker that was sent away while it was in the call; worker 0 has nothing to do, so the other was not needed. */
 static atom_u64 begun;
 static void blocks_on_the_second(void *arg) {
     (void)arg;

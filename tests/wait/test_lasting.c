@@ -55,7 +55,8 @@ TEST(lasting_calls_are_learned_and_forgotten) {
     learns("line");
 }
 
-/* It has been learned that they last, and now they do not: two processes that wait for each other's turn, so that somebody always needs the worker. */
+/* It has been learned that they last, and now they do not: two processes that wait for each other's turn, so that one of them always needs
+ * the worker. */
 static void short_calls(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < 100; i++) {
@@ -89,7 +90,8 @@ static void learned(void) {
     atom_store_rlx(&(here ? here : only_worker())->lasting, 1000000);
 }
 
-/* The worker has gone before the call begins, without sysmon: said by the number of the call that it is in. It may be in the next one already. */
+/* The worker has gone before the call begins, without sysmon: said by the number of the call that it is in. It may be in the next one
+ * already. */
 enum { CALLERS = 8 };
 static atom_u64 begun, given;
 struct own_call {
@@ -102,7 +104,7 @@ static void looks(void *arg) {
 }
 static void calls(void *arg) {
     atom_add_rel(&begun, 1);
-    while (atom_load_acq(&begun) < CALLERS) /* so that there are some who wait */
+    while (atom_load_acq(&begun) < CALLERS) /* so that there are some that wait */
         weft_yield();
     struct worker *worker = worker_here();
     struct own_call own = {worker, atom_load_rlx(&worker->call) + 1};
@@ -128,7 +130,7 @@ static void gives_at_once(const char *policy) {
             victim_spawn(calls, (void *)pairs, 0, "caller");
         rt_wait(&done, CALLERS);
         printf("note: %s: %lu of %u\n", policy, (unsigned long)atom_load_rlx(&given), CALLERS);
-        EXPECT(atom_load_rlx(&given) > 0); /* not the last, for whom nobody waits any more */
+        EXPECT(atom_load_rlx(&given) > 0); /* not the last, which no process waits for any more */
         rt_stop();
     }
 }
@@ -138,7 +140,7 @@ TEST(lasting_calls_are_given_at_once) {
     gives_at_once("line");
 }
 
-/* There are no threads for it: at their limit, or the system refuses. Nobody hangs, and every call is made. */
+/* There are no threads for it: at their limit, or the system refuses. No process hangs, and every call is made. */
 static atom_u64 refused;
 static void naps_a_little(void *arg) {
     (void)arg;

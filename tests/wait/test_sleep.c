@@ -76,7 +76,7 @@ static void measures(void *unused) {
         if (late < best) best = late;
     }
     printf("late by %.1f us at best; %lu of 100 slept until the very moment\n", (double)best / 1e3, (unsigned long)atom_load_rlx(&exact));
-    EXPECT(atom_load_rlx(&exact) > 0); /* not all: on a busy machine the moment may have passed before anybody could sleep */
+    EXPECT(atom_load_rlx(&exact) > 0); /* not all: on a busy machine the moment may have passed before any process could sleep */
 }
 TEST(sleep_is_exact) {
     static struct sys noted;

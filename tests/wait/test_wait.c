@@ -4,7 +4,7 @@
 
 #include <weft/weft.h>
 
-/* ---- things that nobody will let one have ------------------------------------------------------------------------------------------ */
+/* ---- things that are not to be had ------------------------------------------------------------------------------------------------ */
 
 static weft_pid never_ends, never_answers;
 static weft_chan *empty, *full;
@@ -17,7 +17,7 @@ static weft_once busy = WEFT_ONCE_INIT;
 static weft_waitgroup working = WEFT_WAITGROUP_INIT;
 static weft_synch2 entered;
 static weft_fd clogged[2];        /* from the first no more can be written, and nothing read */
-static weft_fd unheard_of, quiet; /* nobody connects there; nobody sends there */
+static weft_fd unheard_of, quiet; /* nothing connects there; nothing is sent there */
 static int silent[2];             /* a pipe */
 
 static bool wants_nothing(const weft_msg *message, void *arg) {
@@ -107,7 +107,8 @@ static const struct {
 };
 enum { CALLS = sizeof calls / sizeof calls[0], FIRST_FOR_THREADS = 8 };
 
-/* ---- the stage ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the stage
+ * ------------------------------------------------------------------------------------------------------------------------ */
 
 static atom_u64 set, over;
 /* Cancelled, it still holds on until the others have done. */
@@ -176,7 +177,8 @@ static void clean_up(void) {
     EXPECT_EQ(close(silent[0]) | close(silent[1]), 0);
 }
 
-/* ---- deadlines ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- deadlines
+ * ------------------------------------------------------------------------------------------------------------------------ */
 
 static void expect(const char *what, unsigned i, int got, int wanted) {
     if (got != wanted) test_fail(__FILE__, __LINE__, "%s, %s: %d, not %d", calls[i].name, what, got, wanted);
@@ -220,7 +222,8 @@ static void thread_body(void) {
 }
 TEST(waits_of_threads_keep_their_deadlines) { rt_each(thread_body); }
 
-/* ---- cancellation --------------------------------------------------------------------------------------------------------------------- */
+/* ---- cancellation
+ * --------------------------------------------------------------------------------------------------------------------- */
 
 struct victim {
     unsigned call;
@@ -263,7 +266,8 @@ static void cancel_body(void) {
 }
 TEST(waits_notice_a_cancellation) { rt_each(cancel_body); }
 
-/* ---- those with a form of their own --------------------------------------------------------------------------------------------------- */
+/* ---- those with a form of their own
+ * --------------------------------------------------------------------------------------------------- */
 
 static void does_not_run(void *unused) {
     (void)unused;

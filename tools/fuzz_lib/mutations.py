@@ -53,8 +53,8 @@ MUTATIONS = (
     ("TSO, SC: atomics do not order plain data", AXIOMS, "return plus(x.po | atomic_rf);", "return x.po;"),
     ("races: reads race too", "enumerate.cc", "(has(x.W, a) || has(x.W, b)) && ", ""),
     ("races: none", "enumerate.cc", "v.race |= races(x, hb);", ""),
-    ("waiting: whoever waits waits for ever", "enumerate.cc", "&& waits_for_ever(x);", ";"),
-    ("waiting: nobody waits for ever", "enumerate.cc", "v.deadlock |= for_ever;", ""),
+    ("waiting: what waits waits for ever", "enumerate.cc", "&& waits_for_ever(x);", ";"),
+    ("waiting: nothing waits for ever", "enumerate.cc", "v.deadlock |= for_ever;", ""),
     ("outcomes: the last write is not the final value", "enumerate.cc", "finals[used[cell]] = x.events[last].written;",
      "finals[used[cell]] = x.events[initial[cell]].written;"),
 )

@@ -116,7 +116,7 @@ class Program:
             return f"TRY_UNTIL_0(atom_cas_{self.random.choice(SWAPS)}, &c[{cell}], {self.value(cell)});"
         condition = self.random.choice(("r == 0", "r == 1", "r < 3")) if self.chance(.3) else "r != 0"
         if condition != "r == 0" and self.written[cell] == 0:
-            return self.store(cell)  # nobody would end the wait
+            return self.store(cell)  # nothing would end the wait
         return f"WAIT_FOR(atom_load_{self.order(LOADS)}(&c[{cell}]), {condition});"
 
     def access(self, cell, stores, updates):

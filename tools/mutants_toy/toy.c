@@ -34,7 +34,7 @@ void toy_score(struct toy *toy) {
     lock_drop(&toy->lock);
 }
 
-/* Stronger than it need be, too: nobody writes it. */
+/* Stronger than it need be, too: it is never written. */
 int toy_peek(struct toy *toy) {
     lock_take(&toy->lock);
     int found = toy->unused;

@@ -31,7 +31,7 @@ DEEP = {
 SCALED = {"preempt/test_registers": 5}
 # What depends on the compiler.
 CLANG = ("fiber/test_errno*", "fiber/test_migrate*")
-# Valgrind is told of every switch: else it takes one for a stack of megabytes, and what lies on it for nobody's.
+# Valgrind is told of every switch: else it takes one for a stack of megabytes, and what lies on it for unused.
 VALGRIND = ("mail/test_receive", "mail/test_move")
 
 
