@@ -3,7 +3,7 @@
  * A virtual number begins at SIM_FD_FIRST, and the lowest free one is given out first. Numbers below belong to the real program (standard
  * output, what the program opened by itself); the simulated tables pass them on to the real ones (sim_fd_is_real).
  *
- *   operation                 who may call
+ *   operation                 caller
  *   sim_fd_number             the thread that has made an open file: gives it a number. The number holds one reference
  *   sim_fd_at                 any thread: the open file of a number. Look it up again after every point: another thread may have closed it
  *   sim_fd_changed            the code that has changed what an open file is ready for

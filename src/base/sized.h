@@ -1,6 +1,6 @@
 /* Structs of the program's that may be of another version than this library: weft/api.h, "Structs that grow".
  *
- * Who may call: anything. The sizes: `size` is the struct's as the program knows it, `known` as this library does. */
+ * Caller: anything. The sizes: `size` is the struct's as the program knows it, `known` as this library does. */
 #ifndef WEFT_BASE_SIZED_H
 #define WEFT_BASE_SIZED_H
 

@@ -5,7 +5,7 @@
  * half of its private tasks: those are the largest in a tree. An open task belongs to the first compare-and-swap on its state, a
  * thief's or the owner's.
  *
- *   operation                              who may call
+ *   operation                              caller
  *   region_init                            the thread that makes the region, before others know of it
  *   region_begin, region_end               the process that took it from the free list
  *   region_open, region_open_all           owner: the process that forks and joins; it may move from thread to thread

@@ -1,4 +1,4 @@
-/* The end of a process: what is freed and who is told; and whether a PID still means one. */
+/* The end of a process: what is freed and which monitors are told; and whether a PID still means one. */
 #include "life/block.h"
 #include "life/context.h"
 #include "life/spawn.h"

@@ -1,7 +1,7 @@
 /* Lanes keep delayed messages (weft_after, weft_every) to one process in order: as long as some are pending, all their timers are in one
  * worker's wheel. A wheel hands its timers out in order, and one thread at a time rings them (timer_events_run).
  *
- *   operation        who may call
+ *   operation        caller
  *   lane_of          any thread
  *   lane_arm         the thread that arms such a timer
  *   lane_arm_again   the thread that has rung it and arms it once more

@@ -2,7 +2,7 @@
  * an entry into the runtime's list (queue/posts.h) and wakes sysmon, which is not in the middle of a weft call: sysmon delivers the entries
  * (posts_deliver), and when it has gone the thread that stops the runtime delivers the last ones.
  *
- *   operation       who may call
+ *   operation       caller
  *   post_put        any thread, any signal handler
  *   post_open       the thread that starts sysmon, once sysmon runs
  *   post_close      the thread that stops it, before it does */

@@ -3,7 +3,7 @@
  * A handle is a number and a generation. Places are made when they are first needed and stay until the program ends, so any handle,
  * however old, can be looked up.
  *
- *   operation       who may call
+ *   operation       caller
  *   desc_open       the process that has just got the descriptor from the kernel, or from the program
  *   desc_use        any process or thread with a handle; NULL: it is closed. Then desc_done, once
  *   desc_close      any process or thread with a handle; one of them succeeds

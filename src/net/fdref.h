@@ -1,6 +1,6 @@
 /* The reference count of a descriptor's place: one word with its generation, whether it is being closed, and the number of users.
  *
- *   operation         who may call
+ *   operation         caller
  *   fdref_reserve     any thread that wants the place; one of them gets it, if it is free
  *   fdref_begin       that thread: the place can be used from now on (or fdref_forgo: it is free again)
  *   fdref_use         any thread with a generation. True: it is the present one, and stays until this user's fdref_done

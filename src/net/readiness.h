@@ -10,7 +10,7 @@
  *            another number of edges: try again        2  without the lock: wakes it
  *            else into the list; parks
  *
- *   operation                        who may call
+ *   operation                        caller
  *   readiness_open                   the process that opens the descriptor, before others know of it
  *   readiness_shut                   its closer, once
  *   readiness_forget                 the thread that takes a runtime down, when none of its processes will ever run again

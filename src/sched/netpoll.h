@@ -3,7 +3,7 @@
  * A worker that has nothing to do asks without waiting. If there is no work anywhere, one of the workers that go to sleep sleeps in the
  * poll, the others on their parkers. Under load every worker asks now and then, and sysmon does if no worker has.
  *
- *   operation                     who may call
+ *   operation                     caller
  *   netpoll_join                  any thread, before it registers a descriptor
  *   netpoll_left                  any thread, after it has taken one out
  *   netpoll_now                   a worker, awake; sysmon

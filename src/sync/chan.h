@@ -1,6 +1,6 @@
 /* Channels, inside: one lock, a ring of elements, a list of waiting senders and a list of waiting receivers.
  *
- *   operation                       who may call
+ *   operation                       caller
  *   chan_send_now, chan_recv_now    the holder of the lock; it wakes *other after it has dropped the lock
  *
  *   C1  Receivers wait only while the channel is empty, senders only while it is full, and neither when it is closed (a waiter whose wait

@@ -1,7 +1,7 @@
 /* synch2, inside: a mutex for two parties, made of loads and stores; the state behind weft/synch2.h, and how a role waits. The protocol
  * with its proofs is in docs/synch2.md.
  *
- *   operation               who may call
+ *   operation               caller
  *   weft_synch2_init        one thread, before the other thread can reach the object
  *   synch2_set_waiter       the same
  *   weft_synch2_enter ...   role r: one thread at a time; the two roles: any two threads at once

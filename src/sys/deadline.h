@@ -4,7 +4,7 @@
  * A deadline in the first half of the time between the machine's start and the program's is taken for a duration. A moment that the program, or another
  * program before it, has computed from the clock is later than that, even if it passed long ago. 0 is no duration: it means that the call does not wait.
  *
- * Who may call: a call whose deadline has passed, before it says so. A call that need not wait does not ask. */
+ * Caller: a call whose deadline has passed, before it says so. A call that need not wait does not ask. */
 #ifndef WEFT_SYS_DEADLINE_H
 #define WEFT_SYS_DEADLINE_H
 

@@ -9,7 +9,7 @@
  *                                                                                            7  S, with worker V, claims P
  *                                        9  drives V; the handler returns, P goes on         8  S gives V to T, and rests
  *
- *   operation                           who may call
+ *   operation                           caller
  *   preempt_look                        sysmon, of a worker whose step has lasted
  *   stopped_list, stopped_sleep         T in 4 and 5
  *   stopped_took                        the thread that has just been given a worker

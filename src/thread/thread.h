@@ -1,7 +1,7 @@
 /* The pool of threads. A worker is a place to run processes at, with its queue, timers and caches; a thread drives one worker at a
  * time. A thread that is stuck in a call of the operating system loses its worker to another thread (oscall.c).
  *
- *   operation           who may call
+ *   operation           caller
  *   threads_init        one thread, before it is shared
  *   thread_give         the thread that has a worker which no thread drives
  *   thread_reserve      a thread that drives a worker; it calls thread_carry next

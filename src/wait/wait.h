@@ -4,7 +4,7 @@
  * list, say, under that channel's lock). The first waker claims it. Threads that are not workers wait in the same way, parked on a
  * futex.
  *
- *   operation              who may call
+ *   operation              caller
  *   wait_begin             the waiter
  *   wait_for               the waiter, once it has left the address in all these places
  *   wait_claim             any thread that knows that the wait still exists: it holds the lock of a list that the wait is in

@@ -3,7 +3,7 @@
  * Plain data, guarded by the lock of the object it belongs to. A `struct waiter` lies on the stack of the waiting process or thread,
  * which may be in the lists of several objects at once: one `struct waiter` in each, all with the same `struct wait`.
  *
- *   operation                       who may call
+ *   operation                       caller
  *   waiters_add, waiters_remove     the waiter itself, under the lock
  *   waiters_claim                   a waker, under the lock
  *   waiter_wake, wakes_run          the same waker, once the lock is dropped
