@@ -22,6 +22,7 @@ static const char *const faults[][2] = {
     {"thread", "threads are refused"},
     {"fd", "descriptors are refused"},
     {"crash", "machines crash at named points"},
+    {"point", "named points fail"},
 };
 enum { FAULTS = sizeof faults / sizeof faults[0] };
 
@@ -67,7 +68,8 @@ static bool is_fault(const char *name, size_t length) {
 
 static const char *all_faults(void) {
     static char list[128];
-    for (int i = 0; i < FAULTS && !list[sizeof list - 1]; i++) {
+    list[0] = '\0';
+    for (int i = 0; i < FAULTS; i++) {
         size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%s", used ? "," : "", faults[i][0]);
     }
