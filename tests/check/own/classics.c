@@ -5,15 +5,26 @@
 /* ---- Dekker's entry: both say that they come, then look at the other ---- */
 
 static atomic_int come[2], inside;
-static void enter(memory_order stores, memory_order loads, int fence) {
-    unsigned me = chk_self();
-    atomic_store_explicit(&come[me], 1, stores);
-    if (fence) atomic_thread_fence(memory_order_seq_cst);
-    if (!atomic_load_explicit(&come[1 - me], loads)) atomic_fetch_add_explicit(&inside, 1, memory_order_relaxed);
+static void say(memory_order order) { atomic_store_explicit(&come[chk_self()], 1, order); }
+static void enter(memory_order order) {
+    if (!atomic_load_explicit(&come[1 - chk_self()], order)) atomic_fetch_add_explicit(&inside, 1, memory_order_relaxed);
 }
-static void enter_sc(void) { enter(memory_order_seq_cst, memory_order_seq_cst, 0); }
-static void enter_fenced(void) { enter(memory_order_relaxed, memory_order_relaxed, 1); }
-static void enter_unfenced(void) { enter(memory_order_release, memory_order_acquire, 0); }
+static void enter_sc(void) {
+    say(memory_order_seq_cst);
+    enter(memory_order_seq_cst);
+}
+static void say_and_fence(void) {
+    say(memory_order_relaxed);
+    atomic_thread_fence(memory_order_seq_cst);
+}
+static void enter_fenced(void) {
+    say_and_fence();
+    enter(memory_order_relaxed);
+}
+static void enter_unfenced(void) {
+    say(memory_order_release);
+    enter(memory_order_acquire);
+}
 static void at_most_one(void) { chk_assert(inside <= 1, "at most one is inside"); }
 CHK_SCENARIO(dekker, .about = "sequentially consistent", .threads = {enter_sc, enter_sc}, .finish = at_most_one)
 CHK_SCENARIO(dekker_fenced, .about = "relaxed, with a full fence", .threads = {enter_fenced, enter_fenced}, .finish = at_most_one)
