@@ -61,7 +61,7 @@ static void speak(const weft_addr *address, unsigned count, uint64_t n, struct h
 static void load(const char *where, unsigned count, uint64_t n, struct hist *hist) {
     weft_addr address;
     int ends[2], status = -1;
-    trial_must(weft_addr_parse(&address, where), "an address");
+    trial_must(weft_addr_parse(where, &address), "an address");
     if (pipe(ends)) trial_must(WEFT_EIO, "a pipe");
     pid_t child = fork();
     if (child == 0) {

@@ -35,7 +35,7 @@ static void looker(void *unused) {
     (void)unused;
     trial_begin();
     for (uint64_t left = looks; left > 0; left--)
-        weft_poll();
+        weft_checkpoint();
     trial_end();
 }
 
@@ -43,7 +43,7 @@ static void run_poll(const struct bench_args *args, struct bench_result *result)
     looks = args->n;
     trial_run_stackful(args, result, looker, NULL);
 }
-BENCH(stackful_poll, .name = "poll", .about = "weft_poll in a loop", .kind = "stackful", .n = 100000000, .run = run_poll)
+BENCH(stackful_poll, .name = "poll", .about = "weft_checkpoint in a loop", .kind = "stackful", .n = 100000000, .run = run_poll)
 
 /* ---- spawn: one process spawns n that do nothing and end, in bursts ------------------------------------------------- */
 

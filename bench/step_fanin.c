@@ -22,7 +22,7 @@ static int sender_step(void *state, const weft_event *events, size_t count, weft
     if (trial_cancelled(events, count, out)) return 0;
     for (unsigned i = 0; i < FANIN_BURST && self->left > 0; i++)
         trial_send(self->to, self->left--);
-    weft_out_status(out, self->left > 0 ? WEFT_CONTINUE : WEFT_DONE);
+    weft_out_status(out, self->left > 0 ? WEFT_STEP_CONTINUE : WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior sender = {.name = "sender", .state_size = sizeof(struct sender), .init = sender_init, .step = sender_step};

@@ -35,7 +35,7 @@ static int reader_step(void *state, const weft_event *events, size_t count, weft
         int error = calls ? weft_out_call(out, 0, &call, NULL, 0) : weft_out_read(out, 0, file, PORTION, 0, WEFT_FOREVER);
         trial_must(error, "a command was refused");
     }
-    weft_out_status(out, WEFT_BLOCKED);
+    weft_out_status(out, WEFT_STEP_BLOCKED);
     return 0;
 }
 static const weft_behavior reader = {.name = "reader", .state_size = sizeof(struct reader), .step = reader_step};

@@ -41,7 +41,7 @@ static int idler_step(void *state, const weft_event *events, size_t count, weft_
     if (self->leads && self->left == rounds / CROWD) gather();
     if (self->left > 0) {
         self->left--;
-        weft_out_status(out, WEFT_CONTINUE);
+        weft_out_status(out, WEFT_STEP_CONTINUE);
     } else if (self->leads) {
         trial_end();
         self->leads = false;

@@ -33,7 +33,7 @@ static int usher_step(void *state, const weft_event *events, size_t count, weft_
     if (self->spawned == 0) trial_begin();
     for (unsigned i = 0; i < PARKED_BURST && self->spawned < processes; i++, self->spawned++)
         trial_send(trial_spawn(&sitter, NULL, 0), self->spawned);
-    weft_out_status(out, self->spawned < processes ? WEFT_CONTINUE : WEFT_DONE);
+    weft_out_status(out, self->spawned < processes ? WEFT_STEP_CONTINUE : WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior usher = {.name = "usher", .state_size = sizeof(struct usher), .step = usher_step};

@@ -39,7 +39,7 @@ static int ping_step(void *state, const weft_event *events, size_t count, weft_o
     if (count > 0) self->left--;
     if (self->left == 0) {
         trial_send(self->umpire, 0);
-        weft_out_status(out, WEFT_DONE);
+        weft_out_status(out, WEFT_STEP_DONE);
     } else if (plan.handoff) {
         trial_must(weft_out_handoff(out, self->pong, self->left, NULL, 0), "a hand-off was refused");
     } else {

@@ -64,7 +64,7 @@ static int node_step(void *state, const weft_event *events, size_t count, weft_o
     self->waits_for -= (uint32_t)count;
     if (self->waits_for > 0) return 0;
     node_tell(self);
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 

@@ -17,13 +17,13 @@ static int sleeper_step(void *self, const weft_event *events, size_t count, weft
     static _Thread_local struct rng rng;
     if (count > 0) {
         if (atom_add_rlx(&woken, 1) + 1 == sleepers) trial_end(); /* rlx: a count */
-        weft_out_status(out, WEFT_DONE);
+        weft_out_status(out, WEFT_STEP_DONE);
         return 0;
     }
     if (rng.s[0] == 0) rng_seed(&rng, 1, (uint64_t)(uintptr_t)&rng);
     uint64_t nanoseconds = rng_below(&rng, 1000000000);
     trial_must(weft_out_sleep(out, 0, nanoseconds), "going to sleep");
-    weft_out_status(out, WEFT_BLOCKED);
+    weft_out_status(out, WEFT_STEP_BLOCKED);
     return 0;
 }
 static const weft_behavior sleeper = {.name = "sleeper", .step = sleeper_step};
@@ -37,7 +37,7 @@ static int waker_step(void *state, const weft_event *events, size_t count, weft_
     if (self->spawned == 0) trial_begin();
     for (unsigned i = 0; i < SLEEPERS_BURST && self->spawned < sleepers; i++, self->spawned++)
         trial_spawn(&sleeper, NULL, 0);
-    weft_out_status(out, self->spawned < sleepers ? WEFT_CONTINUE : WEFT_DONE);
+    weft_out_status(out, self->spawned < sleepers ? WEFT_STEP_CONTINUE : WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior waker = {.name = "waker", .state_size = sizeof(struct waker), .step = waker_step};
@@ -71,7 +71,7 @@ static int timers_step(void *state, const weft_event *events, size_t count, weft
     *came += count;
     if (*came < timers) return 0;
     trial_end();
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior arming = {.name = "arming", .state_size = sizeof(uint64_t), .step = timers_step};
@@ -102,7 +102,7 @@ static int cancelling_step(void *state, const weft_event *events, size_t count, 
                    "arming a timer");
     }
     trial_end();
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior cancelling = {.name = "cancelling", .step = cancelling_step};

@@ -6,7 +6,7 @@ enum { SPAWN_BURST = 32 };
 
 static int empty_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior empty = {.name = "empty", .step = empty_step};
@@ -23,7 +23,7 @@ static void spawn_burst(struct spawner *self) {
     self->left -= burst;
     for (; burst > 0; burst--) {
         weft_pid pid;
-        int error = weft_spawn_step(&pid, &empty, NULL);
+        int error = weft_spawn_step(&empty, NULL, &pid);
         if (__builtin_expect(error, 0)) trial_must(error, "spawning");
     }
 }
@@ -49,7 +49,7 @@ static int spawner_step(void *state, const weft_event *events, size_t count, wef
         trial_end();
         self->ended = true;
     }
-    weft_out_status(out, self->ended ? WEFT_IDLE : WEFT_CONTINUE);
+    weft_out_status(out, self->ended ? WEFT_STEP_IDLE : WEFT_STEP_CONTINUE);
     return 0;
 }
 static const weft_behavior spawner = {.name = "spawner", .state_size = sizeof(struct spawner), .step = spawner_step};

@@ -20,7 +20,7 @@ static int yielder_step(void *state, const weft_event *events, size_t count, wef
     if (trial_cancelled(events, count, out)) return 0;
     if (self->left > 0) self->left--;
     if (self->left == 0 && atom_sub_acqrel(&running, 1) == 1) trial_end(); /* acqrel: the last one to end comes after the other */
-    weft_out_status(out, self->left > 0 ? WEFT_CONTINUE : WEFT_DONE);
+    weft_out_status(out, self->left > 0 ? WEFT_STEP_CONTINUE : WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior yielder = {.name = "yielder", .state_size = sizeof(struct yielder), .init = yielder_init, .step = yielder_step};
@@ -28,7 +28,7 @@ static const weft_behavior yielder = {.name = "yielder", .state_size = sizeof(st
 /* Starts the two together and goes away. */
 static int starter_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     if (trial_cancelled(events, count, out)) return 0;
     trial_begin();
     trial_spawn(&yielder, &(struct yielder){.left = turns - turns / 2}, sizeof(struct yielder));

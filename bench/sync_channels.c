@@ -9,8 +9,8 @@ static weft_chan *there, *back;
 static weft_mutex mutex;
 
 static void chan_open(size_t capacity) {
-    trial_must(weft_chan_new(&there, sizeof(uint64_t), capacity), "a channel");
-    trial_must(weft_chan_new(&back, sizeof(uint64_t), capacity), "a channel");
+    trial_must(weft_chan_new(sizeof(uint64_t), capacity, &there), "a channel");
+    trial_must(weft_chan_new(sizeof(uint64_t), capacity, &back), "a channel");
 }
 static void chan_end(void) {
     weft_chan_free(there);

@@ -39,7 +39,7 @@ void trial_open(const struct bench_args *args, struct bench_result *result, cons
     static const char *const policies[] = {[POLICY_RING] = "ring", [POLICY_DEQUE] = "deque", [POLICY_LINE] = "line"};
     parker_init(&trial.done);
     weft_config config = {.workers = args->workers, .policy = args->policy};
-    trial_must(weft_start(&trial.runtime, &config), "starting a runtime");
+    trial_must(weft_start(&config, &trial.runtime), "starting a runtime");
     result->n = args->n;
     result->workers = weft_workers(trial.runtime);
     snprintf(result->kind, sizeof result->kind, "%s", kind);
@@ -49,14 +49,14 @@ void trial_open(const struct bench_args *args, struct bench_result *result, cons
 weft_pid trial_spawn(const weft_behavior *behavior, const void *input, size_t size) {
     weft_pid pid;
     weft_spawn_options options = {.runtime = trial.runtime, .input = input, .input_size = size};
-    int error = weft_spawn_step(&pid, behavior, &options);
+    int error = weft_spawn_step(behavior, &options, &pid);
     trial_must(error, "spawning");
     return pid;
 }
 
 weft_pid trial_spawn_stackful(weft_entry entry, void *arg) {
     weft_pid pid;
-    int error = weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = trial.runtime});
+    int error = weft_spawn_with(entry, arg, &(weft_stackful_options){.runtime = trial.runtime}, &pid);
     trial_must(error, "spawning");
     return pid;
 }
@@ -83,7 +83,7 @@ void trial_wait(void) { parker_park(&trial.done, SYS_FOREVER); }
 void trial_close(struct bench_result *result) {
     result->seconds = (double)(trial.end - trial.begin) / 1e9;
     bench_extra(result, "cpu_ns", (double)(trial.cpu_end - trial.cpu_begin) / (double)result->n);
-    trial_must(weft_stop(trial.runtime, weft_now() + STOP_SECONDS * UINT64_C(1000000000), NULL), "stopping the runtime");
+    trial_must(weft_stop(trial.runtime, NULL, weft_now() + STOP_SECONDS * UINT64_C(1000000000)), "stopping the runtime");
 }
 
 double trial_cpu_seconds(void) { return (double)(trial.cpu_end - trial.cpu_begin) / 1e9; }

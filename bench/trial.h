@@ -60,8 +60,8 @@ static inline bool trial_recv(uint64_t *tag) {
 
 /* Whether this process has been cancelled: it comes first, and then the process ends. */
 static inline bool trial_cancelled(const weft_event *events, size_t count, weft_out *out) {
-    if (__builtin_expect(count == 0 || events[0].type != WEFT_CANCEL, 1)) return false;
-    weft_out_status(out, WEFT_DONE);
+    if (__builtin_expect(count == 0 || events[0].type != WEFT_EVENT_CANCEL, 1)) return false;
+    weft_out_status(out, WEFT_STEP_DONE);
     return true;
 }
 

@@ -104,7 +104,7 @@ int demo_hogs(const struct demo_options *options) {
     weft_pid pid;
     signal(SIGINT, SIG_DFL);
     memset(&show, 0, sizeof show);
-    int error = weft_start(&runtime, &config);
+    int error = weft_start(&config, &runtime);
     if (error) {
         fprintf(stderr, "weft demo: cannot start a runtime: %s\n", weft_strerror(error));
         return 1;
@@ -114,10 +114,10 @@ int demo_hogs(const struct demo_options *options) {
            "and %d others, each in one blocking call of %d ms after the other.\n\n",
            show.hogs, weft_workers(runtime), CALLERS, CALL_MS);
     fflush(stdout);
-    error = weft_spawn_with(&pid, ticker, NULL, &(weft_stackful_options){.runtime = runtime, .name = "ticker"});
+    error = weft_spawn_with(ticker, NULL, &(weft_stackful_options){.runtime = runtime, .name = "ticker"}, &pid);
     if (!error) error = weft_join(pid, NULL, WEFT_FOREVER);
     __atomic_store_n(&show.over, true, __ATOMIC_RELAXED);
-    int left = weft_stop(runtime, weft_now() + STOP_SECONDS * WEFT_SECOND, NULL);
+    int left = weft_stop(runtime, NULL, weft_now() + STOP_SECONDS * WEFT_SECOND);
     if (error || left) {
         fprintf(stderr, "weft demo: %s\n", weft_strerror(error ? error : left));
         return 1;

@@ -57,8 +57,8 @@ static int guest_init(void *self, weft_context *context, const char *method, con
 static int guest_step(void *state, const weft_event *events, size_t count, weft_out *out) {
     struct guest *self = state;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) {
-            weft_out_status(out, WEFT_DONE);
+        if (events[i].type == WEFT_EVENT_CANCEL) {
+            weft_out_status(out, WEFT_STEP_DONE);
             continue;
         }
         uint64_t sum = *(const uint64_t *)events[i].data + self->number;
@@ -82,7 +82,7 @@ static int spawn_some(struct host *self) {
     for (unsigned i = 0; i < SPAWN_AT_ONCE && self->spawned < show.n; i++) {
         struct guest next = {.before = self->last, .number = self->spawned};
         weft_spawn_options options = {.input = &next, .input_size = sizeof next};
-        int error = weft_spawn_step(&self->last, &guest, &options);
+        int error = weft_spawn_step(&guest, &options, &self->last);
         if (error) return error;
         self->spawned++;
         /* Messages go backwards, so one sets out from the last guest of every share. */
@@ -110,8 +110,8 @@ static void host_over(int error) {
 
 static int host_step(void *state, const weft_event *events, size_t count, weft_out *out) {
     struct host *self = state;
-    if (count > 0 && events[0].type == WEFT_CANCEL) {
-        weft_out_status(out, WEFT_DONE);
+    if (count > 0 && events[0].type == WEFT_EVENT_CANCEL) {
+        weft_out_status(out, WEFT_STEP_DONE);
         return 0;
     }
     int error = 0;
@@ -122,7 +122,7 @@ static int host_step(void *state, const weft_event *events, size_t count, weft_o
         }
         error = spawn_some(self);
         if (!error && self->spawned == show.n) error = send_runners();
-        weft_out_status(out, !error && self->spawned < show.n ? WEFT_CONTINUE : WEFT_IDLE);
+        weft_out_status(out, !error && self->spawned < show.n ? WEFT_STEP_CONTINUE : WEFT_STEP_IDLE);
     }
     for (size_t i = 0; i < count; i++) {
         show.sum += *(const uint64_t *)events[i].data;
@@ -201,19 +201,19 @@ static int run_policy(const struct demo_options *options, const char *policy) {
     show.runners = options->n < RUNNERS ? options->n : RUNNERS;
     show.sum = 0;
     sem_init(&show.over, 0, 0);
-    int error = weft_start(&runtime, &config);
+    int error = weft_start(&config, &runtime);
     if (error) {
         fprintf(stderr, "weft demo: cannot start a runtime: %s\n", weft_strerror(error));
         return 1;
     }
     weft_pid pid;
-    error = weft_spawn_step(&pid, &host, &(weft_spawn_options){.runtime = runtime});
+    error = weft_spawn_step(&host, &(weft_spawn_options){.runtime = runtime}, &pid);
     if (error) host_over(error);
     else watch(policy, runtime, isatty(STDOUT_FILENO));
     uint64_t memory = resident() - before, right = show.n * (show.n - 1) / 2, stop_began = weft_now();
     weft_stats stats;
     weft_get_stats(runtime, &stats);
-    error = weft_stop(runtime, weft_now() + STOP_SECONDS * SECOND, NULL);
+    error = weft_stop(runtime, NULL, weft_now() + STOP_SECONDS * SECOND);
     if (interrupted) return INTERRUPTED;
     if (!error) error = show.error;
     if (error) {

@@ -56,20 +56,20 @@ struct client {
 
 static int client_step(void *state, const weft_event *events, size_t count, weft_out *out) {
     struct client *self = state;
-    weft_out_status(out, WEFT_BLOCKED);
+    weft_out_status(out, WEFT_STEP_BLOCKED);
     if (count == 0) {
         weft_out_yield(out, SLOW_UPPER, 0, "warp", sizeof "warp");
         weft_out_yield(out, SLOW_UPPER, 1, "weft", sizeof "weft");
     }
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type != WEFT_COMPLETION) continue;
+        if (events[i].type != WEFT_EVENT_COMPLETION) continue;
         const char *text = events[i].error ? weft_strerror(events[i].error) : events[i].data;
         snprintf(self->results[events[i].tag], sizeof self->results[0], "%s", text);
         self->have++;
     }
     if (self->have == 2) {
         printf("%s and %s\n", self->results[0], self->results[1]);
-        weft_out_status(out, WEFT_DONE);
+        weft_out_status(out, WEFT_STEP_DONE);
         sem_post(&done);
     }
     return 0;
@@ -80,11 +80,11 @@ int main(void) {
     weft_runtime *runtime;
     weft_pid pid;
     sem_init(&done, 0, 0);
-    if (weft_start(&runtime, NULL) != 0) return 1;
+    if (weft_start(NULL, &runtime) != 0) return 1;
     weft_register_command(runtime, SLOW_UPPER, slow_upper, NULL);
-    weft_spawn_step(&pid, &client, &(weft_spawn_options){.runtime = runtime});
+    weft_spawn_step(&client, &(weft_spawn_options){.runtime = runtime}, &pid);
     sem_wait(&done);
-    return weft_stop(runtime, WEFT_FOREVER, NULL) != 0;
+    return weft_stop(runtime, NULL, WEFT_FOREVER) != 0;
 }
 /* Prints:
  * WARP and WEFT

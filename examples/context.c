@@ -29,12 +29,12 @@ static int app(int argc, char **argv) {
     weft_context *request, *context;
     weft_pid first, second;
     (void)argc, (void)argv;
-    if (weft_context_new(&request, NULL, weft_in(50 * WEFT_MILLISECOND)) != 0) return 1;
-    if (weft_context_with(&context, request, &user_key, "ada") != 0) return 1;
-    weft_stackful_options options = {.context = context, .flags = WEFT_JOINABLE};
-    if (weft_spawn_with(&first, profile, NULL, &options) != 0) return 1;
+    if (weft_context_new(NULL, &request, weft_in(50 * WEFT_MILLISECOND)) != 0) return 1;
+    if (weft_context_with(request, &user_key, "ada", &context) != 0) return 1;
+    weft_stackful_options options = {.context = context, .flags = WEFT_SPAWN_JOINABLE};
+    if (weft_spawn_with(profile, NULL, &options, &first) != 0) return 1;
     weft_join(first, NULL, WEFT_FOREVER);
-    if (weft_spawn_with(&second, history, NULL, &options) != 0) return 1;
+    if (weft_spawn_with(history, NULL, &options, &second) != 0) return 1;
     weft_join(second, NULL, WEFT_FOREVER); /* by its deadline at the latest */
     weft_context_drop(context);
     weft_context_drop(request);

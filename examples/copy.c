@@ -43,7 +43,7 @@ static int copy_next(struct copy *self, const weft_event *event, weft_out *out) 
     case CLOSE:
         if (--self->closing > 0) return 0;
         printf("copied %zu bytes\n", self->copied);
-        weft_out_status(out, WEFT_DONE);
+        weft_out_status(out, WEFT_STEP_DONE);
     }
     return 0;
 }
@@ -51,10 +51,10 @@ static int copy_next(struct copy *self, const weft_event *event, weft_out *out) 
 static int copy_step(void *state, const weft_event *events, size_t count, weft_out *out) {
     struct copy *self = state;
     int error = 0;
-    weft_out_status(out, WEFT_BLOCKED);
+    weft_out_status(out, WEFT_STEP_BLOCKED);
     if (count == 0) error = weft_out_open(out, OPEN_FROM, self->from, O_RDONLY, 0);
     for (size_t i = 0; i < count && !error; i++)
-        if (events[i].type == WEFT_COMPLETION) error = copy_next(self, &events[i], out);
+        if (events[i].type == WEFT_EVENT_COMPLETION) error = copy_next(self, &events[i], out);
     if (error) printf("%s\n", weft_strerror(error));
     return error;
 }
@@ -75,12 +75,12 @@ int main(void) {
     if (!text || weft_file_save(names.from, text, 200000, 0600) != 0) return 1; /* here, on the main thread, a plain call */
     free(text);
     sem_init(&done, 0, 0);
-    if (weft_start(&runtime, NULL) != 0) return 1;
-    weft_spawn_step(&pid, &copy, &(weft_spawn_options){.runtime = runtime, .input = &names, .input_size = sizeof names});
+    if (weft_start(NULL, &runtime) != 0) return 1;
+    weft_spawn_step(&copy, &(weft_spawn_options){.runtime = runtime, .input = &names, .input_size = sizeof names}, &pid);
     sem_wait(&done);
     unlink(names.from);
     unlink(names.to);
-    return weft_stop(runtime, WEFT_FOREVER, NULL) != 0;
+    return weft_stop(runtime, NULL, WEFT_FOREVER) != 0;
 }
 /* Prints:
  * copied 200000 bytes

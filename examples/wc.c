@@ -41,7 +41,7 @@ static void count_folder(void *arg) {
     weft_dir *dir;
     weft_dir_entry entry;
     weft_scope scope;
-    int more, error = weft_dir_open(&dir, path);
+    int more, error = weft_dir_open(path, &dir);
     weft_scope_begin(&scope, WEFT_FOREVER);
     while (!error && (more = weft_dir_next(dir, &entry)) != 0) {
         char *below = more > 0 ? malloc(strlen(path) + strlen(entry.name) + 2) : NULL;

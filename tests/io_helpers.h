@@ -16,7 +16,7 @@ static atom_u64 io_done;
 
 static inline weft_pid io_spawn(weft_entry entry, void *arg) {
     weft_pid pid = WEFT_NOBODY;
-    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = rt.runtime, .stack_size = 256 << 10}), 0);
+    EXPECT_EQ(weft_spawn_with(entry, arg, &(weft_stackful_options){.runtime = rt.runtime, .stack_size = 256 << 10}, &pid), 0);
     return pid;
 }
 

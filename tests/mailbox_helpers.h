@@ -8,7 +8,7 @@
 
 static inline weft_pid run_flags(weft_entry entry, void *arg, unsigned flags) {
     weft_pid pid = WEFT_NOBODY;
-    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = rt.runtime, .flags = flags}), 0);
+    EXPECT_EQ(weft_spawn_with(entry, arg, &(weft_stackful_options){.runtime = rt.runtime, .flags = flags}, &pid), 0);
     return pid;
 }
 static inline weft_pid run_spawn(weft_entry entry, void *arg) { return run_flags(entry, arg, 0); }
@@ -23,7 +23,7 @@ static inline int run_join(weft_pid pid) {
 /* Runs entry(arg) in a process and waits for its end, which cannot be missed. */
 static inline int run(weft_entry entry, void *arg) {
     int reason = 1;
-    EXPECT_EQ(weft_join(run_flags(entry, arg, WEFT_JOINABLE), &reason, WEFT_FOREVER), 0);
+    EXPECT_EQ(weft_join(run_flags(entry, arg, WEFT_SPAWN_JOINABLE), &reason, WEFT_FOREVER), 0);
     return reason;
 }
 
@@ -49,7 +49,7 @@ static inline void expect_next(uint64_t tag) {
 }
 static inline void expect_tag(uint64_t tag) {
     weft_msg *message;
-    EXPECT_EQ(weft_recv_tag(&message, tag, WEFT_FOREVER), 0);
+    EXPECT_EQ(weft_recv_tag(tag, &message, WEFT_FOREVER), 0);
     EXPECT_EQ(weft_msg_tag(message), tag);
     weft_msg_free(message);
 }

@@ -15,7 +15,7 @@ static atom_u64 net_done;
 /* A process of the test's runtime, from anywhere. */
 static inline weft_pid net_spawn(weft_entry entry, void *arg) {
     weft_pid pid = WEFT_NOBODY;
-    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+    EXPECT_EQ(weft_spawn_with(entry, arg, &(weft_stackful_options){.runtime = rt.runtime}, &pid), 0);
     return pid;
 }
 static inline void net_is_done(void) { atom_add_rel(&net_done, 1); }

@@ -107,7 +107,7 @@ static inline uint64_t rt_live_memory(void) { return sys_scripted_live(); }
 
 static inline void rt_start_with(const weft_config *config) {
     rt_count_memory();
-    EXPECT_EQ(weft_start(&rt.runtime, config), 0);
+    EXPECT_EQ(weft_start(config, &rt.runtime), 0);
     rt.policy = config->policy;
     rt.workers = config->workers;
     rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
@@ -120,7 +120,7 @@ static inline void rt_start(const char *policy, unsigned workers) {
 /* Everybody ends when asked, and nothing is left over. */
 static inline void rt_stop(void) {
     weft_stop_report report;
-    EXPECT_EQ(weft_stop(rt.runtime, WEFT_FOREVER, &report), 0);
+    EXPECT_EQ(weft_stop(rt.runtime, &report, WEFT_FOREVER), 0);
     EXPECT_EQ(report.left, 0);
     rt_watch_end();
     EXPECT_EQ(rt_live_memory(), 0);
@@ -181,7 +181,7 @@ static inline void rt_pause(uint64_t nanoseconds) {
 /* From the test's own thread. */
 static inline weft_pid rt_spawn_with(const weft_behavior *behavior, const void *input, size_t size) {
     weft_pid pid = WEFT_NOBODY;
-    EXPECT_EQ(weft_spawn_step(&pid, behavior, &(weft_spawn_options){.runtime = rt.runtime, .input = input, .input_size = size}), 0);
+    EXPECT_EQ(weft_spawn_step(behavior, &(weft_spawn_options){.runtime = rt.runtime, .input = input, .input_size = size}, &pid), 0);
     EXPECT(pid != WEFT_NOBODY);
     return pid;
 }

@@ -147,7 +147,7 @@ static inline int part_step(void *self, const weft_event *events, size_t count, 
     EXPECT_EQ(trace.depth, 0); /* steps never nest */
     trace.depth++;
     if (trace.count < STAGE_TRACE) trace.ran[trace.count++] = part->number;
-    weft_out_status(out, part->play ? part->play(part, events, count, out) : WEFT_IDLE);
+    weft_out_status(out, part->play ? part->play(part, events, count, out) : WEFT_STEP_IDLE);
     trace.depth--;
     return 0;
 }
@@ -158,7 +158,7 @@ static inline weft_pid stage_spawn(uint32_t number, part_play *play, weft_pid ot
     struct part part = {number, other, play};
     weft_pid pid;
     weft_spawn_options options = {.runtime = rt.runtime, .input = &part, .input_size = sizeof part};
-    EXPECT_EQ(weft_spawn_step(&pid, &part_behavior, &options), 0);
+    EXPECT_EQ(weft_spawn_step(&part_behavior, &options, &pid), 0);
     return pid;
 }
 static inline struct proc *stage_proc(weft_pid pid) { return table_at(&stage.runtime->table, pid_slot(pid)); }

@@ -28,7 +28,7 @@ static __attribute__((noinline, unused)) uintptr_t victim_thread(void) {
 static inline weft_pid victim_flags(weft_entry entry, void *arg, size_t stack_size, const char *name, unsigned flags) {
     weft_pid pid = WEFT_NOBODY;
     weft_stackful_options options = {.runtime = rt.runtime, .stack_size = stack_size, .name = name, .flags = flags};
-    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &options), 0);
+    EXPECT_EQ(weft_spawn_with(entry, arg, &options, &pid), 0);
     return pid;
 }
 static inline weft_pid victim_spawn(weft_entry entry, void *arg, size_t stack_size, const char *name) {
@@ -36,7 +36,7 @@ static inline weft_pid victim_spawn(weft_entry entry, void *arg, size_t stack_si
 }
 /* One whose end cannot be missed: its reason is asked for by victim_reason(). */
 static inline weft_pid victim_joinable(weft_entry entry, void *arg, size_t stack_size, const char *name) {
-    return victim_flags(entry, arg, stack_size, name, WEFT_JOINABLE);
+    return victim_flags(entry, arg, stack_size, name, WEFT_SPAWN_JOINABLE);
 }
 static inline int victim_reason(weft_pid pid) {
     int reason = 1;

@@ -8,7 +8,7 @@ SHARED uint64_t got[SMALL_FIBERS];
 
 static void set_up(size_t capacity) {
     small_fibers(3);
-    int error = weft_chan_new(&chan, sizeof(uint64_t), capacity);
+    int error = weft_chan_new(sizeof(uint64_t), capacity, &chan);
     chk_assert(error == 0, "made");
     chk_name(&chan_of(chan)->lock, "lock");
     for (unsigned i = 0; i < SMALL_FIBERS; i++)

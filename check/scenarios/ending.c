@@ -12,7 +12,7 @@ SHARED unsigned result; /* plain: the process's while it lives */
 static int last_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
     result = 42;
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior ends = {.name = "ends", .step = last_step};

@@ -23,7 +23,7 @@ static unsigned processes;
 static int count_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)events;
     if (count > 0) runs[*(unsigned *)self]++;
-    weft_out_status(out, WEFT_IDLE);
+    weft_out_status(out, WEFT_STEP_IDLE);
     return 0;
 }
 static int count_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
@@ -33,7 +33,7 @@ static int count_init(void *self, weft_context *context, const char *method, con
 }
 static const weft_behavior counts = {.name = "counts", .state_size = sizeof(unsigned), .init = count_init, .step = count_step};
 
-static int spawn(unsigned i) { return weft_spawn_step(&pid[i], &counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i}); }
+static int spawn(unsigned i) { return weft_spawn_step(&counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i}, &pid[i]); }
 
 /* ---- the table ------------------------------------------------------------------------------------------------------ */
 
@@ -82,7 +82,7 @@ SCENARIO(growth_everybody, .about = "the first spawn makes a chunk of blocks || 
 /* No thread looks anything up, so the one block there is must be had again. */
 static int short_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior short_lived = {.name = "short-lived", .step = short_step};
@@ -91,7 +91,7 @@ static void spawns_again_and_again(void) {
     struct worker *worker = small_play(0);
     for (unsigned i = 0; i < 3; i++) {
         weft_pid born;
-        chk_assert(weft_spawn_step(&born, &short_lived, NULL) == 0, "the block is free again");
+        chk_assert(weft_spawn_step(&short_lived, NULL, &born) == 0, "the block is free again");
         small_run_own(worker);
     }
 }
@@ -106,7 +106,7 @@ static void limit_of_one(void) {
 static void spawns_if_it_may(void) {
     struct worker *worker = small_play(chk_self());
     weft_pid born;
-    int error = weft_spawn_step(&born, &short_lived, NULL);
+    int error = weft_spawn_step(&short_lived, NULL, &born);
     chk_assert(error == 0 || error == WEFT_ENOBUFS, "spawned, or refused because of the limit");
     small_run_own(worker);
 }
@@ -125,7 +125,7 @@ static int refuses(void *self, weft_context *context, const char *method, const 
 static const weft_behavior unborn = {.name = "unborn", .init = refuses, .step = short_step};
 static void fails_to_spawn(void) {
     weft_pid pid;
-    chk_assert(weft_spawn_step(&pid, &unborn, &(weft_spawn_options){.runtime = (weft_runtime *)small}) == WEFT_EINVAL, "as init says");
+    chk_assert(weft_spawn_step(&unborn, &(weft_spawn_options){.runtime = (weft_runtime *)small}, &pid) == WEFT_EINVAL, "as init says");
 }
 static void no_birth_is_counted(void) {
     chk_assert(atom_load_rlx(&small->births) == 0, "no birth is under way");

@@ -22,7 +22,7 @@ static int receive_step(void *self, const weft_event *events, size_t count, weft
         chk_assert(!(seen & 1u << events[i].tag), "a message comes once");
         seen |= 1u << events[i].tag;
     }
-    weft_out_status(out, WEFT_IDLE);
+    weft_out_status(out, WEFT_STEP_IDLE);
     return 0;
 }
 static const weft_behavior receives = {.name = "receiver", .step = receive_step};
@@ -59,7 +59,7 @@ static void set_up(enum policy_name policy, unsigned givers) {
     for (unsigned i = 0; i < GIVERS; i++) {
         weft_pid pid;
         small_play(0);
-        chk_assert(weft_spawn_step(&pid, &gives, &(weft_spawn_options){.input = &i, .input_size = sizeof i}) == 0, "spawned");
+        chk_assert(weft_spawn_step(&gives, &(weft_spawn_options){.input = &i, .input_size = sizeof i}, &pid) == 0, "spawned");
         giver[i] = claimed();
         pool_refill(&small_worker(i + 1)->local.cache.pool, 0);
     }

@@ -12,7 +12,7 @@ static void set_up(unsigned workers, unsigned count) {
     small_begin(POLICY_RING, workers, 4);
     small_play(0);
     for (unsigned i = 0; i < count; i++) {
-        chk_assert(weft_spawn_step(&pid[i], &counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i}) == 0, "spawned");
+        chk_assert(weft_spawn_step(&counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i}, &pid[i]) == 0, "spawned");
         small_name(pid[i]);
         uint64_t entry = ring_take_next(&small_worker(0)->ring);
         chk_assert(state_is_newborn(&small_proc(pid[i])->state) && newborn_put(small_worker(0), &entry, 1), "it has never run");
@@ -50,7 +50,7 @@ static void full(void) {
 static void spawns_until_it_overflows(void) {
     struct worker *worker = small_play(0);
     for (unsigned i = 0; i < 2; i++)
-        chk_assert(weft_spawn_step(&pid[i], &counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i}) == 0, "spawned");
+        chk_assert(weft_spawn_step(&counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i}, &pid[i]) == 0, "spawned");
     uint64_t entry = ring_pop(&worker->ring); /* as if the ring had been full */
     if (entry != ENTRY_NONE) {
         chk_assert(newborn_put(worker, &entry, 1), "there is memory");

@@ -31,7 +31,7 @@ static void set_up(enum policy_name policy) {
     chk_assert(proc == small_proc(pid) && worker_pin(small_worker(PINNED_TO)), "claimed and pinned");
     state_pin(&proc->state, PINNED_TO + 1);
     state_park(&proc->state, STATE_IDLE);
-    proc->waits = WEFT_IDLE;
+    proc->waits = WEFT_STEP_IDLE;
     chk_name(&small_worker(PINNED_TO)->pinned_ready.head, "inbox");
     for (unsigned i = 0; i < 2; i++)
         small_message(&letters[i], i);

@@ -10,7 +10,7 @@ enum { NOT_YET = 99 };
 
 static void set_up(size_t capacity) {
     small_fibers(3);
-    chk_assert(weft_chan_new(&a, sizeof(uint64_t), capacity) == 0 && weft_chan_new(&b, sizeof(uint64_t), capacity) == 0, "made");
+    chk_assert(weft_chan_new(sizeof(uint64_t), capacity, &a) == 0 && weft_chan_new(sizeof(uint64_t), capacity, &b) == 0, "made");
     chk_name(&chan_of(a)->lock, "a.lock");
     chk_name(&chan_of(b)->lock, "b.lock");
     for (unsigned i = 0; i < SMALL_FIBERS; i++)

@@ -24,14 +24,14 @@ static void count_end(void *self) {
 }
 static bool is_cancelled(const weft_event *events, size_t count) {
     for (size_t i = 0; i < count; i++)
-        if (events[i].type == WEFT_CANCEL) return true;
+        if (events[i].type == WEFT_EVENT_CANCEL) return true;
     return false;
 }
 
 /* Ends when it is asked to. */
 static int obedient_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
-    if (is_cancelled(events, count)) weft_out_status(out, WEFT_DONE);
+    if (is_cancelled(events, count)) weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior obedient = {.name = "obedient", .init = count_birth, .step = obedient_step, .close = count_end};
@@ -48,7 +48,7 @@ static const weft_behavior obedient_plain = {
 /* Ends by itself. */
 static int short_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior short_lived = {.name = "short-lived", .init = count_birth, .step = short_step, .close = count_end};
@@ -56,7 +56,7 @@ static const weft_behavior short_lived = {.name = "short-lived", .init = count_b
 /* Has a child and ends. The child would live for ever if it were not told. */
 static int parent_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     weft_pid child;
-    int error = weft_spawn_step(&child, &obedient, NULL);
+    int error = weft_spawn_step(&obedient, NULL, &child);
     chk_assert(error == 0 || error == WEFT_ESTOPPING, "spawned, or refused because of the stop");
     return short_step(self, events, count, out);
 }
@@ -114,13 +114,13 @@ static void stops(void) {
 /* From outside. */
 static void spawns(void) {
     weft_pid pid;
-    int error = weft_spawn_step(&pid, &obedient, &(weft_spawn_options){.runtime = (weft_runtime *)small});
+    int error = weft_spawn_step(&obedient, &(weft_spawn_options){.runtime = (weft_runtime *)small}, &pid);
     chk_assert(error == 0 || error == WEFT_ESTOPPING, "spawned, or refused because of the stop");
 }
 /* Without an init the door is not left in between. */
 static void spawns_plain(void) {
     weft_pid pid;
-    int error = weft_spawn_step(&pid, &obedient_plain, &(weft_spawn_options){.runtime = (weft_runtime *)small});
+    int error = weft_spawn_step(&obedient_plain, &(weft_spawn_options){.runtime = (weft_runtime *)small}, &pid);
     chk_assert(error == 0 || error == WEFT_ESTOPPING, "spawned, or refused because of the stop");
 }
 

@@ -29,7 +29,7 @@ static const weft_behavior counts = {.name = "counts", .state_size = sizeof(unsi
 static inline void sleepers_begin(unsigned count) {
     small_play(0);
     for (unsigned i = 0; i < count; i++) {
-        chk_assert(weft_spawn_step(&pid[i], &counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i}) == 0, "spawned");
+        chk_assert(weft_spawn_step(&counts, &(weft_spawn_options){.input = &i, .input_size = sizeof i}, &pid[i]) == 0, "spawned");
         small_name(pid[i]);
         struct proc *proc = policy_pop(small_worker(0));
         chk_assert(proc == small_proc(pid[i]), "claimed");

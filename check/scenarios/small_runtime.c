@@ -188,7 +188,7 @@ void small_name(weft_pid pid) {
 weft_pid small_spawn(const weft_behavior *behavior) {
     weft_pid pid;
     small_play(0);
-    int error = weft_spawn_step(&pid, behavior, NULL);
+    int error = weft_spawn_step(behavior, NULL, &pid);
     chk_assert(error == 0, "spawned in setup");
     small_name(pid);
     return pid;
@@ -206,7 +206,7 @@ void small_run_own(struct worker *worker) {
 struct message *small_message(struct message *message, uint64_t tag) {
     message->tag = tag;
     message->from = WEFT_NOBODY;
-    message->type = WEFT_MESSAGE;
+    message->type = WEFT_EVENT_MESSAGE;
     message->size = 0;
     message->class = 0;
     return message;

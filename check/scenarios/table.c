@@ -27,21 +27,21 @@ static int tenant_init(void *self, weft_context *context, const char *method, co
 static int tenant_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     unsigned number = ((struct tenant *)self)->number;
     for (size_t i = 0; i < count; i++) {
-        bool meant = events[i].type == WEFT_CANCEL ? number == 1 : events[i].tag == number;
+        bool meant = events[i].type == WEFT_EVENT_CANCEL ? number == 1 : events[i].tag == number;
         chk_assert(meant, "an event reaches the tenant it was sent to");
     }
-    weft_out_status(out, number == 1 ? WEFT_DONE : WEFT_IDLE);
+    weft_out_status(out, number == 1 ? WEFT_STEP_DONE : WEFT_STEP_IDLE);
     return 0;
 }
 static const weft_behavior tenant = {.name = "tenant", .state_size = sizeof(struct tenant), .init = tenant_init, .step = tenant_step};
 
 static int spawn(weft_pid *pid, unsigned number) {
-    return weft_spawn_step(pid, &tenant, &(weft_spawn_options){.input = &number, .input_size = sizeof number});
+    return weft_spawn_step(&tenant, &(weft_spawn_options){.input = &number, .input_size = sizeof number}, pid);
 }
 
 static int gone_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior tenant_gone = {.name = "gone", .step = gone_step};
@@ -125,7 +125,7 @@ SHARED int cancelled;
 static int born_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)out;
     for (size_t i = 0; i < count; i++)
-        was_told |= events[i].type == WEFT_CANCEL;
+        was_told |= events[i].type == WEFT_EVENT_CANCEL;
     return 0;
 }
 static const weft_behavior born = {.name = "born", .step = born_step};
@@ -141,7 +141,7 @@ static void set_up_unborn(void) {
 static void is_born(void) {
     struct worker *worker = small_play(0);
     weft_pid pid;
-    chk_assume(weft_spawn_step(&pid, &born, NULL) == 0);
+    chk_assume(weft_spawn_step(&born, NULL, &pid) == 0);
     chk_assert(pid == second, "as guessed");
     small_run_own(worker);
 }

@@ -184,7 +184,7 @@ static void wait_carelessly(void) {
             answer = WEFT_ECANCELED;
             break;
         }
-        fiber_leave(my_worker, WEFT_BLOCKED);
+        fiber_leave(my_worker, WEFT_STEP_BLOCKED);
     }
     lock_take(&lock);
     if (waiter.in) waiters_remove(&waiter);

@@ -22,7 +22,7 @@ SHARED unsigned last; /* the last letter seen; likewise */
 static int reader_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        unsigned bit = events[i].type == WEFT_CANCEL ? CANCELLED : 1u << events[i].tag;
+        unsigned bit = events[i].type == WEFT_EVENT_CANCEL ? CANCELLED : 1u << events[i].tag;
         chk_assert(!(seen & bit), "an event comes once");
         seen |= bit;
         last = (unsigned)events[i].tag;
@@ -37,7 +37,7 @@ static const weft_behavior reader = {.name = "reader", .step = reader_step};
 static void set_up(enum policy_name policy, unsigned wants) {
     small_begin(policy, 4, 4);
     wanted = wants;
-    sleeps_as = WEFT_IDLE;
+    sleeps_as = WEFT_STEP_IDLE;
     pid = small_spawn(&reader);
     proc = small_proc(pid);
     for (unsigned i = 0; i < LETTERS; i++)
@@ -52,7 +52,7 @@ static void set_up_running(enum policy_name policy, unsigned wants) {
 static void running_one(void) { set_up_running(POLICY_RING, 1); }
 static void running_one_blocked(void) {
     set_up_running(POLICY_RING, 1);
-    sleeps_as = WEFT_BLOCKED;
+    sleeps_as = WEFT_STEP_BLOCKED;
 }
 static void running_two(void) { set_up_running(POLICY_RING, 3); }
 static void running_cancel(void) { set_up_running(POLICY_RING, CANCELLED); }
@@ -118,7 +118,7 @@ static void has_seen_all(void) {
     for (struct proc *left; (left = find_global_one(small_worker(0))) != NULL;)
         step_run(small_play(0), left);
     enum state_name name = state_of(atom_load_rlx(&proc->state.word));
-    chk_assert(name == (sleeps_as == WEFT_IDLE ? STATE_IDLE : STATE_BLOCKED), "it has gone to sleep");
+    chk_assert(name == (sleeps_as == WEFT_STEP_IDLE ? STATE_IDLE : STATE_BLOCKED), "it has gone to sleep");
     chk_assert(seen == wanted, "it does not sleep beside what came for it");
     small_end();
 }
@@ -192,7 +192,7 @@ static void running_beside_mail(void) {
     set_up_running(POLICY_RING, 3);
     struct worker *worker = small_play(1);
     chk_assert(send_message(&worker->local, worker, pid, &letters[0]) == 0, "sent in setup");
-    step_commit(worker, proc, WEFT_CONTINUE);
+    step_commit(worker, proc, WEFT_STEP_CONTINUE);
     chk_assert(policy_pop(worker) == proc, "it runs again");
 }
 static void receives(void) {
@@ -202,10 +202,10 @@ static void receives(void) {
 static void receives_and_parks(void) {
     struct worker *worker = small_play(0);
     receives();
-    step_commit(worker, proc, WEFT_IDLE);
+    step_commit(worker, proc, WEFT_STEP_IDLE);
     while (policy_pop(worker)) {
         receives();
-        step_commit(worker, proc, WEFT_IDLE);
+        step_commit(worker, proc, WEFT_STEP_IDLE);
     }
 }
 static void sends_1(void) {
@@ -213,7 +213,7 @@ static void sends_1(void) {
     chk_assert(send_message(&worker->local, worker, pid, &letters[1]) == 0, "it lives");
     while (policy_pop(worker)) {
         receives();
-        step_commit(worker, proc, WEFT_IDLE);
+        step_commit(worker, proc, WEFT_STEP_IDLE);
     }
 }
 static void has_received_all(void) {
@@ -225,7 +225,7 @@ SCENARIO(wake_mail, .about = "a process with unread mail empties its mailbox and
          .threads = {receives_and_parks, sends_1}, .finish = has_received_all)
 
 /* mpsc.h, M7: it parks beside its mail. The next letter is not the first, and wakes no worker. */
-static void parks_beside_mail(void) { step_commit(small_play(0), proc, WEFT_IDLE); }
+static void parks_beside_mail(void) { step_commit(small_play(0), proc, WEFT_STEP_IDLE); }
 SCENARIO(wake_mail_unread, .about = "broken: a process with unread mail parks until a message comes || a send",
          .setup = running_beside_mail, .threads = {parks_beside_mail, sends_1}, .finish = has_received_all, .flawed_in = CHK_ALL,
          .flaw = CHK_ASSERT)
@@ -233,7 +233,7 @@ SCENARIO(wake_mail_unread, .about = "broken: a process with unread mail parks un
 static void receives_one_and_parks(void) {
     struct mpsc_node *node = mpsc_pop(&proc->box);
     seen |= 1u << message_of(node)->tag;
-    step_commit(small_play(0), proc, WEFT_IDLE);
+    step_commit(small_play(0), proc, WEFT_STEP_IDLE);
 }
 SCENARIO(wake_mail_half_read, .about = "broken: it receives one letter and parks without looking again || a send",
          .setup = running_beside_mail, .threads = {receives_one_and_parks, sends_1}, .finish = has_received_all, .flawed_in = CHK_ALL,

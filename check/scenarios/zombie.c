@@ -30,7 +30,7 @@ static void set_up(void) {
     owner_proc = policy_pop(small_worker(0));
     struct worker *worker = small_play(2);
     worker->current = owner_proc;
-    int error = weft_spawn_step(&child, &mortal, &(weft_spawn_options){.flags = WEFT_JOINABLE});
+    int error = weft_spawn_step(&mortal, &(weft_spawn_options){.flags = WEFT_SPAWN_JOINABLE}, &child);
     chk_assert(error == 0, "spawned in setup");
     child_proc = policy_pop(worker);
     chk_assert(child_proc == small_proc(child), "it can be claimed");

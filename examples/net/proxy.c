@@ -47,7 +47,7 @@ static int app(int argc, char **argv) {
         return help ? 0 : 2;
     }
     there = argv[2];
-    if (weft_addr_parse(&address, there)) {
+    if (weft_addr_parse(there, &address)) {
         fprintf(stderr, "proxy: %s is not an address\n", there);
         return 2;
     }

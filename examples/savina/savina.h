@@ -115,7 +115,7 @@ static inline uint64_t savina_below(uint64_t *state, uint64_t limit) { return sa
 
 static inline weft_pid savina_spawn(weft_scope *scope, weft_entry entry, void *arg) {
     weft_pid pid;
-    savina_must(weft_scope_spawn_with(scope, &pid, entry, arg, NULL), "spawn");
+    savina_must(weft_scope_spawn_with(scope, entry, arg, NULL, &pid), "spawn");
     return pid;
 }
 
@@ -154,7 +154,7 @@ static inline void savina_call(weft_pid to, uint64_t tag, const void *data, size
 }
 
 static inline void savina_reply(const weft_msg *message, const void *data, size_t size) {
-    savina_must(weft_reply(message, data, size), "reply");
+    savina_must(weft_reply(weft_msg_request(message), data, size), "reply");
 }
 
 #endif

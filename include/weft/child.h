@@ -29,7 +29,7 @@ enum { WEFT_CHILD_IN = 1, WEFT_CHILD_OUT = 2, WEFT_CHILD_ERR = 4 };
  * weft_waitpid; or an error of the operating system's: WEFT_ENOENT, WEFT_EACCES, WEFT_EMFILE ... The program starts with no signal blocked
  * and SIGPIPE at its default. */
 WEFT_API int weft_child_start_sized(const char *const *arguments, unsigned pipes, weft_child *child, size_t child_size);
-static inline int weft_child_start(weft_child *child, const char *const *arguments, unsigned pipes) {
+static inline int weft_child_start(const char *const *arguments, unsigned pipes, weft_child *child) {
     return weft_child_start_sized(arguments, pipes, child, sizeof *child);
 }
 

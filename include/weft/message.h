@@ -15,13 +15,13 @@ WEFT_API int weft_recv(weft_msg **message, uint64_t deadline);
 
 /* The oldest with this tag, or the oldest for which `wants` returns true. The others stay, in order, for later. `wants` must not wait (nor
  * receive). Receiving one tag repeatedly does not examine the same messages again. Otherwise as weft_recv. */
-WEFT_API int weft_recv_tag(weft_msg **message, uint64_t tag, uint64_t deadline);
-WEFT_API int weft_recv_match(weft_msg **message, bool (*wants)(const weft_msg *message, void *arg), void *arg, uint64_t deadline);
+WEFT_API int weft_recv_tag(uint64_t tag, weft_msg **message, uint64_t deadline);
+WEFT_API int weft_recv_match(bool (*wants)(const weft_msg *message, void *arg), void *arg, weft_msg **message, uint64_t deadline);
 
 /* As weft_recv, into memory of the caller's: the payload is copied there and the message freed. A payload longer than `size` is cut off;
  * envelope->size (the envelope may be NULL) is how long it was. */
 typedef struct weft_envelope {
-    weft_request request; /* from, tag; and if it was a request, for weft_answer */
+    weft_request request; /* from, tag; and if it was a request, for weft_reply */
     size_t size;
 } weft_envelope;
 WEFT_API int weft_recv_into_sized(void *data, size_t size, weft_envelope *envelope, size_t envelope_size, uint64_t deadline);
@@ -39,18 +39,16 @@ WEFT_API int weft_call(weft_pid to, uint64_t tag, const void *data, size_t size,
 WEFT_API int weft_ask(weft_pid to, uint64_t tag, const void *data, size_t size, uint64_t *reference);
 /* The answer. After WEFT_ETIMEDOUT and WEFT_ECANCELED it may be waited for again; any other result ends the request. WEFT_ENOENT: there
  * is no such request. */
-WEFT_API int weft_recv_reply(weft_msg **reply, uint64_t reference, uint64_t deadline);
+WEFT_API int weft_recv_reply(uint64_t reference, weft_msg **reply, uint64_t deadline);
 /* Gives a request up: its answer will be dropped. */
 WEFT_API void weft_forget(uint64_t reference);
 
-/* Answers a request; the message is still the caller's to free. As weft_answer. */
-WEFT_API int weft_reply(const weft_msg *message, const void *data, size_t size);
-/* For weft_answer; its reference is 0 if the message is no request. */
+/* The request that a message is, for weft_reply; its reference is 0 if it is none. */
 WEFT_API weft_request weft_msg_request(const weft_msg *message);
 
 WEFT_API weft_pid weft_msg_from(const weft_msg *message);
 WEFT_API uint64_t weft_msg_tag(const weft_msg *message);
-WEFT_API void *weft_msg_data(weft_msg *message);
+WEFT_API void *weft_msg_data(const weft_msg *message); /* its bytes, the receiver's to read and to change */
 WEFT_API size_t weft_msg_len(const weft_msg *message);
 /* The buffer that was moved here (weft_send_move): it is the caller's from now on, and the message does not refer to it any more. NULL:
  * there is none. */

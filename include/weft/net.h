@@ -43,7 +43,7 @@ enum { WEFT_ADDR_TEXT = 128 };
 
 /* From "127.0.0.1:80", "[::1]:80", "[fe80::1%eth0]:80", "unix:/some/path" or "unix:@name" (an abstract name; "unix:@": one that the system
  * chooses, for a socket that is made there). Numbers only: there is no name resolution in it. 0 or WEFT_EINVAL. */
-WEFT_API int weft_addr_parse(weft_addr *address, const char *text);
+WEFT_API int weft_addr_parse(const char *text, weft_addr *address);
 /* The same back, interfaces as numbers ("[fe80::1%2]:80"); returns `text`, always terminated. */
 WEFT_API const char *weft_addr_text(const weft_addr *address, char *text, size_t size);
 

@@ -1,7 +1,7 @@
 /* Step processes, small state machines without a stack (init, step, close); and what all processes share: sending, cancelling, contexts.
  *
  * A step is given what has happened since the last one (messages, completions of commands, a cancellation), does a little, and
- * says how to go on. It never blocks. The first step may come without events, and so may one after WEFT_CONTINUE; no other does.
+ * says how to go on. It never blocks. The first step may come without events, and so may one after WEFT_STEP_CONTINUE; no other does.
  * Steps of one process never run at the same time; steps of different processes do. */
 #ifndef WEFT_PROCESS_H
 #define WEFT_PROCESS_H
@@ -13,10 +13,10 @@
 WEFT_BEGIN
 
 enum weft_event_type {
-    WEFT_MESSAGE,    /* data is the payload, tag and from are the sender's */
-    WEFT_COMPLETION, /* of the command that was yielded with this tag; error says how it went, data is its result */
-    WEFT_CANCEL,     /* this process is asked to end; it decides how. Comes once */
-    WEFT_REQUEST,    /* a message whose sender waits for an answer (weft_call): weft_answer(weft_event_request(event), ...) */
+    WEFT_EVENT_MESSAGE,    /* data is the payload, tag and from are the sender's */
+    WEFT_EVENT_COMPLETION, /* of the command that was yielded with this tag; error says how it went, data is its result */
+    WEFT_EVENT_CANCEL,     /* this process is asked to end; it decides how. Comes once */
+    WEFT_EVENT_REQUEST,    /* a message whose sender waits for an answer (weft_call): weft_reply(weft_event_request(event), ...) */
 };
 
 typedef struct weft_event {
@@ -30,15 +30,15 @@ typedef struct weft_event {
 
 /* How a process goes on after a step. */
 enum weft_status {
-    WEFT_CONTINUE, /* again soon, behind the other ready processes */
-    WEFT_IDLE,     /* when a message comes */
-    WEFT_BLOCKED,  /* when a command is completed (or a message comes) */
-    WEFT_DONE,     /* not at all: it has ended */
+    WEFT_STEP_CONTINUE, /* again soon, behind the other ready processes */
+    WEFT_STEP_IDLE,     /* when a message comes */
+    WEFT_STEP_BLOCKED,  /* when a command is completed (or a message comes) */
+    WEFT_STEP_DONE,     /* not at all: it has ended */
 };
 
 typedef struct weft_out weft_out;
 
-/* What a step leaves in its output; the default is WEFT_IDLE. */
+/* What a step leaves in its output; the default is WEFT_STEP_IDLE. */
 WEFT_API void weft_out_status(weft_out *out, enum weft_status status);
 /* Yields a command; its completion comes back as an event with this tag. The data is copied. 0, or WEFT_ENOMEM, and then there
  * will be no completion. An unknown command comes back as a completion with the error WEFT_ENOENT. */
@@ -71,25 +71,30 @@ typedef struct weft_behavior {
 #endif
 } weft_behavior;
 
+/* How a process is spawned: `flags` of the options. */
+enum weft_spawn_flags {
+    /* Without memory for a stack spawning fails with WEFT_ENOSTACK, rather than the process when it first runs. Stackful processes only. */
+    WEFT_SPAWN_STACK_NOW = 1,
+    /* The reason of its end is kept for a later weft_join, until it is joined, detached, or the process that spawned it ends. Spawned by a
+     * thread of the program's own: until the runtime ends. It takes a few hundred bytes. */
+    WEFT_SPAWN_JOINABLE = 2,
+    /* It is interrupted when it has used up its time slice: weft/preempt.h. Stackful processes only. */
+    WEFT_SPAWN_PREEMPT = 4,
+};
+
 typedef struct weft_spawn_options {
     weft_runtime *runtime; /* NULL: the caller's own, inside a process */
     const char *method;    /* NULL: the first */
     const void *input;     /* given to init */
     size_t input_size;
     weft_context *context; /* NULL: the spawner's own, or none */
-    unsigned flags;        /* WEFT_JOINABLE */
+    unsigned flags;        /* WEFT_SPAWN_JOINABLE */
 } weft_spawn_options;
-
-enum {
-    /* The reason of its end is kept for a later weft_join, until it is joined, detached, or the process that spawned it ends. Spawned by a
-     * thread of the program's own: until the runtime ends. It takes a few hundred bytes. */
-    WEFT_JOINABLE = 2,
-};
 
 /* 0 and *pid, or what init said, or WEFT_ENOENT for an unknown method (a line on standard error names the known ones),
  * WEFT_ENOMEM, WEFT_ENOBUFS at the limit of processes, WEFT_ESTOPPING, WEFT_ENOTINSIDE without a runtime outside of a process. */
 WEFT_API int weft_spawn_step_sized(const weft_behavior *behavior, const weft_spawn_options *options, size_t options_size, weft_pid *pid);
-static inline int weft_spawn_step(weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options) {
+static inline int weft_spawn_step(const weft_behavior *behavior, const weft_spawn_options *options, weft_pid *pid) {
     return weft_spawn_step_sized(behavior, options, sizeof *options, pid);
 }
 
@@ -110,24 +115,24 @@ typedef struct weft_request {
     uint64_t tag;
     uint64_t reference; /* 0: it was no request */
 } weft_request;
-/* Of a WEFT_REQUEST event, in the step that was given it. */
+/* Of a WEFT_EVENT_REQUEST event, in the step that was given it. */
 WEFT_API weft_request weft_event_request(const weft_event *event);
 /* From anywhere. The data is copied. Errors as weft_send, and WEFT_EINVAL if it is no request. */
-WEFT_API int weft_answer(weft_request request, const void *data, size_t size);
+WEFT_API int weft_reply(weft_request request, const void *data, size_t size);
 
 /* The calling process, or WEFT_NOBODY outside of one. */
 WEFT_API weft_pid weft_self(void);
 WEFT_API weft_runtime *weft_own_runtime(void);
 
-/* Asks a process to end: it gets a WEFT_CANCEL event, once. 0 or as weft_send. */
+/* Asks a process to end: it gets a WEFT_EVENT_CANCEL event, once. 0 or as weft_send. */
 WEFT_API int weft_cancel(weft_pid pid);
 WEFT_API bool weft_alive(weft_pid pid);
 
 /* Contexts: a deadline, a cancellation and values, inherited by spawned processes (docs/contexts.md). Immutable once made but for being
  * cancelled; counted references. When the deadline comes, every process that was spawned with the context, or with one below it, is
  * cancelled; a process that is spawned later starts cancelled. 0 or WEFT_ENOMEM. */
-WEFT_API int weft_context_new(weft_context **context, weft_context *parent, uint64_t deadline);
-WEFT_API int weft_context_with(weft_context **context, weft_context *parent, const void *key, void *value);
+WEFT_API int weft_context_new(weft_context *parent, weft_context **context, uint64_t deadline);
+WEFT_API int weft_context_with(weft_context *parent, const void *key, void *value, weft_context **context);
 WEFT_API weft_context *weft_context_hold(weft_context *context);
 WEFT_API void weft_context_drop(weft_context *context);
 WEFT_API uint64_t weft_context_deadline(const weft_context *context);            /* the earliest of it and its ancestors */

@@ -9,7 +9,7 @@
  * or 0. So a loop that polls with the deadline 0 learns of it too. Calls of which the process cannot know whether they would wait return
  * WEFT_ECANCELED before anything is done: weft_sleep and weft_sleep_until (for no time, too), weft_blocking_until, weft_file_...,
  * weft_waitpid. Between weft_shield_begin and weft_shield_end a process counts as not cancelled. A step process is told by an event
- * (WEFT_CANCEL), and a thread that is not a worker cannot be cancelled: both get WEFT_ETIMEDOUT.
+ * (WEFT_EVENT_CANCEL), and a thread that is not a worker cannot be cancelled: both get WEFT_ETIMEDOUT.
  *
  * A process may move to another thread at any weft call. Between two such calls it does not: errno and thread-local variables behave as
  * ever. Across one, errno keeps its value, and other thread-local variables are the new thread's. */
@@ -29,21 +29,17 @@ typedef struct weft_stackful_options {
     size_t stack_size;     /* bytes; 0: the runtime's default */
     weft_context *context; /* NULL: the spawner's own, or none */
     const char *name;      /* for dumps and reports; kept, not copied; NULL: "process" */
-    unsigned flags;        /* WEFT_STACK_NOW, WEFT_PREEMPT, WEFT_JOINABLE */
+    unsigned flags;        /* WEFT_SPAWN_STACK_NOW, WEFT_SPAWN_PREEMPT, WEFT_SPAWN_JOINABLE */
 } weft_stackful_options;
 
-enum {
-    WEFT_STACK_NOW = 1, /* without memory for a stack spawn fails with WEFT_ENOSTACK, rather than the process when it first runs */
-    WEFT_PREEMPT = 4,   /* it is interrupted when it has used up its time slice: weft/preempt.h */
-};
-
-/* A new process that calls entry(arg) and ends when it returns. WEFT_NOBODY when there is no memory or the runtime is stopping. */
+/* A new process that calls entry(arg) and ends when it returns. Or WEFT_NOBODY, and errno says why, in weft's codes without their sign:
+ * weft_strerror(-errno) has the words. As weft_spawn_with. */
 WEFT_API weft_pid weft_spawn(weft_entry entry, void *arg);
-/* The same with WEFT_JOINABLE: spawn, do other things, and weft_join it, whether it has ended meanwhile or not. */
+/* The same with WEFT_SPAWN_JOINABLE: spawn, do other things, and weft_join it, whether it has ended meanwhile or not. */
 WEFT_API weft_pid weft_spawn_joinable(weft_entry entry, void *arg);
 /* 0 and *pid, or why not: as weft_spawn_step, and WEFT_ENOSTACK. `options` may be NULL. */
 WEFT_API int weft_spawn_with_sized(weft_entry entry, void *arg, const weft_stackful_options *options, size_t options_size, weft_pid *pid);
-static inline int weft_spawn_with(weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options) {
+static inline int weft_spawn_with(weft_entry entry, void *arg, const weft_stackful_options *options, weft_pid *pid) {
     return weft_spawn_with_sized(entry, arg, options, sizeof *options, pid);
 }
 
@@ -59,7 +55,7 @@ WEFT_API void weft_undefer(bool run);
 
 /* Waits for the end of a process, stackful or not; from a stackful process or from a thread that is not a worker. 0 and *reason (may
  * be NULL): 0 when it ended by itself, what it gave to weft_exit, the error of its step, WEFT_ENOSTACK... Or WEFT_ETIMEDOUT,
- * WEFT_ECANCELED, WEFT_ENOMEM; or WEFT_ENOPROC when it had ended before and its result was not kept (WEFT_JOINABLE), or was taken by
+ * WEFT_ECANCELED, WEFT_ENOMEM; or WEFT_ENOPROC when it had ended before and its result was not kept (WEFT_SPAWN_JOINABLE), or was taken by
  * an earlier join. */
 WEFT_API int weft_join(weft_pid pid, int *reason, uint64_t deadline);
 /* It will not be joined: its result need not be kept. From anywhere. 0, or WEFT_ENOPROC when its result is not kept, or not any more. */
@@ -71,7 +67,7 @@ WEFT_API void weft_yield(void);
 
 /* For long loops: lets other processes run if this one has used up its time slice. Costs some nanoseconds. Outside of a stackful process
  * (in a step, in a thread of the program's own) it does nothing. */
-WEFT_API void weft_poll(void);
+WEFT_API void weft_checkpoint(void);
 
 /* Sends, and runs the receiver at once on this worker, before any other process, if that is possible; the caller is queued behind the
  * others. Errors as weft_send. */

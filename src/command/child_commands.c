@@ -28,7 +28,7 @@ static void child_command_start(struct job *job) {
         list[count++] = at;
     list[count] = NULL;
     weft_child child;
-    int error = weft_child_start(&child, list, (unsigned)job->flags);
+    int error = weft_child_start(list, (unsigned)job->flags, &child);
     if (!error) {
         memcpy(job->data, &child, sizeof child);
         job->drop = child_close_unseen;

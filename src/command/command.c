@@ -112,7 +112,7 @@ static struct message *completion_message(struct local *local, weft_completion c
     }
     if (size > 0) memcpy(message->data, data, size);
     message->size = (uint32_t)size;
-    message->type = WEFT_COMPLETION;
+    message->type = WEFT_EVENT_COMPLETION;
     message->tag = completion.tag;
     message->error = error;
     return message;

@@ -55,8 +55,8 @@ int job_start(struct job *job) {
     if (job->waits) error = monitor_add(local, owner, &job->monitor);
     bool watches = job->waits && !error;
     /* A process that is asked to end, because the runtime stops, may still want to write a file: SPAWN_LATE lets helpers start then too. */
-    weft_stackful_options options = {.stack_size = job->stack_size, .name = "command", .flags = WEFT_STACK_NOW | SPAWN_LATE};
-    if (!error) error = weft_spawn_with(&unwanted, job_main, job, &options);
+    weft_stackful_options options = {.stack_size = job->stack_size, .name = "command", .flags = WEFT_SPAWN_STACK_NOW | SPAWN_LATE};
+    if (!error) error = weft_spawn_with(job_main, job, &options, &unwanted);
     if (!error) return 0;
     if (watches) monitor_remove(local, owner, &job->monitor);
     if (job->drop) job->drop(job);

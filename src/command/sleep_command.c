@@ -24,7 +24,7 @@ static void sleeping_ring(struct local *local, struct worker *self, struct timer
     weft_pid pid = message->from;
     external_wait_end(local);
     sleeping_prefetch(local->runtime, event->timer.next);
-    message->type = WEFT_COMPLETION;
+    message->type = WEFT_EVENT_COMPLETION;
     message->error = 0;
     message->size = 0;
     if (send_message(local, self, pid, message) == 0) return;

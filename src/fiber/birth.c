@@ -109,9 +109,9 @@ static inline int fiber_input(struct fiber_input *input, struct runtime *runtime
                               const weft_stackful_options *options) {
     *input = (struct fiber_input){
         .start = {.entry = entry, .arg = arg, .name = options->name},
-        .stack_now = options->flags & WEFT_STACK_NOW ? runtime : NULL,
+        .stack_now = options->flags & WEFT_SPAWN_STACK_NOW ? runtime : NULL,
     };
-    if (__builtin_expect(options->flags & WEFT_PREEMPT, 0))
+    if (__builtin_expect(options->flags & WEFT_SPAWN_PREEMPT, 0))
         input->preempt = preempt_is_on(runtime) ||
                          parts.preempt_begin(runtime, false) == 0; /* if that fails, a line was written, and it runs like any other */
     size_t size = options->stack_size ? options->stack_size : runtime->stack_size;
@@ -140,7 +140,7 @@ int weft_spawn_with_sized(weft_entry entry, void *arg, const weft_stackful_optio
         .context = options->context,
         .flags = options->flags | SPAWN_INIT_NEVER_WAITS,
     };
-    return weft_spawn_step(pid, &fiber_behavior, &step);
+    return weft_spawn_step(&fiber_behavior, &step, pid);
 }
 
 int fiber_spawn_monitored(struct worker *self, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options,
@@ -152,20 +152,24 @@ int fiber_spawn_monitored(struct worker *self, weft_pid *pid, weft_entry entry, 
     return spawn_monitored(self, pid, &fiber_behavior, &step, monitor, ticket);
 }
 
-static __attribute__((noinline)) weft_pid fiber_spawn_slow(weft_entry entry, void *arg) {
+/* The PID is the result, so errno has the error. */
+static __attribute__((noinline)) weft_pid fiber_spawn_slow(weft_entry entry, void *arg, const weft_stackful_options *options) {
     weft_pid pid;
-    return weft_spawn_with(&pid, entry, arg, NULL) == 0 ? pid : WEFT_NOBODY;
+    int error = weft_spawn_with(entry, arg, options, &pid);
+    if (error) errno = -error;
+    return error ? WEFT_NOBODY : pid;
 }
 
 /* The fast path: the same without the checks whose results are known here. */
 __attribute__((flatten)) weft_pid weft_spawn(weft_entry entry, void *arg) {
     struct worker *self = my_worker;
-    if (__builtin_expect(!self || !entry || !self->current || self->current->member, 0)) return fiber_spawn_slow(entry, arg);
+    if (__builtin_expect(!self || !entry || !self->current || self->current->member, 0)) return fiber_spawn_slow(entry, arg, NULL);
     int error;
     local_enter(&self->local, "weft_spawn");
     struct proc *proc = block_take(&self->local, &fiber_behavior, 0, &error);
     if (__builtin_expect(!proc, 0)) {
         local_leave(&self->local);
+        errno = -error;
         return WEFT_NOBODY;
     }
     proc->self = proc->inline_state;
@@ -177,7 +181,6 @@ __attribute__((flatten)) weft_pid weft_spawn(weft_entry entry, void *arg) {
 }
 
 weft_pid weft_spawn_joinable(weft_entry entry, void *arg) {
-    static const weft_stackful_options joinable = {.flags = WEFT_JOINABLE};
-    weft_pid pid;
-    return weft_spawn_with(&pid, entry, arg, &joinable) == 0 ? pid : WEFT_NOBODY;
+    static const weft_stackful_options joinable = {.flags = WEFT_SPAWN_JOINABLE};
+    return fiber_spawn_slow(entry, arg, &joinable);
 }

@@ -129,7 +129,7 @@ static inline struct proc *fiber_next(struct worker *worker) { return __builtin_
 int fiber_step(void *self, const weft_event *events, size_t count, weft_out *out);
 /* The outermost function on every process's stack. */
 void fiber_main(void *gift);
-/* On the process's own stack: gives up the worker and parks as `status` says (WEFT_CONTINUE: is queued again). When the process runs
+/* On the process's own stack: gives up the worker and parks as `status` says (WEFT_STEP_CONTINUE: is queued again). When the process runs
  * again, returns the worker that runs it. Wake-ups may be spurious. */
 struct worker *fiber_leave(struct worker *worker, enum weft_status status);
 /* fiber_leave in two halves. The first is fiber_leaving, before the next process is chosen. It catches a signal handler that waits: one

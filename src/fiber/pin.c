@@ -17,7 +17,7 @@ void weft_pin_begin(void) {
     if (fiber->pins == PIN_MOST) WEFT_MISUSE("weft_pin_begin", "nested 65,535 times", "pair it with weft_pin_end");
     if (fiber->pins++ > 0) return;
     while (!worker_pin(worker)) /* this worker is to leave: go on at another one */
-        worker = fiber_leave(worker, WEFT_CONTINUE);
+        worker = fiber_leave(worker, WEFT_STEP_CONTINUE);
     state_pin(&proc->state, worker->index + 1);
     proc->extras |= PROC_PINNED;
 }

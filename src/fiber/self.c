@@ -33,7 +33,7 @@ static inline bool fiber_stays(struct worker *worker) {
 
 FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next);
 FIBER_RET_JUMP(weft_yield_jump, weft_yield_slow);
-FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next) { fiber_leave_inside(worker, WEFT_CONTINUE, next); }
+FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next) { fiber_leave_inside(worker, WEFT_STEP_CONTINUE, next); }
 
 __attribute__((flatten)) void weft_yield(void) {
     struct worker *worker = fiber_worker_leaving("weft_yield");
@@ -45,15 +45,15 @@ __attribute__((flatten)) void weft_yield(void) {
 }
 
 __attribute__((noinline, cold)) void fiber_give_way(void) {
-    struct worker *worker = fiber_worker("weft_poll");
+    struct worker *worker = fiber_worker("weft_checkpoint");
     fiber_heed(worker);
     if (worker_shall_give_way(worker)) {
-        fiber_heed(fiber_leave(worker, WEFT_CONTINUE));
+        fiber_heed(fiber_leave(worker, WEFT_STEP_CONTINUE));
         return;
     }
     fiber_leaving(worker);
     struct proc *next = fiber_next(worker);
-    if (next || !fiber_stays(worker)) fiber_heed(fiber_leave_inside(worker, WEFT_CONTINUE, next));
+    if (next || !fiber_stays(worker)) fiber_heed(fiber_leave_inside(worker, WEFT_STEP_CONTINUE, next));
     else local_leave(&worker->local);
 }
 
@@ -76,7 +76,7 @@ __attribute__((noinline, cold)) void fiber_take_turns_slow(struct worker *worker
     if (may || worker_shall_give_way(worker)) fiber_give_way();
 }
 
-void weft_poll(void) { fiber_take_turns(my_worker); }
+void weft_checkpoint(void) { fiber_take_turns(my_worker); }
 
 void fiber_quit_here(int reason) {
     struct proc *proc = worker_here()->current;

@@ -109,7 +109,7 @@ bool weft_task_settle(weft_task *at, weft_task_run *run) {
 
 /* ---- waiting in a task -------------------------------------------------------------------------------------------- */
 
-void weft_blocking_begin(weft_task *at) {
+void weft_task_wait_begin(weft_task *at) {
     struct region *region = region_of(at);
     region->may_wait++;
     /* While it waits this process could not answer a thief. */
@@ -118,15 +118,15 @@ void weft_blocking_begin(weft_task *at) {
     tasks_offer(region->runtime);
 }
 
-void weft_blocking_end(weft_task *at) {
+void weft_task_wait_end(weft_task *at) {
     struct region *region = region_of(at);
-    if (region->may_wait == 0) WEFT_MISUSE("WEFT_BLOCKING_END", "there was no WEFT_BLOCKING_BEGIN", "pair them");
+    if (region->may_wait == 0) WEFT_MISUSE("WEFT_TASK_WAIT_END", "there was no WEFT_TASK_WAIT_BEGIN", "pair them");
     region->may_wait--;
 }
 
 void tasks_may_wait(struct proc *proc, const char *call) {
     if (fiber_of(proc)->tasks->may_wait == 0)
-        WEFT_MISUSE(call, "it would have to wait, in a task", "put it between WEFT_BLOCKING_BEGIN and WEFT_BLOCKING_END");
+        WEFT_MISUSE(call, "it would have to wait, in a task", "put it between WEFT_TASK_WAIT_BEGIN and WEFT_TASK_WAIT_END");
 }
 
 bool weft_fork_cancelled(void) {

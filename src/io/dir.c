@@ -12,7 +12,7 @@ struct weft_dir {
     _Alignas(8) unsigned char entries[16 << 10];
 };
 
-int weft_dir_open(weft_dir **dir, const char *path) {
+int weft_dir_open(const char *path, weft_dir **dir) {
     *dir = NULL;
     int descriptor = weft_file_open(path, O_RDONLY | O_DIRECTORY, 0);
     if (descriptor < 0) return descriptor;

@@ -25,11 +25,11 @@ static int context_make(weft_context **context, weft_context *parent, uint64_t d
     return 0;
 }
 
-int weft_context_new(weft_context **context, weft_context *parent, uint64_t deadline) {
+int weft_context_new(weft_context *parent, weft_context **context, uint64_t deadline) {
     deadline_check(deadline, "weft_context_new");
     return context_make(context, parent, deadline, NULL, NULL);
 }
-int weft_context_with(weft_context **context, weft_context *parent, const void *key, void *value) {
+int weft_context_with(weft_context *parent, const void *key, void *value, weft_context **context) {
     return context_make(context, parent, WEFT_FOREVER, key, value);
 }
 

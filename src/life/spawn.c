@@ -105,8 +105,8 @@ static int spawn_joinable(struct rt_entry *by, weft_pid *pid, const weft_behavio
 
 static int spawn_by_flags(struct rt_entry *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
                           const char *method) {
-    return options->flags & WEFT_JOINABLE ? spawn_joinable(by, pid, behavior, options, method)
-                                          : spawn_process(by, pid, behavior, options, method, NULL, NULL);
+    return options->flags & WEFT_SPAWN_JOINABLE ? spawn_joinable(by, pid, behavior, options, method)
+                                                : spawn_process(by, pid, behavior, options, method, NULL, NULL);
 }
 
 /* From a thread that is not a worker of that runtime. */
@@ -145,7 +145,7 @@ __attribute__((flatten)) int weft_spawn_step_sized(const weft_behavior *behavior
     const char *method = spawn_method(behavior, options->method);
     if (!method) return WEFT_ENOENT;
     struct runtime *runtime = (struct runtime *)options->runtime;
-    if (__builtin_expect(self && (!runtime || runtime == self->runtime) && !(options->flags & WEFT_JOINABLE), 1))
+    if (__builtin_expect(self && (!runtime || runtime == self->runtime) && !(options->flags & WEFT_SPAWN_JOINABLE), 1))
         return spawn_process(&(struct rt_entry){.local = &self->local, .self = self}, pid, behavior, options, method, NULL, NULL);
     return spawn_anywhere(pid, runtime, behavior, options, method);
 }

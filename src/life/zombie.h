@@ -1,4 +1,4 @@
-/* Zombies: ended processes whose results are kept. A process that was spawned to be joined (WEFT_JOINABLE) tells its reason whenever it
+/* Zombies: ended processes whose results are kept. A process that was spawned to be joined (WEFT_SPAWN_JOINABLE) tells its reason whenever it
  * is asked, once.
  *
  *     spawned ──> lives ──ends, and a caller waits in weft_join──> told: nothing is kept

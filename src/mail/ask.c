@@ -34,28 +34,27 @@ static int call_sent(struct local *local, struct message *message, int error) {
 weft_request weft_msg_request(const weft_msg *opaque) {
     const struct message *message = (const struct message *)opaque;
     weft_request request = {.from = message->from, .tag = message->tag};
-    if (message->type == WEFT_REQUEST) request.reference = ((const struct message_head *)message->data)->reference;
+    if (message->type == WEFT_EVENT_REQUEST) request.reference = ((const struct message_head *)message->data)->reference;
     return request;
 }
 
 weft_request weft_event_request(const weft_event *event) {
     weft_request request = {.from = event->from, .tag = event->tag};
-    if (event->type == WEFT_REQUEST) request.reference = ((const struct message_head *)event->data - 1)->reference; /* message_payload */
+    if (event->type == WEFT_EVENT_REQUEST)
+        request.reference = ((const struct message_head *)event->data - 1)->reference; /* message_payload */
     return request;
 }
 
-int weft_answer(weft_request request, const void *data, size_t size) {
+int weft_reply(weft_request request, const void *data, size_t size) {
     struct rt_entry entry;
     if (request.reference == 0) return WEFT_EINVAL;
-    if (!rt_enter(&entry, request.from, "weft_answer")) return WEFT_EFOREIGN;
+    if (!rt_enter(&entry, request.from, "weft_reply")) return WEFT_EFOREIGN;
     struct message *reply = call_message(entry.local, MESSAGE_REPLY, weft_self(), request.tag, request.reference, data, size);
     int error = WEFT_ENOMEM;
     if (reply) error = call_sent(entry.local, reply, send_message(entry.local, entry.self, request.from, reply));
     rt_leave(&entry);
     return error;
 }
-
-int weft_reply(const weft_msg *message, const void *data, size_t size) { return weft_answer(weft_msg_request(message), data, size); }
 
 /* ---- asking ------------------------------------------------------------------------------------------------------------ */
 
@@ -104,7 +103,7 @@ static int ask_begin(struct worker *worker, struct ask *ask, weft_pid to, uint64
     if (!error) {
         ask->next = mailbox->asks;
         mailbox->asks = ask;
-        struct message *request = call_message(entry.local, WEFT_REQUEST, self, tag, ask->reference, data, size);
+        struct message *request = call_message(entry.local, WEFT_EVENT_REQUEST, self, tag, ask->reference, data, size);
         if (!request) error = WEFT_ENOMEM;
         else if (target && entry.self) error = call_sent(entry.local, request, send_message_handoff(worker, to, request, target));
         else error = call_sent(entry.local, request, send_message(entry.local, entry.self, to, request));
@@ -166,7 +165,7 @@ static int ask_wait(struct worker *worker, struct ask *ask, struct proc *target,
             fiber_may_wait(proc, call);
             ask_arm(worker, &patience);
         }
-        enum weft_status status = waits ? WEFT_IDLE : WEFT_CONTINUE;
+        enum weft_status status = waits ? WEFT_STEP_IDLE : WEFT_STEP_CONTINUE;
         /* A process that was claimed must be run in any case. */
         worker = target ? fiber_leave_to(worker, status, target) : fiber_leave(worker, status);
         target = NULL;
@@ -223,7 +222,7 @@ static struct ask *ask_own(struct worker *worker, uint64_t reference) {
     return proc->extras & PROC_MAILBOX ? ask_find(&fiber_of(proc)->mailbox, reference) : NULL;
 }
 
-int weft_recv_reply(weft_msg **reply, uint64_t reference, uint64_t deadline) {
+int weft_recv_reply(uint64_t reference, weft_msg **reply, uint64_t deadline) {
     fiber_spend(worker_here(), deadline);
     struct worker *worker = fiber_worker("weft_recv_reply");
     struct mailbox *mailbox = &fiber_of(worker->current)->mailbox;

@@ -9,7 +9,7 @@ int weft_handoff(weft_pid to, uint64_t tag, const void *data, size_t size) {
     struct proc *target;
     int error = send_handoff(worker, to, tag, data, size, &target);
     if (error) return error;
-    if (target) fiber_leave_to(worker, WEFT_CONTINUE, target);
-    else fiber_leave(worker, WEFT_CONTINUE); /* the receiver runs elsewhere, or hand-offs are used up: the sender yields */
+    if (target) fiber_leave_to(worker, WEFT_STEP_CONTINUE, target);
+    else fiber_leave(worker, WEFT_STEP_CONTINUE); /* the receiver runs elsewhere, or hand-offs are used up: the sender yields */
     return 0;
 }

@@ -13,7 +13,7 @@ static __attribute__((noinline)) int recv_until(struct worker *worker, struct pr
     wait_begin(&wait);
     timer_event_arm(worker, &wait.timer, deadline);
     while (mpsc_is_empty(&proc->box) && atom_load_acq(&wait.claimed) == WAIT_PENDING && !fiber_is_cancelled(proc)) /* acq: wait_over */
-        worker = fiber_leave(worker, WEFT_IDLE);
+        worker = fiber_leave(worker, WEFT_STEP_IDLE);
     timer_event_cancel(&wait.timer);
     if (!mpsc_is_empty(&proc->box)) return 0;
     return fiber_is_cancelled(proc) ? WEFT_ECANCELED : WEFT_ETIMEDOUT;
@@ -36,7 +36,7 @@ static __attribute__((noinline)) int recv_wait(struct worker *worker, struct pro
     fiber_waits(proc, call, NULL);
     if (deadline != WEFT_FOREVER) return recv_until(worker, proc, deadline);
     do {
-        worker = fiber_leave(worker, WEFT_IDLE);
+        worker = fiber_leave(worker, WEFT_STEP_IDLE);
         if (!mpsc_is_empty(&proc->box)) return 0;
     } while (!fiber_is_cancelled(proc));
     return WEFT_ECANCELED;
@@ -107,11 +107,11 @@ static int recv_selected(weft_msg **message, struct match *match, uint64_t deadl
     return recv_got(message, node);
 }
 
-int weft_recv_tag(weft_msg **message, uint64_t tag, uint64_t deadline) {
+int weft_recv_tag(uint64_t tag, weft_msg **message, uint64_t deadline) {
     return recv_selected(message, &(struct match){.tag = tag}, deadline, "weft_recv_tag");
 }
 
-int weft_recv_match(weft_msg **message, bool (*wants)(const weft_msg *message, void *arg), void *arg, uint64_t deadline) {
+int weft_recv_match(bool (*wants)(const weft_msg *message, void *arg), void *arg, weft_msg **message, uint64_t deadline) {
     return recv_selected(message, &(struct match){.wants = wants, .arg = arg}, deadline, "weft_recv_match");
 }
 
@@ -150,7 +150,7 @@ FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct work
             local_leave(&worker->local);
             return recv_at_once(worker, deadline, WEFT_ECANCELED);
         }
-        worker = fiber_leave_chosen(worker, WEFT_IDLE);
+        worker = fiber_leave_chosen(worker, WEFT_STEP_IDLE);
     } while (!(node = mpsc_pop(&proc->box)));
     return recv_got(message, node);
 }
@@ -167,7 +167,7 @@ __attribute__((flatten)) int weft_recv(weft_msg **message, uint64_t deadline) {
 
 weft_pid weft_msg_from(const weft_msg *message) { return ((const struct message *)message)->from; }
 uint64_t weft_msg_tag(const weft_msg *message) { return ((const struct message *)message)->tag; }
-void *weft_msg_data(weft_msg *message) { return message_payload((struct message *)message).data; }
+void *weft_msg_data(const weft_msg *message) { return message_payload((struct message *)message).data; }
 size_t weft_msg_len(const weft_msg *message) { return message_payload((struct message *)message).size; }
 
 /* The slow path: the thread has no worker, or the message is large or has a release function of the program. */

@@ -67,7 +67,7 @@ int address_number_6(const char *text, struct in6_addr *number, uint32_t *scope)
     return percent && (*scope = address_scope(percent + 1)) == 0 ? WEFT_ENODEV : 1;
 }
 
-int weft_addr_parse(weft_addr *address, const char *text) {
+int weft_addr_parse(const char *text, weft_addr *address) {
     char host[ADDRESS_HOST];
     const char *port;
     memset(address, 0, sizeof *address);

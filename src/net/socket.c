@@ -37,7 +37,7 @@ static weft_fd socket_at(const char *text, int type, const weft_listen_options *
     weft_addr address;
     weft_listen_options mine;
     options = sized_read(options, options_size, &mine, sizeof mine);
-    if (!options || weft_addr_parse(&address, text)) return WEFT_EINVAL;
+    if (!options || weft_addr_parse(text, &address)) return WEFT_EINVAL;
     if (!desc_may_open()) return WEFT_ENOTINSIDE;
     int number = sys->net->socket(address.place.ss_family, type, 0);
     if (number < 0) return number;
@@ -176,7 +176,7 @@ weft_fd weft_net_connect_to(const weft_addr *address, uint64_t deadline) {
 
 weft_fd weft_net_connect(const char *text, uint64_t deadline) {
     weft_addr address;
-    return weft_addr_parse(&address, text) ? WEFT_EINVAL : weft_net_connect_to(&address, deadline);
+    return weft_addr_parse(text, &address) ? WEFT_EINVAL : weft_net_connect_to(&address, deadline);
 }
 
 /* ---- names, half-close --------------------------------------------------------------------------------------------------------- */

@@ -24,7 +24,7 @@
 
 #include "fiber/fiber.h"
 
-/* From now on processes of the runtime may be interrupted: all of them, or those spawned with WEFT_PREEMPT. Returns 0 or an error; then
+/* From now on processes of the runtime may be interrupted: all of them, or those spawned with WEFT_SPAWN_PREEMPT. Returns 0 or an error; then
  * the reason has been written to standard error. May be called any number of times. */
 int preempt_begin(struct runtime *runtime, bool all);
 

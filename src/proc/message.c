@@ -72,7 +72,7 @@ __attribute__((noinline)) struct message_payload message_payload_other(struct me
     switch (message->type) {
     case MESSAGE_RESULT:
     case MESSAGE_MOVED: return (struct message_payload){message_moved(message)->buffer, message_moved(message)->size};
-    case WEFT_REQUEST:
+    case WEFT_EVENT_REQUEST:
     case MESSAGE_REPLY:
         return (struct message_payload){message->data + sizeof(struct message_head), message->size - sizeof(struct message_head)};
     default: return (struct message_payload){message->data, message->size};

@@ -17,11 +17,11 @@ struct message {
     struct mpsc_node node; /* first: a node's address is the message's */
     uint64_t tag;
     union {
-        weft_pid from; /* WEFT_MESSAGE */
-        int64_t error; /* WEFT_COMPLETION */
+        weft_pid from; /* WEFT_EVENT_MESSAGE */
+        int64_t error; /* WEFT_EVENT_COMPLETION */
     };
     uint32_t size; /* of all that is behind this header */
-    uint8_t type;  /* enum weft_event_type or enum message_type; not WEFT_MESSAGE: ask message_payload where the payload is */
+    uint8_t type;  /* enum weft_event_type or enum message_type; not WEFT_EVENT_MESSAGE: ask message_payload where the payload is */
     uint8_t class; /* of the pool, or enum message_class */
     uint8_t unused[2];
     unsigned char data[];
@@ -30,7 +30,7 @@ _Static_assert(sizeof(struct message) == 32, "small messages fit the smallest bl
 
 /* Internal types: a step process does not see them as event types. */
 enum message_type {
-    MESSAGE_REPLY = 0x10,  /* as a WEFT_REQUEST: begins with a struct message_head */
+    MESSAGE_REPLY = 0x10,  /* as a WEFT_EVENT_REQUEST: begins with a struct message_head */
     MESSAGE_MOVED = 0x11,  /* data is a struct message_moved */
     MESSAGE_RESULT = 0x12, /* a completion; data is a struct message_result */
 };
@@ -91,7 +91,7 @@ struct message_payload {
 };
 struct message_payload message_payload_other(struct message *message);
 static inline struct message_payload message_payload(struct message *message) {
-    if (__builtin_expect(message->type != WEFT_MESSAGE, 0)) return message_payload_other(message);
+    if (__builtin_expect(message->type != WEFT_EVENT_MESSAGE, 0)) return message_payload_other(message);
     return (struct message_payload){message->data, message->size};
 }
 
@@ -112,7 +112,7 @@ static inline struct message *message_copy(struct message_cache *cache, weft_pid
     if (!message) return NULL;
     message->tag = tag;
     message->from = from;
-    message->type = WEFT_MESSAGE;
+    message->type = WEFT_EVENT_MESSAGE;
     if (size > 0) memcpy(message->data, data, size);
     return message;
 }

@@ -51,7 +51,7 @@ struct proc {
 
     /* The thread that runs the process. */
     bool cancel_told;
-    uint8_t waits;    /* enum weft_status it waits with; WEFT_CONTINUE: it is due a step even without events */
+    uint8_t waits;    /* enum weft_status it waits with; WEFT_STEP_CONTINUE: it is due a step even without events */
     uint8_t stackful; /* enum proc_kind */
     uint8_t stack_class;
     uint8_t extras;      /* PROC_MAILBOX, PROC_FAREWELL; none when it is born */

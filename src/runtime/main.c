@@ -66,11 +66,11 @@ int weft_main(int argc, char **argv, int (*app)(int argc, char **argv)) {
     struct main_call call = {.argc = argc, .argv = argv, .app = app, .result = 1};
     weft_runtime *runtime;
     weft_pid pid;
-    int error = weft_start(&runtime, NULL), reason = 0;
+    int error = weft_start(NULL, &runtime), reason = 0;
     if (error) return main_failed("cannot start", error);
-    weft_stackful_options options = {.runtime = runtime, .name = "main", .flags = WEFT_STACK_NOW | WEFT_JOINABLE};
+    weft_stackful_options options = {.runtime = runtime, .name = "main", .flags = WEFT_SPAWN_STACK_NOW | WEFT_SPAWN_JOINABLE};
     error = main_watch_deadlock((struct runtime *)runtime);
-    if (!error) error = weft_spawn_with(&pid, main_process, &call, &options);
+    if (!error) error = weft_spawn_with(main_process, &call, &options, &pid);
     if (!error) atom_store_rlx(&((struct runtime *)runtime)->deadlock.first, pid); /* rlx: no deadlock before it is seen (deadlock.c, Z6) */
     if (error) main_failed("cannot begin the first process", error);
     else if ((error = weft_join(pid, &reason, WEFT_FOREVER)) != 0) main_failed("cannot wait for the first process", error);
@@ -78,6 +78,6 @@ int weft_main(int argc, char **argv, int (*app)(int argc, char **argv)) {
     else if (!call.returned) call.result = reason;
     if (atom_load_rlx(&((struct runtime *)runtime)->deadlock.found)) call.result = WEFT_EXIT_DEADLOCK; /* rlx: it ended by that */
     uint64_t patience = ((struct runtime *)runtime)->grace + MAIN_CLEANUP_SECONDS * WEFT_SECOND;
-    weft_stop(runtime, weft_in(patience), NULL); /* processes that are left then have been reported; the program ends without them */
+    weft_stop(runtime, NULL, weft_in(patience)); /* processes that are left then have been reported; the program ends without them */
     return call.result;
 }

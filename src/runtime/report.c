@@ -66,7 +66,8 @@ static __attribute__((no_sanitize("thread"))) struct proc *hog_current(struct wo
 static const char *hog_advice(struct runtime *runtime, bool stackful, int error) {
     if (error == 0) return stackful ? "weft_blocking for that call would help" : "weft_out_call for that call would help";
     if (!stackful) return "shorter steps would help";
-    return runtime->preempt.all ? "weft_poll in its loop would help" : "weft_poll in its loop would help, or preemption (WEFT_PREEMPT=1)";
+    return runtime->preempt.all ? "weft_checkpoint in its loop would help"
+                                : "weft_checkpoint in its loop would help, or preemption (WEFT_PREEMPT=1)";
 }
 
 /* Where its thread is, as far as can be seen without disturbing it. The result of thread_where: 0, in a system call. */

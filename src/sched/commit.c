@@ -19,6 +19,6 @@ void commit_requeue(struct worker *worker, struct proc *proc) {
 }
 
 void step_commit(struct worker *worker, struct proc *proc, enum weft_status status) {
-    if (status == WEFT_CONTINUE) commit_requeue(worker, proc);
-    else commit_park(worker, proc, status == WEFT_BLOCKED ? STATE_BLOCKED : STATE_IDLE, status != WEFT_BLOCKED);
+    if (status == WEFT_STEP_CONTINUE) commit_requeue(worker, proc);
+    else commit_park(worker, proc, status == WEFT_STEP_BLOCKED ? STATE_BLOCKED : STATE_IDLE, status != WEFT_STEP_BLOCKED);
 }

@@ -44,7 +44,7 @@ bool policy_is_empty(struct worker *worker);
 
 /* ---- commit.c: a process that has run, on to its next state -------------------------------------------------------- */
 
-/* Moves a process that has run to the state that `status` says, WEFT_DONE excepted: called after the switch, for stackful ones. */
+/* Moves a process that has run to the state that `status` says, WEFT_STEP_DONE excepted: called after the switch, for stackful ones. */
 void step_commit(struct worker *worker, struct proc *proc, enum weft_status status);
 /* Parks it; puts it back into the queues. */
 void commit_park(struct worker *worker, struct proc *proc, enum state_name name, bool for_mail);

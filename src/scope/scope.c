@@ -150,8 +150,8 @@ int weft_scope_spawn_with_sized(weft_scope *opaque, weft_entry entry, void *arg,
     if (!pid) pid = &unwanted;
     if (worker->runtime != scope->runtime || (options->runtime && (struct runtime *)options->runtime != scope->runtime))
         WEFT_MISUSE("weft_scope_spawn", "a scope's children live in its owner's runtime", "begin a scope there");
-    if (options->flags & WEFT_JOINABLE)
-        WEFT_MISUSE("weft_scope_spawn", "a scope's child cannot be spawned WEFT_JOINABLE", "leave it out: the scope waits for it");
+    if (options->flags & WEFT_SPAWN_JOINABLE)
+        WEFT_MISUSE("weft_scope_spawn", "a scope's child cannot be spawned WEFT_SPAWN_JOINABLE", "leave it out: the scope waits for it");
     if (!scope_admit(scope, worker)) return WEFT_ECANCELED;
     struct scope_child *child = pool_take(&worker->local.blocks, 0);
     int error = WEFT_ENOMEM;
@@ -168,7 +168,7 @@ int weft_scope_spawn_with_sized(weft_scope *opaque, weft_entry entry, void *arg,
     return error;
 }
 
-int weft_scope_spawn(weft_scope *scope, weft_entry entry, void *arg) { return weft_scope_spawn_with(scope, NULL, entry, arg, NULL); }
+int weft_scope_spawn(weft_scope *scope, weft_entry entry, void *arg) { return weft_scope_spawn_with(scope, entry, arg, NULL, NULL); }
 
 int weft_scope_spawn_many(weft_scope *scope, size_t n, weft_entry entry, void *args, size_t size) {
     int error = 0;
@@ -209,7 +209,7 @@ static bool scope_wait_once(struct scope *scope, int *error) {
     lock_drop(&scope->lock);
     if (!some) return false;
     fiber_may_wait(worker->current, "weft_scope_end");
-    if (child) fiber_leave_to(worker, WEFT_BLOCKED, child);
+    if (child) fiber_leave_to(worker, WEFT_STEP_BLOCKED, child);
     *error = wait_for(&wait, WEFT_FOREVER, "weft_scope_end");
     lock_take(&scope->lock);
     scope->wait = NULL;

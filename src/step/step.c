@@ -11,22 +11,22 @@ static __attribute__((noinline)) void event_other(weft_event *event, struct mess
     struct message_payload payload = message_payload(message);
     event->data = payload.data;
     event->size = payload.size;
-    if (message->type == WEFT_REQUEST) event->type = WEFT_REQUEST;
+    if (message->type == WEFT_EVENT_REQUEST) event->type = WEFT_EVENT_REQUEST;
     if (message->type == MESSAGE_RESULT) message_moved(message)->release = message_result(message)->seen;
-    else if (message->type != WEFT_COMPLETION) return;
-    event->type = WEFT_COMPLETION;
+    else if (message->type != WEFT_EVENT_COMPLETION) return;
+    event->type = WEFT_EVENT_COMPLETION;
     event->error = (int32_t)message->error;
     event->from = WEFT_NOBODY;
 }
 
 static inline void event_from(weft_event *event, struct message *message) {
-    event->type = WEFT_MESSAGE;
+    event->type = WEFT_EVENT_MESSAGE;
     event->error = 0;
     event->tag = message->tag;
     event->data = message->data;
     event->size = message->size;
     event->from = message->from;
-    if (__builtin_expect(message->type != WEFT_MESSAGE, 0)) event_other(event, message);
+    if (__builtin_expect(message->type != WEFT_EVENT_MESSAGE, 0)) event_other(event, message);
 }
 
 /* Fills the worker's events from the mailbox, a cancellation first. *messages is the list of the messages that they point into. */
@@ -34,7 +34,7 @@ static inline size_t step_events(struct worker *worker, struct proc *proc, struc
     size_t count = 0;
     if (__builtin_expect(!proc->cancel_told && state_is_cancelled(&proc->state), 0)) {
         proc->cancel_told = true;
-        worker->events[count++] = (weft_event){.type = WEFT_CANCEL};
+        worker->events[count++] = (weft_event){.type = WEFT_EVENT_CANCEL};
     }
     struct mpsc_node *node = mpsc_take_all(&proc->box), *last = NULL;
     *messages = node;
@@ -84,14 +84,14 @@ int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data,
  * senders would fall behind: in their turns they send more than it handles in its own. */
 static bool step_goes_on(struct worker *worker, struct proc *proc, enum weft_status status, bool may) {
     proc->waits = (uint8_t)status;
-    if (status == WEFT_CONTINUE) {
+    if (status == WEFT_STEP_CONTINUE) {
         commit_requeue(worker, proc);
     } else if (!mpsc_is_empty(&proc->box)) {
         /* Must not park: senders of these messages may not have set NOTIFIED (it was READY, or the box was not empty). */
         if (may) return true;
         commit_requeue(worker, proc);
     } else {
-        commit_park(worker, proc, status == WEFT_BLOCKED ? STATE_BLOCKED : STATE_IDLE, true);
+        commit_park(worker, proc, status == WEFT_STEP_BLOCKED ? STATE_BLOCKED : STATE_IDLE, true);
     }
     return false;
 }
@@ -140,13 +140,13 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc, b
     struct weft_out *out = &worker->out;
     struct mpsc_node *messages;
     size_t count_events = step_events(worker, proc, &messages);
-    if (__builtin_expect(count_events == 0 && proc->waits != WEFT_CONTINUE, 0)) {
+    if (__builtin_expect(count_events == 0 && proc->waits != WEFT_STEP_CONTINUE, 0)) {
         /* A late wake-up: the process had already handled what it was for. */
         step_goes_on(worker, proc, proc->waits, false);
         return NULL;
     }
     out->proc = proc;
-    out->status = WEFT_IDLE;
+    out->status = WEFT_STEP_IDLE;
     worker->current = proc;
     sim_note("runs", count_events);
     count(&worker->local.counters.steps); /* before the step: it tells sysmon that the worker runs one */
@@ -157,7 +157,7 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc, b
     step_free(worker, messages);
     struct proc *target = NULL;
     if (__builtin_expect(out->yields || out->handoff_to, 0)) target = step_output(worker, proc);
-    if (__builtin_expect(error < 0 || out->status == WEFT_DONE, 0)) proc_end(&worker->local, proc, error < 0 ? error : 0);
+    if (__builtin_expect(error < 0 || out->status == WEFT_STEP_DONE, 0)) proc_end(&worker->local, proc, error < 0 ? error : 0);
     else if (step_goes_on(worker, proc, out->status, may && !target)) return proc;
     return target;
 }

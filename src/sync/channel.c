@@ -3,7 +3,7 @@
 #include "sync/chan.h"
 #include "sys/sys.h"
 
-int weft_chan_new(weft_chan **made, size_t element_size, size_t capacity) {
+int weft_chan_new(size_t element_size, size_t capacity, weft_chan **made) {
     size_t bytes;
     struct chan *chan = NULL;
     if (!made) WEFT_MISUSE("weft_chan_new", "no place for the channel", "give one");
@@ -97,8 +97,8 @@ int weft_chan_close(weft_chan *opaque) {
     return was ? WEFT_ECLOSED : 0;
 }
 
-size_t weft_chan_len(weft_chan *opaque) {
-    struct chan *chan = chan_of(opaque);
+size_t weft_chan_len(const weft_chan *opaque) {
+    struct chan *chan = chan_of((weft_chan *)(uintptr_t)opaque); /* the lock is written, the elements are not */
     lock_take(&chan->lock);
     size_t count = chan->count;
     lock_drop(&chan->lock);

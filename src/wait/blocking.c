@@ -165,9 +165,9 @@ static int errand_begin(struct worker *worker, struct errand *errand, uint64_t d
     }
     if (blocking_is_full(worker)) return WEFT_EAGAIN;
     size_t size = worker->runtime->stack_size > ERRAND_STACK ? worker->runtime->stack_size : ERRAND_STACK;
-    weft_stackful_options options = {.name = "weft_blocking_until", .stack_size = size, .flags = WEFT_STACK_NOW};
+    weft_stackful_options options = {.name = "weft_blocking_until", .stack_size = size, .flags = WEFT_SPAWN_STACK_NOW};
     weft_pid pid;
-    return weft_spawn_with(&pid, errand_main, errand, &options);
+    return weft_spawn_with(errand_main, errand, &options, &pid);
 }
 
 int weft_blocking_until(void (*fn)(void *arg), void *arg, void (*abandoned)(void *arg), uint64_t deadline) {

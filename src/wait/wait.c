@@ -120,7 +120,7 @@ int wait_for(struct wait *wait, uint64_t deadline, const char *call) {
             break;
         }
         fiber_may_wait(proc, call);
-        worker = fiber_leave(worker, WEFT_BLOCKED);
+        worker = fiber_leave(worker, WEFT_STEP_BLOCKED);
         claimed = wait_over(wait);
     }
     if (armed) timer_event_cancel(&wait->timer);

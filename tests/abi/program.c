@@ -50,11 +50,11 @@ static int step(void *self, const weft_event *events, size_t count, weft_out *ou
         weft_command_call *call = EDGE(weft_command_call);
         call->run = called;
         MUST(weft_out_call(out, 7, call, "c", 1) == 0);
-        weft_out_status(out, WEFT_BLOCKED);
+        weft_out_status(out, WEFT_STEP_BLOCKED);
         return 0;
     }
-    MUST(events[0].type == WEFT_COMPLETION && events[0].tag == 7 && events[0].error == 0);
-    weft_out_status(out, WEFT_DONE);
+    MUST(events[0].type == WEFT_EVENT_COMPLETION && events[0].tag == 7 && events[0].error == 0);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior stepper = {.name = "stepper", .step = step};
@@ -66,15 +66,15 @@ static void spawning(void) {
     char text[5];
     int reason;
     options->name = "echo";
-    options->flags = WEFT_JOINABLE;
-    MUST(weft_spawn_with(&pid, echo, &echoes_made, options) == 0);
+    options->flags = WEFT_SPAWN_JOINABLE;
+    MUST(weft_spawn_with(echo, &echoes_made, options, &pid) == 0);
     MUST(weft_send(pid, 3, "there", 6) == 0);
     MUST(weft_recv_into(text, sizeof text, envelope, WEFT_FOREVER) == 0);
     MUST(strcmp(text, "back") == 0 && envelope->size == 5 && envelope->request.tag == 3 && envelope->request.from == pid);
     MUST(weft_join(pid, &reason, WEFT_FOREVER) == 0 && reason == 0);
     weft_spawn_options *plain = EDGE(weft_spawn_options);
-    plain->flags = WEFT_JOINABLE;
-    MUST(weft_spawn_step(&pid, &stepper, plain) == 0);
+    plain->flags = WEFT_SPAWN_JOINABLE;
+    MUST(weft_spawn_step(&stepper, plain, &pid) == 0);
     MUST(weft_join(pid, &reason, WEFT_FOREVER) == 0 && reason == 0 && steps_made == 2);
 }
 
@@ -86,7 +86,7 @@ static void scopes(void) {
     weft_pid pid = WEFT_NOBODY;
     options->stack_size = 64 << 10;
     weft_scope_begin(&scope, WEFT_FOREVER);
-    MUST(weft_scope_spawn_with(&scope, &pid, nothing, NULL, options) == 0 && pid != WEFT_NOBODY);
+    MUST(weft_scope_spawn_with(&scope, nothing, NULL, options, &pid) == 0 && pid != WEFT_NOBODY);
     MUST(weft_scope_end(&scope) == 0);
 }
 
@@ -108,10 +108,10 @@ static void system_calls(void) {
     weft_dir_entry *entry = full_edge(sizeof *entry);
     weft_dir *dir;
     int status;
-    MUST(weft_child_start(child, arguments, WEFT_CHILD_OUT) == 0 && child->out > 0 && child->in == WEFT_NO_FD);
+    MUST(weft_child_start(arguments, WEFT_CHILD_OUT, child) == 0 && child->out > 0 && child->in == WEFT_NO_FD);
     MUST(weft_waitpid(child->pid, &status, WEFT_FOREVER) == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0);
     MUST(weft_fd_close(child->out) == 0);
-    MUST(weft_dir_open(&dir, "/proc/self") == 0);
+    MUST(weft_dir_open("/proc/self", &dir) == 0);
     MUST(weft_dir_next(dir, entry) == 1 && entry->name[0] && entry->inode > 0);
     MUST(weft_dir_close(dir) == 0);
 }
@@ -143,7 +143,7 @@ static void reports(weft_runtime *runtime) {
     MUST(stats->spawned >= 5 && stats->spawned == stats->ended && stats->stopped == 0);
     MUST(weft_stack_marks(runtime, marks, 2) >= 2);
     MUST(marks[0].entry && marks[1].entry && marks[0].stack_size >= 4096 && marks[1].stack_size >= 4096);
-    MUST(weft_stop(runtime, WEFT_FOREVER, report) == 0 && report->left == 0 && report->first[15] == WEFT_NOBODY);
+    MUST(weft_stop(runtime, report, WEFT_FOREVER) == 0 && report->left == 0 && report->first[15] == WEFT_NOBODY);
 #ifdef PROGRAM_IS_NEWER
     MUST(stats->grown == 0 && marks[1].grown == 0 && report->grown == 0);
 #endif
@@ -155,7 +155,7 @@ static void refused(void) {
     weft_runtime *runtime;
     weft_config *config = EDGE(weft_config);
     config->grown = 1;
-    MUST(weft_start(&runtime, config) == WEFT_EINVAL);
+    MUST(weft_start(config, &runtime) == WEFT_EINVAL);
 #endif
 }
 
@@ -168,11 +168,11 @@ int main(void) {
     alarm(120);
     libraries();
     refused();
-    MUST(weft_start(&runtime, config) == 0);
+    MUST(weft_start(config, &runtime) == 0);
     weft_stackful_options *options = EDGE(weft_stackful_options);
     options->runtime = runtime;
-    options->flags = WEFT_JOINABLE;
-    MUST(weft_spawn_with(&pid, everything, &done, options) == 0);
+    options->flags = WEFT_SPAWN_JOINABLE;
+    MUST(weft_spawn_with(everything, &done, options, &pid) == 0);
     MUST(weft_join(pid, &reason, WEFT_FOREVER) == 0 && reason == 0 && done == 1 && echoes_made == 1);
     reports(runtime);
     return 0;

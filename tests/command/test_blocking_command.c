@@ -35,7 +35,7 @@ static int adder_init(void *state, weft_context *context, const char *method, co
 }
 static int adder_step(void *state, const weft_event *events, size_t count, weft_out *out) {
     struct adder *self = state;
-    weft_out_status(out, WEFT_BLOCKED);
+    weft_out_status(out, WEFT_STEP_BLOCKED);
     if (!self->begun)
         for (uint64_t i = 0; i < self->wanted; i++, self->outstanding++) {
             struct sum sum = {i, 3, 0, self->naps};
@@ -44,8 +44,8 @@ static int adder_step(void *state, const weft_event *events, size_t count, weft_
         }
     self->begun = true;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type != WEFT_COMPLETION) continue;
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type != WEFT_EVENT_COMPLETION) continue;
         const struct sum *sum = events[i].data;
         EXPECT_EQ(events[i].size, sizeof *sum);
         EXPECT_EQ(sum->result, events[i].tag + 3);
@@ -54,7 +54,7 @@ static int adder_step(void *state, const weft_event *events, size_t count, weft_
         self->outstanding--;
     }
     if (self->outstanding > 0 && !self->ends) return 0;
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     atom_add_rel(&done, 1);
     return 0;
 }
@@ -126,9 +126,9 @@ static int scarce_step(void *state, const weft_event *events, size_t count, weft
     struct sum sum = {0};
     (void)state;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type == WEFT_COMPLETION) atom_store_rel(&errors[events[i].tag], (uint64_t)-events[i].error);
-        if (events[i].type != WEFT_MESSAGE) continue;
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type == WEFT_EVENT_COMPLETION) atom_store_rel(&errors[events[i].tag], (uint64_t)-events[i].error);
+        if (events[i].type != WEFT_EVENT_MESSAGE) continue;
         weft_command_call call = {events[i].tag == 1 ? adds : NULL, drops, false};
         EXPECT_EQ(weft_out_call(out, events[i].tag, &call, &sum, sizeof sum), 0);
     }

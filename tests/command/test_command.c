@@ -73,14 +73,14 @@ static unsigned char pattern[200000];
 static int yielder_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type == WEFT_MESSAGE) {
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type == WEFT_EVENT_MESSAGE) {
             struct order order;
             memcpy(&order, events[i].data, sizeof order);
             EXPECT_EQ(weft_out_yield(out, order.command, order.tag, pattern, order.size), 0);
-            weft_out_status(out, order.end ? WEFT_DONE : WEFT_BLOCKED);
+            weft_out_status(out, order.end ? WEFT_STEP_DONE : WEFT_STEP_BLOCKED);
         }
-        if (events[i].type != WEFT_COMPLETION) continue;
+        if (events[i].type != WEFT_EVENT_COMPLETION) continue;
         EXPECT_EQ(events[i].from, WEFT_NOBODY);
         EXPECT(events[i].size == 0 || memcmp(events[i].data, pattern, events[i].size) == 0);
         atom_store_rlx(&last_error, (uint64_t)(int64_t)events[i].error);
@@ -210,7 +210,7 @@ static int batch_step(void *self, const weft_event *events, size_t count, weft_o
     }
     if (count > batch->largest) batch->largest = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type != WEFT_COMPLETION) continue;
+        if (events[i].type != WEFT_EVENT_COMPLETION) continue;
         uint64_t bit = UINT64_C(1) << events[i].tag % 64;
         EXPECT(events[i].tag < MANY && !(batch->seen[events[i].tag / 64] & bit)); /* each once */
         batch->seen[events[i].tag / 64] |= bit;
@@ -218,7 +218,7 @@ static int batch_step(void *self, const weft_event *events, size_t count, weft_o
         EXPECT(memcmp(events[i].data, &events[i].tag, sizeof(uint64_t)) == 0);
         batch->outstanding--;
     }
-    weft_out_status(out, batch->outstanding ? WEFT_BLOCKED : WEFT_DONE);
+    weft_out_status(out, batch->outstanding ? WEFT_STEP_BLOCKED : WEFT_STEP_DONE);
     if (!batch->outstanding) atom_add_rel(&done, 1);
     return 0;
 }
@@ -262,11 +262,11 @@ TEST(command_many_outstanding) { rt_each(many_at_once); }
 static int deaf_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     if (count == 0) EXPECT_EQ(weft_out_yield(out, LATER, 1, NULL, 0), 0);
-    weft_out_status(out, count == 0 ? WEFT_BLOCKED : WEFT_IDLE);
+    weft_out_status(out, count == 0 ? WEFT_STEP_BLOCKED : WEFT_STEP_IDLE);
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_MESSAGE) atom_add_rel(&done, 1);
-        if (events[i].type == WEFT_COMPLETION) atom_add_rel(&completed, 1);
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
+        if (events[i].type == WEFT_EVENT_MESSAGE) atom_add_rel(&done, 1);
+        if (events[i].type == WEFT_EVENT_COMPLETION) atom_add_rel(&completed, 1);
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
     }
     return 0;
 }
@@ -288,13 +288,13 @@ TEST(command_blocked_processes_hear_messages) { rt_each(both_heard); }
 static int short_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type == WEFT_COMPLETION) {
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type == WEFT_EVENT_COMPLETION) {
             atom_store_rlx(&last_error, (uint64_t)(int64_t)events[i].error);
             atom_store_rlx(&last_size, events[i].size);
             atom_add_rel(&completed, 1);
         }
-        if (events[i].type == WEFT_MESSAGE) {
+        if (events[i].type == WEFT_EVENT_MESSAGE) {
             atom_store_rlx(&last_error, (uint64_t)(int64_t)weft_out_yield(out, LATER, 5, pattern, events[i].tag));
             atom_add_rel(&done, 1);
         }

@@ -19,13 +19,13 @@ static int player_step(void *self, const weft_event *events, size_t count, weft_
     bool over = false;
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) over = true;
-        if (events[i].type == WEFT_MESSAGE) {
+        if (events[i].type == WEFT_EVENT_CANCEL) over = true;
+        if (events[i].type == WEFT_EVENT_MESSAGE) {
             const struct order *order = events[i].data;
             order->yield(out);
             if (order->end) over = true;
         }
-        if (events[i].type != WEFT_COMPLETION) continue;
+        if (events[i].type != WEFT_EVENT_COMPLETION) continue;
         last_error = events[i].error;
         last_tag = events[i].tag;
         last_size = events[i].size;
@@ -33,7 +33,7 @@ static int player_step(void *self, const weft_event *events, size_t count, weft_
         if (last_size > 0) memcpy(last_data, events[i].data, last_size);
         atom_add_rel(&completed, 1);
     }
-    weft_out_status(out, over ? WEFT_DONE : WEFT_BLOCKED);
+    weft_out_status(out, over ? WEFT_STEP_DONE : WEFT_STEP_BLOCKED);
     return 0;
 }
 static void player_close(void *self) {
@@ -231,11 +231,11 @@ TEST(command_reads_when_the_runtime_stops) { rt_each(stops); }
 static int farewell_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) EXPECT_EQ(weft_out_write(out, 1, fd, "farewell", 8, 0, WEFT_FOREVER), 0);
-        if (events[i].type != WEFT_COMPLETION) continue;
+        if (events[i].type == WEFT_EVENT_CANCEL) EXPECT_EQ(weft_out_write(out, 1, fd, "farewell", 8, 0, WEFT_FOREVER), 0);
+        if (events[i].type != WEFT_EVENT_COMPLETION) continue;
         EXPECT_EQ(events[i].error, 0);
         if (events[i].tag == 1) EXPECT_EQ(weft_out_close(out, 2, fd), 0);
-        else weft_out_status(out, WEFT_DONE);
+        else weft_out_status(out, WEFT_STEP_DONE);
     }
     return 0;
 }
@@ -291,12 +291,12 @@ static int copy_from, copy_to;
 /* Reads all blocks at once, and writes each where it belongs as it comes. */
 static int copier_step(void *state, const weft_event *events, size_t count, weft_out *out) {
     struct copier *self = state;
-    weft_out_status(out, WEFT_BLOCKED);
+    weft_out_status(out, WEFT_STEP_BLOCKED);
     if (self->outstanding == 0)
         for (unsigned i = 0; i < MANY; i++, self->outstanding++)
             EXPECT_EQ(weft_out_read(out, i, copy_from, BLOCK, i * BLOCK, WEFT_FOREVER), 0);
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type != WEFT_COMPLETION) continue;
+        if (events[i].type != WEFT_EVENT_COMPLETION) continue;
         EXPECT_EQ(events[i].error, 0);
         uint64_t number = events[i].tag % MANY;
         if (events[i].tag < MANY) {
@@ -309,7 +309,7 @@ static int copier_step(void *state, const weft_event *events, size_t count, weft
     }
     if (self->outstanding == 0) {
         atom_add_rel(&completed, 1);
-        weft_out_status(out, WEFT_DONE);
+        weft_out_status(out, WEFT_STEP_DONE);
     }
     return 0;
 }

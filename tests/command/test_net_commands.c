@@ -46,11 +46,11 @@ static void server_hears(struct server *server, const weft_event *event, weft_ou
 static int server_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     bool over = false;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) over = true;
-        if (events[i].type == WEFT_MESSAGE) server_begin(self, out);
-        if (events[i].type == WEFT_COMPLETION) server_hears(self, &events[i], out);
+        if (events[i].type == WEFT_EVENT_CANCEL) over = true;
+        if (events[i].type == WEFT_EVENT_MESSAGE) server_begin(self, out);
+        if (events[i].type == WEFT_EVENT_COMPLETION) server_hears(self, &events[i], out);
     }
-    weft_out_status(out, over ? WEFT_DONE : WEFT_BLOCKED);
+    weft_out_status(out, over ? WEFT_STEP_DONE : WEFT_STEP_BLOCKED);
     return 0;
 }
 static const weft_behavior server = {.name = "server", .state_size = sizeof(struct server), .step = server_step};
@@ -93,12 +93,12 @@ static void client_hears(weft_fd *fd, const weft_event *event, weft_out *out) {
 static int client_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     bool over = false;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_MESSAGE) EXPECT_EQ(weft_out_net_connect(out, CONNECT, where, WEFT_FOREVER), 0);
-        if (events[i].type == WEFT_CANCEL) over = true;
-        if (events[i].type == WEFT_COMPLETION) client_hears(self, &events[i], out);
-        if (events[i].type == WEFT_COMPLETION && events[i].tag == READ) over = true;
+        if (events[i].type == WEFT_EVENT_MESSAGE) EXPECT_EQ(weft_out_net_connect(out, CONNECT, where, WEFT_FOREVER), 0);
+        if (events[i].type == WEFT_EVENT_CANCEL) over = true;
+        if (events[i].type == WEFT_EVENT_COMPLETION) client_hears(self, &events[i], out);
+        if (events[i].type == WEFT_EVENT_COMPLETION && events[i].tag == READ) over = true;
     }
-    weft_out_status(out, over ? WEFT_DONE : WEFT_BLOCKED);
+    weft_out_status(out, over ? WEFT_STEP_DONE : WEFT_STEP_BLOCKED);
     return 0;
 }
 static const weft_behavior client = {.name = "client", .state_size = sizeof(weft_fd), .step = client_step};
@@ -127,7 +127,7 @@ static int quitter_step(void *self, const weft_event *events, size_t count, weft
     weft_fd door = weft_net_listen("127.0.0.1:0", NULL);
     EXPECT(door > 0);
     EXPECT_EQ(weft_out_net_accept(out, ACCEPT, door, WEFT_FOREVER), 0);
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     atom_add_rel(&dropped, 1);
     return 0;
 }
@@ -217,11 +217,11 @@ static void others_hear(struct others *self, const weft_event *event) {
 static int others_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     bool over = false;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) over = true;
-        if (events[i].type == WEFT_MESSAGE) others_begin(self, out);
-        if (events[i].type == WEFT_COMPLETION) others_hear(self, &events[i]);
+        if (events[i].type == WEFT_EVENT_CANCEL) over = true;
+        if (events[i].type == WEFT_EVENT_MESSAGE) others_begin(self, out);
+        if (events[i].type == WEFT_EVENT_COMPLETION) others_hear(self, &events[i]);
     }
-    weft_out_status(out, over ? WEFT_DONE : WEFT_BLOCKED);
+    weft_out_status(out, over ? WEFT_STEP_DONE : WEFT_STEP_BLOCKED);
     return 0;
 }
 static const weft_behavior others = {.name = "others", .state_size = sizeof(struct others), .step = others_step};
@@ -241,14 +241,14 @@ static int unlucky_step(void *self, const weft_event *events, size_t count, weft
     weft_addr address;
     bool over = false;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) over = true;
-        if (events[i].type == WEFT_MESSAGE) {
+        if (events[i].type == WEFT_EVENT_CANCEL) over = true;
+        if (events[i].type == WEFT_EVENT_MESSAGE) {
             *door = weft_net_listen("127.0.0.1:0", NULL);
             EXPECT(*door > 0);
             sys_script.map_fail_from = 1;
             EXPECT_EQ(weft_out_net_accept(out, ACCEPT, *door, WEFT_FOREVER), 0);
         }
-        if (events[i].type == WEFT_COMPLETION) {
+        if (events[i].type == WEFT_EVENT_COMPLETION) {
             sys_script.map_fail_from = 0;
             EXPECT(events[i].error == WEFT_ENOMEM || events[i].error == WEFT_ENOSTACK);
             EXPECT_EQ(weft_net_name(*door, &address), 0);
@@ -256,7 +256,7 @@ static int unlucky_step(void *self, const weft_event *events, size_t count, weft
             atom_add_rel(&unlucky_done, 1);
         }
     }
-    weft_out_status(out, over ? WEFT_DONE : WEFT_BLOCKED);
+    weft_out_status(out, over ? WEFT_STEP_DONE : WEFT_STEP_BLOCKED);
     return 0;
 }
 static const weft_behavior unlucky = {.name = "unlucky", .state_size = sizeof(weft_fd), .step = unlucky_step};
@@ -276,12 +276,12 @@ static int wrong_step(void *self, const weft_event *events, size_t count, weft_o
     (void)self;
     bool over = false;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) over = true;
-        if (events[i].type == WEFT_COMPLETION) {
+        if (events[i].type == WEFT_EVENT_CANCEL) over = true;
+        if (events[i].type == WEFT_EVENT_COMPLETION) {
             EXPECT_EQ(events[i].error, wanted[events[i].tag]);
             atom_add_rel(&refused, 1);
         }
-        if (events[i].type != WEFT_MESSAGE) continue;
+        if (events[i].type != WEFT_EVENT_MESSAGE) continue;
         EXPECT_EQ(weft_out_net_accept(out, 0, 12345, WEFT_FOREVER), 0);
         EXPECT_EQ(weft_out_fd_read(out, 1, 0, 10, WEFT_FOREVER), 0);
         EXPECT_EQ(weft_out_fd_write(out, 2, -1, "x", 1, WEFT_FOREVER), 0);
@@ -295,7 +295,7 @@ static int wrong_step(void *self, const weft_event *events, size_t count, weft_o
         struct command_net no_address = {.what = NET_SEND_TO, .fd = 12345};
         EXPECT_EQ(weft_out_yield(out, COMMAND_NET, 10, &no_address, sizeof no_address), 0);
     }
-    weft_out_status(out, over ? WEFT_DONE : WEFT_BLOCKED);
+    weft_out_status(out, over ? WEFT_STEP_DONE : WEFT_STEP_BLOCKED);
     return 0;
 }
 static const weft_behavior wrong = {.name = "wrong", .step = wrong_step};

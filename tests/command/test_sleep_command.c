@@ -13,23 +13,24 @@ struct napper {
 static int napper_step(void *state, const weft_event *events, size_t count, weft_out *out) {
     struct napper *self = state;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) {
-            weft_out_status(out, WEFT_DONE);
+        if (events[i].type == WEFT_EVENT_CANCEL) {
+            weft_out_status(out, WEFT_STEP_DONE);
             return 0;
         }
-        bool right = events[i].type == WEFT_COMPLETION && events[i].error == 0 && events[i].tag == self->naps && weft_now() >= self->until;
+        bool right =
+            events[i].type == WEFT_EVENT_COMPLETION && events[i].error == 0 && events[i].tag == self->naps && weft_now() >= self->until;
         if (!right) atom_add_rlx(&wrong, 1);
     }
     if (self->naps == NAPS) {
         atom_add_rel(&done, 1);
-        weft_out_status(out, WEFT_DONE);
+        weft_out_status(out, WEFT_STEP_DONE);
         return 0;
     }
     uint64_t nanoseconds = self->naps * 300000;
     self->until = weft_now() + nanoseconds;
     self->naps++;
     EXPECT_EQ(weft_out_yield(out, COMMAND_SLEEP, self->naps, &nanoseconds, sizeof nanoseconds), 0);
-    weft_out_status(out, WEFT_BLOCKED);
+    weft_out_status(out, WEFT_STEP_BLOCKED);
     return 0;
 }
 static const weft_behavior napper = {.name = "napper", .state_size = sizeof(struct napper), .step = napper_step};
@@ -47,14 +48,14 @@ TEST(sleep_command_is_completed_in_time) { rt_each(naps_body); }
 static int restless_step(void *state, const weft_event *events, size_t count, weft_out *out) {
     static const uint64_t soon = 1000000, late = UINT64_MAX;
     (void)state;
-    if (count > 0 && events[0].type == WEFT_CANCEL) {
-        weft_out_status(out, WEFT_DONE);
+    if (count > 0 && events[0].type == WEFT_EVENT_CANCEL) {
+        weft_out_status(out, WEFT_STEP_DONE);
         return 0;
     }
     EXPECT_EQ(weft_out_yield(out, COMMAND_SLEEP, 1, &soon, sizeof soon), 0);
     EXPECT_EQ(weft_out_yield(out, COMMAND_SLEEP, 2, &late, sizeof late), 0);
     atom_add_rel(&done, 1);
-    weft_out_status(out, atom_load_rlx(&done) % 2 ? WEFT_DONE : WEFT_IDLE);
+    weft_out_status(out, atom_load_rlx(&done) % 2 ? WEFT_STEP_DONE : WEFT_STEP_IDLE);
     return 0;
 }
 static const weft_behavior restless = {.name = "restless", .step = restless_step};
@@ -73,8 +74,8 @@ static atom_u64 errors[2];
 static int wrong_step(void *state, const weft_event *events, size_t count, weft_out *out) {
     (void)state;
     for (size_t i = 0; i < count; i++)
-        if (events[i].type == WEFT_COMPLETION) atom_store_rel(&errors[events[i].tag], (uint64_t)-events[i].error);
-        else if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
+        if (events[i].type == WEFT_EVENT_COMPLETION) atom_store_rel(&errors[events[i].tag], (uint64_t)-events[i].error);
+        else if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
     if (count == 0) EXPECT_EQ(weft_out_yield(out, COMMAND_SLEEP, 1, "x", 1), 0);
     return 0;
 }

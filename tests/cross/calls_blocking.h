@@ -92,11 +92,11 @@ static inline void errand_clean(struct trial *trial) {
 
 /* A task that waits, wherever it is run; and one that joins it. */
 WEFT_TASK(int, cross_leaf, struct trial *, trial) {
-    WEFT_BLOCKING_BEGIN();
+    WEFT_TASK_WAIT_BEGIN();
     weft_shield_begin();
     int error = weft_sem_acquire(&trial->things.sem, 1, patient());
     weft_shield_end();
-    WEFT_BLOCKING_END();
+    WEFT_TASK_WAIT_END();
     return error;
 }
 WEFT_TASK(int, cross_tree, struct trial *, trial) {

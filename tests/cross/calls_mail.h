@@ -25,14 +25,14 @@ static inline int recv_wait_any(struct trial *trial, uint64_t deadline) {
 }
 static inline int recv_wait_tag(struct trial *trial, uint64_t deadline) {
     weft_msg *message;
-    int error = weft_recv_tag(&message, TAG_UNIT, deadline);
+    int error = weft_recv_tag(TAG_UNIT, &message, deadline);
     return recv_judge(trial, message, error);
 }
 static inline bool is_unit(const weft_msg *message, void *arg) { return weft_msg_tag(message) == *(uint64_t *)arg; }
 static inline int recv_wait_match(struct trial *trial, uint64_t deadline) {
     weft_msg *message;
     uint64_t tag = TAG_UNIT;
-    int error = weft_recv_match(&message, is_unit, &tag, deadline);
+    int error = weft_recv_match(is_unit, &tag, &message, deadline);
     return recv_judge(trial, message, error);
 }
 static inline int recv_wait_into(struct trial *trial, uint64_t deadline) {
@@ -75,7 +75,7 @@ static inline void server_clean(struct trial *trial) {
 }
 static inline bool server_answers(struct trial *trial) {
     if (!atom_load_acq(&trial->things.requested)) return false;
-    EXPECT_EQ(weft_answer(trial->things.request, &trial->delay, sizeof trial->delay), 0);
+    EXPECT_EQ(weft_reply(trial->things.request, &trial->delay, sizeof trial->delay), 0);
     return true;
 }
 static inline bool server_ends(struct trial *trial) {
@@ -108,13 +108,13 @@ static inline void ask_make(struct trial *trial) {
 }
 static inline int ask_wait_reply(struct trial *trial, uint64_t deadline) {
     weft_msg *reply;
-    int error = weft_recv_reply(&reply, trial->things.reference, deadline);
+    int error = weft_recv_reply(trial->things.reference, &reply, deadline);
     return reply_judge(trial, reply, error);
 }
 
 /* ---- ends of processes ---------------------------------------------------------------------------------------------- */
 
-static inline void join_make(struct trial *trial) { trial->things.server = spawn_beside(server, trial, WEFT_JOINABLE); }
+static inline void join_make(struct trial *trial) { trial->things.server = spawn_beside(server, trial, WEFT_SPAWN_JOINABLE); }
 static inline int join_wait(struct trial *trial, uint64_t deadline) {
     int reason = 0, error = weft_join(trial->things.server, &reason, deadline);
     if (!error) EXPECT_EQ(reason, REASON);
@@ -126,7 +126,7 @@ static inline void scope_child(void *arg) {
     weft_msg *message;
     trial->things.children[atom_add_rlx(&trial->things.helped, 1)] = weft_self();
     atom_add_rel(&trial->things.spawned, 1);
-    if (weft_recv_tag(&message, TAG_END, WEFT_FOREVER) == 0) weft_msg_free(message);
+    if (weft_recv_tag(TAG_END, &message, WEFT_FOREVER) == 0) weft_msg_free(message);
     atom_add_rel(&trial->things.fn_ended, 1);
 }
 static inline bool scope_complete(struct trial *trial) {

@@ -13,8 +13,8 @@ static inline bool at_once(int error) {
 /* ---- channels ------------------------------------------------------------------------------------------------------- */
 
 static inline void chan_make_of(struct trial *trial, size_t capacity) {
-    EXPECT_EQ(weft_chan_new(&trial->things.chan, sizeof trial->delay, capacity), 0);
-    EXPECT_EQ(weft_chan_new(&trial->things.spare, sizeof trial->delay, 1), 0);
+    EXPECT_EQ(weft_chan_new(sizeof trial->delay, capacity, &trial->things.chan), 0);
+    EXPECT_EQ(weft_chan_new(sizeof trial->delay, 1, &trial->things.spare), 0);
 }
 static inline void chan_make_empty(struct trial *trial) { chan_make_of(trial, 1); }
 static inline void chan_make_bare(struct trial *trial) { chan_make_of(trial, 0); }

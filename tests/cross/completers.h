@@ -64,8 +64,8 @@ static inline void completer_start_thread(struct trial *trial) {
 
 static inline void completer_start_other(struct trial *trial) {
     weft_pid pid;
-    EXPECT_EQ(weft_start(&trial->other, &(weft_config){.workers = 1, .seed = 1}), 0);
-    EXPECT_EQ(weft_spawn_with(&pid, completer_process, trial, &(weft_stackful_options){.runtime = trial->other}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.workers = 1, .seed = 1}, &trial->other), 0);
+    EXPECT_EQ(weft_spawn_with(completer_process, trial, &(weft_stackful_options){.runtime = trial->other}, &pid), 0);
 }
 
 /* ---- a step process ------------------------------------------------------------------------------------------------- */
@@ -84,18 +84,18 @@ static inline int completer_init(void *self, weft_context *context, const char *
 }
 /* Comes again: soon in a race, or else after so long. */
 static inline int completer_again(struct completer_self *step, weft_out *out, uint64_t nanoseconds) {
-    if (moment_of(step->trial) == RACE && !atom_load_acq(&step->trial->returned)) return weft_out_status(out, WEFT_CONTINUE), 0;
+    if (moment_of(step->trial) == RACE && !atom_load_acq(&step->trial->returned)) return weft_out_status(out, WEFT_STEP_CONTINUE), 0;
     if (!step->sleeps) EXPECT_EQ(weft_out_sleep(out, 0, nanoseconds), 0);
     step->sleeps = true;
-    weft_out_status(out, WEFT_BLOCKED);
+    weft_out_status(out, WEFT_STEP_BLOCKED);
     return 0;
 }
 static inline int completer_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     struct completer_self *step = self;
     struct trial *trial = step->trial;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_COMPLETION) step->sleeps = false;
-        if (events[i].type == WEFT_MESSAGE) step->waits_for_timer = false;
+        if (events[i].type == WEFT_EVENT_COMPLETION) step->sleeps = false;
+        if (events[i].type == WEFT_EVENT_MESSAGE) step->waits_for_timer = false;
     }
     if (!step->held) completer_hold(trial);
     step->held = true;
@@ -104,7 +104,7 @@ static inline int completer_step(void *self, const weft_event *events, size_t co
     uint64_t early = completer_early(trial);
     if (early) return completer_again(step, out, early);
     if (!completer_try(trial)) return completer_again(step, out, 50 * WEFT_MICROSECOND);
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const char *const completer_methods[] = {"step", "timer", NULL};
@@ -115,7 +115,7 @@ static const weft_behavior completer_behavior = {.name = "completer",
                                                  .step = completer_step};
 static inline void completer_spawn_step_of(struct trial *trial, const char *method) {
     weft_spawn_options options = {.runtime = rt.runtime, .method = method, .input = &trial, .input_size = sizeof trial};
-    EXPECT_EQ(weft_spawn_step(&trial->step, &completer_behavior, &options), 0);
+    EXPECT_EQ(weft_spawn_step(&completer_behavior, &options, &trial->step), 0);
 }
 static inline void completer_spawn_step(struct trial *trial) { completer_spawn_step_of(trial, "step"); }
 

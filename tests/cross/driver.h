@@ -39,7 +39,7 @@ static inline void caller_go_on(struct trial *trial) {
     oracle_settle(trial);
     atom_store_rel(&trial->settled, 1);
     if (trial->state->leave) trial->state->leave(trial);
-    EXPECT_EQ(weft_recv_tag(&message, TAG_GOODBYE, patient()), 0);
+    EXPECT_EQ(weft_recv_tag(TAG_GOODBYE, &message, patient()), 0);
     weft_msg_free(message);
     if (trial->call->clean) trial->call->clean(trial);
     EXPECT_EQ(weft_recv(&message, 0), WEFT_ETIMEDOUT); /* nothing more has come */
@@ -76,8 +76,8 @@ static inline bool owner_try(struct trial *trial, uint64_t deadline) {
     weft_scope scope;
     weft_stackful_options options = {.flags = trial->state->flags};
     weft_scope_begin(&scope, deadline);
-    if (deadline == WEFT_FOREVER) EXPECT_EQ(weft_scope_spawn_with(&scope, &trial->sibling, sibling_main, trial, NULL), 0);
-    int error = weft_scope_spawn_with(&scope, NULL, caller_main, trial, &options);
+    if (deadline == WEFT_FOREVER) EXPECT_EQ(weft_scope_spawn_with(&scope, sibling_main, trial, NULL, &trial->sibling), 0);
+    int error = weft_scope_spawn_with(&scope, caller_main, trial, &options, NULL);
     if (error) EXPECT(error == WEFT_ECANCELED && weft_now() >= deadline);
     EXPECT_EQ(weft_scope_end(&scope), trial->state->scope_result);
     return !error;
@@ -92,14 +92,14 @@ static inline void owner_main(void *arg) {
 
 static inline void caller_spawn(struct trial *trial) {
     const struct state *state = trial->state;
-    weft_stackful_options options = {.runtime = rt.runtime, .stack_size = 128 << 10, .flags = WEFT_JOINABLE};
+    weft_stackful_options options = {.runtime = rt.runtime, .stack_size = 128 << 10, .flags = WEFT_SPAWN_JOINABLE};
     if (!state->scope) options.flags |= state->flags;
     if (state->context) {
         uint64_t deadline = state->context == WEFT_FOREVER ? WEFT_FOREVER : weft_in(state->context);
-        EXPECT_EQ(weft_context_new(&trial->context, NULL, deadline), 0);
+        EXPECT_EQ(weft_context_new(NULL, &trial->context, deadline), 0);
         options.context = trial->context;
     }
-    EXPECT_EQ(weft_spawn_with(&trial->root, state->scope ? owner_main : caller_main, trial, &options), 0);
+    EXPECT_EQ(weft_spawn_with(state->scope ? owner_main : caller_main, trial, &options, &trial->root), 0);
 }
 
 /* ---- the test's thread ---------------------------------------------------------------------------------------------- */
@@ -140,7 +140,7 @@ static inline void trial_stop(struct trial *trial) {
     EXPECT_EQ(stop_result, 0);
     EXPECT_EQ(stop_report.left, 0);
     rt_watch_end();
-    if (trial->other) EXPECT_EQ(weft_stop(trial->other, WEFT_FOREVER, NULL), 0);
+    if (trial->other) EXPECT_EQ(weft_stop(trial->other, NULL, WEFT_FOREVER), 0);
     if (trial->context) weft_context_drop(trial->context);
     EXPECT_EQ(rt_live_memory(), 0);
 }

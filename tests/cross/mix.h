@@ -67,7 +67,7 @@ static inline void mix_balance(const char *what, atom_u64 *in, atom_u64 *out) {
 
 static inline weft_pid mix_spawn(weft_entry entry, void *arg) {
     weft_pid pid = WEFT_NOBODY;
-    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+    EXPECT_EQ(weft_spawn_with(entry, arg, &(weft_stackful_options){.runtime = rt.runtime}, &pid), 0);
     return pid;
 }
 

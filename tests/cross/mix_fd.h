@@ -133,7 +133,7 @@ static inline void act_datagram(struct member *member) {
 static inline void act_child(struct member *member) {
     const char *arguments[] = {"sh", "-c", "read line; exit 5", NULL};
     weft_child child;
-    int status = 0, error = weft_child_start(&child, arguments, WEFT_CHILD_IN);
+    int status = 0, error = weft_child_start(arguments, WEFT_CHILD_IN, &child);
     if (error == WEFT_ECANCELED) return;
     EXPECT_EQ(error, 0);
     uint64_t deadline = mix_deadline(member);

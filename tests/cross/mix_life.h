@@ -71,7 +71,7 @@ static inline weft_pid member_spawn(struct member *parent, weft_scope *scope, we
     options.name = "member";
     atom_add_rlx(&mix.begun, 1);
     int error =
-        scope ? weft_scope_spawn_with(scope, &pid, member_main, member, &options) : weft_spawn_with(&pid, member_main, member, &options);
+        scope ? weft_scope_spawn_with(scope, member_main, member, &options, &pid) : weft_spawn_with(member_main, member, &options, &pid);
     if (!error) return pid;
     EXPECT_EQ(error, WEFT_ECANCELED);
     atom_sub_rlx(&mix.begun, 1);
@@ -85,10 +85,10 @@ static inline weft_pid member_spawn_flags(struct member *parent, unsigned flags)
 
 /* ---- lives of others ------------------------------------------------------------------------------------------------ */
 
-static inline void act_spawn(struct member *member) { member_spawn_flags(member, mix_below(member, 2) ? WEFT_PREEMPT : 0); }
+static inline void act_spawn(struct member *member) { member_spawn_flags(member, mix_below(member, 2) ? WEFT_SPAWN_PREEMPT : 0); }
 static inline void act_join(struct member *member) {
     int reason = 1;
-    weft_pid pid = member->depth < 4 ? member_spawn_flags(member, WEFT_JOINABLE) : WEFT_NOBODY;
+    weft_pid pid = member->depth < 4 ? member_spawn_flags(member, WEFT_SPAWN_JOINABLE) : WEFT_NOBODY;
     if (pid == WEFT_NOBODY) return;
     uint64_t deadline = mix_limit(member);
     int error = weft_join(pid, &reason, deadline);
@@ -117,7 +117,7 @@ static inline void act_cancel(struct member *member) {
 /* A few that a context ends, by its deadline or because it is cancelled. */
 static inline void act_context(struct member *member) {
     weft_context *context;
-    EXPECT_EQ(weft_context_new(&context, weft_own_context(), weft_in(mix_below(member, 1000000))), 0);
+    EXPECT_EQ(weft_context_new(weft_own_context(), &context, weft_in(mix_below(member, 1000000))), 0);
     for (uint32_t n = mix_below(member, 3); n > 0; n--)
         member_spawn(member, NULL, (weft_stackful_options){.context = context});
     if (mix_below(member, 2)) weft_context_cancel(context, weft_own_runtime());
@@ -178,7 +178,7 @@ static inline void stepper_yield(struct stepper *stepper, weft_out *out) {
 static inline int stepper_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     struct stepper *stepper = self;
     for (size_t i = 0; i < count; i++)
-        if (events[i].type == WEFT_COMPLETION) {
+        if (events[i].type == WEFT_EVENT_COMPLETION) {
             EXPECT_EQ(events[i].error, 0);
             stepper->waits--;
             atom_add_rel(&life.completed, 1);
@@ -188,7 +188,7 @@ static inline int stepper_step(void *self, const weft_event *events, size_t coun
         atom_add_rlx(&mail.posted, 1);
     }
     if (stepper->left > 0) stepper_yield(stepper, out);
-    weft_out_status(out, stepper->waits ? WEFT_BLOCKED : WEFT_DONE);
+    weft_out_status(out, stepper->waits ? WEFT_STEP_BLOCKED : WEFT_STEP_DONE);
     return 0;
 }
 static inline void stepper_close(void *self) { (void)self, atom_add_rel(&mix.ended, 1); }
@@ -198,7 +198,7 @@ static inline void act_step(struct member *member) {
     weft_pid pid;
     uint64_t id = (uint64_t)member->id << 10 | mix_below(member, 1024);
     atom_add_rlx(&mix.begun, 1);
-    EXPECT_EQ(weft_spawn_step(&pid, &stepper_behavior, &(weft_spawn_options){.input = &id, .input_size = sizeof id}), 0);
+    EXPECT_EQ(weft_spawn_step(&stepper_behavior, &(weft_spawn_options){.input = &id, .input_size = sizeof id}, &pid), 0);
     if (mix_below(member, 4) == 0) weft_cancel(pid);
 }
 

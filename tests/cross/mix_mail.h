@@ -66,7 +66,7 @@ static inline void act_recv_tag(struct member *member) {
     weft_msg *message;
     uint64_t tag = mix_below(member, TAGS);
     uint64_t deadline = mix_deadline(member);
-    int error = weft_recv_tag(&message, tag, deadline);
+    int error = weft_recv_tag(tag, &message, deadline);
     mix_expect(error, deadline);
     if (error) return;
     EXPECT_EQ(weft_msg_tag(message), tag);
@@ -76,7 +76,7 @@ static inline bool letter_is_even(const weft_msg *message, void *unused) { retur
 static inline void act_recv_match(struct member *member) {
     weft_msg *message;
     uint64_t deadline = mix_deadline(member);
-    int error = weft_recv_match(&message, letter_is_even, NULL, deadline);
+    int error = weft_recv_match(letter_is_even, NULL, &message, deadline);
     mix_expect(error, deadline);
     if (!error) letter_read(member, message);
 }
@@ -92,7 +92,7 @@ static inline void act_handoff(struct member *member) {
 static inline void server_later(void *arg) {
     weft_request *request = arg;
     weft_sleep(50 * 1000);
-    int error = weft_answer(*request, &request->tag, sizeof request->tag);
+    int error = weft_reply(*request, &request->tag, sizeof request->tag);
     EXPECT(error == 0 || error == WEFT_ENOPROC || error == WEFT_EFOREIGN);
     free(request);
     atom_add_rel(&mix.ended, 1);
@@ -100,7 +100,7 @@ static inline void server_later(void *arg) {
 static inline void server_answer(weft_msg *message, struct rng *rng) {
     weft_request request = weft_msg_request(message), *kept;
     if (rng_below(rng, 4)) {
-        weft_answer(request, &request.tag, sizeof request.tag); /* the process that asked may have ended */
+        weft_reply(request, &request.tag, sizeof request.tag); /* the process that asked may have ended */
         return;
     }
     kept = malloc(sizeof *kept);
@@ -151,7 +151,7 @@ static inline void act_ask(struct member *member) {
     for (unsigned i = count; i-- > 0;) {
         weft_msg *reply;
         uint64_t deadline = mix_limit(member);
-        int error = weft_recv_reply(&reply, references[i], deadline);
+        int error = weft_recv_reply(references[i], &reply, deadline);
         mix_expect(error, deadline);
         if (error) weft_forget(references[i]);
         else reply_check(reply, TAGS + 1 + i);

@@ -69,7 +69,7 @@ static inline void act_select(struct member *member) {
 static inline void act_chan_close(struct member *member) {
     weft_chan *chan;
     uint32_t count = mix_below(member, 4), got = 0;
-    EXPECT_EQ(weft_chan_new(&chan, 1, 4), 0);
+    EXPECT_EQ(weft_chan_new(1, 4, &chan), 0);
     for (uint32_t i = 0; i < count; i++)
         EXPECT_EQ(weft_chan_send(chan, "x", 0), 0);
     EXPECT_EQ(weft_chan_close(chan), 0);
@@ -179,7 +179,7 @@ static inline void sync_open(void) {
     memset(&shared, 0, sizeof shared);
     weft_sem_init(&shared.sem, PERMITS);
     for (unsigned i = 0; i < CHANNELS; i++)
-        EXPECT_EQ(weft_chan_new(&shared.chans[i], sizeof(uint64_t), capacities[i]), 0);
+        EXPECT_EQ(weft_chan_new(sizeof(uint64_t), capacities[i], &shared.chans[i]), 0);
 }
 /* When no process uses them any more. */
 static inline void sync_audit(void) {

@@ -77,7 +77,7 @@ static inline void act_file(struct member *member) {
 
 static inline void act_yield(struct member *member) {
     if (mix_below(member, 2)) weft_yield();
-    else weft_poll();
+    else weft_checkpoint();
 }
 static inline void act_compute(struct member *member) {
     uint64_t until = weft_now() + mix_below(member, 100000);

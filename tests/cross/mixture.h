@@ -27,7 +27,7 @@ static inline unsigned descriptors(void) {
 static inline void mix_open(uint64_t seed) {
     memset(&mix, 0, sizeof mix);
     mix.seed = seed;
-    EXPECT_EQ(weft_start(&mix.other, &(weft_config){.workers = 2, .seed = seed}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.workers = 2, .seed = seed}, &mix.other), 0);
     mail_open();
     sync_open();
     time_open();
@@ -52,7 +52,7 @@ static inline void mix_meddle(struct rng *rng, unsigned workers) {
 static inline void mix_close(unsigned before) {
     weft_stats stats;
     life_close();
-    EXPECT_EQ(weft_stop(mix.other, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_stop(mix.other, NULL, WEFT_FOREVER), 0);
     time_close();
     fd_close_all();
     work_close();

@@ -18,7 +18,7 @@ static inline void mail_enter_saved(struct trial *trial) {
     (void)trial;
     for (unsigned i = 0; i < MAIL - 1; i++)
         mail_send(i);
-    EXPECT_EQ(weft_recv_tag(&none, TAG_MAIL + MAIL, 0), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_recv_tag(TAG_MAIL + MAIL, &none, 0), WEFT_ETIMEDOUT);
     mail_send(MAIL - 1);
 }
 /* All of it, in order, and nothing more. */
@@ -46,7 +46,7 @@ static inline void friend_main(void *arg) {
         if (over) weft_msg_free(message);
         else request = message;
     }
-    EXPECT_EQ(weft_reply(request, "later", 5), 0);
+    EXPECT_EQ(weft_reply(weft_msg_request(request), "later", 5), 0);
     weft_msg_free(request);
     weft_shield_end();
 }
@@ -57,7 +57,7 @@ static inline void asked_enter(struct trial *trial) {
 static inline void asked_leave(struct trial *trial) {
     weft_msg *reply;
     EXPECT_EQ(weft_send(trial->friend, TAG_END, NULL, 0), 0);
-    EXPECT_EQ(weft_recv_reply(&reply, trial->friend_reference, patient()), 0);
+    EXPECT_EQ(weft_recv_reply(trial->friend_reference, &reply, patient()), 0);
     EXPECT_EQ(weft_msg_len(reply), 5);
     weft_msg_free(reply);
 }
@@ -94,8 +94,8 @@ static inline void cancelled_leave(struct trial *trial) {
     weft_shield_end();
     while (!weft_cancelled())
         weft_yield();
-    EXPECT_EQ(weft_recv_tag(&message, TAG_MAIL, WEFT_FOREVER), WEFT_ECANCELED);
-    EXPECT_EQ(weft_recv_tag(&message, TAG_MAIL, 0), WEFT_ECANCELED);
+    EXPECT_EQ(weft_recv_tag(TAG_MAIL, &message, WEFT_FOREVER), WEFT_ECANCELED);
+    EXPECT_EQ(weft_recv_tag(TAG_MAIL, &message, 0), WEFT_ECANCELED);
     EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), WEFT_ECANCELED);
     EXPECT_EQ(weft_sleep_until(0), WEFT_ECANCELED);
     weft_shield_begin();
@@ -119,7 +119,7 @@ static inline void context_during(struct trial *trial) { weft_context_cancel(tri
 static weft_stop_report stop_report;
 static int stop_result;
 static inline void *stop_main(void *unused) {
-    stop_result = weft_stop(rt.runtime, WEFT_FOREVER, &stop_report);
+    stop_result = weft_stop(rt.runtime, &stop_report, WEFT_FOREVER);
     return unused;
 }
 static inline void stop_during(struct trial *trial) {
@@ -160,9 +160,9 @@ static inline void around_deferred(struct trial *trial) {
     cancel_enter(trial);
 }
 WEFT_VOID_TASK(cross_around, struct trial *, trial) {
-    WEFT_BLOCKING_BEGIN();
+    WEFT_TASK_WAIT_BEGIN();
     trial->body(trial);
-    WEFT_BLOCKING_END();
+    WEFT_TASK_WAIT_END();
 }
 static inline void around_task(struct trial *trial) { WEFT_RUN(cross_around, trial); }
 static inline void around_lock(struct trial *trial) {
@@ -194,8 +194,8 @@ static const struct state states[] = {
     {.name = "cancelled_no_deadline_left", .cancelled = EARLY, .deadline = deadline_none, .enter = cancel_enter, .leave = cancelled_leave},
     {.name = "pinned", .around = around_pinned},
     {.name = "beside_pinned", .pins_completer = true},
-    {.name = "preemptible", .flags = WEFT_PREEMPT},
-    {.name = "nopreempt", .flags = WEFT_PREEMPT, .around = around_nopreempt},
+    {.name = "preemptible", .flags = WEFT_SPAWN_PREEMPT},
+    {.name = "nopreempt", .flags = WEFT_SPAWN_PREEMPT, .around = around_nopreempt},
     {.name = "deferred", .cancelled = EARLY, .shielded = true, .around = around_deferred},
     {.name = "dying_scope",
      .cancelled = DURING,

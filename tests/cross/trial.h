@@ -170,7 +170,7 @@ static inline void await(atom_u64 *cell) {
 /* A process beside the caller. */
 static inline weft_pid spawn_beside(weft_entry entry, struct trial *trial, unsigned flags) {
     weft_pid pid = WEFT_NOBODY;
-    EXPECT_EQ(weft_spawn_with(&pid, entry, trial, &(weft_stackful_options){.runtime = rt.runtime, .flags = flags}), 0);
+    EXPECT_EQ(weft_spawn_with(entry, trial, &(weft_stackful_options){.runtime = rt.runtime, .flags = flags}, &pid), 0);
     return pid;
 }
 

@@ -39,9 +39,9 @@ static inline void cxx_start(const char *policy, unsigned workers, bool preempt)
     config.workers = workers;
     config.preempt = preempt && !CXX_THREAD;
     config.preempt_us = preempt ? 50 : 0;
-    EXPECT_EQ(weft_start(&cxx_runtime, &config), 0);
+    EXPECT_EQ(weft_start(&config, &cxx_runtime), 0);
 }
-static inline void cxx_stop(void) { EXPECT_EQ(weft_stop(cxx_runtime, WEFT_FOREVER, NULL), 0); }
+static inline void cxx_stop(void) { EXPECT_EQ(weft_stop(cxx_runtime, NULL, WEFT_FOREVER), 0); }
 
 /* Its reason, when it has ended. */
 static inline int cxx_run(weft_entry entry, void *arg, unsigned flags = 0) {
@@ -49,8 +49,8 @@ static inline int cxx_run(weft_entry entry, void *arg, unsigned flags = 0) {
     weft_pid pid;
     int reason = 1;
     options.runtime = cxx_runtime;
-    options.flags = WEFT_JOINABLE | flags;
-    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &options), 0);
+    options.flags = WEFT_SPAWN_JOINABLE | flags;
+    EXPECT_EQ(weft_spawn_with(entry, arg, &options, &pid), 0);
     EXPECT_EQ(weft_join(pid, &reason, WEFT_FOREVER), 0);
     return reason;
 }

@@ -323,9 +323,9 @@ static void forced_stop(weft_entry entry, trail *where) {
     forced_begun = 0;
     config.workers = 2;
     config.grace_ms = 20;
-    EXPECT_EQ(weft_start(&cxx_runtime, &config), 0);
+    EXPECT_EQ(weft_start(&config, &cxx_runtime), 0);
     options.runtime = cxx_runtime;
-    EXPECT_EQ(weft_spawn_with(&pid, entry, where, &options), 0);
+    EXPECT_EQ(weft_spawn_with(entry, where, &options, &pid), 0);
     while (forced_begun == 0)
         usleep(1000);
     cxx_stop();
@@ -353,7 +353,7 @@ struct locks_at_end {
     ~locks_at_end() {
         int error = weft_mutex_lock(&forced_mutex, WEFT_FOREVER);
         if (error == 0) weft_mutex_unlock(&forced_mutex);
-        weft_poll();
+        weft_checkpoint();
         where->said += error == 0 ? "l" : "?";
     }
 };

@@ -163,7 +163,7 @@ static int step(void *, const weft_event *, size_t, weft_out *out) {
         throw 1;
     } catch (int) {
     }
-    weft_out_status(out, ++steps % 4 == 0 ? WEFT_DONE : WEFT_CONTINUE);
+    weft_out_status(out, ++steps % 4 == 0 ? WEFT_STEP_DONE : WEFT_STEP_CONTINUE);
     return 0;
 }
 static void is_clean(void *) {
@@ -176,7 +176,7 @@ static void waits_and_spawns(void *) {
         throw 7;
     } catch (int seven) {
         weft_pid pid;
-        EXPECT_EQ(weft_spawn_step(&pid, &stepping, NULL), 0);
+        EXPECT_EQ(weft_spawn_step(&stepping, NULL, &pid), 0);
         for (unsigned i = 0; i < 10; i++) {
             EXPECT(weft_spawn(is_clean, NULL) != WEFT_NOBODY);
             weft_yield();

@@ -15,7 +15,7 @@ static __attribute__((noinline, unused)) void migrate_force(void) {
     struct worker *next = atom_load_rlx(&runtime->workers[(worker->index + 1) % rt.workers]);
     atom_add_rlx(&next->pinned_count, 1);
     state_pin(&proc->state, next->index + 1);
-    worker = fiber_leave(worker, WEFT_CONTINUE);
+    worker = fiber_leave(worker, WEFT_STEP_CONTINUE);
     EXPECT(worker == next && worker == worker_here());
     state_unpin(&proc->state);
     atom_sub_rlx(&next->pinned_count, 1);

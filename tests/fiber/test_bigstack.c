@@ -79,7 +79,7 @@ TEST(bigstack_of_a_process_that_is_left_behind) {
     atom_store_rlx(&done, 0);
     victim_spawn(parker_entry, &done, 0, NULL);
     rt_wait(&done, 1);
-    EXPECT_EQ(weft_stop(rt.runtime, weft_in(10 * WEFT_MILLISECOND), NULL), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, NULL, weft_in(10 * WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
     rt_watch_end();
     EXPECT_EQ(sys_scripted_live(), 0);
 }
@@ -119,9 +119,9 @@ static void fill_small(void *arg) {
 }
 static void successor(void *arg) {
     weft_pid pid;
-    weft_stackful_options options = {.stack_size = 256 << 10, .flags = WEFT_JOINABLE};
+    weft_stackful_options options = {.stack_size = 256 << 10, .flags = WEFT_SPAWN_JOINABLE};
     (void)arg;
-    EXPECT_EQ(weft_spawn_with(&pid, shown, NULL, &options), 0);
+    EXPECT_EQ(weft_spawn_with(shown, NULL, &options, &pid), 0);
     EXPECT_EQ(weft_join(pid, NULL, WEFT_FOREVER), 0);
     EXPECT_EQ(weft_call_big(fill_small, NULL, 256 << 10), 0);
     atom_add_rel(&done, 1);

@@ -50,7 +50,7 @@ static int steps(void *self, const weft_event *events, size_t count, weft_out *o
     atom_add_rlx(&turns[1], 1);
     bool end = atom_load_acq(&over);
     if (end) atom_add_rel(&done, 1);
-    weft_out_status(out, end ? WEFT_DONE : WEFT_CONTINUE);
+    weft_out_status(out, end ? WEFT_STEP_DONE : WEFT_STEP_CONTINUE);
     return 0;
 }
 static const weft_behavior stepper = {.name = "stepper", .step = steps};
@@ -139,6 +139,7 @@ static void foreign(void) {
     pthread_t threads[4];
     atom_store_rlx(&done, 0);
     EXPECT_EQ(weft_spawn(counts, NULL), WEFT_NOBODY); /* no runtime of its own */
+    EXPECT_EQ(-errno, WEFT_ENOTINSIDE);
     for (unsigned i = 0; i < 4; i++)
         EXPECT_EQ(pthread_create(&threads[i], NULL, spawns_many, NULL), 0);
     for (unsigned i = 0; i < 4; i++)
@@ -169,16 +170,16 @@ static void nostack(const char *policy) {
     sys_script.map_most = 64 << 10; /* nothing that a stack of a megabyte fits into */
     /* joinable: an extra worker beside the hog may be first to find no stack */
     weft_pid pid = victim_joinable(never, NULL, 1 << 20, NULL), now = WEFT_NOBODY;
-    EXPECT_EQ(
-        weft_spawn_with(&now, never, NULL, &(weft_stackful_options){.runtime = rt.runtime, .stack_size = 1 << 20, .flags = WEFT_STACK_NOW}),
-        WEFT_ENOSTACK);
+    EXPECT_EQ(weft_spawn_with(never, NULL,
+                              &(weft_stackful_options){.runtime = rt.runtime, .stack_size = 1 << 20, .flags = WEFT_SPAWN_STACK_NOW}, &now),
+              WEFT_ENOSTACK);
     EXPECT_EQ(now, WEFT_NOBODY);
     atom_store_rel(&over, true);
     EXPECT_EQ(victim_reason(pid), WEFT_ENOSTACK);
     sys_script.map_most = 0;
     atom_store_rlx(&done, 0);
-    EXPECT_EQ(weft_spawn_with(&now, counts, NULL,
-                              &(weft_stackful_options){.runtime = rt.runtime, .stack_size = 1 << 20, .flags = WEFT_STACK_NOW}),
+    EXPECT_EQ(weft_spawn_with(counts, NULL,
+                              &(weft_stackful_options){.runtime = rt.runtime, .stack_size = 1 << 20, .flags = WEFT_SPAWN_STACK_NOW}, &now),
               0);
     rt_wait(&done, 1); /* and then there are some again */
     rt_stop();
@@ -192,10 +193,10 @@ TEST(spawn_without_a_stack) {
 TEST(spawn_refuses_sizes) {
     weft_pid pid;
     rt_start("ring", 1);
-    EXPECT_EQ(weft_spawn_with(&pid, never, NULL, &(weft_stackful_options){.runtime = rt.runtime, .stack_size = (8 << 20) + 1}),
+    EXPECT_EQ(weft_spawn_with(never, NULL, &(weft_stackful_options){.runtime = rt.runtime, .stack_size = (8 << 20) + 1}, &pid),
               WEFT_EINVAL);
-    EXPECT_EQ(weft_spawn_with(&pid, never, NULL, &(weft_stackful_options){.runtime = rt.runtime, .stack_size = SIZE_MAX}), WEFT_EINVAL);
-    EXPECT_EQ(weft_spawn_with(&pid, never, NULL, NULL), WEFT_ENOTINSIDE);
+    EXPECT_EQ(weft_spawn_with(never, NULL, &(weft_stackful_options){.runtime = rt.runtime, .stack_size = SIZE_MAX}, &pid), WEFT_EINVAL);
+    EXPECT_EQ(weft_spawn_with(never, NULL, NULL, &pid), WEFT_ENOTINSIDE);
     rt_stop();
 }
 
@@ -215,8 +216,8 @@ static void boss(void *arg) {
     (void)arg;
     weft_pid pids[6];
     for (unsigned i = 0; i < 6; i++) {
-        weft_stackful_options options = {.stack_size = (size_t)(16 << 10) << i % 3, .flags = i % 2 ? WEFT_STACK_NOW : 0};
-        int error = weft_spawn_with(&pids[i], listens, NULL, &options);
+        weft_stackful_options options = {.stack_size = (size_t)(16 << 10) << i % 3, .flags = i % 2 ? WEFT_SPAWN_STACK_NOW : 0};
+        int error = weft_spawn_with(listens, NULL, &options, &pids[i]);
         EXPECT(error == 0 || error == WEFT_ENOMEM || error == WEFT_ENOSTACK);
         if (error) pids[i] = WEFT_NOBODY;
     }
@@ -246,15 +247,15 @@ static bool scenario_failing_at(uint64_t n, const char *policy) {
     sys_scripted_install();
     sys_script.alloc_fail_at = n;
     atom_store_rlx(&done, 0);
-    int error = weft_start(&runtime, &(weft_config){.workers = 2, .policy = policy, .seed = 1});
+    int error = weft_start(&(weft_config){.workers = 2, .policy = policy, .seed = 1}, &runtime);
     EXPECT(error == 0 || error == WEFT_ENOMEM);
     if (error == 0) {
-        error = weft_spawn_with(&pid, boss, NULL, &(weft_stackful_options){.runtime = runtime});
+        error = weft_spawn_with(boss, NULL, &(weft_stackful_options){.runtime = runtime}, &pid);
         EXPECT(error == 0 || error == WEFT_ENOMEM);
         if (error == 0)
             while (weft_alive(pid))
                 usleep(20);
-        EXPECT_EQ(weft_stop(runtime, WEFT_FOREVER, NULL), 0);
+        EXPECT_EQ(weft_stop(runtime, NULL, WEFT_FOREVER), 0);
     }
     bool came = atom_load_rlx(&sys_script.counts.alloc_failed) > 0;
     EXPECT_EQ(sys_scripted_live(), 0);
@@ -282,12 +283,12 @@ static bool scenario_without_maps(uint64_t n) {
     sys_scripted_install();
     sys_script.map_fail_from = n;
     atom_store_rlx(&done, 0);
-    EXPECT_EQ(weft_start(&runtime, &(weft_config){.workers = 2, .seed = 1}), 0);
-    int error = weft_spawn_with(&pid, boss, NULL, &(weft_stackful_options){.runtime = runtime});
+    EXPECT_EQ(weft_start(&(weft_config){.workers = 2, .seed = 1}, &runtime), 0);
+    int error = weft_spawn_with(boss, NULL, &(weft_stackful_options){.runtime = runtime}, &pid);
     EXPECT_EQ(error, 0);
     while (weft_alive(pid))
         usleep(20);
-    EXPECT_EQ(weft_stop(runtime, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_stop(runtime, NULL, WEFT_FOREVER), 0);
     bool came = atom_load_rlx(&sys_script.counts.vm_map) >= n;
     EXPECT_EQ(sys_scripted_live(), 0);
     EXPECT_EQ(sys_scripted_mapped(), 0);
@@ -301,7 +302,7 @@ TEST(spawn_every_map_fails) {
     EXPECT(n > 3);
 }
 
-/* One that was to be interrupted (WEFT_PREEMPT) and got no stack leaves nothing of that to the process that has its block next. */
+/* One that was to be interrupted (WEFT_SPAWN_PREEMPT) and got no stack leaves nothing of that to the process that has its block next. */
 static void is_plain(void *unused) {
     (void)unused;
     EXPECT_EQ(victim_self()->extras & PROC_PREEMPT, 0);
@@ -309,12 +310,12 @@ static void is_plain(void *unused) {
 }
 static void preempted_without_stack(void *unused) {
     weft_pid pid;
-    weft_stackful_options options = {.stack_size = 4 << 20, .flags = WEFT_PREEMPT | WEFT_STACK_NOW};
+    weft_stackful_options options = {.stack_size = 4 << 20, .flags = WEFT_SPAWN_PREEMPT | WEFT_SPAWN_STACK_NOW};
     (void)unused;
-    EXPECT_EQ(weft_spawn_with(&pid, is_plain, NULL, &options), WEFT_ENOSTACK);
+    EXPECT_EQ(weft_spawn_with(is_plain, NULL, &options, &pid), WEFT_ENOSTACK);
     weft_spawn(is_plain, NULL);
-    options.flags = WEFT_PREEMPT | WEFT_JOINABLE;
-    EXPECT_EQ(weft_spawn_with(&pid, is_plain, NULL, &options), 0);
+    options.flags = WEFT_SPAWN_PREEMPT | WEFT_SPAWN_JOINABLE;
+    EXPECT_EQ(weft_spawn_with(is_plain, NULL, &options, &pid), 0);
     EXPECT_EQ(victim_reason(pid), WEFT_ENOSTACK);
     for (unsigned i = 1; i < 500; i++) { /* a block is used again after some others */
         weft_spawn(is_plain, NULL);
@@ -349,7 +350,7 @@ static void leftovers(const char *policy, unsigned workers) {
     for (unsigned i = 0; i < 50; i++)
         victim_spawn(stays, i % 2 ? &done : NULL, 0, NULL);
     rt_wait(&done, 50);
-    EXPECT_EQ(weft_stop(rt.runtime, weft_in(WEFT_MILLISECOND), &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, &report, weft_in(WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
     EXPECT_EQ(report.left, 50);
     rt_watch_end();
     EXPECT_EQ(sys_scripted_live(), 0);
@@ -370,7 +371,8 @@ static void reaches_out(void *arg) {
     weft_pid pid;
     (void)arg;
     for (unsigned i = 0; i < 20; i++) {
-        EXPECT_EQ(weft_spawn_with(&pid, far_away, NULL, &(weft_stackful_options){.runtime = second_runtime, .flags = WEFT_JOINABLE}), 0);
+        EXPECT_EQ(weft_spawn_with(far_away, NULL, &(weft_stackful_options){.runtime = second_runtime, .flags = WEFT_SPAWN_JOINABLE}, &pid),
+                  0);
         EXPECT_EQ(weft_join(pid, &reason, WEFT_FOREVER), 0);
         EXPECT_EQ(reason, 23);
         EXPECT(weft_own_runtime() == rt.runtime);
@@ -378,12 +380,12 @@ static void reaches_out(void *arg) {
     atom_add_rel(&done, 1);
 }
 static void two(void) {
-    EXPECT_EQ(weft_start(&second_runtime, &(weft_config){.workers = 2}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.workers = 2}, &second_runtime), 0);
     atom_store_rlx(&done, 0);
     for (unsigned i = 0; i < 5; i++)
         victim_spawn(reaches_out, NULL, 0, NULL);
     rt_wait(&done, 5);
-    EXPECT_EQ(weft_stop(second_runtime, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_stop(second_runtime, NULL, WEFT_FOREVER), 0);
 }
 TEST(spawn_in_another_runtime) { rt_each(two); }
 

@@ -11,7 +11,7 @@ static void receiver(void *unused) {
     (void)unused;
     weft_msg *message;
     for (unsigned i = 0; i < BURST; i++) {
-        if (i == 0) EXPECT_EQ(weft_recv_tag(&message, BURST - 1, WEFT_FOREVER), 0); /* all of them are there at once */
+        if (i == 0) EXPECT_EQ(weft_recv_tag(BURST - 1, &message, WEFT_FOREVER), 0); /* all of them are there at once */
         else EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), 0);
         weft_msg_free(message);
     }

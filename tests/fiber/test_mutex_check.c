@@ -83,12 +83,12 @@ static void body(void) {
     weft_runtime *runtime;
     weft_pid pid;
     weft_config config = {.workers = 1, .check_mutexes = checked};
-    if (weft_start(&runtime, &config)) _exit(99);
+    if (weft_start(&config, &runtime)) _exit(99);
     weft_stackful_options options = {.runtime = runtime, .name = "sinner"};
-    weft_spawn_with(&other, drains, NULL, &options);
-    weft_spawn_with(&pid, busy, NULL, &options); /* so that there is a process to switch to */
-    options.flags = WEFT_JOINABLE;
-    weft_spawn_with(&pid, wrong, NULL, &options);
+    weft_spawn_with(drains, NULL, &options, &other);
+    weft_spawn_with(busy, NULL, &options, &pid); /* so that there is a process to switch to */
+    options.flags = WEFT_SPAWN_JOINABLE;
+    weft_spawn_with(wrong, NULL, &options, &pid);
     weft_join(pid, NULL, WEFT_FOREVER);
     _exit(7);
 }

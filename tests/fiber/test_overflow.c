@@ -182,9 +182,9 @@ static weft_entry child_entry;
 static void child_body(void) {
     weft_runtime *runtime;
     weft_pid pid, other;
-    if (weft_start(&runtime, &(weft_config){.workers = 2})) _exit(99);
-    weft_spawn_with(&other, bystander, NULL, &(weft_stackful_options){.runtime = runtime, .name = "another"});
-    weft_spawn_with(&pid, child_entry, NULL, &(weft_stackful_options){.runtime = runtime, .stack_size = 16 << 10, .name = "child"});
+    if (weft_start(&(weft_config){.workers = 2}, &runtime)) _exit(99);
+    weft_spawn_with(bystander, NULL, &(weft_stackful_options){.runtime = runtime, .name = "another"}, &other);
+    weft_spawn_with(child_entry, NULL, &(weft_stackful_options){.runtime = runtime, .stack_size = 16 << 10, .name = "child"}, &pid);
     weft_join(pid, NULL, WEFT_FOREVER);
     while (weft_alive(pid))
         usleep(100);
@@ -367,13 +367,13 @@ static void jumps_among_others(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < 40; i++) {
         weft_pid pid;
-        weft_spawn_with(&pid, waits_for_ever, NULL, &(weft_stackful_options){.stack_size = 16 << 10});
+        weft_spawn_with(waits_for_ever, NULL, &(weft_stackful_options){.stack_size = 16 << 10}, &pid);
     }
     while (atom_load_rlx(&waiting) < 40) /* each has its stack */
         weft_yield();
     for (unsigned i = 41; i < 80; i++) {
         weft_pid pid;
-        weft_spawn_with(&pid, jumps, NULL, &(weft_stackful_options){.stack_size = 16 << 10, .name = "jumper"});
+        weft_spawn_with(jumps, NULL, &(weft_stackful_options){.stack_size = 16 << 10, .name = "jumper"}, &pid);
         while (atom_load_rlx(&waiting) < i)
             weft_yield();
     }
@@ -457,7 +457,7 @@ static void foreign_body(void) {
     weft_runtime *runtime;
     pthread_t thread;
     sigaction(SIGSEGV, &(struct sigaction){.sa_sigaction = own_handler, .sa_flags = SA_SIGINFO}, NULL);
-    if (weft_start(&runtime, NULL)) _exit(99);
+    if (weft_start(NULL, &runtime)) _exit(99);
     pthread_create(&thread, NULL, foreign_fault, NULL);
     pthread_join(thread, NULL);
 }
@@ -475,16 +475,16 @@ static void *handler_of(int number) {
 TEST(overflow_handlers_go_with_the_last_runtime) {
     weft_runtime *one, *two;
     void *segv = handler_of(SIGSEGV), *bus = handler_of(SIGBUS);
-    EXPECT_EQ(weft_start(&one, NULL), 0);
+    EXPECT_EQ(weft_start(NULL, &one), 0);
     EXPECT(handler_of(SIGSEGV) != segv && handler_of(SIGBUS) != bus);
-    EXPECT_EQ(weft_start(&two, NULL), 0);
-    EXPECT_EQ(weft_stop(one, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_start(NULL, &two), 0);
+    EXPECT_EQ(weft_stop(one, NULL, WEFT_FOREVER), 0);
     EXPECT(handler_of(SIGSEGV) != segv);
-    EXPECT_EQ(weft_stop(two, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_stop(two, NULL, WEFT_FOREVER), 0);
     EXPECT(handler_of(SIGSEGV) == segv && handler_of(SIGBUS) == bus);
-    EXPECT_EQ(weft_start(&one, NULL), 0);
+    EXPECT_EQ(weft_start(NULL, &one), 0);
     signal(SIGSEGV, old_handler); /* the program changes its mind meanwhile */
-    EXPECT_EQ(weft_stop(one, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_stop(one, NULL, WEFT_FOREVER), 0);
     EXPECT(handler_of(SIGSEGV) == (void *)(uintptr_t)old_handler);
 }
 

@@ -242,7 +242,7 @@ TEST(pin_does_not_keep_a_runtime_from_stopping) {
     for (unsigned i = 0; i < 4; i++)
         victim_spawn(stubborn, NULL, 0, NULL);
     rt_wait(&done, 4);
-    EXPECT_EQ(weft_stop(rt.runtime, weft_in(20 * WEFT_MILLISECOND), &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, &report, weft_in(20 * WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
     EXPECT_EQ(report.left, 4);
     rt_watch_end();
     EXPECT_EQ(sys_scripted_live(), 0);
@@ -257,8 +257,8 @@ static void unpaired(void *arg) {
 static void unpaired_body(void) {
     weft_runtime *runtime;
     weft_pid pid;
-    if (weft_start(&runtime, NULL)) _exit(99);
-    weft_spawn_with(&pid, unpaired, NULL, &(weft_stackful_options){.runtime = runtime});
+    if (weft_start(NULL, &runtime)) _exit(99);
+    weft_spawn_with(unpaired, NULL, &(weft_stackful_options){.runtime = runtime}, &pid);
     for (;;)
         pause();
 }

@@ -351,7 +351,7 @@ static void stops(bool own) {
     victim_spawn(pinned_for_ever, own ? &done : NULL, 0, "pinned");
     if (!own) victim_spawn(neighbour_for_ever, NULL, 0, "neighbour");
     rt_wait(&ready_now, 1);
-    EXPECT_EQ(weft_stop(rt.runtime, weft_now() + 20 * RT_MS, &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, &report, weft_now() + 20 * RT_MS), WEFT_ETIMEDOUT);
     EXPECT_EQ(report.left, 1);
     rt_watch_end();
 }

@@ -24,12 +24,12 @@ static bool wants_all(const weft_msg *any, void *unused) {
 }
 static int looks(uint64_t unused) {
     (void)unused;
-    weft_poll();
+    weft_checkpoint();
     return 0;
 }
 static int receives(uint64_t deadline) { return weft_recv(&message, deadline); }
-static int receives_tag(uint64_t deadline) { return weft_recv_tag(&message, 1, deadline); }
-static int receives_match(uint64_t deadline) { return weft_recv_match(&message, wants_all, NULL, deadline); }
+static int receives_tag(uint64_t deadline) { return weft_recv_tag(1, &message, deadline); }
+static int receives_match(uint64_t deadline) { return weft_recv_match(wants_all, NULL, &message, deadline); }
 static int sends(uint64_t deadline) { return weft_chan_send(chan, &element, deadline); }
 static int takes(uint64_t deadline) { return weft_chan_recv(chan, &element, deadline); }
 static int selects(uint64_t deadline) {
@@ -45,10 +45,9 @@ static const struct {
     int (*call)(uint64_t deadline);
     bool message; /* it is given one */
 } calls[] = {
-    {"weft_poll", looks, false},           {"weft_recv", receives, true},
-    {"weft_recv_tag", receives_tag, true}, {"weft_recv_match", receives_match, true},
-    {"weft_chan_send", sends, false},      {"weft_chan_recv", takes, false},
-    {"weft_select", selects, false},       {"weft_sleep", sleeps, false},
+    {"weft_checkpoint", looks, false},         {"weft_recv", receives, true},    {"weft_recv_tag", receives_tag, true},
+    {"weft_recv_match", receives_match, true}, {"weft_chan_send", sends, false}, {"weft_chan_recv", takes, false},
+    {"weft_select", selects, false},           {"weft_sleep", sleeps, false},
 };
 enum { CALLS = sizeof calls / sizeof calls[0] };
 
@@ -56,7 +55,7 @@ enum { CALLS = sizeof calls / sizeof calls[0] };
 static uint64_t steps(void) { return atom_load_rlx(&worker_here()->local.counters.steps); }
 static void gives_way(void *unused) {
     (void)unused;
-    EXPECT_EQ(weft_chan_new(&chan, sizeof element, 8), 0);
+    EXPECT_EQ(weft_chan_new(sizeof element, 8, &chan), 0);
     for (unsigned i = 0; i < CALLS; i++)
         for (int told = 0; told < 2; told++) {
             if (calls[i].message) EXPECT_EQ(weft_send(weft_self(), 1, NULL, 0), 0);
@@ -84,20 +83,20 @@ static atom_u64 polled;
 static int polls(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
     be_told();
-    weft_poll();
+    weft_checkpoint();
     atom_add_rel(&polled, 1);
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static void polls_in_close(void *self) {
     (void)self;
-    weft_poll();
+    weft_checkpoint();
     atom_add_rel(&polled, 1);
 }
 static void poll_body(void) {
     static const weft_behavior poller = {.name = "poller", .step = polls, .close = polls_in_close};
     atom_store_rlx(&polled, 0);
-    weft_poll(); /* a thread of one's own */
+    weft_checkpoint(); /* a thread of one's own */
     rt_spawn(&poller);
     rt_wait(&polled, 2);
 }

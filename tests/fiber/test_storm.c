@@ -36,7 +36,7 @@ static void echo(void *arg) {
     weft_msg *message;
     (void)arg;
     while (weft_recv(&message, WEFT_FOREVER) == 0) {
-        EXPECT_EQ(weft_reply(message, NULL, 0), 0);
+        EXPECT_EQ(weft_reply(weft_msg_request(message), NULL, 0), 0);
         weft_msg_free(message);
     }
 }

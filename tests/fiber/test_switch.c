@@ -100,13 +100,13 @@ static int steps_to_nearest(void *self, const weft_event *events, size_t count, 
     (void)self, (void)events, (void)count;
     EXPECT_EQ(a_third(), UINT64_C(0x3fd5555555555555));
     atom_add_rel(&done, 1);
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior to_nearest = {.name = "to nearest", .step = steps_to_nearest};
 static void until_stepped(void *arg) {
     weft_pid pid;
-    EXPECT_EQ(weft_spawn_step(&pid, &to_nearest, &(weft_spawn_options){.runtime = arg}), 0);
+    EXPECT_EQ(weft_spawn_step(&to_nearest, &(weft_spawn_options){.runtime = arg}, &pid), 0);
     while (!atom_load_acq(&done)) /* in vain, the watchdog ends it */
         usleep(100);
 }

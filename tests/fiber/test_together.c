@@ -145,7 +145,7 @@ static void use_call(struct dice *dice) {
     FINE(error);
     if (error) return;
     if (roll(dice, 2)) deeper(dice);
-    error = weft_recv_reply(&reply, reference, some_deadline(dice));
+    error = weft_recv_reply(reference, &reply, some_deadline(dice));
     FINE(error);
     if (!error) EXPECT_EQ(msg_u64(reply), number + 1);
     if (!error) weft_msg_free(reply);
@@ -155,7 +155,7 @@ static void use_messages(struct dice *dice) {
     weft_msg *message;
     uint64_t tag = roll(dice, 3);
     if (roll(dice, 2)) FINE(weft_send(weft_self(), tag, &tag, sizeof tag));
-    int error = roll(dice, 2) ? weft_recv_tag(&message, tag, some_deadline(dice)) : weft_recv(&message, some_deadline(dice));
+    int error = roll(dice, 2) ? weft_recv_tag(tag, &message, some_deadline(dice)) : weft_recv(&message, some_deadline(dice));
     FINE(error);
     if (error) return;
     EXPECT_EQ(weft_msg_tag(message), msg_u64(message));
@@ -258,7 +258,7 @@ static void server(void *arg) {
     atom_store_rel(&servers[index], weft_self());
     for (unsigned i = 0; i < 200 && weft_recv(&message, WEFT_FOREVER) == 0; i++) {
         uint64_t number = msg_u64(message) + 1;
-        if (weft_msg_tag(message)) FINE(weft_reply(message, &number, sizeof number));
+        if (weft_msg_tag(message)) FINE(weft_reply(weft_msg_request(message), &number, sizeof number));
         if (i % 5 == 0) weft_sleep(5 * WEFT_MICROSECOND);
         weft_msg_free(message);
     }
@@ -286,7 +286,7 @@ static void together(void) {
     atom_store_rlx(&operations, 0);
     atom_store_rlx(&cancelled, 0);
     for (unsigned i = 0; i < CHANS; i++)
-        EXPECT_EQ(weft_chan_new(&chans[i], sizeof(uint64_t), i), 0);
+        EXPECT_EQ(weft_chan_new(sizeof(uint64_t), i, &chans[i]), 0);
     for (uintptr_t i = 0; i < SERVERS; i++)
         atom_store_rel(&servers[i], run_spawn(server, (void *)i));
     for (uintptr_t i = 0; i < ACTORS; i++)

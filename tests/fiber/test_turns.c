@@ -57,7 +57,7 @@ static void receives_tag(void) {
     weft_msg *message;
     while (once_more()) {
         EXPECT_EQ(weft_send(weft_self(), 1, NULL, 0), 0);
-        EXPECT_EQ(weft_recv_tag(&message, 1, WEFT_FOREVER), 0);
+        EXPECT_EQ(weft_recv_tag(1, &message, WEFT_FOREVER), 0);
         weft_msg_free(message);
     }
 }
@@ -66,14 +66,14 @@ static void receives_match(void) {
     weft_msg *message;
     while (once_more()) {
         EXPECT_EQ(weft_send(weft_self(), 1, NULL, 0), 0);
-        EXPECT_EQ(weft_recv_match(&message, wants_all, NULL, WEFT_FOREVER), 0);
+        EXPECT_EQ(weft_recv_match(wants_all, NULL, &message, WEFT_FOREVER), 0);
         weft_msg_free(message);
     }
 }
 /* After a selective receive plain ones go another way. */
 static void receives_carefully(void) {
     weft_msg *message;
-    EXPECT_EQ(weft_recv_tag(&message, 1, weft_now()), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_recv_tag(1, &message, weft_now()), WEFT_ETIMEDOUT);
     receives();
 }
 static void calls_no_process(void) {
@@ -95,7 +95,7 @@ static void ends_scopes(void) {
 static void uses_channel(void) {
     weft_chan *chan;
     uint64_t element = 1;
-    EXPECT_EQ(weft_chan_new(&chan, sizeof element, 1), 0);
+    EXPECT_EQ(weft_chan_new(sizeof element, 1, &chan), 0);
     while (once_more()) {
         EXPECT_EQ(weft_chan_send(chan, &element, WEFT_FOREVER), 0);
         EXPECT_EQ(weft_chan_recv(chan, &element, WEFT_FOREVER), 0);
@@ -105,7 +105,7 @@ static void uses_channel(void) {
 static void selects(void) {
     weft_chan *chan;
     uint64_t element = 1;
-    EXPECT_EQ(weft_chan_new(&chan, sizeof element, 1), 0);
+    EXPECT_EQ(weft_chan_new(sizeof element, 1, &chan), 0);
     while (once_more()) {
         weft_case cases[] = {weft_case_send(chan, &element), weft_case_recv(chan, &element)};
         EXPECT(weft_select(cases, 2, WEFT_FOREVER) >= 0);
@@ -175,7 +175,7 @@ static void echoes(void *unused) {
     weft_msg *message;
     (void)unused;
     while (weft_recv(&message, WEFT_FOREVER) == 0) {
-        EXPECT_EQ(weft_reply(message, NULL, 0), 0);
+        EXPECT_EQ(weft_reply(weft_msg_request(message), NULL, 0), 0);
         weft_msg_free(message);
     }
     play.living--;
@@ -218,7 +218,7 @@ static void bears_and_joins(void) {
 static int continues(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
     bool more = once_more();
-    weft_out_status(out, more ? WEFT_CONTINUE : WEFT_DONE);
+    weft_out_status(out, more ? WEFT_STEP_CONTINUE : WEFT_STEP_DONE);
     if (!more) play.living--;
     return 0;
 }
@@ -228,7 +228,7 @@ static int floods_itself(void *self, const weft_event *events, size_t count, wef
     bool more = once_more();
     for (size_t i = 0; more && i < (count ? count : EVENT_BATCH + 1); i++)
         EXPECT_EQ(weft_send(weft_self(), 1, NULL, 0), 0);
-    weft_out_status(out, more ? WEFT_IDLE : WEFT_DONE);
+    weft_out_status(out, more ? WEFT_STEP_IDLE : WEFT_STEP_DONE);
     if (!more) play.living--;
     return 0;
 }
@@ -266,7 +266,7 @@ static const struct hog {
     {"weft_call", calls, NULL},
     {"weft_handoff", hands_over, NULL},
     {"weft_scope_spawn", bears_and_joins, NULL},
-    {"WEFT_CONTINUE", NULL, &continuer},
+    {"WEFT_STEP_CONTINUE", NULL, &continuer},
     {"more messages than a step is given", NULL, &flooder},
 };
 
@@ -290,7 +290,7 @@ static void hog_spawn(const struct hog *hog) {
         return;
     }
     play.living++;
-    EXPECT_EQ(weft_spawn_step(&pid, hog->step, &(weft_spawn_options){.runtime = rt.runtime}), 0);
+    EXPECT_EQ(weft_spawn_step(hog->step, &(weft_spawn_options){.runtime = rt.runtime}, &pid), 0);
 }
 
 /* ---- what is to have a turn ---------------------------------------------------------------------------------------------------- */
@@ -315,7 +315,7 @@ static void waits_for_time(void *unused) {
 static int steps(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)events, (void)count;
     runs(self);
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior stepper = {.name = "steps", .step = steps};
@@ -335,12 +335,12 @@ static void born(void) { weft_spawn(runs, NULL); }
 static void born_elsewhere(void) {
     weft_pid pid;
     stage_play(-1);
-    EXPECT_EQ(weft_spawn_with(&pid, runs, NULL, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+    EXPECT_EQ(weft_spawn_with(runs, NULL, &(weft_stackful_options){.runtime = rt.runtime}, &pid), 0);
 }
 static void step_born_elsewhere(void) {
     weft_pid pid;
     stage_play(-1);
-    EXPECT_EQ(weft_spawn_step(&pid, &stepper, &(weft_spawn_options){.runtime = rt.runtime}), 0);
+    EXPECT_EQ(weft_spawn_step(&stepper, &(weft_spawn_options){.runtime = rt.runtime}, &pid), 0);
 }
 static void told(void) { EXPECT_EQ(weft_send(waiting, 1, NULL, 0), 0); }
 static void told_from_elsewhere(void) {
@@ -426,7 +426,7 @@ static void next_beside_yields(enum policy_name policy, unsigned workers, int sp
     stage_play(0);
     hog_spawn_run(yields);
     stage_play(spawner);
-    EXPECT_EQ(weft_spawn_with(&pid, runs, NULL, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+    EXPECT_EQ(weft_spawn_with(runs, NULL, &(weft_stackful_options){.runtime = rt.runtime}, &pid), 0);
     while (play.living > 0 || !play.ran)
         EXPECT(stage_step(0));
     EXPECT(play.calls <= play.most);
@@ -497,9 +497,9 @@ WEFT_VOID_TASK(gives, weft_chan *, chan) {
 WEFT_VOID_TASK(gives_and_takes, weft_chan *, chan) {
     uint64_t element;
     WEFT_FORK(gives, chan);
-    WEFT_BLOCKING_BEGIN();
+    WEFT_TASK_WAIT_BEGIN();
     EXPECT_EQ(weft_chan_recv(chan, &element, WEFT_FOREVER), 0);
-    WEFT_BLOCKING_END();
+    WEFT_TASK_WAIT_END();
     runs(NULL);
     WEFT_JOIN(gives);
 }
@@ -509,7 +509,7 @@ TEST(turns_of_tasks_though_no_worker_is_idle) {
     stage_for_each_policy(policy) {
         weft_chan *chan;
         set_up(policy, 1, bound(1));
-        EXPECT_EQ(weft_chan_new(&chan, sizeof(uint64_t), 1), 0);
+        EXPECT_EQ(weft_chan_new(sizeof(uint64_t), 1, &chan), 0);
         EXPECT(weft_spawn(runs_tasks, chan) != WEFT_NOBODY);
         hog_spawn_run(yields);
         stage_run(0);

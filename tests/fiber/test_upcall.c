@@ -34,7 +34,7 @@ static int born_step(void *self, const weft_event *events, size_t count, weft_ou
     (void)events, (void)count;
     EXPECT(((unsigned char *)self)[7] == 0x5a);
     atom_add_rel(&born, 1);
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static void count_close(void *self) {
@@ -46,7 +46,7 @@ static const weft_behavior large = {.name = "large", .state_size = 5000, .init =
 
 static int spawn_one(weft_runtime *runtime, weft_pid *pid, const weft_behavior *behavior, struct order order, unsigned flags) {
     weft_spawn_options options = {.runtime = runtime, .input = &order, .input_size = sizeof order, .flags = flags};
-    return weft_spawn_step(pid, behavior, &options);
+    return weft_spawn_step(behavior, &options, pid);
 }
 
 /* Until it has moved, if there is another worker that takes it. */
@@ -65,7 +65,7 @@ static void spawns_with_waiting_init(void *arg) {
     for (unsigned i = 0; i < EACH; i++) {
         weft_pid pid;
         int wanted = i % 3 == 2 ? WEFT_EIO : 0;
-        unsigned flags = i % 2 ? WEFT_JOINABLE : 0;
+        unsigned flags = i % 2 ? WEFT_SPAWN_JOINABLE : 0;
         struct order order = {wanted, sleeps_and_yields};
         EXPECT_EQ(spawn_one(where, &pid, i % 4 ? &small : &large, order, flags), wanted);
         if (wanted == 0 && flags) EXPECT_EQ(weft_join(pid, NULL, WEFT_FOREVER), 0);
@@ -87,12 +87,12 @@ TEST(upcall_init_waits) { rt_each(init_waits); }
 /* The same into another runtime: the door is not kept meanwhile. */
 static void init_waits_elsewhere(void) {
     forget();
-    EXPECT_EQ(weft_start(&where, &(weft_config){.policy = rt.policy, .workers = 2}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.policy = rt.policy, .workers = 2}, &where), 0);
     for (unsigned i = 0; i < SPAWNERS; i++)
         victim_spawn(spawns_with_waiting_init, NULL, 0, NULL);
     rt_wait(&done, SPAWNERS);
     rt_wait(&closed, SPAWNERS * EACH * 2 / 3);
-    EXPECT_EQ(weft_stop(where, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_stop(where, NULL, WEFT_FOREVER), 0);
 }
 TEST(upcall_init_waits_in_another_runtime) { rt_each(init_waits_elsewhere); }
 
@@ -126,7 +126,7 @@ static void init_of_a_thread(void) {
     idle = victim_spawn(waits_for_ever, NULL, 0, NULL);
     for (unsigned i = 0; i < THREADS; i++)
         EXPECT_EQ(pthread_create(&threads[i], NULL, sender, NULL), 0);
-    EXPECT_EQ(spawn_one(rt.runtime, &pid, &small, (struct order){0, begins_and_waits}, WEFT_JOINABLE), 0);
+    EXPECT_EQ(spawn_one(rt.runtime, &pid, &small, (struct order){0, begins_and_waits}, WEFT_SPAWN_JOINABLE), 0);
     EXPECT_EQ(weft_join(pid, NULL, WEFT_FOREVER), 0);
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
@@ -172,7 +172,7 @@ TEST(upcall_stop_does_not_wait_for_init_for_ever) {
     rt_start("ring", 2);
     EXPECT_EQ(pthread_create(&spawner, NULL, spawns_slowly, NULL), 0);
     rt_wait(&born, 1);
-    EXPECT_EQ(weft_stop(rt.runtime, weft_now() + 20 * RT_MS, NULL), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, NULL, weft_now() + 20 * RT_MS), WEFT_ETIMEDOUT);
     rt_watch_end();
     atom_store_rel(&let_go, true);
     pthread_join(spawner, NULL);
@@ -185,13 +185,13 @@ static void exits(void) { weft_exit(7); }
 static void defers(void) { EXPECT_EQ(weft_defer(count_close, "ZZZZZZZZ"), 0); }
 static void spawns_and_exits(void *joinable) {
     weft_pid pid;
-    spawn_one(where, &pid, &large, (struct order){0, exits}, joinable ? WEFT_JOINABLE : 0);
+    spawn_one(where, &pid, &large, (struct order){0, exits}, joinable ? WEFT_SPAWN_JOINABLE : 0);
     EXPECT(!"weft_exit has returned");
 }
 static void spawns_and_defers(void *arg) {
     weft_pid pid;
     (void)arg;
-    EXPECT_EQ(spawn_one(NULL, &pid, &small, (struct order){0, defers}, WEFT_JOINABLE), 0);
+    EXPECT_EQ(spawn_one(NULL, &pid, &small, (struct order){0, defers}, WEFT_SPAWN_JOINABLE), 0);
     EXPECT_EQ(weft_join(pid, NULL, WEFT_FOREVER), 0);
 }
 static void end_in_init(const char *policy, unsigned workers) {
@@ -204,11 +204,11 @@ static void end_in_init(const char *policy, unsigned workers) {
     EXPECT_EQ(victim_reason(victim_joinable(spawns_and_defers, NULL, 0, NULL)), 0);
     EXPECT_EQ(atom_load_rlx(&closed), 2);
     weft_runtime *other;
-    EXPECT_EQ(weft_start(&other, &(weft_config){.workers = 1, .max_processes = 2}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.workers = 1, .max_processes = 2}, &other), 0);
     where = other;
     for (unsigned i = 0; i < 5; i++)
         EXPECT_EQ(victim_reason(victim_joinable(spawns_and_exits, i % 2 ? &born : NULL, 0, NULL)), 7);
-    EXPECT_EQ(weft_stop(other, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_stop(other, NULL, WEFT_FOREVER), 0);
     rt_stop();
 }
 TEST(upcall_spawner_ends_in_init) { rt_cases(end_in_init); }
@@ -258,7 +258,7 @@ static void receives_there(void) {
 static void blocks_there(void) { weft_blocking_enter(); }
 static void exits_there(void) { weft_exit(1); }
 static void harmless_there(void) {
-    weft_poll();
+    weft_checkpoint();
     EXPECT_EQ(weft_send(weft_self(), 9, NULL, 0), 0);
     EXPECT(weft_spawn(waits_for_ever, NULL) != WEFT_NOBODY);
 }
@@ -266,7 +266,7 @@ static void matches(void *arg) {
     weft_msg *message;
     (void)arg;
     EXPECT_EQ(weft_send(weft_self(), 7, NULL, 0), 0);
-    EXPECT_EQ(weft_recv_match(&message, wants_badly, NULL, WEFT_FOREVER), 0);
+    EXPECT_EQ(weft_recv_match(wants_badly, NULL, &message, WEFT_FOREVER), 0);
     weft_msg_free(message);
     EXPECT_EQ(weft_sleep(moment), 0); /* afterwards it may */
 }
@@ -293,7 +293,7 @@ TEST(upcall_predicates_must_not_wait) {
 static int ends_at_once(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events;
     if (count == 0) EXPECT_EQ(weft_out_yield(out, 77, 1, NULL, 0), 0);
-    weft_out_status(out, count == 0 ? WEFT_BLOCKED : WEFT_DONE);
+    weft_out_status(out, count == 0 ? WEFT_STEP_BLOCKED : WEFT_STEP_DONE);
     return 0;
 }
 static void close_sleeps(void *self) {

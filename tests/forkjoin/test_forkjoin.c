@@ -223,7 +223,7 @@ static void crowd_body(void) {
     atom_store_rlx(&crowd_done, 0);
     for (unsigned i = 0; i < CROWD; i++) {
         weft_pid pid;
-        EXPECT_EQ(weft_spawn_with(&pid, crowd_process, (void *)(uintptr_t)i, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+        EXPECT_EQ(weft_spawn_with(crowd_process, (void *)(uintptr_t)i, &(weft_stackful_options){.runtime = rt.runtime}, &pid), 0);
     }
     rt_wait(&crowd_done, CROWD);
 }

@@ -68,7 +68,7 @@ static void little_process(void *unused) {
 TEST(regions_one_by_one) {
     sys_scripted_install();
     sys_script.map_most = 2 * WEFT_TASKS_BYTES; /* stacks make do with less */
-    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.policy = "ring", .workers = 2, .seed = 1}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.policy = "ring", .workers = 2, .seed = 1}, &rt.runtime), 0);
     rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
     in_process(little_process);
     rt_stop();
@@ -107,7 +107,7 @@ TEST(regions_none_for_thieves) {
     if (ANNOTATE_THREAD) return; /* the script is changed while it is read */
     sys_scripted_install();
     sys_script.map_most = 2 * WEFT_TASKS_BYTES; /* one at a time */
-    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.policy = "ring", .workers = 2, .seed = 1}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.policy = "ring", .workers = 2, .seed = 1}, &rt.runtime), 0);
     rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
     in_process(lonely_process);
     printf("%lu processes\n", (unsigned long)rt_stats().spawned);

@@ -20,14 +20,14 @@ WEFT_TASK(uint64_t, wait_inside, int, unused) {
     WEFT_FORK(count_one);
     WEFT_FORK(count_one);
     WEFT_FORK(count_one);
-    WEFT_BLOCKING_BEGIN();
+    WEFT_TASK_WAIT_BEGIN();
     atom_store_rlx(&waiter_pid, weft_self());
     atom_store_rel(&waits, 1); /* rel: pairs with rt_wait */
     EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), 0);
     uint64_t tag = weft_msg_tag(message);
     weft_msg_free(message);
     EXPECT_EQ(weft_sleep(RT_MS), 0);
-    WEFT_BLOCKING_END();
+    WEFT_TASK_WAIT_END();
     WEFT_JOIN(count_one);
     WEFT_JOIN(count_one);
     WEFT_JOIN(count_one);
@@ -47,7 +47,7 @@ static void waits_once(void *below) {
     weft_pid pid;
     atom_store_rlx(&ran, 0);
     atom_store_rlx(&waits, 0);
-    EXPECT_EQ(weft_spawn_with(&pid, waits_process, below, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+    EXPECT_EQ(weft_spawn_with(waits_process, below, &(weft_stackful_options){.runtime = rt.runtime}, &pid), 0);
     rt_wait(&waits, 1);
     rt_wait(&ran, 3); /* its process is parked, and still others take its tasks: this worker too, once it has parked */
     EXPECT_EQ(weft_send(atom_load_rlx(&waiter_pid), 77, NULL, 0), 0);
@@ -66,10 +66,10 @@ TEST(tasks_wait_when_allowed) { rt_each(waits_body); }
 WEFT_VOID_TASK(only_looks) {
     weft_msg *message;
     EXPECT_EQ(weft_recv(&message, 0), WEFT_ETIMEDOUT);
-    EXPECT_EQ(weft_recv_tag(&message, 7, weft_now()), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_recv_tag(7, &message, weft_now()), WEFT_ETIMEDOUT);
     EXPECT_EQ(weft_sleep(0), 0);
     EXPECT_EQ(weft_send(weft_self(), 7, NULL, 0), 0);
-    EXPECT_EQ(weft_recv_tag(&message, 7, WEFT_FOREVER), 0);
+    EXPECT_EQ(weft_recv_tag(7, &message, WEFT_FOREVER), 0);
     weft_msg_free(message);
 }
 static void looks_process(void *unused) {
@@ -104,7 +104,7 @@ static void cancelled_body(void) {
     weft_pid pid;
     atom_store_rlx(&looks, 0);
     atom_store_rlx(&cancelled_result, 0);
-    EXPECT_EQ(weft_spawn_with(&pid, cancelled_process, NULL, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+    EXPECT_EQ(weft_spawn_with(cancelled_process, NULL, &(weft_stackful_options){.runtime = rt.runtime}, &pid), 0);
     rt_wait(&looks, 1);
     EXPECT_EQ(weft_cancel(pid), 0);
     rt_wait(&cancelled_result, 1);
@@ -132,7 +132,7 @@ static void stopped_body(const char *policy, unsigned workers) {
     weft_pid pid;
     atom_store_rlx(&looks, 0);
     atom_store_rlx(&cancelled_result, 0);
-    EXPECT_EQ(weft_spawn_with(&pid, stopped_process, NULL, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+    EXPECT_EQ(weft_spawn_with(stopped_process, NULL, &(weft_stackful_options){.runtime = rt.runtime}, &pid), 0);
     rt_wait(&looks, 1);
     rt_stop();
     EXPECT_EQ(atom_load_rlx(&cancelled_result), 1);
@@ -175,7 +175,7 @@ WEFT_VOID_TASK(waits_for_reply) {
     weft_msg *reply;
     uint64_t reference;
     weft_ask(weft_spawn(never_answers, NULL), 1, NULL, 0, &reference);
-    weft_recv_reply(&reply, reference, WEFT_FOREVER);
+    weft_recv_reply(reference, &reply, WEFT_FOREVER);
 }
 static void stays(void *unused) {
     (void)unused;
@@ -211,7 +211,7 @@ WEFT_VOID_TASK(forks_for_ever) {
     for (;;)
         WEFT_FORK(nothing);
 }
-WEFT_VOID_TASK(ends_blocking) { WEFT_BLOCKING_END(); }
+WEFT_VOID_TASK(ends_blocking) { WEFT_TASK_WAIT_END(); }
 #define PROCESS(task)                                                                                                                      \
     static void task##_process(void *unused) {                                                                                             \
         (void)unused;                                                                                                                      \
@@ -232,11 +232,11 @@ PROCESS(forks_for_ever)
 PROCESS(ends_blocking)
 
 TEST(tasks_misused) {
-    EXPECT_MISUSE(waits_for_message_process, "weft_recv", "in a task", "WEFT_BLOCKING_BEGIN");
-    EXPECT_MISUSE(sleeps_process, "weft_sleep", "in a task", "WEFT_BLOCKING_BEGIN");
-    EXPECT_MISUSE(calls_process, "weft_call", "in a task", "WEFT_BLOCKING_BEGIN");
-    EXPECT_MISUSE(waits_for_reply_process, "weft_recv_reply", "in a task", "WEFT_BLOCKING_BEGIN");
-    EXPECT_MISUSE(ends_scope_process, "weft_scope_end", "in a task", "WEFT_BLOCKING_BEGIN");
+    EXPECT_MISUSE(waits_for_message_process, "weft_recv", "in a task", "WEFT_TASK_WAIT_BEGIN");
+    EXPECT_MISUSE(sleeps_process, "weft_sleep", "in a task", "WEFT_TASK_WAIT_BEGIN");
+    EXPECT_MISUSE(calls_process, "weft_call", "in a task", "WEFT_TASK_WAIT_BEGIN");
+    EXPECT_MISUSE(waits_for_reply_process, "weft_recv_reply", "in a task", "WEFT_TASK_WAIT_BEGIN");
+    EXPECT_MISUSE(ends_scope_process, "weft_scope_end", "in a task", "WEFT_TASK_WAIT_BEGIN");
     EXPECT_MISUSE(exits_process, "weft_exit", "in a task");
     EXPECT_MISUSE(forgets_process, "forgets", "not joined");
     EXPECT_MISUSE(forgets_below_process, "forgets_below", "not joined");
@@ -244,7 +244,7 @@ TEST(tasks_misused) {
     EXPECT_MISUSE(joins_another_private_process, "joins_another", "forked last");
     EXPECT_MISUSE(joins_none_process, "joins_none", "forked last");
     EXPECT_MISUSE(forks_for_ever_process, "WEFT_FORK", "1,048,570");
-    EXPECT_MISUSE(ends_blocking_process, "WEFT_BLOCKING_END", "pair them");
+    EXPECT_MISUSE(ends_blocking_process, "WEFT_TASK_WAIT_END", "pair them");
 }
 
 static void outside(void *unused) {

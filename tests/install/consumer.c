@@ -26,16 +26,16 @@ static int interrupted(void) {
     config.workers = 1;
     config.preempt = 1;
     config.preempt_us = 1000;
-    if (weft_start(&runtime, &config) != 0) return 1;
+    if (weft_start(&config, &runtime) != 0) return 1;
     options.runtime = runtime;
     for (int i = 0; i < 2; i++)
-        if (weft_spawn_with(&pid, loops, (void *)&turns[i], &options) != 0) return 1;
+        if (weft_spawn_with(loops, (void *)&turns[i], &options, &pid) != 0) return 1;
     do {
         usleep(1000);
         weft_get_stats(runtime, &stats);
     } while (turns[0] == 0 || turns[1] == 0 || stats.preemptions < 3);
     over = 1;
-    return weft_stop(runtime, WEFT_FOREVER, NULL);
+    return weft_stop(runtime, NULL, WEFT_FOREVER);
 }
 
 int main(void) {

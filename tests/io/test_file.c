@@ -133,12 +133,12 @@ static void entries(void) {
     bool seen[ENTRIES] = {false};
     weft_dir *dir;
     weft_dir_entry entry;
-    EXPECT_EQ(weft_dir_open(&dir, io_folder), 0);
+    EXPECT_EQ(weft_dir_open(io_folder, &dir), 0);
     EXPECT_EQ(weft_dir_next(dir, &entry), 0);
     EXPECT_EQ(weft_dir_close(dir), 0);
     for (int i = 0; i < ENTRIES; i++)
         EXPECT_EQ(weft_file_save(io_path("%d-with-a-name-that-fills-the-block", i), NULL, 0, 0600), 0);
-    EXPECT_EQ(weft_dir_open(&dir, io_folder), 0);
+    EXPECT_EQ(weft_dir_open(io_folder, &dir), 0);
     for (int i = 0; i < ENTRIES; i++) {
         EXPECT_EQ(weft_dir_next(dir, &entry), 1);
         EXPECT(entry.type == DT_REG || entry.type == DT_UNKNOWN);
@@ -151,9 +151,9 @@ static void entries(void) {
     EXPECT_EQ(weft_dir_close(dir), 0);
     for (int i = 0; i < ENTRIES; i++)
         EXPECT_EQ(weft_file_unlink(io_path("%d-with-a-name-that-fills-the-block", i)), 0);
-    EXPECT_EQ(weft_dir_open(&dir, io_path("gone")), WEFT_ENOENT);
+    EXPECT_EQ(weft_dir_open(io_path("gone"), &dir), WEFT_ENOENT);
     EXPECT(dir == NULL);
-    EXPECT_EQ(weft_dir_open(&dir, "/dev/null"), WEFT_ENOTDIR);
+    EXPECT_EQ(weft_dir_open("/dev/null", &dir), WEFT_ENOTDIR);
     EXPECT_EQ(weft_dir_close(NULL), 0);
 }
 static void directories(void) {
@@ -190,7 +190,7 @@ static int64_t do_mkdir(void) { return weft_file_mkdir("/proc/nothing", 0); }
 static int64_t do_list(void) { return weft_dir_next(directory, &io_entry); }
 static int64_t do_dir(void) {
     weft_dir *dir;
-    int error = weft_dir_open(&dir, "/");
+    int error = weft_dir_open("/", &dir);
     if (!error) weft_dir_close(dir);
     return error;
 }
@@ -236,7 +236,7 @@ static void every_error(void) {
     io_folder_begin();
     file = open(io_path("file"), O_RDWR | O_CREAT, 0600);
     EXPECT_EQ(write(file, "data", 4), 4);
-    EXPECT_EQ(weft_dir_open(&directory, "/"), 0);
+    EXPECT_EQ(weft_dir_open("/", &directory), 0);
     io_run(all_errors);
     EXPECT_EQ(weft_dir_close(directory), 0);
     close(file);
@@ -396,7 +396,7 @@ static int step_reads(void *self, const weft_event *events, size_t count, weft_o
 }
 static void misuse(void) {
     static const weft_behavior behavior = {.name = "reads", .step = step_reads};
-    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.workers = 1}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.workers = 1}, &rt.runtime), 0);
     rt_spawn(&behavior);
     rt_pause(10 * RT_SECOND);
 }
@@ -445,7 +445,7 @@ TEST(file_calls_that_outlast_the_runtime) {
     rt_wait(&io_done, 1);
     rt_pause(2 * RT_MS);
     weft_stop_report report;
-    EXPECT_EQ(weft_stop(rt.runtime, weft_in(20 * WEFT_MILLISECOND), &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, &report, weft_in(20 * WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
     EXPECT_EQ(report.left, 1);
     EXPECT_EQ(report.first[0], pid);
     rt_watch_end();

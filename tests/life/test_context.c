@@ -12,11 +12,11 @@ TEST(context_has_the_earliest_deadline) {
     uint64_t soon = weft_in(1000);
     sys_scripted_install();
     EXPECT_EQ(weft_context_deadline(NULL), WEFT_FOREVER);
-    EXPECT_EQ(weft_context_new(&root, NULL, WEFT_FOREVER), 0);
+    EXPECT_EQ(weft_context_new(NULL, &root, WEFT_FOREVER), 0);
     EXPECT_EQ(weft_context_deadline(root), WEFT_FOREVER);
-    EXPECT_EQ(weft_context_new(&early, root, soon), 0);
-    EXPECT_EQ(weft_context_new(&late, early, soon + 1000), 0);
-    EXPECT_EQ(weft_context_with(&value, late, &key_a, &key_b), 0);
+    EXPECT_EQ(weft_context_new(root, &early, soon), 0);
+    EXPECT_EQ(weft_context_new(early, &late, soon + 1000), 0);
+    EXPECT_EQ(weft_context_with(late, &key_a, &key_b, &value), 0);
     EXPECT_EQ(weft_context_deadline(early), soon);
     EXPECT_EQ(weft_context_deadline(late), soon);
     EXPECT_EQ(weft_context_deadline(value), soon);
@@ -34,8 +34,8 @@ TEST(context_is_over_when_its_deadline_has_passed) {
     sys_scripted_install();
     sys_scripted_freeze();
     uint64_t deadline = weft_now() + 1000;
-    EXPECT_EQ(weft_context_new(&context, NULL, deadline), 0);
-    EXPECT_EQ(weft_context_new(&below, context, WEFT_FOREVER), 0);
+    EXPECT_EQ(weft_context_new(NULL, &context, deadline), 0);
+    EXPECT_EQ(weft_context_new(context, &below, WEFT_FOREVER), 0);
     EXPECT(!weft_context_cancelled(NULL) && !weft_context_cancelled(context) && !weft_context_cancelled(below));
     sys_scripted_jump(999);
     EXPECT(!weft_context_cancelled(context) && !weft_context_cancelled(below));
@@ -50,9 +50,9 @@ TEST(context_has_the_nearest_value) {
     weft_context *one, *two, *three;
     int a, b, c;
     sys_scripted_install();
-    EXPECT_EQ(weft_context_with(&one, NULL, &key_a, &a), 0);
-    EXPECT_EQ(weft_context_with(&two, one, &key_b, &b), 0);
-    EXPECT_EQ(weft_context_with(&three, two, &key_a, &c), 0);
+    EXPECT_EQ(weft_context_with(NULL, &key_a, &a, &one), 0);
+    EXPECT_EQ(weft_context_with(one, &key_b, &b, &two), 0);
+    EXPECT_EQ(weft_context_with(two, &key_a, &c, &three), 0);
     EXPECT(weft_context_value(one, &key_a) == &a && weft_context_value(one, &key_b) == NULL);
     EXPECT(weft_context_value(two, &key_a) == &a && weft_context_value(two, &key_b) == &b);
     EXPECT(weft_context_value(three, &key_a) == &c && weft_context_value(three, &key_b) == &b);
@@ -70,10 +70,10 @@ TEST(context_has_the_nearest_value) {
 TEST(context_without_memory) {
     weft_context *one, *two;
     sys_scripted_install();
-    EXPECT_EQ(weft_context_new(&one, NULL, weft_in(7)), 0);
+    EXPECT_EQ(weft_context_new(NULL, &one, weft_in(7)), 0);
     sys_script.alloc_fail_from = 1;
-    EXPECT_EQ(weft_context_new(&two, one, weft_in(5)), WEFT_ENOMEM);
-    EXPECT_EQ(weft_context_with(&two, one, &key_a, NULL), WEFT_ENOMEM);
+    EXPECT_EQ(weft_context_new(one, &two, weft_in(5)), WEFT_ENOMEM);
+    EXPECT_EQ(weft_context_with(one, &key_a, NULL, &two), WEFT_ENOMEM);
     weft_context_drop(one);
     EXPECT_EQ(sys_scripted_live(), 0);
 }
@@ -97,16 +97,16 @@ static int member_step(void *self, const weft_event *events, size_t count, weft_
     struct member *member = self;
     EXPECT(weft_context_value(weft_own_context(), &key_a) == &key_a);
     for (size_t i = 0; i < count; i++)
-        if (events[i].type == WEFT_CANCEL) {
+        if (events[i].type == WEFT_EVENT_CANCEL) {
             atom_add_rlx(&cancels, 1);
-            weft_out_status(out, WEFT_DONE);
+            weft_out_status(out, WEFT_STEP_DONE);
             return 0;
         }
     if (count == 0 && member->depth < 3)
         for (unsigned i = 0; i < 3; i++) {
             uint32_t depth = member->depth + 1;
             weft_pid child;
-            EXPECT_EQ(weft_spawn_step(&child, &member_behavior, &(weft_spawn_options){.input = &depth, .input_size = sizeof depth}), 0);
+            EXPECT_EQ(weft_spawn_step(&member_behavior, &(weft_spawn_options){.input = &depth, .input_size = sizeof depth}, &child), 0);
         }
     atom_add_rel(&ready_count, 1);
     return 0;
@@ -129,7 +129,7 @@ static weft_pid spawn_family(weft_context *context) {
     weft_pid pid;
     uint32_t depth = 0;
     weft_spawn_options options = {.runtime = rt.runtime, .input = &depth, .input_size = sizeof depth, .context = context};
-    EXPECT_EQ(weft_spawn_step(&pid, &member_behavior, &options), 0);
+    EXPECT_EQ(weft_spawn_step(&member_behavior, &options, &pid), 0);
     return pid;
 }
 
@@ -137,10 +137,10 @@ enum { FAMILY = 1 + 3 + 9 + 27 };
 static void trees(void) {
     weft_context *root, *left, *right, *leaf;
     forget();
-    EXPECT_EQ(weft_context_new(&root, NULL, FAR_AWAY), 0);
-    EXPECT_EQ(weft_context_with(&left, root, &key_a, &key_a), 0);
-    EXPECT_EQ(weft_context_with(&right, root, &key_a, &key_a), 0);
-    EXPECT_EQ(weft_context_with(&leaf, left, &key_b, &key_a), 0);
+    EXPECT_EQ(weft_context_new(NULL, &root, FAR_AWAY), 0);
+    EXPECT_EQ(weft_context_with(root, &key_a, &key_a, &left), 0);
+    EXPECT_EQ(weft_context_with(root, &key_a, &key_a, &right), 0);
+    EXPECT_EQ(weft_context_with(left, &key_b, &key_a, &leaf), 0);
     spawn_family(left);
     spawn_family(leaf);
     weft_pid right_one = spawn_family(right);
@@ -168,23 +168,23 @@ TEST(context_cancels_what_is_below_it) { rt_each(trees); }
 /* A process that is spawned with a context that is over is told so at once. */
 static int listener_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
-    if (count > 0 && events[0].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
+    if (count > 0 && events[0].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior listener = {.name = "listener", .step = listener_step, .close = count_close};
 static void too_late(void) {
     weft_context *root, *context, *overdue;
     forget();
-    EXPECT_EQ(weft_context_new(&root, NULL, FAR_AWAY), 0);
-    EXPECT_EQ(weft_context_with(&context, root, &key_a, &key_a), 0);
+    EXPECT_EQ(weft_context_new(NULL, &root, FAR_AWAY), 0);
+    EXPECT_EQ(weft_context_with(root, &key_a, &key_a, &context), 0);
     weft_context_cancel(root, rt.runtime);
     spawn_family(context);
     rt_wait(&closes, 1);
     EXPECT_EQ(atom_load_rlx(&cancels), 1);
     EXPECT_EQ(atom_load_rlx(&born), 1);
-    EXPECT_EQ(weft_context_new(&overdue, NULL, weft_now()), 0);
+    EXPECT_EQ(weft_context_new(NULL, &overdue, weft_now()), 0);
     weft_pid pid;
-    EXPECT_EQ(weft_spawn_step(&pid, &listener, &(weft_spawn_options){.runtime = rt.runtime, .context = overdue}), 0);
+    EXPECT_EQ(weft_spawn_step(&listener, &(weft_spawn_options){.runtime = rt.runtime, .context = overdue}, &pid), 0);
     rt_wait(&closes, 2);
     weft_context_drop(overdue);
     weft_context_drop(context);
@@ -196,8 +196,8 @@ TEST(context_that_is_over_cancels_newcomers) { rt_each(too_late); }
 
 static weft_context *timed(uint64_t nanoseconds) {
     weft_context *root, *context;
-    EXPECT_EQ(weft_context_new(&root, NULL, weft_in(nanoseconds)), 0);
-    EXPECT_EQ(weft_context_with(&context, root, &key_a, &key_a), 0); /* below it */
+    EXPECT_EQ(weft_context_new(NULL, &root, weft_in(nanoseconds)), 0);
+    EXPECT_EQ(weft_context_with(root, &key_a, &key_a, &context), 0); /* below it */
     weft_context_drop(root);
     return context;
 }
@@ -215,11 +215,11 @@ static void spawns_and_waits(void *deadline) {
 }
 static void spawn_listener(weft_context *context) {
     weft_pid pid;
-    EXPECT_EQ(weft_spawn_step(&pid, &listener, &(weft_spawn_options){.runtime = rt.runtime, .context = context}), 0);
+    EXPECT_EQ(weft_spawn_step(&listener, &(weft_spawn_options){.runtime = rt.runtime, .context = context}, &pid), 0);
 }
 static void spawn_waiter(weft_entry entry, uint64_t *deadline, weft_context *context) {
     weft_pid pid;
-    EXPECT_EQ(weft_spawn_with(&pid, entry, deadline, &(weft_stackful_options){.runtime = rt.runtime, .context = context}), 0);
+    EXPECT_EQ(weft_spawn_with(entry, deadline, &(weft_stackful_options){.runtime = rt.runtime, .context = context}, &pid), 0);
 }
 static void deadline_comes(void) {
     forget();
@@ -232,7 +232,7 @@ static void deadline_comes(void) {
         spawn_waiter(spawns_and_waits, &deadline, NULL);
     }
     weft_pid other;
-    EXPECT_EQ(weft_spawn_step(&other, &listener, &(weft_spawn_options){.runtime = rt.runtime, .context = never}), 0);
+    EXPECT_EQ(weft_spawn_step(&listener, &(weft_spawn_options){.runtime = rt.runtime, .context = never}, &other), 0);
     rt_wait(&closes, 30);
     EXPECT(weft_now() >= deadline);
     rt_wait(&ready_count, 40);
@@ -272,12 +272,12 @@ static struct {
 static int visitor_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     uint32_t *left = self;
     for (size_t i = 0; i < count; i++)
-        if (events[i].type == WEFT_CANCEL) {
-            weft_out_status(out, WEFT_DONE);
+        if (events[i].type == WEFT_EVENT_CANCEL) {
+            weft_out_status(out, WEFT_STEP_DONE);
             return 0;
         }
-    if ((*left)++ >= 3) weft_out_status(out, weft_self() % 4 ? WEFT_DONE : WEFT_IDLE); /* some wait to be cancelled */
-    else weft_out_status(out, WEFT_CONTINUE);
+    if ((*left)++ >= 3) weft_out_status(out, weft_self() % 4 ? WEFT_STEP_DONE : WEFT_STEP_IDLE); /* some wait to be cancelled */
+    else weft_out_status(out, WEFT_STEP_CONTINUE);
     return 0;
 }
 static void visitor_close(void *self) {
@@ -291,12 +291,12 @@ static void *host(void *argument) {
     unsigned rounds = *(unsigned *)argument;
     for (unsigned round = 0; round < rounds; round++) {
         weft_context *root, *context;
-        EXPECT_EQ(weft_context_new(&root, NULL, WEFT_FOREVER), 0);
-        EXPECT_EQ(weft_context_with(&context, root, &key_a, &round), 0);
+        EXPECT_EQ(weft_context_new(NULL, &root, WEFT_FOREVER), 0);
+        EXPECT_EQ(weft_context_with(root, &key_a, &round, &context), 0);
         for (unsigned i = 0; i < 20; i++) {
             weft_pid pid;
             if (i == 10) weft_context_cancel(root, rt.runtime); /* those before and those after */
-            EXPECT_EQ(weft_spawn_step(&pid, &visitor, &(weft_spawn_options){.runtime = rt.runtime, .context = context}), 0);
+            EXPECT_EQ(weft_spawn_step(&visitor, &(weft_spawn_options){.runtime = rt.runtime, .context = context}, &pid), 0);
             atom_add_rlx(&crowd.spawned, 1);
         }
         weft_context_drop(context);

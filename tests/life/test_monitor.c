@@ -41,8 +41,8 @@ static bool take_back(weft_pid pid, struct listener *listener) {
 static int mortal_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     if (count == 0) return 0;
-    if (events[0].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-    return events[0].type == WEFT_MESSAGE ? -(int)events[0].tag : 0;
+    if (events[0].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+    return events[0].type == WEFT_EVENT_MESSAGE ? -(int)events[0].tag : 0;
 }
 static const weft_behavior mortal = {.name = "mortal", .step = mortal_step};
 
@@ -146,7 +146,7 @@ TEST(monitor_of_one_that_is_left_behind) {
     struct listener listener;
     weft_pid pid = rt_spawn(&stubborn);
     EXPECT_EQ(add(pid, &listener), 0);
-    EXPECT_EQ(weft_stop(rt.runtime, weft_now() + 10 * RT_MS, NULL), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, NULL, weft_now() + 10 * RT_MS), WEFT_ETIMEDOUT);
     rt_watch_end();
     EXPECT_EQ(atom_load_acq(&listener.told), 1);
     EXPECT_EQ(listener.reason, WEFT_EKILLED);

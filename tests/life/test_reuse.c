@@ -15,11 +15,11 @@ static enum weft_status listens(struct part *part, const weft_event *events, siz
     (void)part, (void)out;
     EXPECT_EQ(weft_self(), current);
     for (size_t i = 0; i < count; i++) {
-        EXPECT_EQ(events[i].type, WEFT_MESSAGE);
+        EXPECT_EQ(events[i].type, WEFT_EVENT_MESSAGE);
         EXPECT_EQ(events[i].tag, current); /* never what was meant for another */
         heard++;
     }
-    return count > 0 ? WEFT_DONE : WEFT_IDLE;
+    return count > 0 ? WEFT_STEP_DONE : WEFT_STEP_IDLE;
 }
 
 static void tenants(enum policy_name policy, unsigned count) {
@@ -42,7 +42,7 @@ static void tenants(enum policy_name policy, unsigned count) {
         }
         weft_pid one_more;
         if (i % 1000 == 0)
-            EXPECT_EQ(weft_spawn_step(&one_more, &part_behavior, &(weft_spawn_options){.runtime = rt.runtime}), WEFT_ENOBUFS);
+            EXPECT_EQ(weft_spawn_step(&part_behavior, &(weft_spawn_options){.runtime = rt.runtime}, &one_more), WEFT_ENOBUFS);
         EXPECT_EQ(weft_send(current, current, NULL, 0), 0);
         EXPECT(stage_step(0));
         EXPECT(!weft_alive(current));

@@ -8,9 +8,9 @@ static atom_u64 steps, closes, heard;
 static int idle_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type == WEFT_MESSAGE) atom_add_rel(&heard, 1);
-        if (events[i].type == WEFT_MESSAGE && events[i].tag == 99) weft_out_status(out, WEFT_DONE);
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type == WEFT_EVENT_MESSAGE) atom_add_rel(&heard, 1);
+        if (events[i].type == WEFT_EVENT_MESSAGE && events[i].tag == 99) weft_out_status(out, WEFT_STEP_DONE);
     }
     atom_add_rel(&steps, 1);
     return 0;
@@ -39,7 +39,7 @@ static const weft_behavior single = {.name = "single", .init = method_init, .ste
 static int spawn_method(const weft_behavior *behavior, const char *method) {
     weft_pid pid = 12345;
     weft_spawn_options options = {.runtime = rt.runtime, .method = method, .input = "input", .input_size = 5};
-    int error = weft_spawn_step(&pid, behavior, &options);
+    int error = weft_spawn_step(behavior, &options, &pid);
     EXPECT(error == 0 || pid == 12345);
     return error;
 }
@@ -82,7 +82,7 @@ static void failing_inits(void) {
         int code = -1 - (int)(i % 7);
         weft_pid pid = 777;
         weft_spawn_options options = {.runtime = rt.runtime, .input = &code, .input_size = sizeof code};
-        EXPECT_EQ(weft_spawn_step(&pid, &failing, &options), code);
+        EXPECT_EQ(weft_spawn_step(&failing, &options, &pid), code);
     }
     EXPECT_EQ(rt_stats().spawned, 0);
     EXPECT_EQ(atom_load_rlx(&closes), 0); /* what was never opened is not closed */
@@ -96,7 +96,7 @@ static int busy_init(void *self, weft_context *context, const char *method, cons
     (void)self, (void)context, (void)method, (void)size;
     EXPECT_EQ(weft_send(to, 1, "born", 5), 0);
     EXPECT(weft_alive(to));
-    EXPECT_EQ(weft_spawn_step(&child, &once, &(weft_spawn_options){.runtime = rt.runtime}), 0);
+    EXPECT_EQ(weft_spawn_step(&once, &(weft_spawn_options){.runtime = rt.runtime}, &child), 0);
     EXPECT_EQ(weft_cancel(child), 0);
     atom_add_rel(&inits, 1);
     return 0;
@@ -107,8 +107,8 @@ static int spawning_step(void *self, const weft_event *events, size_t count, wef
     (void)self;
     if (count == 0) return 0;
     memcpy(&to, events[0].data, sizeof to);
-    EXPECT_EQ(weft_spawn_step(&child, &busy, &(weft_spawn_options){.input = &to, .input_size = sizeof to}), 0);
-    weft_out_status(out, WEFT_DONE);
+    EXPECT_EQ(weft_spawn_step(&busy, &(weft_spawn_options){.input = &to, .input_size = sizeof to}, &child), 0);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior spawning = {.name = "spawning", .step = spawning_step};
@@ -125,7 +125,7 @@ TEST(spawn_init_may_use_the_runtime) { rt_each(busy_inits); }
 
 TEST(spawn_outside_needs_a_runtime) {
     weft_pid pid;
-    EXPECT_EQ(weft_spawn_step(&pid, &idler, NULL), WEFT_ENOTINSIDE);
+    EXPECT_EQ(weft_spawn_step(&idler, NULL, &pid), WEFT_ENOTINSIDE);
     EXPECT_EQ(weft_self(), WEFT_NOBODY);
     EXPECT(weft_own_runtime() == NULL && weft_own_context() == NULL);
 }
@@ -144,7 +144,7 @@ static int state_step(void *self, const weft_event *events, size_t count, weft_o
     (void)events, (void)count;
     for (size_t i = 0; i < atom_load_rlx(&state_size); i++)
         EXPECT_EQ(((unsigned char *)self)[i], 0xff);
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static void states(void) {
@@ -165,7 +165,7 @@ TEST(spawn_zeroes_the_state) { rt_each(states); }
 
 static int failing_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events;
-    weft_out_status(out, WEFT_CONTINUE); /* the error counts, not the status */
+    weft_out_status(out, WEFT_STEP_CONTINUE); /* the error counts, not the status */
     return count > 0 ? -55 : 0;
 }
 static void failing_steps(void) {
@@ -193,14 +193,14 @@ static void at_the_limit(const char *policy, unsigned workers) {
     for (unsigned i = 0; i < MOST; i++)
         pids[i] = rt_spawn(&once);
     for (unsigned i = 0; i < 3; i++)
-        EXPECT_EQ(weft_spawn_step(&pid, &once, &(weft_spawn_options){.runtime = rt.runtime}), WEFT_ENOBUFS);
+        EXPECT_EQ(weft_spawn_step(&once, &(weft_spawn_options){.runtime = rt.runtime}, &pid), WEFT_ENOBUFS);
     EXPECT_EQ(pid, 777);
     EXPECT_EQ(weft_send(pids[7], 99, NULL, 0), 0); /* one ends, one may come */
     while (weft_alive(pids[7]))
         usleep(50);
     pid = rt_spawn(&once);
     EXPECT(pid != pids[7]);
-    EXPECT_EQ(weft_spawn_step(&pids[7], &once, &(weft_spawn_options){.runtime = rt.runtime}), WEFT_ENOBUFS);
+    EXPECT_EQ(weft_spawn_step(&once, &(weft_spawn_options){.runtime = rt.runtime}, &pids[7]), WEFT_ENOBUFS);
     rt_stop();
 }
 TEST(spawn_at_the_limit) { rt_cases(at_the_limit); }
@@ -244,7 +244,7 @@ static int asking_step(void *self, const weft_event *events, size_t count, weft_
     (void)self, (void)events;
     if (count == 0) return 0;
     expect_nobodies(pid_instance(weft_self()), weft_self());
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     atom_add_rel(&heard, 1);
     return 0;
 }
@@ -273,9 +273,9 @@ TEST(spawn_pids_that_mean_no_process) { rt_each(nobodies); }
 static int tenant_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++)
-        if (events[i].type == WEFT_MESSAGE) {
+        if (events[i].type == WEFT_EVENT_MESSAGE) {
             EXPECT_EQ(events[i].tag, weft_self()); /* meant for this one */
-            weft_out_status(out, WEFT_DONE);
+            weft_out_status(out, WEFT_STEP_DONE);
         }
     return 0;
 }

@@ -5,7 +5,7 @@
 
 static weft_pid kept_with(weft_runtime *runtime, weft_entry entry, void *arg) {
     weft_pid pid = WEFT_NOBODY;
-    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = runtime, .flags = WEFT_JOINABLE}), 0);
+    EXPECT_EQ(weft_spawn_with(entry, arg, &(weft_stackful_options){.runtime = runtime, .flags = WEFT_SPAWN_JOINABLE}, &pid), 0);
     return pid;
 }
 static void exits(void *reason) { weft_exit((int)(intptr_t)reason); }
@@ -71,7 +71,7 @@ static void step_body(void) {
     static const weft_behavior failing = {.name = "failing", .step = fails};
     int reason = 0;
     weft_pid pid;
-    EXPECT_EQ(weft_spawn_step(&pid, &failing, &(weft_spawn_options){.runtime = rt.runtime, .flags = WEFT_JOINABLE}), 0);
+    EXPECT_EQ(weft_spawn_step(&failing, &(weft_spawn_options){.runtime = rt.runtime, .flags = WEFT_SPAWN_JOINABLE}, &pid), 0);
     until_ended(pid);
     EXPECT_EQ(weft_join(pid, &reason, WEFT_FOREVER), 0);
     EXPECT_EQ(reason, -42);
@@ -223,7 +223,7 @@ TEST_WITHIN(keep_while_all_come_at_once, 60) { rt_each(race_body); }
 static void spawns_somehow(void *unused) {
     (void)unused;
     weft_pid pid = WEFT_NOBODY;
-    int reason = 0, error = weft_spawn_with(&pid, exits, (void *)9, &(weft_stackful_options){.flags = WEFT_JOINABLE});
+    int reason = 0, error = weft_spawn_with(exits, (void *)9, &(weft_stackful_options){.flags = WEFT_SPAWN_JOINABLE}, &pid);
     if (error) EXPECT_EQ(error, WEFT_ENOMEM);
     if (error) EXPECT((pid = weft_spawn_joinable(exits, (void *)9)) != WEFT_NOBODY);
     EXPECT_EQ(weft_join(pid, &reason, WEFT_FOREVER), 0);
@@ -234,11 +234,11 @@ static bool failing_at(uint64_t n) {
     weft_pid pid;
     sys_scripted_install();
     sys_script.alloc_fail_at = n;
-    int error = weft_start(&rt.runtime, &(weft_config){.policy = "ring", .workers = 1, .seed = 1});
+    int error = weft_start(&(weft_config){.policy = "ring", .workers = 1, .seed = 1}, &rt.runtime);
     if (!error) {
-        error = weft_spawn_with(&pid, spawns_somehow, NULL, &(weft_stackful_options){.runtime = rt.runtime, .flags = WEFT_JOINABLE});
+        error = weft_spawn_with(spawns_somehow, NULL, &(weft_stackful_options){.runtime = rt.runtime, .flags = WEFT_SPAWN_JOINABLE}, &pid);
         if (!error) EXPECT_EQ(weft_join(pid, NULL, WEFT_FOREVER), 0);
-        EXPECT_EQ(weft_stop(rt.runtime, WEFT_FOREVER, NULL), 0);
+        EXPECT_EQ(weft_stop(rt.runtime, NULL, WEFT_FOREVER), 0);
     }
     EXPECT(error == 0 || error == WEFT_ENOMEM);
     bool came = atom_load_rlx(&sys_script.counts.alloc_failed) > 0;

@@ -12,12 +12,12 @@ static void server(void *unused) {
         weft_pid from = weft_msg_from(message);
         EXPECT(weft_msg_request(message).reference != 0 || tag == STOP);
         for (unsigned i = 0; i < (tag == DOUBLE ? 1 : tag == TWICE ? 2 : 0); i++) {
-            int error = weft_reply(message, &answer, sizeof answer);
+            int error = weft_reply(weft_msg_request(message), &answer, sizeof answer);
             EXPECT(error == 0 || error == WEFT_ENOPROC); /* the process that asked may have ended */
         }
         if (tag == LATE) {
             expect_next(LATE); /* a plain message: the caller has given up */
-            EXPECT_EQ(weft_reply(message, &answer, sizeof answer), 0);
+            EXPECT_EQ(weft_reply(weft_msg_request(message), &answer, sizeof answer), 0);
             EXPECT_EQ(weft_send(from, LATE, NULL, 0), 0);
         }
         weft_msg_free(message);
@@ -135,7 +135,7 @@ static void answers_and_ends(void *unused) {
     weft_msg *message;
     (void)unused;
     if (weft_recv(&message, WEFT_FOREVER)) return;
-    EXPECT_EQ(weft_reply(message, "x", 1), 0);
+    EXPECT_EQ(weft_reply(weft_msg_request(message), "x", 1), 0);
     weft_msg_free(message);
 }
 static void last_words(void *unused) {
@@ -186,19 +186,19 @@ static void asks_several(void *unused) {
         weft_forget(references[1]);
         for (unsigned i = SERVERS; i-- > 0;) {
             if (i == 1) continue;
-            EXPECT_EQ(weft_recv_reply(&reply, references[i], WEFT_FOREVER), 0);
+            EXPECT_EQ(weft_recv_reply(references[i], &reply, WEFT_FOREVER), 0);
             EXPECT_EQ(msg_u64(reply), 2 * i);
             weft_msg_free(reply);
-            EXPECT_EQ(weft_recv_reply(&reply, references[i], WEFT_FOREVER), WEFT_ENOENT);
+            EXPECT_EQ(weft_recv_reply(references[i], &reply, WEFT_FOREVER), WEFT_ENOENT);
         }
     }
-    EXPECT_EQ(weft_recv_reply(&reply, unknown, WEFT_FOREVER), WEFT_ENOENT);
+    EXPECT_EQ(weft_recv_reply(unknown, &reply, WEFT_FOREVER), WEFT_ENOENT);
     /* Waited for twice; then given up; then by ending. */
     EXPECT_EQ(weft_ask(pids[0], SILENT, NULL, 0, &references[0]), 0);
-    EXPECT_EQ(weft_recv_reply(&reply, references[0], 0), WEFT_ETIMEDOUT);
-    EXPECT_EQ(weft_recv_reply(&reply, references[0], weft_in(WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_recv_reply(references[0], &reply, 0), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_recv_reply(references[0], &reply, weft_in(WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
     EXPECT_EQ(weft_send(pids[0], STOP, NULL, 0), 0);
-    EXPECT_EQ(weft_recv_reply(&reply, references[0], WEFT_FOREVER), WEFT_ENOPROC);
+    EXPECT_EQ(weft_recv_reply(references[0], &reply, WEFT_FOREVER), WEFT_ENOPROC);
     EXPECT_EQ(weft_ask(pids[0], DOUBLE, NULL, 0, &references[0]), WEFT_ENOPROC);
     EXPECT_EQ(weft_ask(pids[1], DOUBLE, &unknown, sizeof unknown, &references[1]), 0);
     for (unsigned i = 1; i < SERVERS; i++)
@@ -218,18 +218,18 @@ static int stepper_step(void *state, const weft_event *events, size_t count, wef
     struct stepper *self = state;
     for (size_t i = 0; i < count; i++) {
         uint64_t answer = 0;
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type != WEFT_REQUEST) {
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type != WEFT_EVENT_REQUEST) {
             EXPECT_EQ(weft_event_request(&events[i]).reference, 0);
-            EXPECT_EQ(weft_answer(weft_event_request(&events[i]), NULL, 0), WEFT_EINVAL);
+            EXPECT_EQ(weft_reply(weft_event_request(&events[i]), NULL, 0), WEFT_EINVAL);
             continue;
         }
         EXPECT_EQ(events[i].size, sizeof answer);
         memcpy(&answer, events[i].data, sizeof answer);
         answer *= 2;
-        if (events[i].tag == DOUBLE) EXPECT_EQ(weft_answer(weft_event_request(&events[i]), &answer, sizeof answer), 0);
+        if (events[i].tag == DOUBLE) EXPECT_EQ(weft_reply(weft_event_request(&events[i]), &answer, sizeof answer), 0);
         if (events[i].tag == DELEGATE) {
-            if (self->kept.reference) EXPECT_EQ(weft_answer(self->kept, &self->value, sizeof self->value), 0);
+            if (self->kept.reference) EXPECT_EQ(weft_reply(self->kept, &self->value, sizeof self->value), 0);
             self->kept = weft_event_request(&events[i]);
             self->value = answer;
         }
@@ -241,7 +241,7 @@ static const weft_behavior stepper = {.name = "stepper", .state_size = sizeof(st
 static void calls_a_step(void *unused) {
     weft_pid pid;
     (void)unused;
-    EXPECT_EQ(weft_spawn_step(&pid, &stepper, NULL), 0);
+    EXPECT_EQ(weft_spawn_step(&stepper, NULL, &pid), 0);
     EXPECT_EQ(weft_send(pid, 0, NULL, 0), 0);
     for (uint64_t i = 0; i < 500; i++)
         EXPECT_EQ(call_double(pid, DOUBLE, i), 2 * i);
@@ -250,13 +250,13 @@ static void calls_a_step(void *unused) {
         EXPECT_EQ(weft_ask(pid, DELEGATE, &i, sizeof i, &references[i]), 0);
     for (uint64_t i = 0; i < 9; i++) {
         weft_msg *reply;
-        EXPECT_EQ(weft_recv_reply(&reply, references[i], WEFT_FOREVER), 0);
+        EXPECT_EQ(weft_recv_reply(references[i], &reply, WEFT_FOREVER), 0);
         EXPECT_EQ(msg_u64(reply), 2 * i);
         weft_msg_free(reply);
     }
     EXPECT_EQ(weft_cancel(pid), 0);
     weft_msg *reply;
-    EXPECT_EQ(weft_recv_reply(&reply, references[9], WEFT_FOREVER), WEFT_ENOPROC);
+    EXPECT_EQ(weft_recv_reply(references[9], &reply, WEFT_FOREVER), WEFT_ENOPROC);
 }
 static void step_body(void) { EXPECT_EQ(run(calls_a_step, NULL), 0); }
 TEST(call_of_a_step_process) { rt_each(step_body); }
@@ -308,7 +308,7 @@ static void mortal(void *unused) {
     (void)unused;
     for (unsigned i = 0; i < 5; i++) {
         if (weft_recv(&message, WEFT_FOREVER)) return;
-        if (i < 4) weft_reply(message, NULL, 0);
+        if (i < 4) weft_reply(weft_msg_request(message), NULL, 0);
         weft_msg_free(message);
     }
 }
@@ -348,10 +348,10 @@ TEST(call_into_another_runtime) {
     weft_runtime *other;
     weft_pid pid;
     rt_start("ring", 2);
-    EXPECT_EQ(weft_start(&other, &(weft_config){.workers = 2, .policy = "deque"}), 0);
-    EXPECT_EQ(weft_spawn_with(&pid, server, NULL, &(weft_stackful_options){.runtime = other}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.workers = 2, .policy = "deque"}, &other), 0);
+    EXPECT_EQ(weft_spawn_with(server, NULL, &(weft_stackful_options){.runtime = other}, &pid), 0);
     EXPECT_EQ(run(calls_far, &pid), 0);
-    EXPECT_EQ(weft_stop(other, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_stop(other, NULL, WEFT_FOREVER), 0);
     rt_stop();
 }
 

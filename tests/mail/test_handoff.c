@@ -19,9 +19,9 @@ static uint64_t handoffs(unsigned index) { return atom_load_rlx(&stage_worker(in
 
 /* Hands over in its first step after it was given a message, and goes on for one more step. */
 static enum weft_status hands_over(struct part *part, const weft_event *events, size_t count, weft_out *out) {
-    if (count == 0) return WEFT_IDLE;
+    if (count == 0) return WEFT_STEP_IDLE;
     EXPECT_EQ(weft_out_handoff(out, part->other, events[0].tag + 1, "ball", 5), 0);
-    return WEFT_CONTINUE;
+    return WEFT_STEP_CONTINUE;
 }
 static uint64_t last_tag;
 static weft_pid last_from;
@@ -32,7 +32,7 @@ static enum weft_status catches(struct part *part, const weft_event *events, siz
         last_tag = events[i].tag;
         last_from = events[i].from;
     }
-    return WEFT_IDLE;
+    return WEFT_STEP_IDLE;
 }
 
 TEST(handoff_to_one_that_waits) {
@@ -55,7 +55,7 @@ TEST(handoff_to_one_that_waits) {
 
 /* While the step goes on the receiver is in no queue: what another worker's process sends reaches it there, behind what was handed over. */
 static enum weft_status hands_over_and_goes_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
-    if (count == 0) return WEFT_IDLE;
+    if (count == 0) return WEFT_STEP_IDLE;
     EXPECT_EQ(weft_out_handoff(out, part->other, events[0].tag + 1, "ball", 5), 0);
     trace.depth--; /* the other worker's steps are not within this one */
     stage_play(1);
@@ -64,7 +64,7 @@ static enum weft_status hands_over_and_goes_on(struct part *part, const weft_eve
     EXPECT_EQ(last_tag, 77);
     stage_play(0);
     trace.depth++;
-    return WEFT_IDLE;
+    return WEFT_STEP_IDLE;
 }
 TEST(handoff_does_not_make_its_receiver_deaf) {
     stage_for_each_policy(policy) {
@@ -178,11 +178,11 @@ TEST(handoff_to_one_that_runs) {
 static enum weft_status plays_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)events;
     if (count > 0) EXPECT_EQ(weft_out_handoff(out, part->other, 0, "ball", 5), 0);
-    return WEFT_IDLE;
+    return WEFT_STEP_IDLE;
 }
 static enum weft_status goes_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)part, (void)events, (void)count, (void)out;
-    return WEFT_CONTINUE;
+    return WEFT_STEP_CONTINUE;
 }
 
 /* Two hand over to each other for ever; a third, merely ready, has its turns. */
@@ -228,9 +228,9 @@ TEST(handoff_chain_is_charged) {
 
 /* The budget is for a chain: one that has ended by itself leaves nothing behind. */
 static enum weft_status passes_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
-    if (count == 0 || events[0].tag == 0) return WEFT_IDLE;
+    if (count == 0 || events[0].tag == 0) return WEFT_STEP_IDLE;
     EXPECT_EQ(weft_out_handoff(out, part->other, events[0].tag - 1, "ball", 5), 0);
-    return WEFT_IDLE;
+    return WEFT_STEP_IDLE;
 }
 TEST(handoff_budget_begins_again_with_each_chain) {
     stage_for_each_policy(policy) {
@@ -254,11 +254,11 @@ TEST(handoff_budget_begins_again_with_each_chain) {
 static weft_pid second;
 static enum weft_status hands_twice(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)events;
-    if (count == 0) return WEFT_IDLE;
+    if (count == 0) return WEFT_STEP_IDLE;
     EXPECT_EQ(weft_out_handoff(out, part->other, 1, "ball", 5), 0);
     EXPECT_EQ(weft_out_handoff(out, second, 2, "ball", 5), 0); /* an ordinary send */
     EXPECT_EQ(weft_out_handoff(out, part->other, 3, "ball", 5), 0);
-    return WEFT_DONE;
+    return WEFT_STEP_DONE;
 }
 TEST(handoff_one_a_step_and_from_one_that_ends) {
     stage_for_each_policy(policy) {
@@ -282,15 +282,15 @@ TEST(handoff_one_a_step_and_from_one_that_ends) {
 
 static enum weft_status hands_to_no_process(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)events;
-    if (count == 0) return WEFT_IDLE;
+    if (count == 0) return WEFT_STEP_IDLE;
     EXPECT_EQ(weft_out_handoff(out, part->other, 1, "ball", 5), WEFT_ENOPROC);
     EXPECT_EQ(weft_out_handoff(out, WEFT_NOBODY, 1, "ball", 5), WEFT_EFOREIGN);
     EXPECT_EQ(weft_out_handoff(out, second, 1, "ball", 5), 0); /* what failed does not count as the one */
-    return WEFT_IDLE;
+    return WEFT_STEP_IDLE;
 }
 static enum weft_status ends(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)part, (void)events, (void)count, (void)out;
-    return WEFT_DONE;
+    return WEFT_STEP_DONE;
 }
 TEST(handoff_to_no_process) {
     stage_for_each_policy(policy) {
@@ -313,12 +313,12 @@ TEST(handoff_to_no_process) {
 /* The receiver ends between the call and the end of the step: nothing happens. */
 static enum weft_status kills_and_hands(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)events;
-    if (count == 0) return WEFT_IDLE;
+    if (count == 0) return WEFT_STEP_IDLE;
     EXPECT_EQ(weft_out_handoff(out, part->other, 1, "ball", 5), 0);
     struct proc *victim = stage_proc(part->other); /* as if another worker ran it just now */
     EXPECT_EQ(policy_wake_to_run(stage.runtime, victim).verdict, STATE_RUN);
     proc_end(&stage_worker(1)->local, victim, 0);
-    return WEFT_IDLE;
+    return WEFT_STEP_IDLE;
 }
 TEST(handoff_to_one_that_ends_meanwhile) {
     stage_for_each_policy(policy) {
@@ -344,7 +344,7 @@ TEST(handoff_wakes_one_that_has_seen_it) {
             stage_play(0);
             EXPECT_EQ(weft_send(target, 1, NULL, 0), 0);
             struct message *second = message_new(&local->cache, 0);
-            second->type = WEFT_MESSAGE;
+            second->type = WEFT_EVENT_MESSAGE;
             EXPECT_EQ(send_unheard(local, target, second), 0);
             EXPECT(stage_step(0));
             EXPECT_TRACE(2); /* both at once */

@@ -68,11 +68,11 @@ TEST(move_from_a_thread) { rt_each(outside_body); }
 static int mover_step(void *state, const weft_event *events, size_t count, weft_out *out) {
     uint64_t *seen = state;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) {
-            weft_out_status(out, WEFT_DONE);
+        if (events[i].type == WEFT_EVENT_CANCEL) {
+            weft_out_status(out, WEFT_STEP_DONE);
             continue;
         }
-        EXPECT_EQ(events[i].type, WEFT_MESSAGE);
+        EXPECT_EQ(events[i].type, WEFT_EVENT_MESSAGE);
         EXPECT_EQ(events[i].size, SIZE);
         EXPECT_EQ(events[i].tag, *seen);
         EXPECT_EQ(*(const uint64_t *)events[i].data, (*seen)++);
@@ -119,7 +119,7 @@ static void stubborn(void *unused) {
     weft_msg *message;
     (void)unused;
     weft_shield_begin();
-    weft_recv_tag(&message, 77, WEFT_FOREVER);
+    weft_recv_tag(77, &message, WEFT_FOREVER);
 }
 TEST(move_to_one_that_is_left_behind) {
     for (unsigned i = 0; i < 3; i++) {
@@ -128,7 +128,7 @@ TEST(move_to_one_that_is_left_behind) {
         EXPECT_EQ(weft_send_move(pid, 1, buffer_new(1), SIZE, buffer_release), 0);
         if (i > 0) rt_pause(5 * RT_MS); /* put by, or still in the mailbox */
         EXPECT_EQ(weft_send_move(pid, 2, buffer_new(2), SIZE, buffer_release), 0);
-        EXPECT_EQ(weft_stop(rt.runtime, weft_now() + 20 * RT_MS, NULL), WEFT_ETIMEDOUT);
+        EXPECT_EQ(weft_stop(rt.runtime, NULL, weft_now() + 20 * RT_MS), WEFT_ETIMEDOUT);
         rt_watch_end();
         all_released();
         EXPECT_EQ(sys_scripted_live(), 0);

@@ -41,7 +41,7 @@ static void nested_handler(int number) {
 
 static weft_pid spawn(weft_entry entry, void *arg) {
     weft_pid pid = WEFT_NOBODY;
-    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+    EXPECT_EQ(weft_spawn_with(entry, arg, &(weft_stackful_options){.runtime = rt.runtime}, &pid), 0);
     return pid;
 }
 static void install(int number, int flags) {

@@ -22,7 +22,7 @@ static void picks_by_tag(void *unused) {
         expect_next(rest[i]);
     weft_msg *message;
     EXPECT_EQ(weft_recv(&message, 0), WEFT_ETIMEDOUT);
-    EXPECT_EQ(weft_recv_tag(&message, 1, 0), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_recv_tag(1, &message, 0), WEFT_ETIMEDOUT);
 }
 static void picks_body(void) { EXPECT_EQ(run(picks_by_tag, NULL), 0); }
 TEST(recv_tag_leaves_the_others_in_order) { rt_each(picks_body); }
@@ -69,14 +69,14 @@ static void against_a_model(void *unused) {
         } else if (what == 5) {
             while (at < model.count && model.tags[at] % 2)
                 at++;
-            int error = weft_recv_match(&message, is_even, &calls, 0);
+            int error = weft_recv_match(is_even, &calls, &message, 0);
             EXPECT_EQ(error, at < model.count ? 0 : WEFT_ETIMEDOUT);
             EXPECT_EQ(calls, at < model.count ? at + 1 : at);
             if (!error) model_take(&model, at, message);
         } else {
             while (at < model.count && model.tags[at] != tag)
                 at++;
-            int error = weft_recv_tag(&message, tag, 0);
+            int error = weft_recv_tag(tag, &message, 0);
             EXPECT_EQ(error, at < model.count ? 0 : WEFT_ETIMEDOUT);
             if (!error) model_take(&model, at, message);
         }
@@ -132,10 +132,10 @@ static void looks_once(void *unused) {
     for (unsigned i = 0; i < IN_THE_WAY; i++)
         send_self(1);
     for (uint64_t i = 0; i < RECEIVES; i++) {
-        EXPECT_EQ(weft_recv_tag(&message, 2, 0), WEFT_ETIMEDOUT);
+        EXPECT_EQ(weft_recv_tag(2, &message, 0), WEFT_ETIMEDOUT);
         retag_saved(2);
         EXPECT_EQ(weft_send(weft_self(), 2, &i, sizeof i), 0);
-        EXPECT_EQ(weft_recv_tag(&message, 2, WEFT_FOREVER), 0);
+        EXPECT_EQ(weft_recv_tag(2, &message, WEFT_FOREVER), 0);
         EXPECT_EQ(msg_u64(message), i);
         weft_msg_free(message);
         retag_saved(1);
@@ -152,11 +152,11 @@ static void late(void *unused) {
     (void)unused;
     send_self(1);
     uint64_t begin = weft_now();
-    EXPECT_EQ(weft_recv_tag(&message, 2, weft_in(5 * WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_recv_tag(2, &message, weft_in(5 * WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
     EXPECT(weft_now() - begin >= 5 * WEFT_MILLISECOND);
     expect_next(1);
     EXPECT_EQ(weft_recv(&message, weft_in(5 * WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
-    EXPECT_EQ(weft_recv_tag(&message, 2, weft_now()), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_recv_tag(2, &message, weft_now()), WEFT_ETIMEDOUT);
 }
 static void late_body(void) { EXPECT_EQ(run(late, NULL), 0); }
 TEST(recv_keeps_its_deadline) { rt_each(late_body); }
@@ -166,9 +166,9 @@ static void is_cancelled(void *how) {
     unsigned calls = 0;
     switch ((uintptr_t)how) {
     case 0: EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), WEFT_ECANCELED); break;
-    case 1: EXPECT_EQ(weft_recv_tag(&message, 2, WEFT_FOREVER), WEFT_ECANCELED); break;
-    case 2: EXPECT_EQ(weft_recv_tag(&message, 2, weft_in(60 * WEFT_SECOND)), WEFT_ECANCELED); break;
-    default: EXPECT_EQ(weft_recv_match(&message, is_even, &calls, WEFT_FOREVER), WEFT_ECANCELED); break;
+    case 1: EXPECT_EQ(weft_recv_tag(2, &message, WEFT_FOREVER), WEFT_ECANCELED); break;
+    case 2: EXPECT_EQ(weft_recv_tag(2, &message, weft_in(60 * WEFT_SECOND)), WEFT_ECANCELED); break;
+    default: EXPECT_EQ(weft_recv_match(is_even, &calls, &message, WEFT_FOREVER), WEFT_ECANCELED); break;
     }
 }
 static void cancels(void *unused) {
@@ -210,7 +210,7 @@ static void picks_from_a_crowd(void *unused) {
         for (uint64_t i = 0; i < (crowd.each + TAGS - 1 - tag) / TAGS * SENDERS; i++) {
             weft_msg *message;
             unsigned from = 0;
-            EXPECT_EQ(weft_recv_tag(&message, tag, WEFT_FOREVER), 0);
+            EXPECT_EQ(weft_recv_tag(tag, &message, WEFT_FOREVER), 0);
             while (members[from] != weft_msg_from(message))
                 from++;
             EXPECT_EQ(msg_u64(message), last[tag][from] * TAGS + tag);
@@ -275,7 +275,7 @@ static void receives_into(void *unused) {
     weft_pid asker = weft_spawn_joinable(asks_for_double, &self);
     EXPECT_EQ(weft_recv_into(&value, sizeof value, &envelope, WEFT_FOREVER), 0);
     value *= 2;
-    EXPECT_EQ(weft_answer(envelope.request, &value, sizeof value), 0);
+    EXPECT_EQ(weft_reply(envelope.request, &value, sizeof value), 0);
     EXPECT_EQ(weft_join(asker, NULL, WEFT_FOREVER), 0);
 }
 static void into_body(void) { run(receives_into, NULL); }

@@ -16,8 +16,8 @@ static unsigned char pattern[1 << 20];
 static int echo_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type != WEFT_MESSAGE) continue;
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type != WEFT_EVENT_MESSAGE) continue;
         EXPECT_EQ(events[i].size, events[i].tag);
         EXPECT_EQ((uintptr_t)events[i].data % 8, 0);
         EXPECT(memcmp(events[i].data, pattern, events[i].size) == 0);
@@ -30,7 +30,7 @@ static const weft_behavior echo = {.name = "echo", .step = echo_step};
 static int repeat_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     weft_pid *to = self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
         else if (*to == WEFT_NOBODY) memcpy(to, events[i].data, sizeof *to);
         else EXPECT_EQ(weft_send(*to, events[i].tag, events[i].data, events[i].size), 0);
     }
@@ -66,8 +66,8 @@ static struct {
 static int receiver_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     uint64_t *next = self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type != WEFT_MESSAGE) continue;
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type != WEFT_EVENT_MESSAGE) continue;
         uint64_t sender = events[i].tag >> 32, number = events[i].tag & UINT32_MAX;
         EXPECT(sender < ALL);
         EXPECT_EQ(number, next[sender]);
@@ -96,7 +96,7 @@ static int sender_step(void *self, const weft_event *events, size_t count, weft_
         int error = burst % 3 == 1 ? weft_out_handoff(out, order.to, tag, NULL, 0) : weft_send(order.to, tag, NULL, 0);
         EXPECT_EQ(error, 0);
     }
-    weft_out_status(out, sender->next < order.count ? WEFT_CONTINUE : WEFT_DONE);
+    weft_out_status(out, sender->next < order.count ? WEFT_STEP_CONTINUE : WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior sender_behavior = {
@@ -129,13 +129,13 @@ TEST(send_in_order_from_processes_and_threads) { rt_each(in_order); }
 static int self_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     uint64_t *next = self;
     for (size_t i = 0; i < count; i++) {
-        EXPECT_EQ(events[i].type, WEFT_MESSAGE);
+        EXPECT_EQ(events[i].type, WEFT_EVENT_MESSAGE);
         EXPECT_EQ(events[i].from, weft_self());
         EXPECT_EQ(events[i].tag, *next / 2 * 2 + (*next % 2)); /* in order */
         (*next)++;
     }
     if (*next >= 1000) {
-        weft_out_status(out, WEFT_DONE);
+        weft_out_status(out, WEFT_STEP_DONE);
         atom_add_rel(&done, 1);
         return 0;
     }
@@ -159,8 +159,8 @@ static weft_pid targets[TARGETS];
 static int adder_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type != WEFT_MESSAGE) continue;
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type != WEFT_EVENT_MESSAGE) continue;
         atom_add_rlx(&total, events[i].tag);
         atom_add_rel(&heard, 1);
     }
@@ -197,8 +197,8 @@ struct player {
 static int player_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     struct player *player = self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) {
-            weft_out_status(out, WEFT_DONE);
+        if (events[i].type == WEFT_EVENT_CANCEL) {
+            weft_out_status(out, WEFT_STEP_DONE);
             return 0;
         }
         if (events[i].size == sizeof *player) {
@@ -220,7 +220,7 @@ static const weft_behavior player_behavior = {.name = "player", .state_size = si
 
 static weft_pid spawn_in(weft_runtime *runtime, const weft_behavior *behavior) {
     weft_pid pid;
-    EXPECT_EQ(weft_spawn_step(&pid, behavior, &(weft_spawn_options){.runtime = runtime}), 0);
+    EXPECT_EQ(weft_spawn_step(behavior, &(weft_spawn_options){.runtime = runtime}, &pid), 0);
     return pid;
 }
 
@@ -229,7 +229,7 @@ static void two_runtimes(void) {
     uint64_t rounds = 2000 / RT_SLOW;
     weft_runtime *other;
     forget();
-    EXPECT_EQ(weft_start(&other, &(weft_config){.workers = rt.workers, .policy = "deque"}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.workers = rt.workers, .policy = "deque"}, &other), 0);
     for (unsigned i = 0; i < PAIRS; i++) {
         weft_pid here = spawn_in(rt.runtime, &player_behavior), there = spawn_in(other, &player_behavior);
         EXPECT(pid_instance(here) != pid_instance(there));
@@ -238,7 +238,7 @@ static void two_runtimes(void) {
         EXPECT_EQ(weft_send(here, 1, &a, sizeof a), 0);
     }
     rt_wait(&done, PAIRS); /* the one that was served to counts the last ball */
-    EXPECT_EQ(weft_stop(other, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_stop(other, NULL, WEFT_FOREVER), 0);
 }
 TEST(send_between_two_runtimes) { rt_each(two_runtimes); }
 
@@ -246,7 +246,7 @@ TEST(send_between_two_runtimes) { rt_each(two_runtimes); }
 static void one_goes(void) {
     weft_runtime *other;
     forget();
-    EXPECT_EQ(weft_start(&other, &(weft_config){.workers = 2, .policy = "ring"}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.workers = 2, .policy = "ring"}, &other), 0);
     weft_pid here = spawn_in(rt.runtime, &player_behavior), there = spawn_in(other, &adder);
     (void)here;
     weft_pid senders[4];
@@ -258,7 +258,7 @@ static void one_goes(void) {
     for (unsigned i = 0; i < 100; i++)
         EXPECT_EQ(weft_send(senders[i % 4], 1, NULL, 0), 0);
     rt_wait(&heard, 100);
-    EXPECT_EQ(weft_stop(other, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_stop(other, NULL, WEFT_FOREVER), 0);
     EXPECT_EQ(weft_send(there, 1, NULL, 0), WEFT_EFOREIGN);
     struct player lonely = {there, 5};
     EXPECT_EQ(weft_send(here, 1, &lonely, sizeof lonely), 0);
@@ -288,8 +288,8 @@ static int router(void *user, weft_pid from, weft_pid to, uint64_t tag, const vo
 static int far_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type != WEFT_MESSAGE) continue;
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type != WEFT_EVENT_MESSAGE) continue;
         weft_pid far;
         memcpy(&far, events[i].data, sizeof far);
         EXPECT_EQ(weft_send(far, 21, "inside", 7), 0);

@@ -14,8 +14,8 @@ static struct {
 static int counter_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) {
-            weft_out_status(out, WEFT_DONE);
+        if (events[i].type == WEFT_EVENT_CANCEL) {
+            weft_out_status(out, WEFT_STEP_DONE);
             continue;
         }
         if (events[i].tag < box.last) atom_add_rlx(&box.backwards, 1);
@@ -26,7 +26,7 @@ static int counter_step(void *self, const weft_event *events, size_t count, weft
             memcpy(&value, events[i].data, sizeof value);
             atom_add_rlx(&box.sum, value);
         }
-        if (events[i].tag == STOP) weft_out_status(out, WEFT_DONE);
+        if (events[i].tag == STOP) weft_out_status(out, WEFT_STEP_DONE);
         atom_add_rel(&box.count, 1);
     }
     return 0;
@@ -69,8 +69,8 @@ static void order_arms_and_receives(void *unused) {
 }
 static weft_pid order_spawn(void (*function)(void *)) {
     weft_pid pid = WEFT_NOBODY;
-    weft_stackful_options options = {.runtime = rt.runtime, .flags = WEFT_JOINABLE};
-    EXPECT_EQ(weft_spawn_with(&pid, function, NULL, &options), 0);
+    weft_stackful_options options = {.runtime = rt.runtime, .flags = WEFT_SPAWN_JOINABLE};
+    EXPECT_EQ(weft_spawn_with(function, NULL, &options, &pid), 0);
     return pid;
 }
 static void order_body(void) {
@@ -203,7 +203,7 @@ static int arming_step(void *self, const weft_event *events, size_t count, weft_
     (void)self, (void)events, (void)count;
     for (uint64_t i = 0; i < 10; i++)
         EXPECT_EQ(weft_after(i * 100 * WEFT_MICROSECOND, target, 0, &i, sizeof i, NULL), 0);
-    weft_out_status(out, WEFT_DONE); /* it need not be there when they come */
+    weft_out_status(out, WEFT_STEP_DONE); /* it need not be there when they come */
     return 0;
 }
 static const weft_behavior arming = {.name = "arming", .step = arming_step};
@@ -237,7 +237,7 @@ static void stackful_process(void *unused) {
     EXPECT_EQ(weft_every(500 * WEFT_MICROSECOND, weft_self(), 7, &target, sizeof target, &tick), 0);
     for (unsigned i = 0; i < 6; i++) {
         weft_msg *message;
-        EXPECT_EQ(weft_recv_tag(&message, 7, weft_in(60 * RT_SECOND)), 0);
+        EXPECT_EQ(weft_recv_tag(7, &message, weft_in(60 * RT_SECOND)), 0);
         EXPECT_EQ(weft_msg_len(message), sizeof target);
         weft_msg_free(message);
     }
@@ -249,7 +249,7 @@ static void stackful_process(void *unused) {
 }
 static void stackful_body(void) {
     weft_pid pid;
-    EXPECT_EQ(weft_spawn_with(&pid, stackful_process, NULL, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+    EXPECT_EQ(weft_spawn_with(stackful_process, NULL, &(weft_stackful_options){.runtime = rt.runtime}, &pid), 0);
     int error = weft_join(pid, NULL, WEFT_FOREVER);
     EXPECT(error == 0 || error == WEFT_ENOPROC);
 }

@@ -126,7 +126,7 @@ static atom_u64 commands_seen;
 static int yields_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     unsigned *left = self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_MESSAGE) {
+        if (events[i].type == WEFT_EVENT_MESSAGE) {
             EXPECT_EQ(weft_out_resolve(out, 1, "127.0.0.1", "80", WEFT_FOREVER), 0);
             EXPECT_EQ(weft_out_resolve(out, 2, "there.test", "https", WEFT_FOREVER), 0);
             EXPECT_EQ(weft_out_resolve(out, 3, "not.test", NULL, WEFT_FOREVER), 0);
@@ -137,7 +137,7 @@ static int yields_step(void *self, const weft_event *events, size_t count, weft_
             memset(longer, 'a', 399), longer[399] = '\0';
             EXPECT_EQ(weft_out_resolve(out, 7, longer, NULL, 0), WEFT_EINVAL);
             *left = 6;
-        } else if (events[i].type == WEFT_COMPLETION) {
+        } else if (events[i].type == WEFT_EVENT_COMPLETION) {
             static const int errors[] = {0, 0, 0, WEFT_ENOENT, 0, WEFT_EINVAL, WEFT_EINVAL};
             const weft_addr *list = events[i].data;
             EXPECT_EQ(events[i].error, errors[events[i].tag]);
@@ -149,7 +149,7 @@ static int yields_step(void *self, const weft_event *events, size_t count, weft_
             if (--*left == 0) atom_add_rel(&commands_seen, 1);
         }
     }
-    weft_out_status(out, atom_load_acq(&commands_seen) ? WEFT_DONE : WEFT_BLOCKED);
+    weft_out_status(out, atom_load_acq(&commands_seen) ? WEFT_STEP_DONE : WEFT_STEP_BLOCKED);
     return 0;
 }
 static int knows_localhost(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found);
@@ -329,9 +329,10 @@ static int leaves_step(void *self, const weft_event *events, size_t count, weft_
     (void)self;
     bool over = false;
     for (size_t i = 0; i < count; i++)
-        if (events[i].type == WEFT_MESSAGE && events[i].tag == 0) EXPECT_EQ(weft_out_resolve(out, 1, "slow.test", "80", WEFT_FOREVER), 0);
+        if (events[i].type == WEFT_EVENT_MESSAGE && events[i].tag == 0)
+            EXPECT_EQ(weft_out_resolve(out, 1, "slow.test", "80", WEFT_FOREVER), 0);
         else over = true;
-    weft_out_status(out, over ? WEFT_DONE : WEFT_BLOCKED);
+    weft_out_status(out, over ? WEFT_STEP_DONE : WEFT_STEP_BLOCKED);
     return 0;
 }
 static void leaves(void) {

@@ -312,7 +312,7 @@ TEST(many_at_once) { each(crowd); }
 static void smalls(void) {
     weft_pid pid;
     atom_store_rlx(&net_done, 0);
-    EXPECT_EQ(weft_spawn_with(&pid, waits, NULL, &(weft_stackful_options){.runtime = rt.runtime, .stack_size = 16 << 10}), 0);
+    EXPECT_EQ(weft_spawn_with(waits, NULL, &(weft_stackful_options){.runtime = rt.runtime, .stack_size = 16 << 10}, &pid), 0);
     rt_wait(&net_done, 1);
     plain(NULL);
     give_up(NULL);

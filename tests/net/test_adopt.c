@@ -111,12 +111,12 @@ static int adopt_step(void *self, const weft_event *events, size_t count, weft_o
     bool over = false;
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_MESSAGE) {
+        if (events[i].type == WEFT_EVENT_MESSAGE) {
             EXPECT_EQ(weft_fd_release(adopt_step_fd), WEFT_EBUSY);
             EXPECT_EQ(weft_fd_number(adopt_step_fd), adopt_step_number); /* nothing has happened */
             EXPECT_EQ(weft_out_fd_release(out, 0, adopt_step_fd), 0);
         }
-        if (events[i].type != WEFT_COMPLETION) continue;
+        if (events[i].type != WEFT_EVENT_COMPLETION) continue;
         EXPECT_EQ(events[i].error, 0);
         EXPECT_EQ(*(const int *)events[i].data, adopt_step_number);
         EXPECT(adopt_blocks(adopt_step_number));
@@ -127,7 +127,7 @@ static int adopt_step(void *self, const weft_event *events, size_t count, weft_o
         net_is_done();
         over = true;
     }
-    weft_out_status(out, over ? WEFT_DONE : WEFT_BLOCKED);
+    weft_out_status(out, over ? WEFT_STEP_DONE : WEFT_STEP_BLOCKED);
     return 0;
 }
 static void adopt_for_step(void *arg) {

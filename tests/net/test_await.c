@@ -55,7 +55,7 @@ static void await_force(const char *policy, unsigned workers) {
     while (net_calls(SYS_NET_READY) == before)
         usleep(100);
     usleep(2000);
-    EXPECT_EQ(weft_stop(rt.runtime, weft_in(5 * WEFT_MILLISECOND), &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, &report, weft_in(5 * WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
     EXPECT_EQ(report.left, 1);
     rt_watch_end();
     EXPECT_EQ(eventfd_write(await_bell, 1), 0); /* it is still there */

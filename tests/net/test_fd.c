@@ -618,20 +618,20 @@ TEST(addresses) {
     weft_addr address;
     char text[WEFT_ADDR_TEXT];
     for (unsigned i = 0; i < sizeof good / sizeof good[0]; i++) {
-        EXPECT_EQ(weft_addr_parse(&address, good[i]), 0);
+        EXPECT_EQ(weft_addr_parse(good[i], &address), 0);
         EXPECT(strcmp(weft_addr_text(&address, text, sizeof text), good[i]) == 0);
     }
     for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++)
-        EXPECT_EQ(weft_addr_parse(&address, bad[i]), WEFT_EINVAL);
-    EXPECT_EQ(weft_addr_parse(&address, NULL), WEFT_EINVAL);
-    EXPECT_EQ(weft_addr_parse(&address, "[fe80::1%lo]:1"), 0);
+        EXPECT_EQ(weft_addr_parse(bad[i], &address), WEFT_EINVAL);
+    EXPECT_EQ(weft_addr_parse(NULL, &address), WEFT_EINVAL);
+    EXPECT_EQ(weft_addr_parse("[fe80::1%lo]:1", &address), 0);
     EXPECT(strcmp(weft_addr_text(&address, text, sizeof text), "[fe80::1%1]:1") == 0);
     char longer[200];
     memset(longer, 'x', sizeof longer);
     memcpy(longer, "unix:", 5);
     longer[199] = '\0';
-    EXPECT_EQ(weft_addr_parse(&address, longer), WEFT_EINVAL);
-    EXPECT_EQ(weft_addr_parse(&address, "127.0.0.1:80"), 0);
+    EXPECT_EQ(weft_addr_parse(longer, &address), WEFT_EINVAL);
+    EXPECT_EQ(weft_addr_parse("127.0.0.1:80", &address), 0);
     EXPECT(strcmp(weft_addr_text(&address, text, 5), "127.") == 0);
 }
 

@@ -153,7 +153,7 @@ static void limits_name(void *arg) {
     memset(name + 6, 'n', 107); /* all of sun_path but the byte that says that it is abstract */
     for (unsigned i = 0, pid = (unsigned)getpid(); i < 7; i++, pid /= 10)
         name[6 + 100 + i] = (char)('0' + pid % 10);
-    EXPECT_EQ(weft_addr_parse(&address, name), 0);
+    EXPECT_EQ(weft_addr_parse(name, &address), 0);
     EXPECT_EQ(address.size, sizeof(struct sockaddr_un));
     EXPECT(strcmp(weft_addr_text(&address, text, sizeof text), name) == 0);
     weft_fd door = weft_net_listen(name, NULL), client = weft_net_connect(name, WEFT_FOREVER);
@@ -163,13 +163,13 @@ static void limits_name(void *arg) {
     EXPECT_EQ(weft_fd_close(client), 0);
     EXPECT_EQ(weft_fd_close(door), 0);
     strcat(name, "n");
-    EXPECT_EQ(weft_addr_parse(&address, name), WEFT_EINVAL);
+    EXPECT_EQ(weft_addr_parse(name, &address), WEFT_EINVAL);
     memset(name + 5, 'p', 107); /* a path ends with a 0 byte */
     name[5] = '/';
     name[5 + 107] = '\0';
-    EXPECT_EQ(weft_addr_parse(&address, name), 0);
+    EXPECT_EQ(weft_addr_parse(name, &address), 0);
     strcat(name, "p");
-    EXPECT_EQ(weft_addr_parse(&address, name), WEFT_EINVAL);
+    EXPECT_EQ(weft_addr_parse(name, &address), WEFT_EINVAL);
     net_is_done();
 }
 static void limits_names(void) { net_run_until(limits_name, 1); }

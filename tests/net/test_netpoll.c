@@ -272,7 +272,7 @@ static void until_it_stays(weft_runtime *runtime, uint64_t reads) {
 }
 static void stop_with_force(weft_runtime *runtime) {
     weft_stop_report report;
-    EXPECT_EQ(weft_stop(runtime, weft_in(5 * WEFT_MILLISECOND), &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(runtime, &report, weft_in(5 * WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
     EXPECT_EQ(report.left, 1);
 }
 /* A process that would not end when it was asked to, and is closed by force while it waits for a descriptor. */
@@ -300,11 +300,11 @@ static void stop_beside(void) {
     weft_pid pid;
     char byte = 0;
     net_run_until(idle_begin, 1);
-    EXPECT_EQ(weft_start(&other, &(weft_config){.policy = rt.policy, .workers = 1}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.policy = rt.policy, .workers = 1}, &other), 0);
     weft_stackful_options there = {.runtime = other};
     rt_pause(5 * RT_MS);
     uint64_t reads = net_calls(SYS_NET_RECV);
-    EXPECT_EQ(weft_spawn_with(&pid, stays, net_box(idle_pair[1]), &there), 0);
+    EXPECT_EQ(weft_spawn_with(stays, net_box(idle_pair[1]), &there, &pid), 0);
     until_it_stays(other, reads);
     stop_with_force(other);
     for (unsigned i = 0; i < 5; i++) { /* no worker is woken that is not there any more */

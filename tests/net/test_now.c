@@ -118,13 +118,13 @@ static int now_step(void *self, const weft_event *events, size_t count, weft_out
     unsigned *got = self;
     char data[8];
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type != WEFT_COMPLETION) continue;
+        if (events[i].type != WEFT_EVENT_COMPLETION) continue;
         EXPECT_EQ(events[i].error, 0);
         EXPECT_EQ(weft_fd_read(now_fd, data, sizeof data, 0), 1);
         atom_store_rel(&now_reads, ++*got);
     }
     if (*got < NOW_ROUNDS) EXPECT_EQ(weft_out_fd_wait(out, 0, now_fd, WEFT_READABLE, WEFT_FOREVER), 0);
-    weft_out_status(out, *got < NOW_ROUNDS ? WEFT_BLOCKED : WEFT_DONE);
+    weft_out_status(out, *got < NOW_ROUNDS ? WEFT_STEP_BLOCKED : WEFT_STEP_DONE);
     return 0;
 }
 static void now_feeds(void *arg) {

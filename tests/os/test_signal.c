@@ -94,7 +94,7 @@ static void stops_at_once(const char *policy, unsigned workers) {
     struct sigaction now;
     rt_start(policy, workers);
     net_run_until(holds_up, 1);
-    EXPECT_EQ(weft_stop(rt.runtime, weft_now(), NULL), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, NULL, weft_now()), WEFT_ETIMEDOUT);
     rt_watch_end();
     EXPECT_EQ(sigaction(SIGUSR2, NULL, &now), 0);
     EXPECT(now.sa_handler == SIG_IGN);

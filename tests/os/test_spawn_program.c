@@ -22,7 +22,7 @@ static void through_cat(void *arg) {
     static char got[BYTES + 1];
     int status;
     (void)arg;
-    EXPECT_EQ(weft_child_start(&cat, (const char *const[]){"cat", NULL}, WEFT_CHILD_IN | WEFT_CHILD_OUT), 0);
+    EXPECT_EQ(weft_child_start((const char *const[]){"cat", NULL}, WEFT_CHILD_IN | WEFT_CHILD_OUT, &cat), 0);
     EXPECT(cat.in > 0 && cat.out > 0 && cat.err == WEFT_NO_FD);
     EXPECT(weft_spawn(feeds, NULL) != WEFT_NOBODY);
     EXPECT_EQ(weft_fd_read_all(cat.out, got, sizeof got, WEFT_FOREVER), BYTES);
@@ -43,7 +43,7 @@ static void several(void *arg) {
     weft_child child;
     int status;
     (void)arg;
-    EXPECT_EQ(weft_child_start(&child, script, WEFT_CHILD_OUT | WEFT_CHILD_ERR), 0);
+    EXPECT_EQ(weft_child_start(script, WEFT_CHILD_OUT | WEFT_CHILD_ERR, &child), 0);
     EXPECT_EQ(weft_fd_read_all(child.out, text, sizeof text, WEFT_FOREVER), 4);
     EXPECT_EQ(weft_fd_read_all(child.err, text, sizeof text, WEFT_FOREVER), 4);
     EXPECT(memcmp(text, "err\n", 4) == 0);
@@ -52,17 +52,17 @@ static void several(void *arg) {
     EXPECT_EQ(weft_fd_close(child.out), 0);
     EXPECT_EQ(weft_fd_close(child.err), 0);
     unsigned before = net_count_open();
-    EXPECT_EQ(weft_child_start(&child, (const char *const[]){"/no/such/program", NULL}, 7), WEFT_ENOENT);
-    EXPECT_EQ(weft_child_start(&child, (const char *const[]){"/dev/null", NULL}, 7), WEFT_EACCES);
-    EXPECT_EQ(weft_child_start(&child, (const char *const[]){NULL}, 7), WEFT_EINVAL);
-    EXPECT_EQ(weft_child_start(&child, script, 8), WEFT_EINVAL);
+    EXPECT_EQ(weft_child_start((const char *const[]){"/no/such/program", NULL}, 7, &child), WEFT_ENOENT);
+    EXPECT_EQ(weft_child_start((const char *const[]){"/dev/null", NULL}, 7, &child), WEFT_EACCES);
+    EXPECT_EQ(weft_child_start((const char *const[]){NULL}, 7, &child), WEFT_EINVAL);
+    EXPECT_EQ(weft_child_start(script, 8, &child), WEFT_EINVAL);
     static const enum sys_net_call calls[] = {SYS_NET_PIPE, SYS_NET_POLL_CHANGE, SYS_NET_NONBLOCKING, SYS_NET_START};
     for (unsigned i = 0; i < 4; i++)
         for (unsigned after = 0; after < (calls[i] == SYS_NET_START ? 1 : 3); after++) {
             sys_script.net[calls[i]].after = atom_load_rlx(&sys_script.counts.net[calls[i]]) + after;
             sys_script.net[calls[i]].times = 1;
             sys_script.net[calls[i]].error = -ENOMEM;
-            EXPECT_EQ(weft_child_start(&child, script, 7), WEFT_ENOMEM);
+            EXPECT_EQ(weft_child_start(script, 7, &child), WEFT_ENOMEM);
             sys_script.net[calls[i]].error = 0;
             EXPECT_EQ(net_count_open(), before); /* nothing is left open */
         }
@@ -118,11 +118,11 @@ static void starter_begins(struct starter *self, weft_out *out) {
 static int starter_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     bool over = false;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) over = true;
-        if (events[i].type == WEFT_MESSAGE) starter_begins(self, out);
-        if (events[i].type == WEFT_COMPLETION) starter_hears(self, &events[i], out);
+        if (events[i].type == WEFT_EVENT_CANCEL) over = true;
+        if (events[i].type == WEFT_EVENT_MESSAGE) starter_begins(self, out);
+        if (events[i].type == WEFT_EVENT_COMPLETION) starter_hears(self, &events[i], out);
     }
-    weft_out_status(out, over ? WEFT_DONE : WEFT_BLOCKED);
+    weft_out_status(out, over ? WEFT_STEP_DONE : WEFT_STEP_BLOCKED);
     return 0;
 }
 static void step_processes(void) {
@@ -140,7 +140,7 @@ static int quitter_step(void *self, const weft_event *events, size_t count, weft
     static const char *const cat_command[] = {"cat", NULL};
     (void)self, (void)events, (void)count;
     EXPECT_EQ(weft_out_child_start(out, STARTED, cat_command, 7), 0);
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static void quits(const char *policy, unsigned workers) {

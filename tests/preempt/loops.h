@@ -44,8 +44,8 @@ static inline void loops(void *arg) {
 }
 static inline weft_pid spawn_marked(weft_entry entry, void *arg) {
     weft_pid pid = WEFT_NOBODY;
-    weft_stackful_options options = {.runtime = rt.runtime, .flags = WEFT_PREEMPT, .name = "marked"};
-    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &options), 0);
+    weft_stackful_options options = {.runtime = rt.runtime, .flags = WEFT_SPAWN_PREEMPT, .name = "marked"};
+    EXPECT_EQ(weft_spawn_with(entry, arg, &options, &pid), 0);
     return pid;
 }
 

@@ -112,7 +112,7 @@ static bool predicate(const weft_msg *message, void *arg) {
 static void receives(void *arg) {
     weft_msg *message;
     (void)arg;
-    EXPECT_EQ(weft_recv_match(&message, predicate, NULL, WEFT_FOREVER), 0);
+    EXPECT_EQ(weft_recv_match(predicate, NULL, &message, WEFT_FOREVER), 0);
     weft_msg_free(message);
     atom_add_rel(&done, 1);
 }

@@ -208,7 +208,7 @@ static int endless_step(void *self, const weft_event *events, size_t count_event
     (void)self, (void)events, (void)count_events;
     loops_until_over(&rounds[0]);
     atom_add_rel(&done, 1);
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior endless_behavior = {.name = "endless", .step = endless_step};
@@ -249,18 +249,18 @@ TEST_WITHIN(preempt_at_most_so_many, 60) {
 /* Values that make no sense. */
 TEST(preempt_settings) {
     weft_runtime *runtime;
-    EXPECT_EQ(weft_start(&runtime, &(weft_config){.preempt_us = 10001}), WEFT_EINVAL);
-    EXPECT_EQ(weft_start(&runtime, &(weft_config){.max_stopped = 65}), WEFT_EINVAL);
+    EXPECT_EQ(weft_start(&(weft_config){.preempt_us = 10001}, &runtime), WEFT_EINVAL);
+    EXPECT_EQ(weft_start(&(weft_config){.max_stopped = 65}, &runtime), WEFT_EINVAL);
     setenv("WEFT_PREEMPT_US", "10", 1);
-    EXPECT_EQ(weft_start(&runtime, NULL), WEFT_EINVAL);
+    EXPECT_EQ(weft_start(NULL, &runtime), WEFT_EINVAL);
     setenv("WEFT_PREEMPT_US", "500", 1);
     setenv("WEFT_PREEMPT", "1", 1);
     setenv("WEFT_MAX_STOPPED", "3", 1);
-    EXPECT_EQ(weft_start(&runtime, NULL), 0);
+    EXPECT_EQ(weft_start(NULL, &runtime), 0);
     EXPECT_EQ(((struct runtime *)runtime)->preempt.slice, 500000);
     EXPECT_EQ(((struct runtime *)runtime)->preempt.most, 3);
     EXPECT_EQ(atom_load_rlx(&((struct runtime *)runtime)->preempt.on), !ANNOTATE_THREAD);
-    EXPECT_EQ(weft_stop(runtime, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_stop(runtime, NULL, WEFT_FOREVER), 0);
 }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -94,7 +94,7 @@ static void plays(void *arg) {
         weft_nopreempt_begin();
         MUST(compute(30) == expected_30);
         weft_nopreempt_end();
-        weft_poll();
+        weft_checkpoint();
         weft_sleep(10 * WEFT_MICROSECOND);
         MUST(weft_mutex_lock(&mutex, WEFT_FOREVER) == 0);
         weft_mutex_unlock(&mutex);
@@ -118,16 +118,16 @@ static void plays(void *arg) {
 static _Noreturn void child_main(void) {
     weft_runtime *runtime;
     weft_pid pid, other;
-    MUST(weft_start(&runtime, &(weft_config){.workers = 1, .seed = 1, .preempt = true}) == 0);
-    MUST(weft_spawn_with(&pid, echo, NULL, &(weft_stackful_options){.runtime = runtime}) == 0);
-    MUST(weft_spawn_with(&other, plays, &pid, &(weft_stackful_options){.runtime = runtime}) == 0);
+    MUST(weft_start(&(weft_config){.workers = 1, .seed = 1, .preempt = true}, &runtime) == 0);
+    MUST(weft_spawn_with(echo, NULL, &(weft_stackful_options){.runtime = runtime}, &pid) == 0);
+    MUST(weft_spawn_with(plays, &pid, &(weft_stackful_options){.runtime = runtime}, &other) == 0);
     shared->runtime = (struct runtime *)runtime;
     rt_wait(&done, 2);
     weft_stats stats;
     weft_get_stats(runtime, &stats);
     atom_store_rlx(&shared->preemptions, stats.preemptions);
     MUST(atom_load_rlx(&sent) == atom_load_rlx(&received));
-    MUST(weft_stop(runtime, WEFT_FOREVER, NULL) == 0);
+    MUST(weft_stop(runtime, NULL, WEFT_FOREVER) == 0);
     _exit(0);
 }
 

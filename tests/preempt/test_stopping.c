@@ -41,7 +41,7 @@ static void stops(void) {
         hogs[i] = victim_spawn(loops, (void *)i, 0, "hog");
     for (unsigned i = 0; i < 5; i++)
         rt_wait(&rounds[i], 1);
-    EXPECT_EQ(weft_stop(rt.runtime, weft_now() + 50 * RT_MS, &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, &report, weft_now() + 50 * RT_MS), WEFT_ETIMEDOUT);
     EXPECT_EQ(report.left, 5);
     for (unsigned i = 0; i < 5; i++) {
         bool named = false;
@@ -84,7 +84,7 @@ static void stops_in_malloc(void) {
         victim_spawn(allocates, NULL, 256 << 10, "allocator");
     rt_wait(&rounds[0], 1000);
     uint64_t began = weft_now();
-    EXPECT_EQ(weft_stop(rt.runtime, weft_now() + 50 * RT_MS, &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, &report, weft_now() + 50 * RT_MS), WEFT_ETIMEDOUT);
     EXPECT_EQ(report.left, 6);
     rt_watch_end();
     fprintf(stderr, "stopped in %.0f ms\n", (double)(weft_now() - began) / 1e6);
@@ -126,7 +126,7 @@ static void stops_with(const weft_config *config, unsigned count) {
         victim_spawn(loops, (void *)i, 0, "hog");
     for (unsigned i = 0; i < count; i++)
         rt_wait(&rounds[i], 1);
-    EXPECT_EQ(weft_stop(rt.runtime, weft_now() + 20 * RT_MS, &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, &report, weft_now() + 20 * RT_MS), WEFT_ETIMEDOUT);
     EXPECT_EQ(report.left, count);
     rt_watch_end();
 }
@@ -170,7 +170,7 @@ static void stops_in_a_library(void) {
     for (unsigned i = 0; i < 2; i++)
         victim_spawn(waits_for_the_lock, NULL, 0, "waiter");
     rt_wait(&waiters, 2);
-    EXPECT_EQ(weft_stop(rt.runtime, weft_now() + 20 * RT_MS, &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, &report, weft_now() + 20 * RT_MS), WEFT_ETIMEDOUT);
     EXPECT_EQ(report.left, 6);
     rt_watch_end();
 }

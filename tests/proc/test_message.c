@@ -118,7 +118,7 @@ TEST(message_payload_of_each_type) {
     static const struct {
         uint8_t type;
         size_t before;
-    } types[] = {{WEFT_MESSAGE, 0}, {WEFT_COMPLETION, 0}, {WEFT_REQUEST, 16}, {MESSAGE_REPLY, 16}};
+    } types[] = {{WEFT_EVENT_MESSAGE, 0}, {WEFT_EVENT_COMPLETION, 0}, {WEFT_EVENT_REQUEST, 16}, {MESSAGE_REPLY, 16}};
     for (unsigned i = 0; i < 4; i++)
         for (size_t size = types[i].before; size < 5000; size += 1111) {
             struct message *message = message_new(&cache, size);

@@ -28,14 +28,14 @@ static void joins(void) { weft_join(other, NULL, WEFT_FOREVER); }
 static void exits(void) { weft_exit(0); }
 static void starts(void) {
     weft_runtime *runtime;
-    weft_start(&runtime, NULL);
+    weft_start(NULL, &runtime);
 }
 static void returns(void) {}
 static weft_mutex held = WEFT_MUTEX_INIT;
 static void waits_for_a_mutex(void) { weft_mutex_lock(&held, WEFT_FOREVER); }
 /* What needs no other thread works as in any program. */
 static void harmless(void) {
-    weft_poll();
+    weft_checkpoint();
     if (weft_self() != WEFT_NOBODY || weft_now() == 0) _exit(1);
     _exit(9);
 }

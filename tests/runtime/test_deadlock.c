@@ -51,7 +51,7 @@ static void waits_at_a_channel(void *arg) {
 }
 static int idle_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
-    weft_out_status(out, count > 0 && events[0].type == WEFT_CANCEL ? WEFT_DONE : WEFT_IDLE);
+    weft_out_status(out, count > 0 && events[0].type == WEFT_EVENT_CANCEL ? WEFT_STEP_DONE : WEFT_STEP_IDLE);
     return 0;
 }
 static const weft_behavior idle_one = {.name = "an idle step process", .step = idle_step};
@@ -60,11 +60,11 @@ static int all_wait(int argc, char **argv) {
     weft_pid pid;
     (void)argc, (void)argv;
     EXPECT_EQ(weft_mutex_lock(&mutex, WEFT_FOREVER), 0);
-    EXPECT_EQ(weft_chan_new(&channel, sizeof(int), 0), 0);
-    EXPECT_EQ(weft_spawn_step(&pid, &idle_one, NULL), 0);
-    EXPECT_EQ(weft_spawn_with(&pid, waits_for_a_mutex, NULL, NULL), 0);
-    EXPECT_EQ(weft_spawn_with(&pid, waits_at_a_channel, NULL, NULL), 0);
-    EXPECT_EQ(weft_spawn_with(&joined, waits_for_a_message, NULL, &(weft_stackful_options){.name = "receiver"}), 0);
+    EXPECT_EQ(weft_chan_new(sizeof(int), 0, &channel), 0);
+    EXPECT_EQ(weft_spawn_step(&idle_one, NULL, &pid), 0);
+    EXPECT_EQ(weft_spawn_with(waits_for_a_mutex, NULL, NULL, &pid), 0);
+    EXPECT_EQ(weft_spawn_with(waits_at_a_channel, NULL, NULL, &pid), 0);
+    EXPECT_EQ(weft_spawn_with(waits_for_a_message, NULL, &(weft_stackful_options){.name = "receiver"}, &joined), 0);
     weft_join(joined, NULL, WEFT_FOREVER); /* cancelled, or so was the other first */
     weft_sleep(20 * WEFT_MILLISECOND);     /* until they have gone: they wait at the channel's list */
     return 3;
@@ -247,7 +247,7 @@ static void on_alarm_complete(int number) {
 static int commands_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     if (count == 0) EXPECT_EQ(weft_out_yield(out, 77, 1, NULL, 0), 0);
-    weft_out_status(out, count > 0 && events[0].type == WEFT_CANCEL ? WEFT_DONE : WEFT_BLOCKED);
+    weft_out_status(out, count > 0 && events[0].type == WEFT_EVENT_CANCEL ? WEFT_STEP_DONE : WEFT_STEP_BLOCKED);
     return 0;
 }
 static const weft_behavior commands = {.name = "waits for a command", .step = commands_step};
@@ -255,7 +255,7 @@ static int waits_for_a_command(int argc, char **argv) {
     weft_pid pid;
     (void)argc, (void)argv;
     EXPECT_EQ(weft_register_command(weft_own_runtime(), 77, keeps, NULL), 0);
-    EXPECT_EQ(weft_spawn_step(&pid, &commands, NULL), 0);
+    EXPECT_EQ(weft_spawn_step(&commands, NULL, &pid), 0);
     signal(SIGALRM, on_alarm_complete);
     alarm_in(400); /* it is not completed, and that is no deadlock */
     return weft_join(pid, NULL, WEFT_FOREVER);

@@ -14,13 +14,13 @@ static void server(void *unused) {
     (void)unused;
     for (bool stop = false; !stop && weft_recv(&message, WEFT_FOREVER) == 0; weft_msg_free(message))
         switch (weft_msg_tag(message)) {
-        case ANSWER: weft_reply(message, text, sizeof text); break;
+        case ANSWER: weft_reply(weft_msg_request(message), text, sizeof text); break;
         case ANSWER_TWICE:
-            weft_reply(message, text, sizeof text);
-            weft_reply(message, text, sizeof text);
+            weft_reply(weft_msg_request(message), text, sizeof text);
+            weft_reply(weft_msg_request(message), text, sizeof text);
             break;
         case LATER:
-            if (later.reference) weft_answer(later, text, sizeof text);
+            if (later.reference) weft_reply(later, text, sizeof text);
             later = weft_msg_request(message);
             break;
         case STOP: stop = true; break;
@@ -41,7 +41,7 @@ static void receives(void *unused) {
     expect_tag(2);
     expect_next(0);
     EXPECT_EQ(weft_recv_into(&value, sizeof value, NULL, 0), 0);
-    EXPECT_EQ(weft_recv_match(&message, is_wanted, NULL, 0), 0);
+    EXPECT_EQ(weft_recv_match(is_wanted, NULL, &message, 0), 0);
     weft_msg_free(message);
 }
 /* One put by, one in the mailbox. */
@@ -50,7 +50,7 @@ static void leaves_unread(void *unused) {
     (void)unused;
     for (uint64_t tag = 0; tag < 2; tag++) {
         EXPECT_EQ(weft_send(weft_self(), tag, text, sizeof text), 0);
-        EXPECT_EQ(weft_recv_tag(&message, 9, 0), WEFT_ETIMEDOUT);
+        EXPECT_EQ(weft_recv_tag(9, &message, 0), WEFT_ETIMEDOUT);
     }
     EXPECT_EQ(weft_send(weft_self(), 2, text, sizeof text), 0);
 }
@@ -71,7 +71,7 @@ static void asks(void *unused) {
     (void)unused;
     for (unsigned i = 0; i < 3; i++)
         EXPECT_EQ(weft_ask(servant, i ? ANSWER_TWICE : ANSWER, text, sizeof text, &references[i]), 0);
-    EXPECT_EQ(weft_recv_reply(&reply, references[0], WEFT_FOREVER), 0);
+    EXPECT_EQ(weft_recv_reply(references[0], &reply, WEFT_FOREVER), 0);
     weft_msg_free(reply);
     weft_forget(references[1]);
 }
@@ -189,7 +189,7 @@ static void frees_nothing(void *unused) {
     weft_scope_cancel(NULL);
     weft_file_free(NULL, 0);
     EXPECT_EQ(weft_dir_close(NULL), 0);
-    EXPECT_EQ(weft_stop(NULL, 0, NULL), 0);
+    EXPECT_EQ(weft_stop(NULL, NULL, 0), 0);
 }
 static void nothing_by_a_process(void) { EXPECT_EQ(run(frees_nothing, NULL), 0); }
 TEST(freed_nothing_without_a_runtime) { frees_nothing(NULL); }

@@ -23,7 +23,7 @@ static void patient_body(void) {
     int status = -1;
     rt_start_with(&(weft_config){.workers = 2, .grace_ms = 50});
     EXPECT_EQ(victim_reason(victim_joinable(app_process, &status, 0, "main")), 0);
-    EXPECT_EQ(weft_stop(rt.runtime, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_stop(rt.runtime, NULL, WEFT_FOREVER), 0);
     _exit(status);
 }
 static void run_patiently(int (*what)(int, char **)) {
@@ -44,7 +44,7 @@ static void calls_recv(void) {
 }
 static void calls_recv_tag(void) {
     weft_msg *message;
-    (void)!weft_recv_tag(&message, 7, WEFT_FOREVER);
+    (void)!weft_recv_tag(7, &message, WEFT_FOREVER);
 }
 static weft_mutex mutex = WEFT_MUTEX_INIT;
 static weft_sem sem = WEFT_SEM_INIT(0);
@@ -56,7 +56,7 @@ static void calls_call(void) {
 }
 static void calls_sleep(void) { weft_sleep(WEFT_SECOND); }
 static void calls_yield(void) { weft_yield(); }
-static void calls_poll(void) { weft_poll(); }
+static void calls_poll(void) { weft_checkpoint(); }
 static void calls_chan(void) {
     int got;
     (void)!weft_chan_recv(channel, &got, WEFT_FOREVER);
@@ -88,7 +88,7 @@ static void calls_once_and_sleeps(void) { (void)!weft_once_do(&once, sleeps_in_t
 static unsigned call_number;
 static int leaves_deaf(int argc, char **argv) {
     (void)argc, (void)argv;
-    EXPECT_EQ(weft_chan_new(&channel, sizeof(int), 0), 0);
+    EXPECT_EQ(weft_chan_new(sizeof(int), 0, &channel), 0);
     EXPECT_EQ(weft_mutex_lock(&mutex, WEFT_FOREVER), 0); /* and never unlocked */
     for (unsigned i = 0; i < 3; i++)
         EXPECT(weft_spawn(calls_for_ever, (void *)(uintptr_t)&calls[call_number]) != WEFT_NOBODY);
@@ -174,7 +174,7 @@ static void force_body(void) {
     rt_start_with(&(weft_config){.workers = 2, .grace_ms = 50});
     weft_pid pid = victim_joinable(calls_for_ever, (void *)(uintptr_t)&calls[0], 0, "deaf");
     rt_wait(&begun, 1);
-    EXPECT_EQ(weft_stop(rt.runtime, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_stop(rt.runtime, NULL, WEFT_FOREVER), 0);
     rt_watch_end();
     EXPECT_EQ(sys_scripted_live(), 0);
     (void)pid;
@@ -188,7 +188,7 @@ static void past_body(void) {
     rt_start_with(&(weft_config){.workers = 2});
     victim_spawn(calls_for_ever, (void *)(uintptr_t)&calls[0], 0, "deaf");
     rt_wait(&begun, 1);
-    EXPECT_EQ(weft_stop(rt.runtime, 0, NULL), 0); /* the deadline is earlier than the grace period would be */
+    EXPECT_EQ(weft_stop(rt.runtime, NULL, 0), 0); /* the deadline is earlier than the grace period would be */
     rt_watch_end();
     EXPECT_EQ(sys_scripted_live(), 0);
 }
@@ -229,8 +229,8 @@ static int leaves_stuck(int argc, char **argv) {
     weft_pid pid;
     (void)argc, (void)argv;
     EXPECT_EQ(pipe(ends), 0);
-    if (stuck) EXPECT_EQ(weft_spawn_with(&pid, stuck, NULL, &(weft_stackful_options){.name = "stuck one"}), 0);
-    else EXPECT_EQ(weft_spawn_step(&pid, &computing_step, NULL), 0);
+    if (stuck) EXPECT_EQ(weft_spawn_with(stuck, NULL, &(weft_stackful_options){.name = "stuck one"}, &pid), 0);
+    else EXPECT_EQ(weft_spawn_step(&computing_step, NULL, &pid), 0);
     while (atom_load_acq(&begun) < 1)
         weft_sleep(WEFT_MILLISECOND);
     return 8;
@@ -276,12 +276,12 @@ static void comes_back(const char *policy, unsigned workers) {
         atom_store_rlx(&came_back, 0);
         EXPECT_EQ(pipe(ends), 0);
         weft_runtime *runtime;
-        EXPECT_EQ(weft_start(&runtime, &(weft_config){.policy = policy, .workers = workers, .grace_ms = 50}), 0);
+        EXPECT_EQ(weft_start(&(weft_config){.policy = policy, .workers = workers, .grace_ms = 50}, &runtime), 0);
         rt.runtime = runtime;
         waiter = victim_spawn(calls_for_ever, (void *)(uintptr_t)&calls[0], 0, "waiter");
         weft_pid pid = victim_joinable(reads_and_goes_on, &waiter, 0, "reader");
         rt_wait(&begun, 2);
-        EXPECT_EQ(weft_stop(runtime, weft_now() + 200 * RT_MS, &report), WEFT_ETIMEDOUT);
+        EXPECT_EQ(weft_stop(runtime, &report, weft_now() + 200 * RT_MS), WEFT_ETIMEDOUT);
         EXPECT(report.left >= 1 && (report.first[0] == pid || report.first[1] == pid)); /* on a slow machine the other too */
         EXPECT(!weft_alive(waiter));
         EXPECT_EQ(write(ends[1], &how[i], 1), 1);
@@ -327,7 +327,7 @@ TEST(ending_grace_is_looked_at) {
     weft_runtime *runtime;
     setenv("WEFT_GRACE_MS", "soon", 1);
     rt_stderr_begin();
-    EXPECT_EQ(weft_start(&runtime, NULL), WEFT_EINVAL);
+    EXPECT_EQ(weft_start(NULL, &runtime), WEFT_EINVAL);
     EXPECT(strstr(rt_stderr_end(), "WEFT_GRACE_MS is 'soon'; it must be a number from 1 to 86400000"));
 }
 

@@ -14,7 +14,7 @@ static atom_u64 heard;
 static int hear(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
         else atom_add_rel(&heard, 1);
     }
     return 0;
@@ -101,13 +101,13 @@ static void keeper(void *unused) {
 static void keep_and_stop(void) {
     start();
     EXPECT_EQ(run(keeper, NULL), 0);
-    EXPECT_EQ(weft_stop(rt.runtime, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_stop(rt.runtime, NULL, WEFT_FOREVER), 0);
     rt_watch_end();
 }
 
 /* Beside what is kept, so without counting anew. */
 static void start_again(void) {
-    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.workers = 2}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.workers = 2}, &rt.runtime), 0);
     rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
 }
 
@@ -155,10 +155,10 @@ TEST(identity_a_message_outlives_its_instance) {
     keep_and_stop();
     weft_runtime *others[INSTANCES];
     for (unsigned i = 0; i < INSTANCES; i++)
-        EXPECT_EQ(weft_start(&others[i], &(weft_config){.workers = 1}), 0);
+        EXPECT_EQ(weft_start(&(weft_config){.workers = 1}, &others[i]), 0);
     free_kept(NULL);
     for (unsigned i = 0; i < INSTANCES; i++)
-        EXPECT_EQ(weft_stop(others[i], WEFT_FOREVER, NULL), 0);
+        EXPECT_EQ(weft_stop(others[i], NULL, WEFT_FOREVER), 0);
     EXPECT_EQ(sys_scripted_live(), 0);
 }
 

@@ -8,14 +8,14 @@ static atom_u64 done, total;
 static int once_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++)
-        if (events[i].type == WEFT_MESSAGE) {
+        if (events[i].type == WEFT_EVENT_MESSAGE) {
             EXPECT_EQ(events[i].tag, 7);
             EXPECT_EQ(events[i].size, 6);
             EXPECT(strcmp(events[i].data, "hello") == 0);
             EXPECT_EQ(events[i].from, WEFT_NOBODY);
             atom_add_rel(&done, 1);
         }
-    weft_out_status(out, count > 0 ? WEFT_DONE : WEFT_IDLE);
+    weft_out_status(out, count > 0 ? WEFT_STEP_DONE : WEFT_STEP_IDLE);
     return 0;
 }
 static const weft_behavior once = {.name = "once", .step = once_step};
@@ -45,8 +45,8 @@ static int link_init(void *self, weft_context *context, const char *method, cons
 static int link_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     struct link *link = self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type != WEFT_MESSAGE) continue;
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type != WEFT_EVENT_MESSAGE) continue;
         if (link->next == WEFT_NOBODY) memcpy(&link->next, events[i].data, sizeof link->next); /* closes the ring */
         else if (events[i].tag == 0) atom_add_rel(&done, 1);
         else EXPECT_EQ(weft_send(link->next, events[i].tag - 1, NULL, 0), 0);
@@ -89,7 +89,7 @@ static int node_init(void *self, weft_context *context, const char *method, cons
     return 0;
 }
 static void node_report(struct node *node, weft_out *out) {
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     if (node->parent != WEFT_NOBODY) {
         EXPECT_EQ(weft_send(node->parent, node->sum, NULL, 0), 0);
     } else {
@@ -108,7 +108,7 @@ static int node_step(void *self, const weft_event *events, size_t count, weft_ou
         for (unsigned i = 0; i < 10; i++) {
             struct node_input input = {weft_self(), node->number + i * node->leaves / 10, node->leaves / 10};
             weft_pid child;
-            EXPECT_EQ(weft_spawn_step(&child, &node_behavior, &(weft_spawn_options){.input = &input, .input_size = sizeof input}), 0);
+            EXPECT_EQ(weft_spawn_step(&node_behavior, &(weft_spawn_options){.input = &input, .input_size = sizeof input}, &child), 0);
         }
         node->waiting = 10;
     }

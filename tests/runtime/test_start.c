@@ -8,7 +8,7 @@ static void expect_refused(const weft_config *config, const char *what) {
     weft_runtime *runtime = NULL;
     sys_scripted_install();
     rt_stderr_begin();
-    int error = weft_start(&runtime, config);
+    int error = weft_start(config, &runtime);
     const char *said = rt_stderr_end();
     EXPECT_EQ(error, WEFT_EINVAL);
     EXPECT(strstr(said, what));
@@ -22,10 +22,10 @@ static void environment(const char *name, const char *value) {
 
 static weft_runtime *started(const weft_config *config) {
     weft_runtime *runtime = NULL;
-    EXPECT_EQ(weft_start(&runtime, config), 0);
+    EXPECT_EQ(weft_start(config, &runtime), 0);
     return runtime;
 }
-static void stopped(weft_runtime *runtime) { EXPECT_EQ(weft_stop(runtime, WEFT_FOREVER, NULL), 0); }
+static void stopped(weft_runtime *runtime) { EXPECT_EQ(weft_stop(runtime, NULL, WEFT_FOREVER), 0); }
 
 TEST(start_refuses_an_unknown_policy) {
     expect_refused(&(weft_config){.policy = "heap"}, "ring, deque or line");
@@ -105,7 +105,7 @@ static atom_u64 heard;
 static int listener_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
         else atom_add_rel(&heard, 1);
     }
     return 0;
@@ -139,11 +139,11 @@ TEST(start_as_many_runtimes_as_there_are_instances) {
     sys_scripted_install();
     for (unsigned i = 0; i < INSTANCES; i++) {
         runtimes[i] = started(&(weft_config){.workers = 1});
-        EXPECT_EQ(weft_spawn_step(&pids[i], &listener, &(weft_spawn_options){.runtime = runtimes[i]}), 0);
+        EXPECT_EQ(weft_spawn_step(&listener, &(weft_spawn_options){.runtime = runtimes[i]}, &pids[i]), 0);
         for (unsigned k = 0; k < i; k++)
             EXPECT(pids[k] != pids[i]);
     }
-    EXPECT_EQ(weft_start(&runtimes[INSTANCES], &(weft_config){.workers = 1}), WEFT_ENOBUFS);
+    EXPECT_EQ(weft_start(&(weft_config){.workers = 1}, &runtimes[INSTANCES]), WEFT_ENOBUFS);
     for (unsigned i = 0; i < INSTANCES; i++)
         EXPECT_EQ(weft_send(pids[i], 1, NULL, 0), 0);
     rt_wait(&heard, INSTANCES);

@@ -34,8 +34,8 @@ static void counted_close(void *self) {
 static int child_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type != WEFT_MESSAGE) continue;
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type != WEFT_EVENT_MESSAGE) continue;
         EXPECT_EQ(events[i].size, events[i].tag);
         atom_add_rel(&tally.delivered, 1);
     }
@@ -72,8 +72,8 @@ static void boss_yields(weft_out *out) {
 static int boss_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     struct boss *boss = self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type != WEFT_COMPLETION) continue;
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type != WEFT_EVENT_COMPLETION) continue;
         EXPECT(events[i].error == 0 || (events[i].error == WEFT_ENOMEM && events[i].size == 0));
         if (events[i].error) atom_add_rlx(&tally.failures, 1);
         else EXPECT_EQ(events[i].size, events[i].tag);
@@ -82,9 +82,9 @@ static int boss_step(void *self, const weft_event *events, size_t count, weft_ou
     uint32_t step = boss->steps++;
     if (step < CHILDREN) {
         weft_context *context = NULL;
-        if (!worked(weft_context_new(&context, weft_own_context(), WEFT_FOREVER))) context = NULL;
-        if (worked(weft_spawn_step(&boss->children[boss->child_count], step % 4 ? &child : &large_child,
-                                   &(weft_spawn_options){.context = context})))
+        if (!worked(weft_context_new(weft_own_context(), &context, WEFT_FOREVER))) context = NULL;
+        if (worked(weft_spawn_step(step % 4 ? &child : &large_child, &(weft_spawn_options){.context = context},
+                                   &boss->children[boss->child_count])))
             boss->child_count++;
         weft_context_drop(context);
     }
@@ -95,7 +95,7 @@ static int boss_step(void *self, const weft_event *events, size_t count, weft_ou
     }
     if (step == CHILDREN) boss_yields(out);
     if (step == CHILDREN) atom_store_rel(&tally.boss_done, 1);
-    if (step <= CHILDREN) weft_out_status(out, WEFT_CONTINUE);
+    if (step <= CHILDREN) weft_out_status(out, WEFT_STEP_CONTINUE);
     return 0;
 }
 static const weft_behavior boss_behavior = {.name = "boss", .state_size = sizeof(struct boss), .step = boss_step, COUNTED};
@@ -137,8 +137,8 @@ static void employ_boss(void) {
     weft_context *context = NULL;
     bool now = worked(weft_register_command(rt.runtime, COMMAND_NOW, handler_now, NULL));
     bool commands = worked(weft_register_command(rt.runtime, COMMAND_LATER, handler_later, NULL)) && now;
-    if (!worked(weft_context_with(&context, NULL, &tally, &tally))) context = NULL;
-    if (commands && worked(weft_spawn_step(&pid, &boss_behavior, &(weft_spawn_options){.runtime = rt.runtime, .context = context})))
+    if (!worked(weft_context_with(NULL, &tally, &tally, &context))) context = NULL;
+    if (commands && worked(weft_spawn_step(&boss_behavior, &(weft_spawn_options){.runtime = rt.runtime, .context = context}, &pid)))
         while (!atom_load_acq(&tally.boss_done))
             usleep(20);
     weft_context_drop(context);
@@ -147,7 +147,7 @@ static void employ_boss(void) {
 static void fill_the_table(void) {
     weft_pid pid;
     for (unsigned i = 0; i < CROWD; i++)
-        if (worked(weft_spawn_step(&pid, &tiny, &(weft_spawn_options){.runtime = rt.runtime})) && i % 64 == 0)
+        if (worked(weft_spawn_step(&tiny, &(weft_spawn_options){.runtime = rt.runtime}, &pid)) && i % 64 == 0)
             tell(pid, sizes[i / 64 % SIZES], NULL);
 }
 
@@ -164,7 +164,7 @@ static void settle(void) {
 /* Fills in how many allocations were asked for. */
 static void scenario(const char *policy, uint64_t *asked) {
     memset(&tally, 0, sizeof tally); /* no other thread is there */
-    int error = weft_start(&rt.runtime, &(weft_config){.policy = policy, .workers = 2, .seed = 1});
+    int error = weft_start(&(weft_config){.policy = policy, .workers = 2, .seed = 1}, &rt.runtime);
     if (worked(error)) {
         rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
         employ_boss();
@@ -174,7 +174,7 @@ static void scenario(const char *policy, uint64_t *asked) {
         if (error) atom_add_rlx(&tally.failures, 1);
         settle();
         EXPECT_EQ(rt_stats().spawned, atom_load_rlx(&tally.spawned));
-        EXPECT_EQ(weft_stop(rt.runtime, WEFT_FOREVER, NULL), 0);
+        EXPECT_EQ(weft_stop(rt.runtime, NULL, WEFT_FOREVER), 0);
         rt_watch_end();
         EXPECT_EQ(atom_load_rlx(&tally.spawned), atom_load_rlx(&tally.closed));
     }
@@ -215,7 +215,7 @@ TEST(faults_no_thread_at_all) {
     for (unsigned p = 0; p < 3; p++) {
         sys_scripted_install();
         sys_script.threads_limited = true;
-        EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.policy = policies[p], .workers = 3}), WEFT_EAGAIN);
+        EXPECT_EQ(weft_start(&(weft_config){.policy = policies[p], .workers = 3}, &rt.runtime), WEFT_EAGAIN);
         EXPECT_EQ(sys_scripted_live(), 0);
         sys_script.threads_limited = false; /* and it may be tried again */
         uint64_t asked;
@@ -230,7 +230,7 @@ static void some_threads_refused(const char *policy) {
     sys_script.threads_limited = true;
     sys_script.threads_allowed = 2;
     rt_stderr_begin();
-    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.policy = policy, .workers = 5}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.policy = policy, .workers = 5}, &rt.runtime), 0);
     EXPECT(strstr(rt_stderr_end(), "only 2 of 5 workers"));
     rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
     EXPECT_EQ(weft_workers(rt.runtime), 2);
@@ -244,7 +244,7 @@ static void some_threads_refused(const char *policy) {
     EXPECT_EQ(weft_workers(rt.runtime), 4);
     fill_the_table();
     settle();
-    EXPECT_EQ(weft_stop(rt.runtime, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_stop(rt.runtime, NULL, WEFT_FOREVER), 0);
     rt_watch_end();
     EXPECT_EQ(sys_scripted_live(), 0);
 }
@@ -258,8 +258,8 @@ TEST(faults_no_randomness) {
     uint64_t asked;
     sys_scripted_install();
     sys_script.random_error = -ENOSYS;
-    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.workers = 1}), 0); /* no seed given: it has to be asked for */
-    EXPECT_EQ(weft_stop(rt.runtime, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.workers = 1}, &rt.runtime), 0); /* no seed given: it has to be asked for */
+    EXPECT_EQ(weft_stop(rt.runtime, NULL, WEFT_FOREVER), 0);
     EXPECT_EQ(atom_load_rlx(&sys_script.counts.random), 1);
     scenario("ring", &asked);
     EXPECT_EQ(sys_scripted_live(), 0);

@@ -8,9 +8,9 @@ static atom_u64 heard, stop_now;
 static int listener_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type == WEFT_MESSAGE && events[i].tag == 99) weft_out_status(out, WEFT_DONE);
-        if (events[i].type == WEFT_MESSAGE) atom_add_rel(&heard, 1);
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type == WEFT_EVENT_MESSAGE && events[i].tag == 99) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type == WEFT_EVENT_MESSAGE) atom_add_rel(&heard, 1);
     }
     return 0;
 }
@@ -85,8 +85,8 @@ static const weft_behavior mayfly;
 static int mayfly_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events;
     weft_pid child;
-    if (count == 0 && !atom_load_rlx(&stop_now) && weft_spawn_step(&child, &mayfly, NULL) == 0) weft_send(child, 1, NULL, 0);
-    weft_out_status(out, WEFT_DONE);
+    if (count == 0 && !atom_load_rlx(&stop_now) && weft_spawn_step(&mayfly, NULL, &child) == 0) weft_send(child, 1, NULL, 0);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior mayfly = {.name = "mayfly", .step = mayfly_step};

@@ -25,7 +25,7 @@ static void count_close(void *self) {
 static bool told_to_end(const weft_event *events, size_t count) {
     bool told = false;
     for (size_t i = 0; i < count; i++)
-        if (events[i].type == WEFT_CANCEL) {
+        if (events[i].type == WEFT_EVENT_CANCEL) {
             atom_add_rlx(&cancels, 1);
             told = true;
         }
@@ -50,7 +50,7 @@ static int waiter_step(void *self, const weft_event *events, size_t count, weft_
         EXPECT(!waiter->told);
         waiter->told = true;
     }
-    weft_out_status(out, !waiter->told ? waiter->how : waiter->left-- > 0 ? WEFT_CONTINUE : WEFT_DONE);
+    weft_out_status(out, !waiter->told ? waiter->how : waiter->left-- > 0 ? WEFT_STEP_CONTINUE : WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior waiter_behavior = {
@@ -63,9 +63,9 @@ static void everybody_is_asked(const char *policy, unsigned workers) {
     forget();
     rt_start(policy, workers);
     for (unsigned i = 0; i < EACH; i++) {
-        wait_how(WEFT_IDLE);
-        wait_how(WEFT_BLOCKED);
-        if (i % 100 == 0) wait_how(WEFT_CONTINUE);
+        wait_how(WEFT_STEP_IDLE);
+        wait_how(WEFT_STEP_BLOCKED);
+        if (i % 100 == 0) wait_how(WEFT_STEP_CONTINUE);
     }
     rt_wait(&steps, 2 * EACH + 3);
     rt_stop();
@@ -83,7 +83,7 @@ static void at_once(const char *policy, unsigned workers) {
         forget();
         rt_start(policy, workers);
         for (unsigned i = 0; i < 200; i++)
-            wait_how(i % 2 ? WEFT_IDLE : WEFT_CONTINUE);
+            wait_how(i % 2 ? WEFT_STEP_IDLE : WEFT_STEP_CONTINUE);
         rt_stop();
         EXPECT_EQ(atom_load_rlx(&cancels), 200);
         EXPECT_EQ(atom_load_rlx(&closes), 200);
@@ -113,10 +113,10 @@ static void will_not(const char *policy, unsigned workers, enum weft_status how,
     rt_start(policy, workers);
     for (unsigned i = 0; i < count; i++)
         pids[i] = rt_spawn_with(&stubborn, &how, sizeof how);
-    weft_pid willing = wait_how(WEFT_IDLE);
+    weft_pid willing = wait_how(WEFT_STEP_IDLE);
     rt_wait(&steps, count + 1);
     uint64_t before = weft_now();
-    EXPECT_EQ(weft_stop(rt.runtime, weft_now() + 300 * RT_MS, &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, &report, weft_now() + 300 * RT_MS), WEFT_ETIMEDOUT);
     EXPECT(weft_now() - before >= 300 * RT_MS);
     rt_watch_end();
     EXPECT_EQ(report.left, count);
@@ -134,23 +134,23 @@ static void will_not(const char *policy, unsigned workers, enum weft_status how,
     EXPECT_EQ(sys_scripted_live(), 0);
 }
 static void will_not_wait(const char *policy, unsigned workers) {
-    will_not(policy, workers, WEFT_IDLE, 3);
-    will_not(policy, workers, WEFT_BLOCKED, 20);
+    will_not(policy, workers, WEFT_STEP_IDLE, 3);
+    will_not(policy, workers, WEFT_STEP_BLOCKED, 20);
 }
 static void will_not_cease(const char *policy, unsigned workers) {
-    will_not(policy, workers, WEFT_CONTINUE, 1);
-    will_not(policy, workers, WEFT_CONTINUE, 20);
+    will_not(policy, workers, WEFT_STEP_CONTINUE, 1);
+    will_not(policy, workers, WEFT_STEP_CONTINUE, 20);
 }
 TEST(stop_names_those_that_wait_on) { rt_cases(will_not_wait); }
 TEST(stop_names_those_that_run_on) { rt_cases(will_not_cease); }
 
 TEST(stop_with_a_deadline_in_the_past) {
-    enum weft_status how = WEFT_IDLE;
+    enum weft_status how = WEFT_STEP_IDLE;
     weft_stop_report report;
     forget();
     rt_start("ring", 2);
     weft_pid pid = rt_spawn_with(&stubborn, &how, sizeof how);
-    EXPECT_EQ(weft_stop(rt.runtime, 0, &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, &report, 0), WEFT_ETIMEDOUT);
     rt_watch_end();
     EXPECT(report.left == 1 && report.first[0] == pid);
     EXPECT_EQ(atom_load_rlx(&closes), 1);
@@ -175,14 +175,14 @@ TEST(stop_frees_what_the_stubborn_hold) {
     forget();
     rt_start("ring", 1);
     EXPECT_EQ(weft_register_command(rt.runtime, 5, never, NULL), 0);
-    EXPECT_EQ(weft_context_new(&context, NULL, WEFT_FOREVER), 0);
-    EXPECT_EQ(weft_spawn_step(&pid, &hoarder, &(weft_spawn_options){.runtime = rt.runtime, .context = context}), 0);
+    EXPECT_EQ(weft_context_new(NULL, &context, WEFT_FOREVER), 0);
+    EXPECT_EQ(weft_spawn_step(&hoarder, &(weft_spawn_options){.runtime = rt.runtime, .context = context}, &pid), 0);
     weft_context_drop(context);
     rt_wait(&steps, 1);
     static char large[100000];
     for (unsigned i = 0; i < 100; i++)
         EXPECT_EQ(weft_send(pid, 1, large, sizeof large), 0);
-    EXPECT_EQ(weft_stop(rt.runtime, weft_now(), NULL), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, NULL, weft_now()), WEFT_ETIMEDOUT);
     rt_watch_end();
     EXPECT_EQ(sys_scripted_live(), 0);
 }
@@ -217,7 +217,7 @@ static void slow_start(void) {
     slow_sys.futex_wake = slow_wake;
     sys = &slow_sys;
     atom_store_rlx(&slow_thread, 0);
-    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.workers = 1, .grace_ms = 20}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.workers = 1, .grace_ms = 20}, &rt.runtime), 0);
     rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
 }
 /* The last thing that the process's end does is to wake the thread that stops, if that sleeps; mostly it does. */
@@ -225,7 +225,7 @@ TEST(stop_waits_for_a_thread_that_is_slow_to_leave) {
     while (atom_load_rlx(&slow_wakes) == 0) { /* in vain, the time limit ends it */
         weft_pid pid;
         slow_start();
-        EXPECT_EQ(weft_spawn_with(&pid, does_not_end, NULL, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+        EXPECT_EQ(weft_spawn_with(does_not_end, NULL, &(weft_stackful_options){.runtime = rt.runtime}, &pid), 0);
         rt_stop();
     }
 }
@@ -238,12 +238,12 @@ static int breeder_step(void *self, const weft_event *events, size_t count, weft
     bool end = told_to_end(events, count);
     (void)self;
     weft_pid child;
-    int error = atom_load_rlx(&inits) - atom_load_rlx(&closes) < 500 ? weft_spawn_step(&child, &breeder, NULL) : 1;
+    int error = atom_load_rlx(&inits) - atom_load_rlx(&closes) < 500 ? weft_spawn_step(&breeder, NULL, &child) : 1;
     int sent = error == 0 ? weft_send(child, 1, "hello", 6) : 0;
     EXPECT(sent == 0 || sent == WEFT_ENOPROC); /* it may have run and been cancelled already */
     if (error < 0) EXPECT_EQ(error, WEFT_ESTOPPING);
     if (error == WEFT_ESTOPPING) atom_add_rlx(&refused, 1);
-    weft_out_status(out, end || (error == 1 && count > 0) ? WEFT_DONE : WEFT_CONTINUE);
+    weft_out_status(out, end || (error == 1 && count > 0) ? WEFT_STEP_DONE : WEFT_STEP_CONTINUE);
     return 0;
 }
 static const weft_behavior breeder = {.name = "breeder", .state_size = 40, .init = count_init, .step = breeder_step, .close = count_close};
@@ -251,7 +251,7 @@ static const weft_behavior breeder = {.name = "breeder", .state_size = 40, .init
 static void *spawner(void *unused) {
     weft_pid pid;
     for (int error = 0; error == 0;) {
-        error = weft_spawn_step(&pid, &breeder, &(weft_spawn_options){.runtime = rt.runtime});
+        error = weft_spawn_step(&breeder, &(weft_spawn_options){.runtime = rt.runtime}, &pid);
         EXPECT(error == 0 || error == WEFT_ESTOPPING);
         if (error) break;
         int sent = weft_send(pid, 1, NULL, 0);
@@ -265,14 +265,14 @@ static void *spawner(void *unused) {
 static atom_bool foreigners_gone;
 static int keeper_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
-    weft_out_status(out, atom_load_acq(&foreigners_gone) ? WEFT_DONE : WEFT_CONTINUE);
+    weft_out_status(out, atom_load_acq(&foreigners_gone) ? WEFT_STEP_DONE : WEFT_STEP_CONTINUE);
     return 0;
 }
 static const weft_behavior keeper = {.name = "keeper", .step = keeper_step};
 
 static void *stopper(void *unused) {
     weft_stop_report report;
-    EXPECT_EQ(weft_stop(rt.runtime, WEFT_FOREVER, &report), 0);
+    EXPECT_EQ(weft_stop(rt.runtime, &report, WEFT_FOREVER), 0);
     EXPECT_EQ(report.left, 0);
     return unused;
 }

@@ -52,7 +52,7 @@ static enum weft_status sends_on(struct part *part, const weft_event *events, si
     uint32_t kind = (uint32_t)part->other;
     for (size_t i = 0; i < count; i++)
         send_to((part->number + 1 + rng_below(&crowd.rng, kind - 1)) % kind);
-    return WEFT_IDLE;
+    return WEFT_STEP_IDLE;
 }
 /* Answers its partner, for ever. */
 static enum weft_status answers(struct part *part, const weft_event *events, size_t count, weft_out *out) {
@@ -60,13 +60,13 @@ static enum weft_status answers(struct part *part, const weft_event *events, siz
     runs_now(part->number);
     for (size_t i = 0; i < count; i++)
         send_to((uint32_t)part->other);
-    return WEFT_IDLE;
+    return WEFT_STEP_IDLE;
 }
 static enum weft_status continues(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)events, (void)count, (void)out;
     runs_now(part->number);
     ready_now(part->number);
-    return WEFT_CONTINUE;
+    return WEFT_STEP_CONTINUE;
 }
 
 struct mix {
@@ -219,8 +219,8 @@ static int runner_init(void *self, weft_context *context, const char *method, co
 static int runner_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     struct runner *runner = self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) {
-            weft_out_status(out, WEFT_DONE);
+        if (events[i].type == WEFT_EVENT_CANCEL) {
+            weft_out_status(out, WEFT_STEP_DONE);
             return 0;
         }
         if (runner->left > 0 && --runner->left == 0) atom_add_rel(&finished, 1);
@@ -231,7 +231,7 @@ static int runner_step(void *self, const weft_event *events, size_t count, weft_
 }
 static int spinner_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     atom_add_rlx(&spun[((struct runner *)self)->number], 1);
-    weft_out_status(out, count > 0 && events[0].type == WEFT_CANCEL ? WEFT_DONE : WEFT_CONTINUE);
+    weft_out_status(out, count > 0 && events[0].type == WEFT_EVENT_CANCEL ? WEFT_STEP_DONE : WEFT_STEP_CONTINUE);
     return 0;
 }
 static const weft_behavior runner_behavior = {

@@ -14,7 +14,7 @@ static void expect_trace(const uint32_t *ran, unsigned count) {
 
 static enum weft_status goes_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)part, (void)events, (void)count, (void)out;
-    return WEFT_CONTINUE;
+    return WEFT_STEP_CONTINUE;
 }
 
 /* ---- the tick ---------------------------------------------------------------------------------------------------------- */

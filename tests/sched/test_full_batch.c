@@ -1,5 +1,5 @@
 /* What a step is given: everything, even when there is more than one step takes; and never nothing, but at first and after
- * WEFT_CONTINUE. */
+ * WEFT_STEP_CONTINUE. */
 #include "runtime_helpers.h"
 
 #include "sched/sched.h"
@@ -10,8 +10,8 @@ static uint64_t expected;
 static int receiver_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type == WEFT_MESSAGE) atom_add_rel(&received, 1);
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type == WEFT_EVENT_MESSAGE) atom_add_rel(&received, 1);
     }
     return 0;
 }
@@ -34,7 +34,7 @@ static int sender_step(void *self, const weft_event *events, size_t count, weft_
     unsigned messages = sender->turn++ == 0 ? 2 * EVENT_BATCH : 1;
     for (unsigned i = 0; i < messages; i++)
         EXPECT_EQ(weft_send(sender->to, i, NULL, 0), 0);
-    weft_out_status(out, sender->turn < 2 ? WEFT_CONTINUE : WEFT_DONE);
+    weft_out_status(out, sender->turn < 2 ? WEFT_STEP_CONTINUE : WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior sender = {.name = "sender", .state_size = sizeof(struct sender), .init = sender_init, .step = sender_step};
@@ -53,7 +53,7 @@ static int crowd_step(void *self, const weft_event *events, size_t count, weft_o
     (void)events, (void)count;
     for (unsigned i = 0; i < EVENT_BATCH / 4; i++)
         EXPECT_EQ(weft_send(sender->to, i, NULL, 0), 0);
-    weft_out_status(out, ++sender->turn < 100 ? WEFT_CONTINUE : WEFT_DONE);
+    weft_out_status(out, ++sender->turn < 100 ? WEFT_STEP_CONTINUE : WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior crowd = {.name = "crowd", .state_size = sizeof(struct sender), .init = sender_init, .step = crowd_step};
@@ -87,16 +87,16 @@ static int passer_step(void *self, const weft_event *events, size_t count, weft_
     passer->begun = true;
     passer->goes_on = false;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type != WEFT_MESSAGE) continue;
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type != WEFT_EVENT_MESSAGE) continue;
         passer->at = passer->at * 1664525 + 1013904223;
         if (events[i].tag == 0) atom_add_rel(&ended_tokens, 1);
         else EXPECT_EQ(weft_send(crowd_pids[passer->at >> 16 & (CROWD - 1)], events[i].tag - 1, NULL, 0), 0);
     }
     /* Some go on for once, some say that they wait for a command: all the same. */
-    if (count > 0 && events[0].type == WEFT_MESSAGE && passer->at % 16 < 2) {
+    if (count > 0 && events[0].type == WEFT_EVENT_MESSAGE && passer->at % 16 < 2) {
         passer->goes_on = passer->at % 16 == 1;
-        weft_out_status(out, passer->goes_on ? WEFT_CONTINUE : WEFT_BLOCKED);
+        weft_out_status(out, passer->goes_on ? WEFT_STEP_CONTINUE : WEFT_STEP_BLOCKED);
     }
     return 0;
 }

@@ -58,7 +58,7 @@ static struct own_threads start(const char *policy, unsigned workers) {
     pthread_join(thread, NULL);
     struct own_threads before = threads_now();
     sys_scripted_install();
-    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.policy = policy, .workers = workers, .seed = 1}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.policy = policy, .workers = workers, .seed = 1}, &rt.runtime), 0);
     struct own_threads after = threads_now();
     rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
     for (unsigned i = 0; i < after.count; i++)
@@ -75,8 +75,8 @@ static atom_u64 heard;
 static int leaf_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type != WEFT_MESSAGE) continue;
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type != WEFT_EVENT_MESSAGE) continue;
         if (events[i].tag > 0) EXPECT_EQ(weft_send(weft_self(), events[i].tag - 1, NULL, 0), 0);
         else atom_add_rel(&heard, 1);
     }

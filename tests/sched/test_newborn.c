@@ -25,10 +25,10 @@ static enum weft_status grows(struct part *part, const weft_event *events, size_
     }
     told += (uint32_t)count;
     part->number = levels | told << 8;
-    if (levels > 0 && told < CHILDREN) return WEFT_IDLE;
+    if (levels > 0 && told < CHILDREN) return WEFT_STEP_IDLE;
     tree.ended++;
     if (part->other != WEFT_NOBODY) EXPECT_EQ(weft_send(part->other, 1, NULL, 0), 0);
-    return WEFT_DONE;
+    return WEFT_STEP_DONE;
 }
 
 /* In breadth, a whole level would be begun: ten thousand. */
@@ -58,7 +58,7 @@ static enum weft_status breeds(struct part *part, const weft_event *events, size
     if (part->number == UINT32_MAX)
         for (unsigned i = 0; i < 2; i++)
             stage_spawn(UINT32_MAX, breeds, WEFT_NOBODY);
-    return WEFT_DONE;
+    return WEFT_STEP_DONE;
 }
 
 /* The first are buried below the newer ones, which never end. Every look round is one of GLOBAL_TICK steps, and one of 32 looks is for the
@@ -83,7 +83,7 @@ TEST(newborn_the_eldest_have_their_turn) {
 /* The ring never runs dry: after a while the newborn get their share. */
 static enum weft_status goes_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)part, (void)events, (void)count, (void)out;
-    return WEFT_CONTINUE;
+    return WEFT_STEP_CONTINUE;
 }
 TEST(newborn_beside_those_that_always_go_on) {
     enum { NEWBORN = 2 * RING_SIZE };

@@ -88,11 +88,11 @@ TEST(policy_ring_slot_is_capped) {
 static enum weft_status pings(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)events, (void)out;
     if (count > 0) EXPECT_EQ(weft_send(part->other, 1, NULL, 0), 0);
-    return WEFT_IDLE;
+    return WEFT_STEP_IDLE;
 }
 static enum weft_status goes_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)part, (void)events, (void)count, (void)out;
-    return WEFT_CONTINUE;
+    return WEFT_STEP_CONTINUE;
 }
 TEST(policy_a_pair_does_not_starve_a_third) {
     stage_for_each_policy(policy) {

@@ -95,14 +95,14 @@ static void *foreign_talks(void *arg) {
 static int flags;
 
 static void begin(weft_runtime **runtime) {
-    if (weft_start(runtime, &(weft_config){.workers = WORKERS}) || weft_chan_new(&channel, 8, 8)) _exit(TOLD);
+    if (weft_start(&(weft_config){.workers = WORKERS}, runtime) || weft_chan_new(8, 8, &channel)) _exit(TOLD);
     weft_stackful_options options = {.runtime = *runtime};
-    if (weft_spawn_with(&receiver, hears, &progress[TALKERS], &options)) _exit(TOLD);
+    if (weft_spawn_with(hears, &progress[TALKERS], &options, &receiver)) _exit(TOLD);
     weft_pid pid;
     for (unsigned i = 0; i < TALKERS; i++) {
-        if (weft_spawn_with(&pid, talks, &progress[i], &options)) _exit(TOLD);
+        if (weft_spawn_with(talks, &progress[i], &options, &pid)) _exit(TOLD);
     }
-    if (weft_spawn_with(&pid, acquires, &progress[TALKERS + 1], &options)) _exit(TOLD);
+    if (weft_spawn_with(acquires, &progress[TALKERS + 1], &options, &pid)) _exit(TOLD);
 }
 
 /* Whether everything still goes on, once it is calm. */
@@ -224,9 +224,9 @@ static void interrupted_body(void) {
     weft_runtime *runtime;
     struct sigaction action = {.sa_handler = on_fault, .sa_flags = flags};
     hidden = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (hidden == MAP_FAILED || weft_start(&runtime, &(weft_config){.workers = 1})) _exit(TOLD);
+    if (hidden == MAP_FAILED || weft_start(&(weft_config){.workers = 1}, &runtime)) _exit(TOLD);
     if (weft_register_command(runtime, COMMAND, completes_hidden, NULL) || sigaction(SIGSEGV, &action, NULL)) _exit(TOLD);
-    if (weft_spawn_step(&receiver, &behavior, &(weft_spawn_options){.runtime = runtime})) _exit(TOLD);
+    if (weft_spawn_step(&behavior, &(weft_spawn_options){.runtime = runtime}, &receiver)) _exit(TOLD);
     for (;;)
         pause();
 }

@@ -93,10 +93,10 @@ static void act_spawn(struct voice *voice) {
     weft_spawn_options options = {.runtime = rt.runtime};
     if (atom_load_rlx(&all.spawned) - atom_load_rlx(&all.closed) > MORTALS_MAX || atom_load_rlx(&all.ids) >= SENDERS) return;
     if (rng_below(&voice->rng, 20) == 0) {
-        EXPECT_EQ(weft_spawn_step(&pid, &failing, &options), ERROR_OF_INIT);
+        EXPECT_EQ(weft_spawn_step(&failing, &options, &pid), ERROR_OF_INIT);
         return;
     }
-    EXPECT_EQ(weft_spawn_step(&pid, rng_below(&voice->rng, 10) ? &mortal : &large_mortal, &options), 0);
+    EXPECT_EQ(weft_spawn_step(rng_below(&voice->rng, 10) ? &mortal : &large_mortal, &options, &pid), 0);
     atom_store_rlx(&all.list[rng_below(&voice->rng, LIST)], pid);
 }
 
@@ -261,16 +261,16 @@ static int member_step(void *self, const weft_event *events, size_t count, weft_
     EXPECT_EQ(weft_self(), member->pid);
     EXPECT(weft_own_runtime() == rt.runtime);
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_MESSAGE) hear_message(member, &events[i]);
-        if (events[i].type == WEFT_COMPLETION) hear_completion(member, &events[i]);
-        if (events[i].type != WEFT_CANCEL) continue;
+        if (events[i].type == WEFT_EVENT_MESSAGE) hear_message(member, &events[i]);
+        if (events[i].type == WEFT_EVENT_COMPLETION) hear_completion(member, &events[i]);
+        if (events[i].type != WEFT_EVENT_CANCEL) continue;
         EXPECT(!member->cancelled);
         member->cancelled = true;
         EXPECT(!member->anchor || atom_load_acq(&all.closing));
     }
     bool ends = member_acts(member, out) || (member->cancelled && rng_below(rng, 4) > 0);
     bool busy = member->cancelled || (rng_below(rng, 2) && atom_load_rlx(&all.budget) > 0);
-    weft_out_status(out, ends ? WEFT_DONE : busy ? WEFT_CONTINUE : rng_below(rng, 2) ? WEFT_BLOCKED : WEFT_IDLE);
+    weft_out_status(out, ends ? WEFT_STEP_DONE : busy ? WEFT_STEP_CONTINUE : rng_below(rng, 2) ? WEFT_STEP_BLOCKED : WEFT_STEP_IDLE);
     member->running = false;
     return ends && rng_below(rng, 4) == 0 ? ERROR_OF_STEP : 0;
 }

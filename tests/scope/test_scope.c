@@ -152,7 +152,7 @@ static void one_fails(void *unused) {
         unsigned spawned = 0;
         for (unsigned i = 0; i < 10; i++)
             spawned += weft_scope_spawn(&scope, sleeps, NULL) == 0;
-        EXPECT_EQ(weft_scope_spawn_with(&scope, &pid, fails, (void *)(intptr_t)-5, &(weft_stackful_options){.name = "failing"}), 0);
+        EXPECT_EQ(weft_scope_spawn_with(&scope, fails, (void *)(intptr_t)-5, &(weft_stackful_options){.name = "failing"}, &pid), 0);
         for (unsigned i = 0; i < 10; i++) {
             int error = weft_scope_spawn(&scope, sleeps, NULL);
             EXPECT(error == 0 || error == WEFT_ECANCELED); /* it may have failed by now */
@@ -173,7 +173,7 @@ static void too_late(void *unused) {
         weft_scope scope;
         atom_store_rlx(&ended, 0);
         uint64_t begin = weft_now();
-        weft_scope_begin(&scope, round == 2 ? 1 : weft_in(3 * WEFT_MILLISECOND));
+        weft_scope_begin(&scope, round == 2 ? weft_now() : weft_in(3 * WEFT_MILLISECOND));
         for (unsigned i = 0; i < 10; i++) {
             int error = weft_scope_spawn(&scope, sleeps, NULL);
             EXPECT((error == 0 && round < 2) || error == WEFT_ECANCELED); /* on a slow machine it may have passed */
@@ -268,7 +268,7 @@ static void cancelled_before(void *unused) {
 }
 static void cancelled_before_body(void) {
     atom_store_rlx(&ended, 0);
-    weft_pid pid = run_flags(cancelled_before, NULL, WEFT_JOINABLE);
+    weft_pid pid = run_flags(cancelled_before, NULL, WEFT_SPAWN_JOINABLE);
     EXPECT_EQ(weft_cancel(pid), 0);
     EXPECT_EQ(weft_join(pid, NULL, WEFT_FOREVER), 0);
     EXPECT_EQ(atom_load_acq(&ended), 5);
@@ -325,8 +325,8 @@ static void returns_within(void *unused) {
 static void leaves_open(void) {
     weft_runtime *runtime;
     weft_pid pid;
-    weft_start(&runtime, &(weft_config){.workers = 1});
-    weft_spawn_with(&pid, returns_within, NULL, &(weft_stackful_options){.runtime = runtime});
+    weft_start(&(weft_config){.workers = 1}, &runtime);
+    weft_spawn_with(returns_within, NULL, &(weft_stackful_options){.runtime = runtime}, &pid);
     for (;;)
         pause();
 }

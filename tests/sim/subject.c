@@ -59,7 +59,7 @@ static void account(void *arg) {
     (void)arg;
     while (weft_recv(&message, WEFT_FOREVER) == 0) {
         if (weft_msg_tag(message) == SET) memcpy(&balance, weft_msg_data(message), sizeof balance);
-        weft_reply(message, &balance, sizeof balance);
+        weft_reply(weft_msg_request(message), &balance, sizeof balance);
         weft_msg_free(message);
     }
 }

@@ -31,7 +31,7 @@ static void counts(void *arg) {
 static int counting(int argc, char **argv) {
     (void)argc, (void)argv;
     uint64_t one;
-    if (weft_chan_new(&channel, sizeof one, 4)) return 1;
+    if (weft_chan_new(sizeof one, 4, &channel)) return 1;
     for (int i = 0; i < PROCESSES; i++)
         if (!weft_spawn(counts, NULL)) return 1;
     for (int i = 0; i < PROCESSES; i++)
@@ -97,12 +97,12 @@ static int dining_main(void) {
     weft_pid one, other;
     weft_sem_init(&first_fork, 1);
     weft_sem_init(&second_fork, 1);
-    if (weft_start(&runtime, &(weft_config){.workers = 2})) return 1;
-    weft_stackful_options options = {.runtime = runtime, .flags = WEFT_JOINABLE};
-    if (weft_spawn_with(&one, dines, NULL, &options) || weft_spawn_with(&other, dines, &one, &options)) return 1;
+    if (weft_start(&(weft_config){.workers = 2}, &runtime)) return 1;
+    weft_stackful_options options = {.runtime = runtime, .flags = WEFT_SPAWN_JOINABLE};
+    if (weft_spawn_with(dines, NULL, &options, &one) || weft_spawn_with(dines, &one, &options, &other)) return 1;
     weft_join(one, NULL, WEFT_FOREVER);
     weft_join(other, NULL, WEFT_FOREVER);
-    return weft_stop(runtime, WEFT_FOREVER, NULL);
+    return weft_stop(runtime, NULL, WEFT_FOREVER);
 }
 
 TEST_WITHIN(a_deadlock_is_found_and_exact, 60) {

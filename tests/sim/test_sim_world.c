@@ -215,14 +215,14 @@ static int machines_body(void) {
     weft_pid pids[2];
     for (unsigned i = 0; i < 2; i++) {
         sim_me()->machine = i; /* which its workers inherit */
-        NEED(weft_start(&runtimes[i], &(weft_config){.workers = 2}) == 0);
-        weft_stackful_options options = {.runtime = runtimes[i], .flags = WEFT_JOINABLE};
-        NEED(weft_spawn_with(&pids[i], i ? far_server : far_client, NULL, &options) == 0);
+        NEED(weft_start(&(weft_config){.workers = 2}, &runtimes[i]) == 0);
+        weft_stackful_options options = {.runtime = runtimes[i], .flags = WEFT_SPAWN_JOINABLE};
+        NEED(weft_spawn_with(i ? far_server : far_client, NULL, &options, &pids[i]) == 0);
     }
     sim_me()->machine = 0;
     NEED(weft_join(pids[0], NULL, WEFT_FOREVER) == 0);
     for (unsigned i = 0; i < 2; i++)
-        NEED(weft_stop(runtimes[i], WEFT_FOREVER, NULL) == 0);
+        NEED(weft_stop(runtimes[i], NULL, WEFT_FOREVER) == 0);
     return 0;
 }
 TEST_WITHIN(machines_are_parted_and_come_together_again, 120) { seeds_pass(1, SEEDS, machines_body); }
@@ -257,8 +257,8 @@ static void starts_children(void) {
     char data[32];
     int status;
     sim_child_register("cat", cat_main);
-    NEED(weft_child_start(&child, (const char *const[]){"dog", NULL}, WEFT_CHILD_IN) == WEFT_ENOENT);
-    NEED(weft_child_start(&child, (const char *const[]){"cat", "3", NULL}, WEFT_CHILD_IN | WEFT_CHILD_OUT) == 0);
+    NEED(weft_child_start((const char *const[]){"dog", NULL}, WEFT_CHILD_IN, &child) == WEFT_ENOENT);
+    NEED(weft_child_start((const char *const[]){"cat", "3", NULL}, WEFT_CHILD_IN | WEFT_CHILD_OUT, &child) == 0);
     NEED(weft_fd_write(child.in, "a child of the world", 20, WEFT_FOREVER) == 20);
     NEED(weft_waitpid(child.pid, &status, weft_in(SECOND)) == WEFT_ETIMEDOUT && weft_fd_close(child.in) == 0);
     NEED(weft_fd_read_all(child.out, data, sizeof data, WEFT_FOREVER) == 20 && memcmp(data, "a child of", 10) == 0);

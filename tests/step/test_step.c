@@ -35,7 +35,7 @@ static int slow_step(void *self, const weft_event *events, size_t count, weft_ou
     }
     EXPECT(count > 0 && count <= EVENT_BATCH);
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) {
+        if (events[i].type == WEFT_EVENT_CANCEL) {
             EXPECT(i == 0 && !slow->cancelled); /* before the messages, and once */
             EXPECT(events[i].size == 0 && events[i].from == WEFT_NOBODY && events[i].error == 0);
             slow->cancelled = true;
@@ -50,7 +50,7 @@ static int slow_step(void *self, const weft_event *events, size_t count, weft_ou
     }
     if (count > atom_load_rlx(&largest)) atom_store_rlx(&largest, count);
     if (slow->next == 1000) {
-        weft_out_status(out, WEFT_DONE);
+        weft_out_status(out, WEFT_STEP_DONE);
         atom_add_rel(&done, 1);
     }
     return 0;
@@ -79,7 +79,7 @@ TEST(step_gets_its_events_in_batches) { rt_each(batches); }
 /* A process with more messages than a step is given goes on at once, but not for ever while others wait. */
 static enum weft_status goes_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)part, (void)events, (void)count, (void)out;
-    return WEFT_CONTINUE;
+    return WEFT_STEP_CONTINUE;
 }
 TEST(step_so_many_in_a_row_and_no_more) {
     stage_for_each_policy(policy) {
@@ -109,13 +109,13 @@ TEST(step_so_many_in_a_row_and_no_more) {
 static int patient_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     uint32_t *after = self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) {
+        if (events[i].type == WEFT_EVENT_CANCEL) {
             EXPECT_EQ(*after, 0);
             atom_add_rel(&cancels, 1);
             *after = 1;
         }
-        if (events[i].type == WEFT_MESSAGE && events[i].tag == 99) weft_out_status(out, WEFT_DONE);
-        if (events[i].type == WEFT_MESSAGE) atom_add_rel(&heard, 1);
+        if (events[i].type == WEFT_EVENT_MESSAGE && events[i].tag == 99) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type == WEFT_EVENT_MESSAGE) atom_add_rel(&heard, 1);
     }
     return 0;
 }
@@ -150,10 +150,10 @@ TEST(step_is_told_of_a_cancellation_once) { rt_each(once_only); }
 static int sleeper_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     uint32_t *number = self;
     atom_add_rel(&steps, 1);
-    weft_out_status(out, (*number)++ == 0 && count == 0 ? WEFT_BLOCKED : WEFT_IDLE);
+    weft_out_status(out, (*number)++ == 0 && count == 0 ? WEFT_STEP_BLOCKED : WEFT_STEP_IDLE);
     for (size_t i = 0; i < count; i++)
-        if (events[i].type == WEFT_CANCEL) {
-            weft_out_status(out, WEFT_DONE);
+        if (events[i].type == WEFT_EVENT_CANCEL) {
+            weft_out_status(out, WEFT_STEP_DONE);
             atom_add_rel(&cancels, 1);
         }
     return 0;
@@ -183,7 +183,7 @@ static int default_step(void *self, const weft_event *events, size_t count, weft
     (void)events, (void)out;
     if ((*number == 0) != (count == 0)) test_fail(__FILE__, __LINE__, "step %llu was given %zu events", (unsigned long long)*number, count);
     ++*number;
-    if (count > 0 && events[0].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
+    if (count > 0 && events[0].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
     atom_add_rel(&steps, 1);
     return 0;
 }
@@ -203,8 +203,8 @@ TEST(step_idle_is_the_default) { rt_each(idle_by_default); }
 static int counting_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     uint64_t *number = self;
     (void)events, (void)count;
-    weft_out_status(out, WEFT_IDLE);
-    weft_out_status(out, ++*number < 1000 ? WEFT_CONTINUE : WEFT_DONE); /* the last word counts */
+    weft_out_status(out, WEFT_STEP_IDLE);
+    weft_out_status(out, ++*number < 1000 ? WEFT_STEP_CONTINUE : WEFT_STEP_DONE); /* the last word counts */
     if (*number == 1000) atom_add_rel(&done, 1);
     EXPECT(*number <= 1000);
     return 0;
@@ -224,13 +224,13 @@ TEST(step_continue_runs_again) { rt_each(continues); }
 static int racing_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     uint64_t *number = self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) {
-            weft_out_status(out, WEFT_DONE);
+        if (events[i].type == WEFT_EVENT_CANCEL) {
+            weft_out_status(out, WEFT_STEP_DONE);
             return 0;
         }
         atom_add_rel(&heard, 1);
     }
-    weft_out_status(out, ++*number % 2 ? WEFT_IDLE : WEFT_BLOCKED);
+    weft_out_status(out, ++*number % 2 ? WEFT_STEP_IDLE : WEFT_STEP_BLOCKED);
     return 0;
 }
 static void races(void) {

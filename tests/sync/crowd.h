@@ -14,15 +14,15 @@
 
 static inline weft_pid crowd_spawn(weft_entry entry, void *arg) {
     weft_pid pid = WEFT_NOBODY;
-    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = rt.runtime}), 0);
+    EXPECT_EQ(weft_spawn_with(entry, arg, &(weft_stackful_options){.runtime = rt.runtime}, &pid), 0);
     return pid;
 }
 
 /* Runs one process and waits for its end. */
 static inline void crowd_run(weft_entry entry, void *arg) {
     weft_pid pid;
-    weft_stackful_options options = {.runtime = rt.runtime, .flags = WEFT_JOINABLE};
-    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &options), 0);
+    weft_stackful_options options = {.runtime = rt.runtime, .flags = WEFT_SPAWN_JOINABLE};
+    EXPECT_EQ(weft_spawn_with(entry, arg, &options, &pid), 0);
     EXPECT_EQ(weft_join(pid, NULL, WEFT_FOREVER), 0);
 }
 

@@ -4,7 +4,7 @@
 
 static weft_chan *chan_make(size_t size, size_t capacity) {
     weft_chan *chan = NULL;
-    EXPECT_EQ(weft_chan_new(&chan, size, capacity), 0);
+    EXPECT_EQ(weft_chan_new(size, capacity, &chan), 0);
     return chan;
 }
 
@@ -61,8 +61,8 @@ TEST(channel_closed_is_drained_first) {
 
 TEST(channel_refuses_what_cannot_be_had) {
     weft_chan *chan = NULL;
-    EXPECT_EQ(weft_chan_new(&chan, SIZE_MAX / 2, 3), WEFT_ENOMEM);
-    EXPECT_EQ(weft_chan_new(&chan, SIZE_MAX / 4, 2), WEFT_ENOMEM);
+    EXPECT_EQ(weft_chan_new(SIZE_MAX / 2, 3, &chan), WEFT_ENOMEM);
+    EXPECT_EQ(weft_chan_new(SIZE_MAX / 4, 2, &chan), WEFT_ENOMEM);
     EXPECT(!chan);
     weft_chan_free(NULL);
 }
@@ -83,7 +83,7 @@ struct market {
 static uint64_t some_deadline(struct rng *rng) {
     if (!market.hurried) return WEFT_FOREVER;
     uint32_t kind = rng_below(rng, 4);
-    return kind == 0 ? 0 : kind == 1 ? 1 : weft_in(rng_below(rng, 50) * WEFT_MICROSECOND);
+    return kind == 0 ? 0 : kind == 1 ? weft_now() : weft_in(rng_below(rng, 50) * WEFT_MICROSECOND);
 }
 
 static void market_send(uintptr_t self) {
@@ -321,7 +321,7 @@ static int ends_late(void *self, const weft_event *events, size_t count, weft_ou
     atom_store_rlx(&worker->give_way, atom_load_rlx(&worker->local.counters.steps));
     budget_end(worker);
     EXPECT_EQ(weft_chan_send(place, &(uint64_t){1}, 0), 0);
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static void sends_in_close(void *self) {
@@ -351,11 +351,11 @@ TEST(channel_used_between_two_processes) { rt_each(used_in_close); }
 
 static void spawn_in(weft_runtime *runtime, weft_entry entry, void *arg) {
     weft_pid pid;
-    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = runtime}), 0);
+    EXPECT_EQ(weft_spawn_with(entry, arg, &(weft_stackful_options){.runtime = runtime}, &pid), 0);
 }
 static void between_runtimes(void) {
     weft_runtime *other;
-    EXPECT_EQ(weft_start(&other, &(weft_config){.policy = rt.policy, .workers = 2}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.policy = rt.policy, .workers = 2}, &other), 0);
     for (unsigned i = 0; i < 2; i++) {
         memset(&market, 0, sizeof market);
         market.chan = chan_make(sizeof(struct item), i);
@@ -373,7 +373,7 @@ static void between_runtimes(void) {
         EXPECT_EQ(atom_load_rlx(&market.sum_sent), atom_load_rlx(&market.sum_received));
         rt_wait_until_none_lives();
         weft_stop_report report;
-        if (i == 1) EXPECT_EQ(weft_stop(other, WEFT_FOREVER, &report), 0);
+        if (i == 1) EXPECT_EQ(weft_stop(other, &report, WEFT_FOREVER), 0);
         weft_chan_free(market.chan);
     }
 }
@@ -417,7 +417,7 @@ static int uses_channel(void *self, const weft_event *events, size_t count, weft
     EXPECT_EQ(weft_chan_recv(place, &got, 0), WEFT_ETIMEDOUT);
     if (step_waits) weft_chan_recv(place, &got, WEFT_FOREVER);
     atom_add_rel(&happened, 1);
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior stepper = {.name = "stepper", .step = uses_channel};

@@ -215,7 +215,7 @@ TEST(mutex_unlock_of_a_free_one_aborts) { EXPECT_ABORT(unlocks_what_is_free, "we
 /* On a worker's thread, but in no process: no process could be parked, and the thread must not sleep. */
 static int ends(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static void locks_in_close(void *self) {

@@ -4,7 +4,7 @@
 
 static weft_chan *chan_make(size_t capacity) {
     weft_chan *chan = NULL;
-    EXPECT_EQ(weft_chan_new(&chan, sizeof(uint64_t), capacity), 0);
+    EXPECT_EQ(weft_chan_new(sizeof(uint64_t), capacity, &chan), 0);
     return chan;
 }
 static size_t waits_at(weft_chan *chan) {
@@ -142,7 +142,8 @@ static void trades(void *number) {
             cases[c] = rng_below(&rng, 2) ? weft_case_send(chan, &out[c]) : weft_case_recv(chan, &in[c]);
         }
         /* No process would wait for ever: deadlines throughout, since all may want to send. */
-        uint64_t deadline = hurried && rng_below(&rng, 2) ? rng_below(&rng, 2) : weft_in((1 + rng_below(&rng, 200)) * WEFT_MICROSECOND);
+        uint64_t deadline =
+            hurried && rng_below(&rng, 2) ? rng_below(&rng, 2) * weft_now() : weft_in((1 + rng_below(&rng, 200)) * WEFT_MICROSECOND);
         int chosen = weft_select(cases, 4, deadline);
         for (unsigned c = 0; c < 4; c++)
             if ((int)c != chosen) EXPECT_EQ(in[c], 0);

@@ -136,7 +136,7 @@ static void tries_and_leaves(void) {
 static int leaver_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
     tries_and_leaves();
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior leaver = {.name = "leaver", .step = leaver_step};

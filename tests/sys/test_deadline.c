@@ -29,14 +29,14 @@ static void runs_once(void *arg) { (void)arg, (void)weft_once_do(&once, runs, NU
 static void blocks(void *arg) { (void)arg; }
 
 static void in_recv(uint64_t deadline) { weft_recv(&message, deadline); }
-static void in_recv_tag(uint64_t deadline) { weft_recv_tag(&message, 1, deadline); }
-static void in_recv_match(uint64_t deadline) { weft_recv_match(&message, wants, NULL, deadline); }
+static void in_recv_tag(uint64_t deadline) { weft_recv_tag(1, &message, deadline); }
+static void in_recv_match(uint64_t deadline) { weft_recv_match(wants, NULL, &message, deadline); }
 static void in_recv_into(uint64_t deadline) { weft_recv_into(&byte, 1, NULL, deadline); }
 static void in_call(uint64_t deadline) { weft_call(sleeper, 1, NULL, 0, &message, deadline); }
 static void in_recv_reply(uint64_t deadline) {
     uint64_t reference = 0;
     EXPECT_EQ(weft_ask(sleeper, 1, NULL, 0, &reference), 0);
-    weft_recv_reply(&message, reference, deadline);
+    weft_recv_reply(reference, &message, deadline);
 }
 static void in_sleep_until(uint64_t deadline) { weft_sleep_until(deadline); }
 static void in_join(uint64_t deadline) { weft_join(sleeper, NULL, deadline); }
@@ -47,7 +47,7 @@ static void in_scope(uint64_t deadline) {
 }
 static void in_context(uint64_t deadline) {
     weft_context *context;
-    EXPECT_EQ(weft_context_new(&context, NULL, deadline), 0);
+    EXPECT_EQ(weft_context_new(NULL, &context, deadline), 0);
     weft_context_drop(context);
 }
 static void in_blocking(uint64_t deadline) { weft_blocking_until(blocks, NULL, blocks, deadline); }
@@ -89,7 +89,7 @@ static void in_file(uint64_t deadline) {
 static void in_waitpid(uint64_t deadline) {
     const char *const arguments[] = {"cat", NULL}; /* ends when its input does, so with this program */
     weft_child child;
-    EXPECT_EQ(weft_child_start(&child, arguments, WEFT_CHILD_IN | WEFT_CHILD_OUT | WEFT_CHILD_ERR), 0);
+    EXPECT_EQ(weft_child_start(arguments, WEFT_CHILD_IN | WEFT_CHILD_OUT | WEFT_CHILD_ERR, &child), 0);
     weft_waitpid(child.pid, NULL, deadline);
     weft_fd_close(child.in), weft_fd_close(child.out), weft_fd_close(child.err);
     EXPECT_EQ(weft_waitpid(child.pid, NULL, WEFT_FOREVER), 0);
@@ -101,15 +101,15 @@ static uint64_t yielded_deadline;
 static int yield_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events;
     if (count == 0) yields(out, yielded_deadline);
-    weft_out_status(out, count == 0 ? WEFT_BLOCKED : WEFT_DONE);
+    weft_out_status(out, count == 0 ? WEFT_STEP_BLOCKED : WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior yielder = {.name = "yielder", .step = yield_step};
 static void in_out(void (*yield)(weft_out *, uint64_t), uint64_t deadline) {
-    weft_spawn_options joinable = {.flags = WEFT_JOINABLE};
+    weft_spawn_options joinable = {.flags = WEFT_SPAWN_JOINABLE};
     weft_pid pid;
     yields = yield, yielded_deadline = deadline;
-    EXPECT_EQ(weft_spawn_step(&pid, &yielder, &joinable), 0);
+    EXPECT_EQ(weft_spawn_step(&yielder, &joinable, &pid), 0);
     EXPECT_EQ(weft_join(pid, NULL, WEFT_FOREVER), 0);
 }
 static void out_read(weft_out *out, uint64_t deadline) { weft_out_read(out, 1, weft_fd_number(pair[0]), 1, -1, deadline); }
@@ -188,7 +188,7 @@ static void prepare(void) {
     EXPECT_EQ(weft_rwlock_write(&written, WEFT_FOREVER), 0);
     weft_waitgroup_add(&busy, 1);
     EXPECT_EQ(weft_synch2_try(&door, 0), 0);
-    EXPECT_EQ(weft_chan_new(&chan, 1, 0), 0);
+    EXPECT_EQ(weft_chan_new(1, 0, &chan), 0);
     EXPECT_EQ(weft_net_pair(pair), 0);
     listener = weft_net_listen("127.0.0.1:0", NULL);
     EXPECT(listener > 0);
@@ -215,8 +215,8 @@ TEST(a_duration_is_refused_by_every_call_with_a_deadline) {
 
 static void stops(void) {
     weft_runtime *runtime;
-    EXPECT_EQ(weft_start(&runtime, NULL), 0);
-    weft_stop(runtime, DURATION, NULL);
+    EXPECT_EQ(weft_start(NULL, &runtime), 0);
+    weft_stop(runtime, NULL, DURATION);
 }
 TEST(a_duration_is_refused_by_weft_stop) { EXPECT_ABORT(stops, "weft_stop", "the deadline is a duration"); }
 
@@ -263,7 +263,7 @@ static void small_clock(void) {
     early.now = small_now;
     sys = &early;
     weft_context *context;
-    EXPECT_EQ(weft_context_new(&context, NULL, DURATION), 0);
+    EXPECT_EQ(weft_context_new(NULL, &context, DURATION), 0);
     EXPECT(weft_context_cancelled(context));
     weft_context_drop(context);
 }

@@ -14,7 +14,7 @@ static atom_bool free_them;
 
 static weft_pid spawn_here(weft_entry entry, void *arg, const char *name) {
     weft_pid pid = WEFT_NOBODY;
-    EXPECT_EQ(weft_spawn_with(&pid, entry, arg, &(weft_stackful_options){.runtime = rt.runtime, .name = name}), 0);
+    EXPECT_EQ(weft_spawn_with(entry, arg, &(weft_stackful_options){.runtime = rt.runtime, .name = name}, &pid), 0);
     return pid;
 }
 static void compute(void) {
@@ -64,13 +64,13 @@ static void fills_and_hogs(void *arg) {
     weft_pid receiver;
     (void)arg;
     for (unsigned i = 0; i < 40; i++)
-        EXPECT_EQ(weft_spawn_with(&receiver, counts_itself, NULL, NULL), 0);
-    EXPECT_EQ(weft_spawn_with(&receiver, sleeps_here, NULL, NULL), 0);
-    EXPECT_EQ(weft_spawn_with(&receiver, receives, NULL, NULL), 0);
+        EXPECT_EQ(weft_spawn_with(counts_itself, NULL, NULL, &receiver), 0);
+    EXPECT_EQ(weft_spawn_with(sleeps_here, NULL, NULL, &receiver), 0);
+    EXPECT_EQ(weft_spawn_with(receives, NULL, NULL, &receiver), 0);
     while (atom_load_acq(&begun) < 2)
         weft_yield();
     EXPECT_EQ(weft_after(20 * WEFT_MILLISECOND, receiver, 7, NULL, 0, &timer), 0); /* in this worker's timers */
-    EXPECT_EQ(weft_spawn_with(&receiver, counts_itself, NULL, NULL), 0);           /* in its slot */
+    EXPECT_EQ(weft_spawn_with(counts_itself, NULL, NULL, &receiver), 0);           /* in its slot */
     compute();
     atom_add_rel(&done, 1);
 }
@@ -278,7 +278,7 @@ static void too_many(const char *policy) {
     EXPECT(!weft_alive(waiting));
     const char *first = strstr(said, "weft: 1 workers and 2 extra ones are all held");
     EXPECT(first && !strstr(first + 1, "weft: 1 workers"));
-    EXPECT(strstr(said, ", computing: weft_poll in its loop would help, or preemption (WEFT_PREEMPT=1)\n"));
+    EXPECT(strstr(said, ", computing: weft_checkpoint in its loop would help, or preemption (WEFT_PREEMPT=1)\n"));
     EXPECT(!strstr(said, "the waiting one"));
     rt_stop();
 }
@@ -305,7 +305,7 @@ static void hogs_uninterrupted(void *arg) {
 static int long_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)events, (void)count;
     hogs(self);
-    weft_out_status(out, WEFT_DONE);
+    weft_out_status(out, WEFT_STEP_DONE);
     return 0;
 }
 static const weft_behavior long_stepper = {.name = "a hog, of steps", .step = long_step};
@@ -318,7 +318,7 @@ static void told(weft_entry entry, bool preempt, const char *advice) {
     rt_stderr_begin();
     for (unsigned i = 0; i < 2; i++)
         if (entry) spawn_here(entry, NULL, "a hog");
-        else EXPECT_EQ(weft_spawn_step(&pid, &long_stepper, &(weft_spawn_options){.runtime = rt.runtime}), 0);
+        else EXPECT_EQ(weft_spawn_step(&long_stepper, &(weft_spawn_options){.runtime = rt.runtime}, &pid), 0);
     rt_wait(&begun, 2);
     spawn_here(counts_itself, NULL, "the waiting one");
     while (said_so_far(advice) < 2) /* in vain, the watchdog ends it */
@@ -332,8 +332,8 @@ static void told(weft_entry entry, bool preempt, const char *advice) {
     close(silent[1]);
 }
 TEST(hogs_are_told_what_helps) {
-    told(hogs, false, ": weft_poll in its loop would help, or preemption (WEFT_PREEMPT=1)\n");
-    told(hogs_uninterrupted, true, ": weft_poll in its loop would help\n");
+    told(hogs, false, ": weft_checkpoint in its loop would help, or preemption (WEFT_PREEMPT=1)\n");
+    told(hogs_uninterrupted, true, ": weft_checkpoint in its loop would help\n");
     told(sits_in_a_call, false, ": weft_blocking for that call would help\n");
     told(NULL, false, ": shorter steps would help\n");
 }

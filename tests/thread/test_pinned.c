@@ -12,7 +12,7 @@ static void pin_to(weft_pid pid, unsigned home) {
 }
 static enum weft_status goes_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)part, (void)events, (void)count, (void)out;
-    return WEFT_CONTINUE;
+    return WEFT_STEP_CONTINUE;
 }
 
 /* No other worker sees it; its own worker finds it. */
@@ -65,7 +65,7 @@ TEST(pinned_take_turns_with_others) {
 static enum weft_status hands_over(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)events, (void)count;
     EXPECT_EQ(weft_out_handoff(out, part->other, 0, NULL, 0), 0);
-    return WEFT_IDLE;
+    return WEFT_STEP_IDLE;
 }
 TEST(pinned_is_not_handed_over_to) {
     stage_for_each_policy(policy) {

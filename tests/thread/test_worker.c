@@ -6,8 +6,8 @@ static atom_u64 heard, spins;
 static int listener_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type == WEFT_MESSAGE) atom_add_rel(&heard, 1);
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type == WEFT_EVENT_MESSAGE) atom_add_rel(&heard, 1);
     }
     return 0;
 }
@@ -16,7 +16,7 @@ static const weft_behavior listener = {.name = "listener", .step = listener_step
 static int spinner_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     atom_add_rel(&spins, 1);
-    weft_out_status(out, count > 0 && events[0].type == WEFT_CANCEL ? WEFT_DONE : WEFT_CONTINUE);
+    weft_out_status(out, count > 0 && events[0].type == WEFT_EVENT_CANCEL ? WEFT_STEP_DONE : WEFT_STEP_CONTINUE);
     return 0;
 }
 static const weft_behavior spinner = {.name = "spinner", .step = spinner_step};
@@ -78,7 +78,7 @@ static int runner_init(void *self, weft_context *context, const char *method, co
 }
 static int runner_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     atom_add_rel(&runs[((struct runner *)self)->number], 1);
-    weft_out_status(out, count > 0 && events[0].type == WEFT_CANCEL ? WEFT_DONE : WEFT_CONTINUE);
+    weft_out_status(out, count > 0 && events[0].type == WEFT_EVENT_CANCEL ? WEFT_STEP_DONE : WEFT_STEP_CONTINUE);
     return 0;
 }
 static const weft_behavior runner = {.name = "runner", .state_size = sizeof(struct runner), .init = runner_init, .step = runner_step};
@@ -111,8 +111,8 @@ struct player {
 static int player_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     struct player *player = self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_CANCEL) weft_out_status(out, WEFT_DONE);
-        if (events[i].type != WEFT_MESSAGE) continue;
+        if (events[i].type == WEFT_EVENT_CANCEL) weft_out_status(out, WEFT_STEP_DONE);
+        if (events[i].type != WEFT_EVENT_MESSAGE) continue;
         if (events[i].size == sizeof *player) memcpy(player, events[i].data, sizeof *player);
         else player->left--;
         if (player->left == 0) atom_add_rel(&finished, 1);

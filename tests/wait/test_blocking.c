@@ -464,10 +464,10 @@ TEST(blocking_answers_at_the_limit_of_threads) {
 }
 TEST(blocking_config_is_looked_at) {
     weft_runtime *runtime;
-    EXPECT_EQ(weft_start(&runtime, &(weft_config){.at_max_threads = "perhaps"}), WEFT_EINVAL);
-    EXPECT_EQ(weft_start(&runtime, &(weft_config){.max_extra = 65}), WEFT_EINVAL);
+    EXPECT_EQ(weft_start(&(weft_config){.at_max_threads = "perhaps"}, &runtime), WEFT_EINVAL);
+    EXPECT_EQ(weft_start(&(weft_config){.max_extra = 65}, &runtime), WEFT_EINVAL);
     setenv("WEFT_MAX_THREADS", "0", 1);
-    EXPECT_EQ(weft_start(&runtime, NULL), WEFT_EINVAL);
+    EXPECT_EQ(weft_start(NULL, &runtime), WEFT_EINVAL);
 }
 
 /* The system refuses threads: as at the limit. Both workers and sysmon have one. */
@@ -476,7 +476,7 @@ static void without_threads(const char *policy, unsigned more) {
     sys_scripted_install();
     sys_script.threads_limited = true;
     sys_script.threads_allowed = 3 + more;
-    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.policy = policy, .workers = 2, .seed = 1}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.policy = policy, .workers = 2, .seed = 1}, &rt.runtime), 0);
     rt.workers = 2;
     rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
     rt_stderr_begin();
@@ -499,7 +499,7 @@ static void without_sysmon(const char *policy) {
     sys_script.threads_limited = true;
     sys_script.threads_allowed = 2;
     rt_stderr_begin();
-    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.policy = policy, .workers = 2, .seed = 1}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.policy = policy, .workers = 2, .seed = 1}, &rt.runtime), 0);
     EXPECT(strstr(rt_stderr_end(), "no thread for the system monitor"));
     rt.workers = 2;
     rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
@@ -531,17 +531,17 @@ TEST(blocking_with_the_nth_allocation_refused) {
         atom_store_rlx(&called, 0);
         atom_store_rlx(&abandoned, 0);
         unsigned begun = 0;
-        if (weft_start(&rt.runtime, &(weft_config){.workers = 2, .seed = 1}) == 0) {
+        if (weft_start(&(weft_config){.workers = 2, .seed = 1}, &rt.runtime) == 0) {
             rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
             weft_pid pid;
             for (unsigned i = 0; i < 8; i++)
-                begun += weft_spawn_with(&pid, calls_somehow, NULL, &(weft_stackful_options){.runtime = rt.runtime}) == 0;
+                begun += weft_spawn_with(calls_somehow, NULL, &(weft_stackful_options){.runtime = rt.runtime}, &pid) == 0;
             /* One that gets no stack when it first runs does not call either. */
             while (rt_stats().processes > 0)
                 usleep(100);
             EXPECT_EQ(atom_load_acq(&called) + atom_load_acq(&abandoned), atom_load_acq(&done));
             EXPECT(atom_load_acq(&done) + 1 >= begun);
-            EXPECT_EQ(weft_stop(rt.runtime, WEFT_FOREVER, NULL), 0);
+            EXPECT_EQ(weft_stop(rt.runtime, NULL, WEFT_FOREVER), 0);
             rt_watch_end();
         }
         EXPECT_EQ(sys_scripted_live(), 0);
@@ -555,7 +555,7 @@ TEST(blocking_with_the_nth_allocation_refused) {
 /* A runtime stops, and one process stays in its call. Its thread is there still, so each case is a test, and has a program of its own. */
 static void stops_without(weft_pid pid) {
     weft_stop_report report;
-    EXPECT_EQ(weft_stop(rt.runtime, weft_in(20 * WEFT_MILLISECOND), &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, &report, weft_in(20 * WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
     rt_watch_end();
     EXPECT_EQ(report.left, 1);
     if (pid != WEFT_NOBODY) EXPECT_EQ(report.first[0], pid);
@@ -637,11 +637,11 @@ static void beside_hogs(void) {
 }
 TEST(hogs_are_compensated) { rt_each(beside_hogs); }
 
-/* With weft_poll in its loop it yields by itself. */
+/* With weft_checkpoint in its loop it yields by itself. */
 static void polls(void *arg) {
     (void)arg;
     while (!atom_load_acq(&free_them))
-        weft_poll();
+        weft_checkpoint();
     atom_add_rel(&done, 1);
 }
 static void beside_polls(void) {
@@ -676,7 +676,7 @@ static void always_has_room(void *arg) {
     weft_chan *chan;
     int element = 0;
     (void)arg;
-    EXPECT_EQ(weft_chan_new(&chan, sizeof element, 1), 0);
+    EXPECT_EQ(weft_chan_new(sizeof element, 1, &chan), 0);
     while (is_same_step(where, step)) {
         EXPECT_EQ(weft_chan_send(chan, &element, WEFT_FOREVER), 0);
         EXPECT_EQ(weft_chan_recv(chan, &element, WEFT_FOREVER), 0);

@@ -163,7 +163,7 @@ static void with_few_threads(const weft_config *config, uint64_t started) {
     sys_scripted_install();
     sys_script.threads_limited = started > 0;
     sys_script.threads_allowed = started;
-    EXPECT_EQ(weft_start(&rt.runtime, config), 0);
+    EXPECT_EQ(weft_start(config, &rt.runtime), 0);
     rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
     learned();
     for (unsigned i = 0; i < 4; i++)
@@ -236,7 +236,7 @@ static void stops(const char *policy) {
     for (unsigned i = 0; i < 5; i++)
         victim_spawn(is_left_reading, NULL, 0, "reader");
     rt_wait(&given, 5);
-    EXPECT_EQ(weft_stop(rt.runtime, weft_in(10 * WEFT_MILLISECOND), &report), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_stop(rt.runtime, &report, weft_in(10 * WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
     rt_watch_end();
     EXPECT_EQ(report.left, 5);
     EXPECT_EQ(write(ends[1], "xxxxx", 5), 5);

@@ -83,9 +83,9 @@ TEST(sleep_is_exact) {
     noted = sys_linux;
     noted.futex_wait = noted_wait;
     sys = &noted;
-    EXPECT_EQ(weft_start(&rt.runtime, &(weft_config){.workers = 2}), 0);
+    EXPECT_EQ(weft_start(&(weft_config){.workers = 2}, &rt.runtime), 0);
     EXPECT_EQ(run(measures, NULL), 0);
-    EXPECT_EQ(weft_stop(rt.runtime, WEFT_FOREVER, NULL), 0);
+    EXPECT_EQ(weft_stop(rt.runtime, NULL, WEFT_FOREVER), 0);
     sys = &sys_linux;
 }
 

@@ -32,13 +32,13 @@ static int does_nothing(void *arg) {
 static weft_msg *message;
 static int waits_recv(uint64_t deadline) { return weft_recv(&message, deadline); }
 static int waits_recv_into(uint64_t deadline) { return weft_recv_into(&(int){0}, sizeof(int), NULL, deadline); }
-static int waits_recv_tag(uint64_t deadline) { return weft_recv_tag(&message, 77, deadline); }
-static int waits_recv_match(uint64_t deadline) { return weft_recv_match(&message, wants_nothing, NULL, deadline); }
+static int waits_recv_tag(uint64_t deadline) { return weft_recv_tag(77, &message, deadline); }
+static int waits_recv_match(uint64_t deadline) { return weft_recv_match(wants_nothing, NULL, &message, deadline); }
 static int waits_call(uint64_t deadline) { return weft_call(never_answers, 1, NULL, 0, &message, deadline); }
 static int waits_reply(uint64_t deadline) {
     uint64_t reference;
     EXPECT_EQ(weft_ask(never_answers, 1, NULL, 0, &reference), 0);
-    int error = weft_recv_reply(&message, reference, deadline);
+    int error = weft_recv_reply(reference, &message, deadline);
     weft_forget(reference);
     return error;
 }
@@ -151,8 +151,8 @@ static void set_up(void) {
     never_ends = run_spawn(sleeper, NULL);
     never_answers = run_spawn(hears_and_says_nothing, NULL);
     run_spawn(runs_once, NULL);
-    EXPECT_EQ(weft_chan_new(&empty, sizeof(int), 1), 0);
-    EXPECT_EQ(weft_chan_new(&full, sizeof(int), 1), 0);
+    EXPECT_EQ(weft_chan_new(sizeof(int), 1, &empty), 0);
+    EXPECT_EQ(weft_chan_new(sizeof(int), 1, &full), 0);
     EXPECT_EQ(weft_chan_send(full, &(int){1}, 0), 0);
     EXPECT_EQ(weft_mutex_lock(&held, 0), 0);
     weft_sem_init(&none_left, 0);

@@ -1,7 +1,7 @@
 /* Channels: elements of one size go from senders to receivers, in order, each to one receiver.
  *
  *     weft_chan *jobs;
- *     weft_chan_new(&jobs, sizeof(struct job), 16);     room for 16; 0: a sender waits until a receiver takes the element
+ *     weft_chan_new(sizeof(struct job), 16, &jobs);     room for 16; 0: a sender waits until a receiver takes the element
  *
  *     while (weft_chan_recv(jobs, &job, WEFT_FOREVER) == 0)      until it is closed and empty
  *         ...;
@@ -20,7 +20,7 @@ typedef struct weft_chan weft_chan;
 
 /* Elements of so many bytes (0 is fine: then only their number counts), so many of which fit into the channel. 0 and *chan, or
  * WEFT_ENOMEM. */
-WEFT_API int weft_chan_new(weft_chan **chan, size_t element_size, size_t capacity);
+WEFT_API int weft_chan_new(size_t element_size, size_t capacity, weft_chan **chan);
 /* When no process or thread will use the channel any more; aborts if one waits at it. Elements that are in it are forgotten. The receiver
  * of the last element may free it at once: it need not wait for the sender's call to return. */
 WEFT_API void weft_chan_free(weft_chan *chan);
@@ -35,7 +35,7 @@ WEFT_API int weft_chan_recv(weft_chan *chan, void *element, uint64_t deadline);
 WEFT_API int weft_chan_close(weft_chan *chan);
 
 /* How many elements are in it this moment, and how many fit. */
-WEFT_API size_t weft_chan_len(weft_chan *chan);
+WEFT_API size_t weft_chan_len(const weft_chan *chan);
 WEFT_API size_t weft_chan_cap(const weft_chan *chan);
 
 /* ---- select ------------------------------------------------------------------------------------------------------- */

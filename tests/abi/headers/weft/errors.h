@@ -20,18 +20,14 @@
     X(WEFT_ECANCELED,     -ECANCELED,     "the process was cancelled")                              \
     X(WEFT_ENOMEM,        -ENOMEM,        "out of memory")                                          \
     X(WEFT_EINVAL,        -EINVAL,        "invalid argument")                                       \
-    X(WEFT_ESRCH,         -ESRCH,         "no such process")                                        \
-    X(WEFT_EDEADLK,       -EDEADLK,       "would wait for ever")                                    \
     X(WEFT_EBUSY,         -EBUSY,         "in use")                                                 \
     X(WEFT_EPERM,         -EPERM,         "not permitted")                                          \
     X(WEFT_ENOSYS,        -ENOSYS,        "not supported here")                                     \
-    X(WEFT_EOVERFLOW,     -EOVERFLOW,     "value too large")                                        \
     X(WEFT_ENOBUFS,       -ENOBUFS,       "no room")                                                \
     X(WEFT_EMSGSIZE,      -EMSGSIZE,      "message too long")                                       \
-    X(WEFT_EALREADY,      -EALREADY,      "already under way")                                      \
     X(WEFT_EEXIST,        -EEXIST,        "exists already")                                         \
     X(WEFT_ENOENT,        -ENOENT,        "does not exist")                                         \
-    /* what sockets and files add */                                                                \
+    /* what the system says of files, sockets and children */                                                              \
     X(WEFT_EACCES,        -EACCES,        "permission denied")                                      \
     X(WEFT_EADDRINUSE,    -EADDRINUSE,    "address in use")                                         \
     X(WEFT_EADDRNOTAVAIL, -EADDRNOTAVAIL, "address not available")                                  \

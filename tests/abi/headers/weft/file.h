@@ -74,7 +74,7 @@ typedef struct weft_dir_entry {
     unsigned type; /* DT_REG, DT_DIR ... of <dirent.h>; DT_UNKNOWN where the file system does not say */
 } weft_dir_entry;
 
-WEFT_API int weft_dir_open(weft_dir **dir, const char *path);
+WEFT_API int weft_dir_open(const char *path, weft_dir **dir);
 /* 1: the next entry, in no order; "." and ".." are left out. 0: there are no more. Or an error. */
 WEFT_API int weft_dir_next_sized(weft_dir *dir, weft_dir_entry *entry, size_t entry_size);
 static inline int weft_dir_next(weft_dir *dir, weft_dir_entry *entry) { return weft_dir_next_sized(dir, entry, sizeof *entry); }

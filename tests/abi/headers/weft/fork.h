@@ -24,7 +24,7 @@
  *
  * Rules. A task joins all that it forked before it returns, the newest first. At most 1,048,570 tasks of a process are forked and not
  * joined at a time. A task does not wait for anything but its own tasks: a call that would (weft_recv, weft_sleep, a mutex that is
- * taken...) aborts the program, unless it is between WEFT_BLOCKING_BEGIN() and WEFT_BLOCKING_END(), and so does weft_exit. A task that
+ * taken...) aborts the program, unless it is between WEFT_TASK_WAIT_BEGIN() and WEFT_TASK_WAIT_END(), and so does weft_exit. A task that
  * another worker took has the errno, mailbox and PID of the process that it runs in, and the stack size of the process that forked it.
  *
  * Each process that is in WEFT_RUN has 64 MiB of address space for its tasks, and no more memory than they touch. If there is no such
@@ -65,8 +65,8 @@ WEFT_API void weft_tasks_close(weft_task **at);
 WEFT_API void weft_task_share(weft_task *at);
 WEFT_API bool weft_task_settle(weft_task *at, weft_task_run *run);
 WEFT_API void weft_task_not_joined(weft_task *at) __attribute__((noreturn, cold));
-WEFT_API void weft_blocking_begin(weft_task *at);
-WEFT_API void weft_blocking_end(weft_task *at);
+WEFT_API void weft_task_wait_begin(weft_task *at);
+WEFT_API void weft_task_wait_end(weft_task *at);
 
 /* Whether the process that called WEFT_RUN has been cancelled. In a task. */
 WEFT_API bool weft_fork_cancelled(void);
@@ -102,8 +102,8 @@ WEFT_END
 #define WEFT_RUN(...) WEFT_TASK_PICK(WEFT_TASK_RUN_, WEFT_TASK_COUNT(__VA_ARGS__))(__VA_ARGS__)
 
 /* Between these a task may wait. What it has forked so far is open to thieves meanwhile, and it may go on on another worker. */
-#define WEFT_BLOCKING_BEGIN() weft_blocking_begin(weft_at)
-#define WEFT_BLOCKING_END() weft_blocking_end(weft_at)
+#define WEFT_TASK_WAIT_BEGIN() weft_task_wait_begin(weft_at)
+#define WEFT_TASK_WAIT_END() weft_task_wait_end(weft_at)
 
 #define WEFT_TASK(...)                                                                                                                     \
     WEFT_TASK_DECLARE(__VA_ARGS__);                                                                                                        \

@@ -1,7 +1,7 @@
 /* Preemption: processes that are interrupted when they have used up their time slice.
  *
  * By default a process yields at weft calls only; one that computes for long keeps its worker, and another worker is started beside it.
- * With weft_config.preempt, or for one process with WEFT_PREEMPT, a stackful process is interrupted wherever it is after 10 ms
+ * With weft_config.preempt, or for one process with WEFT_SPAWN_PREEMPT, a stackful process is interrupted wherever it is after 10 ms
  * (weft_config.preempt_us), if other processes wait, and goes on when its turn comes again: on the same thread, so that locks, thread-local
  * variables and C libraries behave as ever. It uses the signal SIGURG, which then belongs to weft: handlers that were there before are
  * still called for those that weft has not sent. */

@@ -19,7 +19,8 @@ WEFT_BEGIN
 typedef uint64_t weft_pid;
 #define WEFT_NOBODY ((weft_pid)0)
 
-/* No deadline. Deadlines are nanoseconds of the monotonic clock: weft_now() + the longest time to wait. */
+/* No deadline. Deadlines are moments of the monotonic clock, in nanoseconds: weft_in(the longest time to wait). One that has passed is fine. But
+ * a duration in its place, such as WEFT_SECOND, is a moment long before the program began: a call that would wait aborts then, and says so. */
 #define WEFT_FOREVER UINT64_MAX
 WEFT_API uint64_t weft_now(void);
 
@@ -49,7 +50,7 @@ typedef struct weft_config {
  * which), WEFT_ENOMEM, WEFT_EAGAIN when not even one thread could be started. With some threads refused the runtime works with
  * fewer workers and says so on standard error. */
 WEFT_API int weft_start_sized(const weft_config *config, size_t config_size, weft_runtime **runtime);
-static inline int weft_start(weft_runtime **runtime, const weft_config *config) {
+static inline int weft_start(const weft_config *config, weft_runtime **runtime) {
     return weft_start_sized(config, sizeof *config, runtime);
 }
 
@@ -62,7 +63,7 @@ typedef struct weft_stop_report {
  * new processes from then on (WEFT_ESTOPPING). 0, or WEFT_ETIMEDOUT when processes were left; the report (may be NULL) names them.
  *
  * A stackful process has its grace period (weft_config.grace_ms) to end. After that, or at the deadline if that is earlier, it is ended at
- * its next call that may wait, weft_yield or weft_poll, with the reason WEFT_EKILLED: its deferred functions run. Not while it is shielded,
+ * its next call that may wait, weft_yield or weft_checkpoint, with the reason WEFT_EKILLED: its deferred functions run. Not while it is shielded,
  * nor in a fork/join task. A step process is left to itself until the deadline.
  *
  * Processes that have not ended a second later, or at the deadline, are listed on standard error: entry function, the call they are in, and
@@ -71,7 +72,7 @@ typedef struct weft_stop_report {
  * their threads go on, and the memory of the runtime, with all that they hold in it, stays as it is. If such a process comes back to weft,
  * its thread ends there. Without a deadline weft_stop waits for it. Not to be called from a process. */
 WEFT_API int weft_stop_sized(weft_runtime *runtime, weft_stop_report *report, size_t report_size, uint64_t deadline);
-static inline int weft_stop(weft_runtime *runtime, uint64_t deadline, weft_stop_report *report) {
+static inline int weft_stop(weft_runtime *runtime, weft_stop_report *report, uint64_t deadline) {
     return weft_stop_sized(runtime, report, sizeof *report, deadline);
 }
 

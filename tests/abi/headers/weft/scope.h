@@ -37,8 +37,8 @@ WEFT_API void weft_scope_begin(weft_scope *scope, uint64_t deadline);
 WEFT_API int weft_scope_spawn(weft_scope *scope, weft_entry entry, void *arg);
 WEFT_API int weft_scope_spawn_with_sized(weft_scope *scope, weft_entry entry, void *arg, const weft_stackful_options *options,
                                          size_t options_size, weft_pid *pid);
-static inline int weft_scope_spawn_with(weft_scope *scope, weft_pid *pid, weft_entry entry, void *arg,
-                                        const weft_stackful_options *options) {
+static inline int weft_scope_spawn_with(weft_scope *scope, weft_entry entry, void *arg, const weft_stackful_options *options,
+                                        weft_pid *pid) {
     return weft_scope_spawn_with_sized(scope, entry, arg, options, sizeof *options, pid);
 }
 /* One for each of n elements of `size` bytes: entry(&args[i]). Stops at the first error. */

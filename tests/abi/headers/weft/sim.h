@@ -38,6 +38,21 @@ typedef struct weft_sim_thread {
 WEFT_API int weft_sim_thread_start(weft_sim_thread *thread, void *(*entry)(void *arg), void *arg);
 WEFT_API int weft_sim_thread_join(weft_sim_thread thread);
 
+/* A machine: a part of the program with threads, files and an address of its own, 10.0.0.(number + 1). Its main function runs on a thread of its
+ * own and starts its own runtime. The program itself is machine 0. Returns the number, from 1 on, or WEFT_EAGAIN. Otherwise: WEFT_ENOSYS. */
+WEFT_API int weft_sim_machine(const char *name, void (*main)(void *arg), void *arg);
+/* The machine stops at once, in the middle of whatever it does. Its connections end, and files are left as a loss of power leaves them: what was
+ * synced is there. Of the memory that the program gave it nothing is freed. Otherwise: nothing. */
+WEFT_API void weft_sim_crash(int machine);
+/* Runs the main function of a machine again that has crashed or ended. 0, or an error as above; WEFT_EBUSY: it still runs. */
+WEFT_API int weft_sim_restart(int machine);
+/* Waits until the machine has ended (0), has crashed (WEFT_EKILLED), or the deadline has passed (WEFT_ETIMEDOUT). Blocks its thread. */
+WEFT_API int weft_sim_wait(int machine, uint64_t deadline);
+/* The machine that the calling thread belongs to. Otherwise: 0. */
+WEFT_API int weft_sim_here(void);
+/* Cuts all connections between two machines, or heals them. Nothing arrives; neither side is told. Otherwise: nothing. */
+WEFT_API void weft_sim_partition(int one, int other, bool cut);
+
 WEFT_END
 
 #endif
