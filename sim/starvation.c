@@ -34,7 +34,7 @@ static uint64_t starvation_turns(struct runtime *runtime) {
 
 static void starvation_judge(struct runtime *runtime, struct seen *slot, const struct proc *proc, uint64_t turns) {
     uint64_t word = __atomic_load_n(&proc->state.word.cell, __ATOMIC_RELAXED);
-    bool same = slot->word == word && state_of(word) == STATE_READY;
+    bool same = slot->word == word && state_of(word) == STATE_READY && turns >= slot->turns; /* fewer: of an earlier runtime */
     if (!same) *slot = (struct seen){word, turns};
     else if (turns - slot->turns > STARVATION_TURNS + (uint64_t)STARVATION_TURNS_EACH * runtime->table.fresh)
         sim_fail("starvation", "process %016llx has been ready for %llu turns of others",
@@ -58,7 +58,7 @@ static bool starvation_room(struct runtime *runtime, unsigned instance) {
 static void starvation_look_at(struct runtime *runtime, unsigned instance) {
     uint64_t turns = starvation_turns(runtime);
     if (runtime->table.fresh == 0 || !starvation_room(runtime, instance)) return;
-    for (uint32_t i = 0; i < seen[instance].count; i++)
+    for (uint32_t i = 0; i < runtime->table.fresh; i++) /* an earlier one at the same address may have had more */
         starvation_judge(runtime, &seen[instance].slots[i], table_at(&runtime->table, i), turns);
 }
 

@@ -2,13 +2,22 @@
  *
  *   K1  A TCP connection that finds the listener's line full tries again, after 1 s, 2 s, 4 s ..., as Linux does, and gives up at last; so it
  *       does during a partition. A UNIX connection gets -EAGAIN.
- *   K2  What can be accepted is a socket without a number; the listener's line holds its reference. */
+ *   K2  A TCP connection can be accepted when the client has seen the answer; a client that has given up before is never seen. Until then the
+ *       listener counts it, as it counts what is in its line.
+ *   K3  What can be accepted is a socket without a number; the listener's line holds its reference. */
 #include "world/net_wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-enum { CONNECT_TRIES = 7, CONNECT_BACKLOG_MOST = 4096, CONNECT_ROOM = 1 << 16, CONNECT_ROOM_LEAST = 4608, CONNECT_ROOM_UNIX = 96 << 10 };
+enum {
+    CONNECT_TRIES = 7,
+    CONNECT_BACKLOG_MOST = 4096,
+    CONNECT_ROOM = 1 << 16,
+    CONNECT_ROOM_LEAST = 1 << 14,
+    CONNECT_ROOM_BAD = 4608,
+    CONNECT_ROOM_UNIX = 96 << 10
+};
 #define CONNECT_SECOND UINT64_C(1000000000)
 
 /* ---- the listener's line ------------------------------------------------------------------------------------------------------------ */
@@ -27,7 +36,7 @@ int net_listen(int number, int backlog) {
     return 0;
 }
 
-static bool listener_is_full(const struct socket *listener) { return listener->waiting > listener->backlog; }
+static bool listener_is_full(const struct socket *listener) { return listener->waiting + listener->unborn > listener->backlog; }
 
 static void listener_put(struct socket *listener, struct socket *accepted) {
     struct socket **at = &listener->queue;
@@ -57,6 +66,8 @@ static void listener_refuse(struct socket *accepted, bool crash) {
 }
 
 void listener_end(struct socket *listener, bool crash) {
+    connection_forget_listener(listener);
+    listener->unborn = 0;
     while (listener->queue)
         listener_refuse(listener_take(listener), crash);
 }
@@ -76,12 +87,12 @@ int net_accept(int number, struct sockaddr *address, socklen_t *size) {
 
 /* ---- a connection ---------------------------------------------------------------------------------------------------------------------- */
 
+/* Not less than what Linux begins with: many programs rely on a small message to fit. In a bad network the least that Linux ever gives. */
 static bool connection_make_room(struct connection *connection) {
-    for (unsigned side = 0; side < 2; side++) {
-        size_t room =
-            connection->near ? flow_draw_room(CONNECT_ROOM_UNIX, CONNECT_ROOM_LEAST) : flow_draw_room(CONNECT_ROOM, CONNECT_ROOM_LEAST);
-        if (!flow_begin(&connection->flows[side], room)) return false;
-    }
+    size_t most = connection->near ? CONNECT_ROOM_UNIX : CONNECT_ROOM;
+    size_t least = sim_fault_is_on(SIM_FAULT_NET) ? CONNECT_ROOM_BAD : CONNECT_ROOM_LEAST;
+    for (unsigned side = 0; side < 2; side++)
+        if (!flow_begin(&connection->flows[side], flow_draw_room(most, least))) return false;
     return true;
 }
 
@@ -149,17 +160,33 @@ static void connect_again(struct connection *connection) {
     sim_at(sim_now() + (CONNECT_SECOND << connection->tries++), connect_reach, connection);
 }
 
-static void connect_establish(struct connection *connection, struct socket *listener) {
-    struct socket *socket = connection->ends[0], *accepted = socket_new(listener->fd.machine, listener->family, SOCK_STREAM);
+void connection_unborn(struct connection *connection) {
+    if (connection->unborn_of) connection->unborn_of->unborn--;
+    connection->unborn_of = NULL;
+}
+
+void connection_born(struct connection *connection) {
+    struct socket *listener = connection->unborn_of;
+    connection_unborn(connection);
+    if (!listener) {
+        wire_send(connection, 1, PACKET_RESET, 0);
+        return;
+    }
+    struct socket *accepted = socket_new(listener->fd.machine, listener->family, SOCK_STREAM);
     if (!accepted) sim_fail("memory", "the simulation itself has none left");
     connection->references++;
     connection_attach(connection, 1, accepted);
     accepted->state = SOCKET_CONNECTED;
     accepted->no_delay = listener->no_delay;
     accepted->local = connection->to;
-    accepted->peer = socket->local;
-    wire_send(connection, 1, PACKET_CONNECTED, 0);
+    accepted->peer = connection->from;
     listener_put(listener, accepted);
+}
+
+static void connect_answer(struct connection *connection, struct socket *listener) {
+    connection->unborn_of = listener;
+    listener->unborn++;
+    wire_send(connection, 1, PACKET_CONNECTED, 0);
 }
 
 /* The first packet arrives at the other machine, if there is one. The event holds a reference. */
@@ -176,7 +203,7 @@ static void connect_reach(void *arg) {
         connect_again(connection);
         return;
     }
-    if (listener && !route_fault()) connect_establish(connection, listener);
+    if (listener && !route_fault()) connect_answer(connection, listener);
     else wire_send(connection, 1, PACKET_RESET, 0);
     connection_drop(connection);
 }
@@ -195,6 +222,7 @@ static int connect_tcp(struct socket *socket, const struct place *to) {
     if (!connection) return -ENOMEM;
     socket->state = SOCKET_CONNECTS;
     socket->peer = connection->to = *to;
+    connection->from = socket->local;
     bound_machine(socket->fd.machine, to, &connection->machines[1]);
     route_may_cut(socket->fd.machine, connection->machines[1]);
     connection->references++;

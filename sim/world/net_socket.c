@@ -12,6 +12,7 @@ static ssize_t socket_read(struct sim_fd *fd, const struct iovec *parts, int cou
     struct parcel *parcel = NULL;
     struct datagram_info info;
     if (offset >= 0) return -ESPIPE;
+    if (parts_size(parts, count) == 0) return 0; /* recv would wait */
     if (socket->type == SOCK_DGRAM) {
         ssize_t n = datagram_read(socket, parts, count, 0, &info);
         if (n >= 0) parcel_free(info.parcel);

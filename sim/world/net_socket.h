@@ -44,8 +44,8 @@ struct socket {
     /* A connection: end number `side` of it. */
     struct connection *connection;
     unsigned side;
-    /* A listener: what can be accepted. */
-    unsigned backlog, waiting;
+    /* A listener: what can be accepted, and how many will be. */
+    unsigned backlog, waiting, unborn;
     struct socket *queue, *queue_next;
     /* Datagrams that have come; when the last one sent will arrive at the latest. */
     struct datagram *datagrams;

@@ -116,9 +116,11 @@ static void stream_reset_by_peer(struct socket *socket) {
     stream_reset(socket, socket->state == SOCKET_CONNECTS ? ECONNREFUSED : socket->ended ? EPIPE : ECONNRESET);
 }
 
-/* It was closed: what comes is lost, and answered by a reset. */
+/* It was closed, or is not accepted yet: what comes is lost, and answered by a reset. */
 static void stream_arrive_closed(struct connection *connection, unsigned side, enum packet_kind kind) {
-    if (kind == PACKET_DATA || kind == PACKET_CONNECTED) wire_send(connection, !side, PACKET_RESET, 0);
+    if (kind == PACKET_ACCEPT) connection_born(connection);
+    else if (kind == PACKET_RESET) connection_unborn(connection);
+    else if (kind != PACKET_END) wire_send(connection, !side, PACKET_RESET, 0);
 }
 
 static void stream_arrive_data(struct socket *socket, struct flow *flow, size_t size) {
@@ -134,6 +136,7 @@ static void stream_arrive_end(struct socket *socket) {
 static void stream_arrive_connected(struct socket *socket) {
     if (socket->state != SOCKET_CONNECTS) return;
     socket->state = SOCKET_CONNECTED;
+    wire_send(socket->connection, socket->side, PACKET_ACCEPT, 0);
     sim_fd_changed(&socket->fd, EPOLLOUT);
 }
 

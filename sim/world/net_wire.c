@@ -35,11 +35,17 @@ void connection_drop(struct connection *connection) {
     while (*at != connection)
         at = &(*at)->next;
     *at = connection->next;
+    connection_unborn(connection);
     for (unsigned side = 0; side < 2; side++) {
         wire_end(&connection->wires[side]);
         flow_end(&connection->flows[side]);
     }
     free(connection);
+}
+
+void connection_forget_listener(const struct socket *listener) {
+    for (struct connection *connection = connections; connection; connection = connection->next)
+        if (connection->unborn_of == listener) connection->unborn_of = NULL;
 }
 
 /* ---- packets --------------------------------------------------------------------------------------------------------------------- */

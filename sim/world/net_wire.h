@@ -15,6 +15,7 @@ enum packet_kind {
     PACKET_END,       /* FIN */
     PACKET_RESET,     /* RST */
     PACKET_CONNECTED, /* SYN, ACK */
+    PACKET_ACCEPT,    /* the ACK to that: the connection can be accepted */
 };
 
 struct packet {
@@ -37,7 +38,8 @@ struct connection {
     unsigned machines[2];
     bool near;      /* UNIX: no wires */
     unsigned tries; /* to reach a listener */
-    struct place to;
+    struct place from, to;
+    struct socket *unborn_of; /* the listener that has answered, until PACKET_ACCEPT comes; it counts this one */
     struct flow flows[2];
     struct wire wires[2];
     struct connection *next; /* of all */
@@ -45,11 +47,17 @@ struct connection {
 
 struct connection *connection_new(bool near);
 void connection_drop(struct connection *connection);
+/* The listener ends. */
+void connection_forget_listener(const struct socket *listener);
 
 /* End `side` sends a packet. */
 void wire_send(struct connection *connection, unsigned side, enum packet_kind kind, size_t size);
 /* A partition has healed, or a fault is over: what was held goes on. */
 void wire_release_all(void);
+
+/* net_connect.c: it can be accepted now; or it never will be. */
+void connection_born(struct connection *connection);
+void connection_unborn(struct connection *connection);
 
 /* A packet of end `side` arrives; net_stream.c. */
 void stream_arrive(struct connection *connection, unsigned side, enum packet_kind kind, size_t size);
