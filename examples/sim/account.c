@@ -12,7 +12,7 @@ static void bank(void *arg) {
     (void)arg;
     while (weft_recv(&m, WEFT_FOREVER) == 0) {
         if (weft_msg_tag(m) == SET) memcpy(&balance, weft_msg_data(m), sizeof balance);
-        weft_reply(m, &balance, sizeof balance);
+        weft_reply(weft_msg_request(m), &balance, sizeof balance);
         weft_msg_free(m);
     }
 }
