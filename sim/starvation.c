@@ -57,8 +57,9 @@ static bool starvation_room(struct runtime *runtime, unsigned instance) {
 
 static void starvation_look_at(struct runtime *runtime, unsigned instance) {
     uint64_t turns = starvation_turns(runtime);
-    if (runtime->table.fresh == 0 || !starvation_room(runtime, instance)) return;
-    for (uint32_t i = 0; i < runtime->table.fresh; i++) /* an earlier one at the same address may have had more */
+    if (!starvation_room(runtime, instance)) return;
+    /* Slot 0 is no process, and may have no memory yet. An earlier runtime at the same address may have had more of them. */
+    for (uint32_t i = 1; i < runtime->table.fresh; i++)
         starvation_judge(runtime, &seen[instance].slots[i], table_at(&runtime->table, i), turns);
 }
 
