@@ -64,6 +64,8 @@ struct child {
 
 /* Runs `body` in a process of the operating system, until that has ended. */
 void child_run(struct child *child, void (*body)(void));
+/* Forks. True: in the child, whose standard error is watched. False: in the parent, when the child has ended. */
+bool child_fork(struct child *child);
 
 #define EXPECT_DIED(child, number) child_expect_died(child, number, __FILE__, __LINE__)
 #define EXPECT_EXIT(child, number) child_expect_exit(child, number, __FILE__, __LINE__)

@@ -9,7 +9,7 @@ AARCH64_ROOMS = ("base", "queue", "ctx", "proc", "fiber", "wait", "mail", "scope
 # What the emulator cannot do, or does not do as a kernel.
 AARCH64_LEFT_OUT = {
     "runtime/test_deadlock": "a program with threads that are not weft's is never in a deadlock, and the emulator has one",
-    "wait/test_blocking": "takes it for granted that a thread has begun a call after 5 ms",
+    **{name: "takes it for granted that a thread has begun a call after 5 ms" for name in ("wait/test_blocking", "wait/test_blocking_threads")},
     **{f"preempt/test_{name}": "slices of 50 us in an emulator that runs a hundredth as fast: minutes"
        for name in ("preempt", "calls", "hammer", "locks", "places", "registers", "signals", "steps", "stopping")},
     **{name: "nothing that depends on the machine, and too many processes for an emulator" for name in (

@@ -1,7 +1,9 @@
-/* Adopted descriptors that are one open file, as 0, 1 and 2 of a terminal are: none blocks as long as one of them is weft's, and then all
- * are as they were. */
+/* Adopting and releasing descriptors. Among them those that are one open file, as 0, 1 and 2 of a terminal are: none blocks as long as one
+ * of them is weft's, and then all are as they were. */
 #include "net_helpers.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 
 static bool adopt_blocks(int number) { return !(fcntl(number, F_GETFL) & O_NONBLOCK); }
@@ -200,5 +202,102 @@ static void adopts_again(void) {
     close(adopt_other);
 }
 TEST(adopt_by_many_at_once) { rt_each(adopts_again); }
+
+/* ---- adopting ------------------------------------------------------------------------------------------------------------------- */
+
+static void adopt(void *arg) {
+    (void)arg;
+    int ends[2];
+    char byte;
+    EXPECT_EQ(pipe(ends), 0);
+    weft_fd in = weft_fd_adopt(ends[0]), out = weft_fd_adopt(ends[1]);
+    EXPECT(in > 0 && out > 0);
+    EXPECT_EQ(weft_fd_adopt(ends[0]), WEFT_EEXIST);
+    EXPECT(fcntl(ends[0], F_GETFL) & O_NONBLOCK);
+    EXPECT_EQ(weft_fd_number(in), ends[0]);
+    EXPECT_EQ(weft_fd_read(in, &byte, 1, 0), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_fd_write(out, "a", 1, WEFT_FOREVER), 1);
+    EXPECT_EQ(weft_fd_read(in, &byte, 1, WEFT_FOREVER), 1);
+    EXPECT_EQ(weft_fd_release(in), ends[0]);
+    EXPECT(!(fcntl(ends[0], F_GETFL) & O_NONBLOCK)); /* as it was */
+    EXPECT_EQ(weft_fd_read(in, &byte, 1, 0), WEFT_EBADF);
+    in = weft_fd_adopt(ends[0]); /* and again */
+    EXPECT(in > 0);
+    EXPECT_EQ(weft_fd_close(in), 0);
+    EXPECT_EQ(fcntl(ends[0], F_GETFD), -1);
+    EXPECT_EQ(weft_fd_write(out, "a", 1, WEFT_FOREVER), WEFT_EPIPE); /* and no signal */
+    EXPECT_EQ(weft_fd_close(out), 0);
+
+    FILE *file = tmpfile();
+    EXPECT_EQ(weft_fd_adopt(fileno(file)), WEFT_EPERM);
+    EXPECT(!(fcntl(fileno(file), F_GETFL) & O_NONBLOCK));
+    fclose(file);
+    EXPECT_EQ(weft_fd_adopt(-1), WEFT_EBADF);
+    EXPECT_EQ(weft_fd_adopt(4000), WEFT_EBADF);
+    net_is_done();
+}
+static void adopts(void) { net_run_until(adopt, 1); }
+TEST(adopt_and_release) { rt_each(adopts); }
+
+/* A listener that was made outside weft: what is accepted there is as it always is. */
+static void adopt_listener(void *arg) {
+    (void)arg;
+    char where[WEFT_ADDR_TEXT];
+    struct sockaddr_in place = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    weft_addr address;
+    int number = socket(AF_INET, SOCK_STREAM, 0), on = 0;
+    socklen_t size = sizeof on;
+    EXPECT_EQ(bind(number, (struct sockaddr *)&place, sizeof place), 0);
+    EXPECT_EQ(listen(number, 5), 0);
+    weft_fd door = weft_fd_adopt(number);
+    EXPECT(door > 0);
+    EXPECT_EQ(weft_net_name(door, &address), 0);
+    weft_fd client = weft_net_connect(weft_addr_text(&address, where, sizeof where), WEFT_FOREVER);
+    weft_fd guest = weft_net_accept(door, NULL, WEFT_FOREVER);
+    EXPECT(client > 0 && guest > 0);
+    EXPECT_EQ(getsockopt(weft_fd_number(guest), IPPROTO_TCP, TCP_NODELAY, &on, &size), 0);
+    EXPECT(on);
+    EXPECT_EQ(weft_fd_close(client), 0);
+    EXPECT_EQ(weft_fd_close(guest), 0);
+    EXPECT_EQ(weft_fd_close(door), 0);
+    net_is_done();
+}
+static void adopt_listeners(void) { net_run_until(adopt_listener, 1); }
+TEST(listeners_of_others) { rt_each(adopt_listeners); }
+
+/* A process that waits is told when it is given back; and what is adopted when the runtime stops stays open. */
+static int left_open[2];
+static void release_waiter(void *arg) {
+    char byte;
+    EXPECT_EQ(weft_fd_read(net_unbox(arg), &byte, 1, WEFT_FOREVER), WEFT_ECLOSED);
+    net_is_done();
+}
+static void release_waited(void *arg) {
+    (void)arg;
+    int ends[2];
+    EXPECT_EQ(pipe(ends), 0);
+    weft_fd in = weft_fd_adopt(ends[0]);
+    uint64_t before = net_calls(SYS_NET_READV);
+    for (unsigned i = 0; i < 3; i++)
+        EXPECT(weft_spawn(release_waiter, net_box(in)) != WEFT_NOBODY);
+    net_wait_calls(SYS_NET_READV, before + 3);
+    EXPECT_EQ(weft_fd_release(in), ends[0]);
+    close(ends[0]);
+    close(ends[1]);
+    EXPECT_EQ(pipe(left_open), 0);
+    weft_fd adopted = weft_fd_adopt(left_open[0]);
+    if (adopted < 0) test_fail(__FILE__, __LINE__, "adopting: %s", weft_errname((int)adopted));
+    net_is_done();
+}
+static void releases(const char *policy, unsigned workers) {
+    rt_start(policy, workers);
+    net_run_until(release_waited, 4);
+    rt_stop();
+    EXPECT(fcntl(left_open[0], F_GETFD) >= 0);
+    EXPECT(!(fcntl(left_open[0], F_GETFL) & O_NONBLOCK));
+    close(left_open[0]);
+    close(left_open[1]);
+}
+TEST(release_tells_waiters) { rt_cases(releases); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

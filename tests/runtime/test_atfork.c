@@ -51,27 +51,10 @@ static void lives_on(void *arg) {
 }
 /* child_run, but a child that returns goes on in its process's function. */
 static bool fork_and_watch(void) {
-    int ends[2];
-    EXPECT_EQ(pipe(ends), 0);
-    pid_t pid = fork();
-    EXPECT(pid >= 0);
-    if (pid == 0) {
-        dup2(ends[1], STDERR_FILENO);
-        close(ends[0]);
-        close(ends[1]);
-        alarm(20);
-        forks_here();
-        return false;
-    }
-    close(ends[1]);
-    size_t size = 0;
-    ssize_t got;
-    while ((got = read(ends[0], child.said + size, sizeof child.said - 1 - size)) > 0)
-        size += (size_t)got;
-    child.said[size] = '\0';
-    close(ends[0]);
-    EXPECT_EQ(waitpid(pid, &child.status, 0), pid);
-    return true;
+    if (!child_fork(&child)) return true;
+    alarm(20);
+    forks_here();
+    return false;
 }
 static void forker(void *arg) {
     (void)arg;

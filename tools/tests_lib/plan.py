@@ -12,18 +12,18 @@ COMMAND = ("weft", "weft_static", "weft_shared", "weft_sim", "weft_sim_shared")
 # Only in the deep lane: ROOM/PROGRAM, or a pattern.
 DEEP = {
     # Bounds, lifetimes and undefined behaviour show in one run of each kind. What is left out repeats that many times for the sake of timing, or measures.
-    "asan": ("cross/*", "examples/*", "wait/test_blocking", "fiber/test_burst", "runtime/test_deadlock", "runtime/test_grace", "runtime/test_identity",
+    "asan": ("cross/*", "examples/*", "wait/test_blocking*", "fiber/test_burst", "runtime/test_deadlock", "runtime/test_grace", "runtime/test_identity",
              "runtime/test_main", "preempt/test_preempt", "fiber/test_turns", "io/test_stdin", "net/test_net_fair", "name/test_name_ares",
-             "net/test_netpoll", "preempt/test_[hp]*", "preempt/test_locks", "preempt/test_registers", "preempt/test_st*", "proc/test_table", "sched/test_fair", "thread/test_hogs",
+             "net/test_netpoll", "preempt/test_[hp]*", "preempt/test_locks", "preempt/test_registers", "preempt/test_st*", "proc/test_table", "sched/test_fair", "thread/test_hogs", "thread/test_give_way",
              "sched/test_idle_cost", "life/test_zombie", "runtime/test_start", "runtime/test_stop", "thread/test_worker", "sync/test_synch2",
              "time/test_wheel_work"),
     # Races show where threads share something: not in one thread, not in the preempted programs, which this sanitizer cannot bear and which do nothing
     # there, and not in those that wait for a message before they abort.
-    "tsan": ("base/*", "cross/test_cross", "ctx/*", "cxx/*", "examples/*", "flaws/*", "preempt/*", "fiber/test_bigstack", "wait/test_blocking",
+    "tsan": ("base/*", "cross/test_cross", "ctx/*", "cxx/*", "examples/*", "flaws/*", "preempt/*", "fiber/test_bigstack", "wait/test_blocking*",
              "fiber/test_burst", "runtime/test_deadlock", "runtime/test_grace", "fiber/test_errno*", "runtime/test_identity",
              "wait/test_lasting", "runtime/test_main", "fiber/test_memory", "fiber/test_migrate*", "fiber/test_overflow",
              "preempt/test_preempt", "preempt/test_restart", "fiber/test_turns", "preempt/test_unwind", "io/test_file", "io/test_stdin",
-             "name/test_name*", "net/test_netpoll", "sched/test_fair", "runtime/test_start_faults", "sched/test_reentry", "thread/test_hogs",
+             "name/test_name*", "net/test_netpoll", "sched/test_fair", "runtime/test_start_faults", "sched/test_reentry", "thread/test_hogs", "thread/test_give_way",
              "sched/test_idle_cost", "runtime/test_start", "runtime/test_stop", "thread/test_worker", "sync/test_synch2", "sys/test_sys_file",
              "sys/test_scripted", "sys/test_time_slice", "sys/test_vm", "time/test_wheel*"),
 }
