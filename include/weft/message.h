@@ -1,12 +1,39 @@
-/* Messages, as a stackful process receives them. (A step process is given them as events: weft/process.h.) */
+/* Messages: sending, from anywhere; receiving, in a stackful process (a step process is given them as events: weft/process.h); requests
+ * and replies. */
 #ifndef WEFT_MESSAGE_H
 #define WEFT_MESSAGE_H
 
-#include <weft/process.h>
+#include <weft/runtime.h>
+
+#include <stdbool.h>
 
 WEFT_BEGIN
 
 typedef struct weft_msg weft_msg;
+
+/* ---- sending ---- */
+
+/* From anywhere: processes and threads of the program's own. Here and in all headers that does not include signal handlers, which have
+ * weft_signal_send (weft/signal.h). The data is copied. 0 when the receiver has it in its mailbox, or WEFT_ENOPROC (ended or never was),
+ * WEFT_EFOREIGN (no such runtime), WEFT_ENOMEM. Messages from one sender to one receiver arrive in order. */
+WEFT_API int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size);
+
+/* A large payload, moved and not copied: the receiver sees the buffer itself, and when it is done with the message, or ends without
+ * having read it, release(buffer) is called, once, on any thread (NULL: not at all). On an error the buffer is still the caller's.
+ * Errors as weft_send. */
+WEFT_API int weft_send_move(weft_pid to, uint64_t tag, void *buffer, size_t size, void (*release)(void *buffer));
+
+/* A request: the process that waits for an answer, and to what. May be kept, and answered later or by another process; an answer that the
+ * asking process does not wait for any more is dropped there. */
+typedef struct weft_request {
+    weft_pid from;
+    uint64_t tag;
+    uint64_t reference; /* 0: it was no request */
+} weft_request;
+/* From anywhere. The data is copied. Errors as weft_send, and WEFT_EINVAL if it is no request. */
+WEFT_API int weft_reply(weft_request request, const void *data, size_t size);
+
+/* ---- receiving ---- */
 
 /* The oldest message of the calling process; waits for one. It is the caller's then, to be freed once. 0, or WEFT_ETIMEDOUT,
  * WEFT_ECANCELED. A deadline that has passed (0, say) means: only a message that is there already; if there is none, a cancelled process

@@ -1,4 +1,5 @@
-/* Step processes, small state machines without a stack (init, step, close); and what all processes share: sending, cancelling, contexts.
+/* Step processes, small state machines without a stack (init, step, close); and what all processes share: a PID, being cancelled,
+ * flags of spawning. (Messages are in weft/message.h.)
  *
  * A step is given what has happened since the last one (messages, completions of commands, a cancellation), does a little, and
  * says how to go on. It never blocks. The first step may come without events, and so may one after WEFT_STEP_CONTINUE; no other does.
@@ -6,6 +7,8 @@
 #ifndef WEFT_PROCESS_H
 #define WEFT_PROCESS_H
 
+#include <weft/context.h>
+#include <weft/message.h>
 #include <weft/runtime.h>
 
 #include <stdbool.h>
@@ -47,8 +50,6 @@ WEFT_API int weft_out_yield(weft_out *out, uint32_t command, uint64_t tag, const
  * queued behind the others. If the receiver is woken otherwise before this step returns, it reads the message then. One hand-off a
  * step; a second is an ordinary send. Errors as weft_send. */
 WEFT_API int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data, size_t size);
-
-typedef struct weft_context weft_context;
 
 /* Kept, not copied: it stays as it is until the last process that was spawned with it has ended. */
 typedef struct weft_behavior {
@@ -98,27 +99,8 @@ static inline int weft_spawn_step(const weft_behavior *behavior, const weft_spaw
     return weft_spawn_step_sized(behavior, options, sizeof *options, pid);
 }
 
-/* From anywhere: processes and threads of the program's own. Here and in all headers that does not include signal handlers, which have
- * weft_signal_send (weft/signal.h). The data is copied. 0 when the receiver has it in its mailbox, or WEFT_ENOPROC (ended or never was),
- * WEFT_EFOREIGN (no such runtime), WEFT_ENOMEM. Messages from one sender to one receiver arrive in order. */
-WEFT_API int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size);
-
-/* A large payload, moved and not copied: the receiver sees the buffer itself, and when it is done with the message, or ends without
- * having read it, release(buffer) is called, once, on any thread (NULL: not at all). On an error the buffer is still the caller's.
- * Errors as weft_send. */
-WEFT_API int weft_send_move(weft_pid to, uint64_t tag, void *buffer, size_t size, void (*release)(void *buffer));
-
-/* A request: the process that waits for an answer, and to what. May be kept, and answered later or by another process; an answer that the
- * asking process does not wait for any more is dropped there. */
-typedef struct weft_request {
-    weft_pid from;
-    uint64_t tag;
-    uint64_t reference; /* 0: it was no request */
-} weft_request;
 /* Of a WEFT_EVENT_REQUEST event, in the step that was given it. */
 WEFT_API weft_request weft_event_request(const weft_event *event);
-/* From anywhere. The data is copied. Errors as weft_send, and WEFT_EINVAL if it is no request. */
-WEFT_API int weft_reply(weft_request request, const void *data, size_t size);
 
 /* The calling process, or WEFT_NOBODY outside of one. */
 WEFT_API weft_pid weft_self(void);
@@ -127,21 +109,6 @@ WEFT_API weft_runtime *weft_own_runtime(void);
 /* Asks a process to end: it gets a WEFT_EVENT_CANCEL event, once. 0 or as weft_send. */
 WEFT_API int weft_cancel(weft_pid pid);
 WEFT_API bool weft_alive(weft_pid pid);
-
-/* Contexts: a deadline, a cancellation and values, inherited by spawned processes (docs/contexts.md). Immutable once made but for being
- * cancelled; counted references. When the deadline comes, every process that was spawned with the context, or with one below it, is
- * cancelled; a process that is spawned later starts cancelled. 0 or WEFT_ENOMEM. */
-WEFT_API int weft_context_new(weft_context *parent, weft_context **context, uint64_t deadline);
-WEFT_API int weft_context_with(weft_context *parent, const void *key, void *value, weft_context **context);
-WEFT_API weft_context *weft_context_hold(weft_context *context);
-WEFT_API void weft_context_drop(weft_context *context);
-WEFT_API uint64_t weft_context_deadline(const weft_context *context);            /* the earliest of it and its ancestors */
-WEFT_API void *weft_context_value(const weft_context *context, const void *key); /* the nearest, or NULL */
-WEFT_API bool weft_context_cancelled(const weft_context *context);               /* it or an ancestor, or its deadline has passed */
-/* Marks it and cancels every process of the runtime that was spawned with it or with a context below it. */
-WEFT_API void weft_context_cancel(weft_context *context, weft_runtime *runtime);
-/* The calling process's own, or NULL. */
-WEFT_API weft_context *weft_own_context(void);
 
 WEFT_END
 

@@ -4,6 +4,8 @@
 #include "sched/atfork.h"
 #include "sched/door.h"
 
+#include <weft/router.h>
+
 int send_message(struct local *local, struct worker *self, weft_pid to, struct message *message) {
     struct runtime *runtime = local->runtime;
     sim_note("send", to);

@@ -2,6 +2,8 @@
 #include "proc/proc.h"
 #include "runtime_helpers.h"
 
+#include <weft/router.h>
+
 static atom_u64 heard, total, done;
 
 static void forget(void) {

@@ -62,11 +62,6 @@ WEFT_API int weft_register_command(weft_runtime *runtime, uint32_t command, weft
  * the process has ended meanwhile: the result is dropped, and counted (weft_stats.late_completions). */
 WEFT_API int weft_complete(weft_completion completion, int error, const void *data, size_t size);
 
-/* Routing by PID: what weft_send does with a PID of another runtime or node. The router is given every such message. */
-typedef int (*weft_router)(void *user, weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size);
-/* NULL removes it. 0, or WEFT_EBUSY when there is one already. */
-WEFT_API int weft_set_router(weft_router router, void *user);
-
 WEFT_END
 
 #endif

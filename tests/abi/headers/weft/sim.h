@@ -30,8 +30,8 @@ WEFT_API void weft_sim_always(const char *name, bool (*holds)(void *arg), void *
 /* What holds at some time within so many nanoseconds of virtual time from now. Otherwise: nothing. */
 WEFT_API void weft_sim_eventually_within(const char *name, bool (*holds)(void *arg), void *arg, uint64_t ns);
 
-/* A thread of the program's own that takes part in the simulation: one from pthread_create does not, and may not call weft. Returns 0 or an
- * error of weft/errors.h. Otherwise: a thread. */
+/* A thread of the program's own that takes part in the simulation, as those of pthread_create do. Returns 0 or an error of weft/errors.h.
+ * Otherwise: a thread. */
 typedef struct weft_sim_thread {
     uint64_t handle;
 } weft_sim_thread;

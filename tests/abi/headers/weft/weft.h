@@ -6,6 +6,7 @@
 #include <weft/channel.h>
 #include <weft/child.h>
 #include <weft/command.h>
+#include <weft/context.h>
 #include <weft/cxx.h>
 #include <weft/errno.h>
 #include <weft/errors.h>
@@ -16,6 +17,7 @@
 #include <weft/net.h>
 #include <weft/preempt.h>
 #include <weft/process.h>
+#include <weft/router.h>
 #include <weft/runtime.h>
 #include <weft/scope.h>
 #include <weft/signal.h>
