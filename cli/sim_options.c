@@ -23,6 +23,7 @@ static const char *const faults[][2] = {
     {"fd", "descriptors are refused"},
     {"crash", "machines crash at named points"},
     {"point", "named points fail"},
+    {"stall", "threads that could run do not for a while, up to seconds"},
 };
 enum { FAULTS = sizeof faults / sizeof faults[0] };
 

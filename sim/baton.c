@@ -26,8 +26,11 @@ enum {
     BATON_CHANCE_UNIT = 1 << 10,   /* of the chance to switch at an effect */
     BATON_COARSER_EVERY = 1 << 15, /* switches */
     BATON_COARSEST = 20,           /* doublings */
+    BATON_STALL_DOUBLINGS = 24,    /* of the shortest stall: up to 8 s */
     BATON_KEY_ROUNDS = 3,          /* of destructors of thread-local values, before the thread gives the baton up */
 };
+
+#define BATON_STALL_LEAST UINT64_C(1000) /* ns */
 
 /* How the seed behaves as a whole. */
 static struct {
@@ -225,6 +228,20 @@ static void baton_may_switch(struct sim_thread *me, enum sim_draw_kind kind, uin
     baton_pass(next);
 }
 
+/* ---- stalls --------------------------------------------------------------------------------------------------------------- */
+
+static void baton_stall_over(void *thread) { sim_unblock_thread(thread, 0); }
+
+/* The kernel may leave a thread that could run alone for any time. An event ends the stall, so threads that spin meanwhile see it come. */
+static void baton_may_stall(struct sim_thread *me) {
+    if (!sim_fault_is_on(SIM_FAULT_STALL) || !sim_fault(SIM_FAULT_STALL, SIM_STALL)) return;
+    uint64_t least = BATON_STALL_LEAST << sim_draw(SIM_STALL, BATON_STALL_DOUBLINGS);
+    me->stalled = true;
+    sim_at(baton.now + least + sim_draw(SIM_STALL, least), baton_stall_over, me);
+    sim_block("a stall", &me->stalled, SIM_FOREVER);
+    me->stalled = false;
+}
+
 /* ---- points -------------------------------------------------------------------------------------------------------------- */
 
 static bool baton_mine(void) {
@@ -243,6 +260,7 @@ void sim_atom(void) {
     baton_account(0);
     if (strategy.priorities && !sim_is_scripted()) me->priority = --baton.lowest; /* a change */
     baton_give_atoms(me);
+    baton_may_stall(me);
     baton_may_switch(me, SIM_ATOM, me->atoms, true);
 }
 
@@ -258,7 +276,8 @@ void sim_effect(const char *what, uint64_t detail) {
     baton.spins = 0;
     sim_note(what, detail);
     sim_promises();
-    if (!strategy.priorities) starvation_look(); /* the others starve threads */
+    if (!strategy.priorities && !sim_fault_is_on(SIM_FAULT_STALL)) starvation_look(); /* the others starve threads */
+    baton_may_stall(me);
     baton_may_switch(me, SIM_SWITCH, ++me->effects,
                      strategy.priorities || sim_pick(BATON_CHANCE_UNIT << baton_coarseness()) < strategy.chance);
 }

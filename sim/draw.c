@@ -20,9 +20,9 @@ static const char *const draw_names[] = {
 };
 
 static const char *const fault_names[SIM_FAULTS] = {
-    [SIM_FAULT_WAKE] = "wake", [SIM_FAULT_SHORT] = "short",   [SIM_FAULT_NET] = "net",
-    [SIM_FAULT_FILE] = "file", [SIM_FAULT_MEMORY] = "memory", [SIM_FAULT_THREAD] = "thread",
-    [SIM_FAULT_FD] = "fd",     [SIM_FAULT_CRASH] = "crash",   [SIM_FAULT_POINT] = "point",
+    [SIM_FAULT_WAKE] = "wake",     [SIM_FAULT_SHORT] = "short",   [SIM_FAULT_NET] = "net", [SIM_FAULT_FILE] = "file",
+    [SIM_FAULT_MEMORY] = "memory", [SIM_FAULT_THREAD] = "thread", [SIM_FAULT_FD] = "fd",   [SIM_FAULT_CRASH] = "crash",
+    [SIM_FAULT_POINT] = "point",   [SIM_FAULT_STALL] = "stall",
 };
 
 struct draw_entry {

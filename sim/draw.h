@@ -17,6 +17,7 @@
     X(ATOM, "atom")         /* at an atomic operation: the thread to run, plus 1. Named by the number of the operation */                  \
     X(NEXT, "next")         /* the thread cannot go on: which of those that can runs */                                                    \
     X(WAKE, "wake")         /* which of those that are blocked on an object is woken */                                                    \
+    X(STALL, "stall")       /* a thread that could run does not for a while, and how long */                                               \
     X(SPURIOUS, "spurious") /* a sleep ends for no reason */                                                                               \
     X(CPUS, "cpus")         /* how many processors there are, less one */                                                                  \
     X(RANDOM, "random")     /* bytes of the kernel's random source */                                                                      \
@@ -51,6 +52,7 @@ enum sim_fault {
     SIM_FAULT_FD,     /* descriptors refused */
     SIM_FAULT_CRASH,  /* machines crash at named points */
     SIM_FAULT_POINT,  /* named points fail */
+    SIM_FAULT_STALL,  /* threads that the kernel does not run for a while, up to seconds, though they could */
     SIM_FAULTS
 };
 

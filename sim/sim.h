@@ -39,6 +39,7 @@ struct sim_thread {
     int result;
 
     uint64_t priority; /* of the strategy with priorities: the highest runs */
+    bool stalled;      /* it could run, but the kernel does not run it: no thread sees it asleep */
     uint32_t spins;    /* how often in a row it has only waited in a loop */
     uint64_t atoms;    /* atomic operations so far */
     uint64_t effects;  /* outside effects so far */

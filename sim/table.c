@@ -99,7 +99,7 @@ static int table_thread_signal(uint32_t id, int number) {
 
 static bool table_thread_asleep(uint32_t id) {
     struct sim_thread *thread = table_thread(id);
-    return thread && thread->state == SIM_BLOCKED;
+    return thread && thread->state == SIM_BLOCKED && !thread->stalled;
 }
 
 static void table_thread_patient(uint32_t id, bool patient) { (void)id, (void)patient; }

@@ -56,6 +56,29 @@ static int sleeps_main(void) { return weft_main(0, NULL, sleeps); }
 
 TEST_WITHIN(an_hour_takes_no_time, 120) { seeds_pass(1, 50, sleeps_main); }
 
+/* ---- threads that the kernel does not run for a while -------------------------------------------------------------------- */
+
+TEST_WITHIN(threads_that_stall_harm_no_program, 120) {
+    setenv("WEFT_SIM_FAULTS", "stall", 1);
+    seeds_pass(1, 100, counting_main);
+}
+
+static int naps(int argc, char **argv) {
+    (void)argc, (void)argv;
+    uint64_t before = weft_now();
+    weft_sleep(SECOND / 1000);
+    assert(weft_now() - before < SECOND); /* not where the kernel has other things to do */
+    return 0;
+}
+static int naps_main(void) { return weft_main(0, NULL, naps); }
+
+TEST_WITHIN(a_stall_is_found_that_lasts_a_second, 120) {
+    struct seed_result result;
+    seeds_pass(1, 50, naps_main);
+    setenv("WEFT_SIM_FAULTS", "stall", 1);
+    seeds_find(1, 1000, naps_main, "< SECOND", &result);
+}
+
 /* ---- programs that are wrong ---------------------------------------------------------------------------------------------- */
 
 static int shared;
