@@ -3,7 +3,7 @@ JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 export JOBS
 
-.PHONY: all run test test-deep sim-deep bench check mutants format tidy test-full install clean help setup
+.PHONY: all run test test-deep sim-deep bench check mutants sim-faults format tidy test-full install clean help setup
 
 all: ## build the release library, build/weft and build/weft-check
 	@tools/setup build
@@ -36,6 +36,10 @@ sim-deep: ## combinations and mixtures in the simulation with 200,000 seeds (SCA
 	@tools/build release sim.test_combinations sim.test_sim_mixture
 	@WEFT_TEST_SCALE=$(or $(SCALE),100) WEFT_TEST_PATIENCE=100 build/release/tests/sim/test_combinations
 	@WEFT_TEST_SCALE=$(or $(SCALE),100) WEFT_TEST_PATIENCE=100 build/release/tests/sim/test_sim_mixture
+
+sim-faults: ## put faults back that were fixed, one at a time; the simulator must find them (NAME=... for some)
+	@tools/setup test
+	@tools/sim-faults $(NAME) $(ARGS)
 
 test-full: ## the whole matrix, in shards that resume (SHARD=name for one, ARGS=--list for their names)
 	@tools/setup deep
