@@ -40,7 +40,7 @@ static void comes_and_goes(void *number) {
         uint32_t want = 1 + rng_below(&rng, PERMITS), kind = hurried ? rng_below(&rng, 4) : 3;
         int error = weft_sem_acquire(&sem, want,
                                      kind == 0   ? 0
-                                     : kind == 1 ? 1
+                                     : kind == 1 ? weft_now()
                                      : kind == 2 ? weft_in(rng_below(&rng, 20000))
                                                  : WEFT_FOREVER);
         if (error) {
