@@ -54,6 +54,13 @@ int weft_out_yield(weft_out *out, uint32_t command, uint64_t tag, const void *da
 
 /* ---- the registry: only grows while the runtime lives ---------------------------------------------------------------- */
 
+struct command {
+    uint32_t number;
+    weft_handler handler;
+    void *user;
+    struct command *next;
+};
+
 static const struct command command_built_in[] = {
     {.number = COMMAND_SLEEP, .handler = command_sleep},
 #if !WEFT_CHECK /* there are no processes that could block */

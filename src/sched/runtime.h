@@ -1,14 +1,10 @@
-/* The structures of a runtime: the worker, the runtime itself, sysmon's and the thread pool's state, and the limits that bound them. */
+/* The structures of the scheduler: the worker, and the runtime. */
 #ifndef WEFT_SCHED_RUNTIME_H
 #define WEFT_SCHED_RUNTIME_H
 
-#include "base/handler.h"
 #include "base/rng.h"
 #include "ctx/annotate.h"
 #include "ctx/ctx.h"
-#include "mem/stack.h"
-#include "proc/message.h"
-#include "proc/table.h"
 #include "queue/deque.h"
 #include "queue/idle.h"
 #include "queue/inject.h"
@@ -16,93 +12,13 @@
 #include "queue/parker.h"
 #include "queue/posts.h"
 #include "queue/ring.h"
+#include "sched/local.h"
+#include "sched/upper_rooms.h"
 #include "time/timers.h"
 
 #include <weft/command.h>
 
-#if WEFT_CHECK
-enum { DOORS = 2, EVENT_BATCH = 2, RESERVE_LEAST = 4, WORKERS_MAX = IDLE_MAX };
-#else
-enum {
-    WORKERS_MAX = 1024,   /* most that can be wanted; beside these there is room for EXTRA_MAX and PREEMPT_MOST */
-    DOORS = 8,            /* doors for threads that are not workers */
-    EVENT_BATCH = 64,     /* most events a step is given at once */
-    RESERVE_LEAST = 2048, /* the global queue has room for so many processes from the start */
-};
-#endif
-enum {
-    PLACES_MAX = IDLE_MAX, /* workers of all kinds */
-    BUDGET_CALLS = 64,     /* a process yields after so many calls in a row that could have waited and did not: at 10 to 60 ns a
-                           * call about a microsecond, of which the switch is a hundredth */
-    GLOBAL_TICK = 61,      /* every 61st process is one from the global queue */
-    GLOBAL_OFTEN = 16,     /* every 16th while very many wait there and the worker's own queue does not run empty */
-    FAIR_SOURCES = 5,      /* queues besides its own that a worker asks in turn when it looks round */
-    PINNED_TICK = 2,       /* on a worker with pinned processes every second process is a pinned one */
-    GLOBAL_PATIENCE = 64,  /* looks at GLOBAL_TICK before GLOBAL_OFTEN applies: by then a full ring has been worked off */
-    NEWEST_RUNS_MAX =
-        GLOBAL_PATIENCE * GLOBAL_TICK, /* most newborn in a row from the newest end of a deque: with 61 a tree of processes was
-                                                      * walked in breadth, and took a tenth longer; with 16 * 61, 4 in 100 */
-    SLOT_RUNS_MAX = 16,                /* most processes in a row from the one-slot LIFO */
-    HANDOFFS_MAX = 16,                 /* most hand-offs in a row */
-    STEPS_MAX = 128,                   /* most steps in a row of a process that has more messages than a step is given. With 16 a receiver
-                           * with a hundred senders fell behind for good, at three times the time and five times the memory */
-    INSTANCES = 256,
-    CONTEXT_LOCKS = 16,
-    MONITOR_LOCKS = 64,
-    STACK_DEFAULT = 64 << 10,
-    EXTRA_MAX = 64, /* extra workers, for hogs: the most, and the default */
-    THREADS_DEFAULT = 1024,
-    SIGNAL_STACK = 128 << 10, /* of every worker's thread: for signal handlers */
-    COARSE_SHIFT = 26,        /* 67 ms: a process's 24 bits of it last 13 days */
-};
-
-#define PINNED_CLOSED 0x80000000u
-#define ALL_STACKS UINTPTR_MAX
-#define NO_STACK (UINTPTR_MAX / 2) /* no stack is there */
-
 enum policy_name { POLICY_RING, POLICY_DEQUE, POLICY_LINE };
-
-/* Written by one thread; any thread reads them for statistics. */
-struct counters {
-    atom_u64 spawned, ended, steps, sent, refused, steals, stolen, injected, handoffs, sleeps, wakeups, late;
-    atom_u64 external_wait_begun, external_wait_ended; /* external_wait.h */
-};
-
-/* What a thread needs to spawn, send and free: each worker has one, each door (for threads that drive no worker), and sysmon. */
-struct local {
-    struct runtime *runtime;
-    struct section section;
-    /* The stack on which a process must not wait: `closed_size` bytes from `closed` on. That is the thread's stack for signal handlers; or
-     * every stack (ALL_STACKS), while its thread works on the fields below or on its worker's queues (local_enter). */
-    uintptr_t closed, closed_size;
-    struct message_cache cache;
-    struct pool_cache blocks; /* of the runtime's own pool: states of processes, and what is noted about them */
-    struct magazine magazine;
-    struct stack_cache stacks;
-    struct counters counters;
-};
-
-/* Between local_enter and local_leave no function of the program is called, and nothing waits. So if a thread that is inside calls
- * local_enter again, it does so in a signal handler that interrupted it (base/handler.h). The handler runs on this very thread: signal
- * fences, which only order the compiler's loads and stores, are enough.
- *
- * Inside are: a call that sends, spawns or frees; a process that leaves its worker, until the next has arrived; a worker that looks for
- * work. */
-static inline void local_check(const struct local *local, const char *call) {
-    if (__builtin_expect(local->closed_size == ALL_STACKS, 0)) handler_refuse(call);
-}
-static inline void local_begin(struct local *local) {
-    local->closed_size = ALL_STACKS;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-static inline void local_enter(struct local *local, const char *call) {
-    local_check(local, call);
-    local_begin(local);
-}
-static inline void local_leave(struct local *local) {
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    local->closed_size = SIGNAL_STACK;
-}
 
 /* What a step writes; empty between steps. */
 struct weft_out {
@@ -214,76 +130,6 @@ struct worker {
     } seen;
 };
 
-/* The pool of OS threads: thread.c. */
-struct threads {
-    struct lock lock;
-    struct thread *resting, *ended; /* without a worker; ended, to be joined */
-    unsigned most;
-    bool over;
-    bool left; /* the runtime was taken down as far as possible while some threads were out in calls */
-    atom_u32 living;
-    atom_u32 at_rest; /* length of `resting`; written under the lock */
-    atom_u32 coming;  /* just started and on their way to `resting` */
-    atom_bool told;   /* the user was told that no more threads are to be had */
-    atom_u32 away;    /* out in calls, their workers retaken; or stopped by a signal (stopped.h) */
-};
-
-/* stopped.c */
-struct thread_maker {
-    sys_thread thread;
-    bool started;
-    struct parker parker;
-    atom_bool over, refused; /* refused: the last attempt to make a thread failed */
-};
-struct preempt {
-    atom_bool on;  /* some process may be interrupted */
-    bool all;      /* every stackful process may be */
-    uint32_t most; /* limit of `stopped` + `relief` */
-    uint64_t slice;
-    struct lock lock;
-    struct thread *first, *last; /* the stopped threads; stopped for longest first */
-    atom_u32 stopped;            /* length of that list; written under the lock */
-    atom_u32 waiting;            /* how many of them could be resumed now; likewise */
-    atom_u32 relief;             /* how many relief workers have a thread; likewise */
-    atom_u64 taken;              /* how often a process that could be resumed was taken; likewise */
-    struct {                     /* sysmon's: since when no process has been taken, and how many times the bound has passed since */
-        uint64_t taken, since;
-        unsigned times;
-    } overdue;
-    atom_u64 times;     /* interruptions in all */
-    atom_bool settling; /* the runtime stops: a process interrupted from now on stays stopped, so it must be where it can be left */
-    atom_bool anywhere; /* settling has taken too long: stop processes wherever they are */
-    struct thread_maker maker;
-};
-
-/* sysmon.c */
-struct sysmon {
-    struct local local;
-    sys_thread thread;
-    bool started;
-    struct parker parker;
-    atom_bool asleep, over;
-    atom_bool drowsy; /* its next round is more than a millisecond away */
-    bool full_fences; /* its own: whether it has asked for full fences, and until when */
-    uint64_t full_until;
-    uint64_t come_back; /* its own: when a timer of a stuck worker will be late, or memory is to be given back */
-    bool trims;         /* sysmon_trim.c: there is memory to give back; when it last gave some back */
-    uint64_t trimmed;
-    uint64_t crowded_since, complain_at; /* its own: since when every worker has a hog; when it may complain again */
-};
-
-/* deadlock.c */
-struct deadlock {
-    atom_u32 action; /* enum weft_deadlock; DEADLOCK_UNWATCHED */
-    atom_u64 first;  /* the PID of the first process; 0 until weft_main has spawned it */
-    atom_bool found; /* a deadlock was found, and the processes have been asked to end */
-    /* Sysmon's. */
-    uint64_t until;     /* the program ends then */
-    uint64_t steps;     /* steps counted when the deadlock was last reported */
-    unsigned strangers; /* set once: threads that cannot wake any process, the race detector's own */
-};
-#define DEADLOCK_UNWATCHED 0u
-
 /* The right to ask the kernel which descriptors are ready, and what is asked: netpoll.h. */
 struct netpoll {
     atom_u32 used;   /* registered descriptors; 0: no thread polls */
@@ -294,21 +140,6 @@ struct netpoll {
     struct {         /* sysmon's */
         uint64_t rounds, since;
     } seen;
-};
-
-struct command {
-    uint32_t number;
-    weft_handler handler;
-    void *user;
-    struct command *next;
-};
-
-/* Messages to be sent later: send_after.c. */
-struct send_afters {
-    struct lock lock;
-    struct send_after *free;
-    struct send_after_chunk *chunks;
-    uint64_t first, serial; /* serials up to `first` belong to former runtimes of the same instance; `serial` is the last one given out */
 };
 
 struct weft_runtime; /* the public name of struct runtime */

@@ -1,0 +1,47 @@
+/* The limits that bound a runtime, and the numbers of its scheduler. */
+#ifndef WEFT_SCHED_LIMITS_H
+#define WEFT_SCHED_LIMITS_H
+
+#include "queue/idle.h"
+
+#if WEFT_CHECK
+enum { DOORS = 2, EVENT_BATCH = 2, RESERVE_LEAST = 4, WORKERS_MAX = IDLE_MAX };
+#else
+enum {
+    WORKERS_MAX = 1024,   /* most that can be wanted; beside these there is room for EXTRA_MAX and PREEMPT_MOST */
+    DOORS = 8,            /* doors for threads that are not workers */
+    EVENT_BATCH = 64,     /* most events a step is given at once */
+    RESERVE_LEAST = 2048, /* the global queue has room for so many processes from the start */
+};
+#endif
+enum {
+    PLACES_MAX = IDLE_MAX, /* workers of all kinds */
+    BUDGET_CALLS = 64,     /* a process yields after so many calls in a row that could have waited and did not: at 10 to 60 ns a
+                           * call about a microsecond, of which the switch is a hundredth */
+    GLOBAL_TICK = 61,      /* every 61st process is one from the global queue */
+    GLOBAL_OFTEN = 16,     /* every 16th while very many wait there and the worker's own queue does not run empty */
+    FAIR_SOURCES = 5,      /* queues besides its own that a worker asks in turn when it looks round */
+    PINNED_TICK = 2,       /* on a worker with pinned processes every second process is a pinned one */
+    GLOBAL_PATIENCE = 64,  /* looks at GLOBAL_TICK before GLOBAL_OFTEN applies: by then a full ring has been worked off */
+    NEWEST_RUNS_MAX =
+        GLOBAL_PATIENCE * GLOBAL_TICK, /* most newborn in a row from the newest end of a deque: with 61 a tree of processes was
+                                                      * walked in breadth, and took a tenth longer; with 16 * 61, 4 in 100 */
+    SLOT_RUNS_MAX = 16,                /* most processes in a row from the one-slot LIFO */
+    HANDOFFS_MAX = 16,                 /* most hand-offs in a row */
+    STEPS_MAX = 128,                   /* most steps in a row of a process that has more messages than a step is given. With 16 a receiver
+                           * with a hundred senders fell behind for good, at three times the time and five times the memory */
+    INSTANCES = 256,
+    CONTEXT_LOCKS = 16,
+    MONITOR_LOCKS = 64,
+    STACK_DEFAULT = 64 << 10,
+    EXTRA_MAX = 64, /* extra workers, for hogs: the most, and the default */
+    THREADS_DEFAULT = 1024,
+    SIGNAL_STACK = 128 << 10, /* of every worker's thread: for signal handlers */
+    COARSE_SHIFT = 26,        /* 67 ms: a process's 24 bits of it last 13 days */
+};
+
+#define PINNED_CLOSED 0x80000000u
+#define ALL_STACKS UINTPTR_MAX
+#define NO_STACK (UINTPTR_MAX / 2) /* no stack is there */
+
+#endif
