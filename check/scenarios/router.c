@@ -2,6 +2,7 @@
 #include "chk.h"
 #include "mail/send.h"
 #include "sched/sched.h"
+#include <weft/router.h>
 
 enum { ROUTERS = 2 };
 
