@@ -25,7 +25,7 @@ TEST(a_message_that_is_kept_is_a_leak) {
 
 /* ---- starvation ------------------------------------------------------------------------------------------------------------ */
 
-enum { TURNS = 120000 };
+enum { TURNS = 60000, TAKERS = 4 };
 
 static void waits(void *arg) {
     weft_msg *message;
@@ -44,18 +44,18 @@ static void takes_turns(void *arg) {
     (void)arg;
     for (unsigned i = 0; i < TURNS; i++) {
         weft_yield();
-        if (i % 8 == 0) weft_sim_point("turn"); /* where the simulation looks */
+        if (i % 8 == 0) sim_effect("turn", 0); /* where the simulation looks */
     }
 }
 
 static int starves(int argc, char **argv) {
     (void)argv;
-    weft_pid pid = weft_spawn(waits, NULL), others[2];
+    weft_pid pid = weft_spawn(waits, NULL), others[TAKERS];
     weft_sleep(1000000);
     if (argc) lose(pid);
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < TAKERS; i++)
         others[i] = weft_spawn_joinable(takes_turns, NULL);
-    for (unsigned i = 0; i < 2; i++)
+    for (unsigned i = 0; i < TAKERS; i++)
         weft_join(others[i], NULL, WEFT_FOREVER);
     weft_cancel(pid);
     return 0;
