@@ -3,6 +3,8 @@
 
 #include <weft/weft.h>
 
+#include <pthread.h>
+
 /* A duration on every machine that was started more than 2 microseconds before this program. */
 #define DURATION WEFT_MICROSECOND
 
@@ -22,7 +24,13 @@ static char byte;
 static size_t nothing;
 
 static bool wants(const weft_msg *one, void *arg) { return one == arg; }
-static void idle(void *arg) { (void)arg, (void)weft_sleep_until(WEFT_FOREVER); }
+/* Holds the mutex until it is cancelled, when all processes end. */
+static void idle(void *arg) {
+    (void)arg;
+    EXPECT_EQ(weft_mutex_lock(&held, WEFT_FOREVER), 0);
+    weft_sleep_until(WEFT_FOREVER);
+    weft_mutex_unlock(&held);
+}
 static int runs(void *arg) { return (void)arg, weft_sleep_until(WEFT_FOREVER); }
 static weft_once once;
 static void runs_once(void *arg) { (void)arg, (void)weft_once_do(&once, runs, NULL, WEFT_FOREVER); }
@@ -184,7 +192,6 @@ static void prepare(void) {
     sleeper = weft_spawn(idle, NULL);
     EXPECT(weft_spawn(runs_once, NULL) != WEFT_NOBODY);
     weft_yield();
-    EXPECT_EQ(weft_mutex_lock(&held, WEFT_FOREVER), 0);
     EXPECT_EQ(weft_rwlock_write(&written, WEFT_FOREVER), 0);
     weft_waitgroup_add(&busy, 1);
     EXPECT_EQ(weft_synch2_try(&door, 0), 0);
@@ -220,8 +227,14 @@ static void stops(void) {
 }
 TEST(a_duration_is_refused_by_weft_stop) { EXPECT_ABORT(stops, "weft_stop", "the deadline is a duration"); }
 
-static void thread_locks(void) {
+static void *thread_holds(void *arg) {
     EXPECT_EQ(weft_mutex_lock(&held, WEFT_FOREVER), 0);
+    return arg;
+}
+static void thread_locks(void) {
+    pthread_t thread;
+    EXPECT_EQ(pthread_create(&thread, NULL, thread_holds, NULL), 0);
+    EXPECT_EQ(pthread_join(thread, NULL), 0);
     weft_mutex_lock(&held, DURATION);
 }
 TEST(a_duration_is_refused_in_threads_of_the_program) { EXPECT_ABORT(thread_locks, "weft_mutex_lock", "the deadline is a duration"); }
@@ -234,7 +247,6 @@ static int all_calls(int argc, char **argv) {
     for (unsigned i = 0; i < CALLS; i++)
         for (unsigned k = 0; k < 3; k++)
             make(&calls[i], deadlines[k]);
-    weft_mutex_unlock(&held);
     weft_rwlock_write_end(&written);
     return 0;
 }
