@@ -1,12 +1,12 @@
 /* The commands that every runtime knows: their numbers, the layout of their data, and their handlers. What they mean is said in
- * weft/command.h. Programs do not see numbers and layouts, so that both may change: a program yields by weft_out_read and the like. */
+ * weft/command.h. Programs do not see numbers and layouts, so that both may change: a step process gives commands out by weft_out_read and the like. */
 #ifndef WEFT_COMMAND_BUILT_IN_H
 #define WEFT_COMMAND_BUILT_IN_H
 
 #include <weft/command.h>
 #include <weft/net.h>
 
-/* They follow each other. */
+/* The numbers are consecutive. */
 #define COMMAND_SLEEP UINT32_C(0xffff0001) /* a uint64_t: so many nanoseconds */
 #define COMMAND_READ UINT32_C(0xffff0002)  /* struct command_read */
 #define COMMAND_WRITE UINT32_C(0xffff0003) /* struct command_write, and behind it the bytes */
@@ -16,7 +16,7 @@
 #define COMMAND_CALL UINT32_C(0xffff0007)  /* weft_command_call, and behind it the data */
 #define COMMAND_NET UINT32_C(0xffff0008)   /* struct command_net */
 #define COMMAND_RESOLVE                                                                                                                    \
-    UINT32_C(0xffff0009)                   /* the deadline, a uint64_t, and behind it host and service, each with its 0 byte; empty: none */
+    UINT32_C(0xffff0009) /* the deadline, a uint64_t, and behind it host and service, both NUL-terminated; empty: not given */
 #define COMMAND_CHILD UINT32_C(0xffff000a) /* struct command_child */
 
 struct command_read {

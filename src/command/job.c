@@ -1,4 +1,4 @@
-/* Making, starting and completing jobs; see job.h. */
+/* Jobs: commands that wait, each done by a helper, a stackful process of its own. See job.h. */
 #include "command/job.h"
 
 #include "life/interrupt.h"

@@ -1,4 +1,4 @@
-/* The command of step processes that resolves a name: done by a helper (command/job.h). */
+/* The command of step processes that resolves a name: done by a helper, a stackful process (command/job.h). */
 #include "command/job.h"
 #include "command/yield.h"
 #include "name/name.h"
@@ -22,7 +22,7 @@ int command_resolve(void *user, weft_completion completion, const void *data, si
     if (size < sizeof(uint64_t) + 2) return WEFT_EINVAL;
     size -= sizeof(uint64_t);
     const char *end = memchr(names, 0, size - 1);
-    if (!end || names[size - 1] != '\0') return WEFT_EINVAL; /* two texts */
+    if (!end || names[size - 1] != '\0') return WEFT_EINVAL; /* exactly two strings */
     struct job *job = job_new(completion, name_command_run, list + size, NULL, 0);
     if (!job) return WEFT_ENOMEM;
     memcpy(job->data + list, names, size);

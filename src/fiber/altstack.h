@@ -1,4 +1,4 @@
-/* Running a process on another stack than its own: for a call that needs a bigger one (bigstack.c), or to end after its own stack has
+/* Running a process on another stack than its own (not that of sigaltstack(2)): for a call that needs a bigger one (bigstack.c), or to end after its own stack has
  * overflowed (overflow.c). It stays the same process, with the same mailbox and struct fiber, which stays at the top of its own stack.
  *
  * Altstacks nest: the process runs on the innermost. A process that ends on one gives all of them back (fiber_free). */

@@ -15,7 +15,7 @@
 
 enum {
     OVERFLOW_SPARE = 64 << 10, /* what a process gets to end on */
-    OVERFLOW_LOST_TOLD = 100,  /* so many lost signals are reported, and not more */
+    OVERFLOW_LOST_TOLD = 100,  /* at most so many reports of signals that came too late to be handled */
     OVERFLOW_REACH = 4096,     /* how far below the stack pointer code reaches by growing: pushes, red zone, probes */
 };
 

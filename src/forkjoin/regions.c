@@ -3,7 +3,7 @@
 
 /* Bytes that a region keeps while it is free; memory beyond is given back to the kernel. */
 enum { REGION_KEPT = 64 << 10 };
-_Static_assert(REGION_SOFT * sizeof(weft_task) == REGION_KEPT, "a fork beyond what is kept asks");
+_Static_assert(REGION_SOFT * sizeof(weft_task) == REGION_KEPT, "REGION_SOFT is the number of tasks in the memory that a region keeps");
 
 static struct regions *regions_of(struct runtime *runtime) {
     struct regions *regions = atom_load_acq(&runtime->regions); /* acq: pairs with the rel below: *regions is set up */

@@ -2,8 +2,8 @@
  *
  *     io_enter, io_leave     around a call that may block: the process keeps its thread, and loses its worker if the call lasts
  *     IO_CALL                a call of the operating system between the two, repeated while signals interrupt it
- *     io_wait                until a descriptor is ready; ends early by its deadline and by a cancellation. A process parks and the netpoll
- *                            has the descriptor; threads, and processes inside weft_blocking, wait in poll(2)
+ *     io_wait                until a descriptor is ready; ends early by its deadline and by a cancellation. A process parks, and the descriptor
+ *                            is registered with the netpoll; threads, and processes inside weft_blocking, wait in poll(2)
  *
  * From stackful processes and from threads that are not workers. In a step process they abort, naming the call. */
 #ifndef WEFT_IO_FILE_CALL_H

@@ -4,7 +4,7 @@
  * time: there the call must be one that can be given up. So the kernel is asked, in the call, not to block, and on EAGAIN the process waits
  * until poll says that the descriptor is ready. Some files do not support that (terminals; pipes before Linux 6.5): they are opened once
  * more in non-blocking mode, so that the program's own descriptor, whose mode others share, stays as it is. A file that cannot be opened
- * again either (a terminal of another user, the controlling end of a pseudo-terminal, a program without /proc) is polled first, and a write
+ * again either (a terminal of another user, the master side of a pseudo-terminal, a program without /proc) is polled first, and a write
  * is small enough to fit, most of the time, where poll says that there is room. */
 #include "io/file_call.h"
 

@@ -6,7 +6,7 @@
 
 struct monitor;
 
-/* A block for a new process, which is the caller's until spawn_make_ready. The caller sets `self`, and may give a context. NULL: *error
+/* A block for a new process, which is the caller's until spawn_make_ready. The caller sets `self`, and may give a context (deadline and values). NULL: *error
  * says why. `flags`: SPAWN_LATE. */
 struct proc *block_take(struct local *local, const weft_behavior *behavior, unsigned flags, int *error);
 /* The process will not be born: gives the block back. */
@@ -14,7 +14,7 @@ void block_return(struct local *local, struct proc *proc);
 /* The same for a process that has been set up: frees all that it has. `monitor`: of monitor_newborn, or NULL. */
 void block_undo(struct local *local, struct proc *proc, struct monitor *monitor);
 
-/* `self` memory, zeroed: in the block if it fits. NULL: there is none. */
+/* The process's own state, which its functions get as `self`, zeroed: in the block if it fits. NULL: there is none. */
 void *self_new(struct local *local, struct proc *proc, size_t size);
 void self_free(struct local *local, struct proc *proc);
 /* One process fewer, where their number is limited. */

@@ -1,4 +1,4 @@
-/* An init that may wait: the spawner comes back on another worker, or not at all. */
+/* Calling a new process's `init` function for a spawner that may park in there: it comes back on another worker, or not at all. */
 #include "life/init.h"
 
 #include "life/block.h"

@@ -1,11 +1,11 @@
 /* Lanes keep delayed messages (weft_after, weft_every) to one process in order: as long as some are pending, all their timers are in one
- * worker's wheel. A wheel hands its timers out in order, and one thread at a time rings them (timer_events_run).
+ * worker's timer wheel. A wheel hands its timers out in order, and one thread at a time fires them (timer_events_run).
  *
  *   operation        caller
  *   lane_of          any thread
  *   lane_arm         the thread that arms such a timer
- *   lane_arm_again   the thread that has rung it and arms it once more
- *   lane_leave       the thread that has rung it for the last time, once the message is sent, or has cancelled it
+ *   lane_arm_again   the thread that has fired it and arms it once more
+ *   lane_leave       the thread that has fired it for the last time, once the message is sent, or has cancelled it
  *
  *   N1  A lane is a worker's number and tenure, and the number of pending timers. The first two change only while none is pending: the next
  *       timer goes to the arming thread's own worker, so that a process with one timer at a time keeps it where it runs.

@@ -6,7 +6,7 @@
 
 #include <weft/message.h>
 
-/* The receiver is not in this program: the router sends a copy, and the buffer is released. */
+/* The receiver is not in this program: the router (weft/router.h) sends a copy, and the buffer is released. */
 static int move_by_router(weft_pid to, uint64_t tag, void *buffer, size_t size, void (*release)(void *buffer)) {
     int error = send_by_router(weft_self(), to, tag, buffer, size);
     if (!error && release) release(buffer);

@@ -1,4 +1,4 @@
-/* weft_signal_send, and the doors by which signal handlers reach a runtime's list of posts. */
+/* weft_signal_send, and how signal handlers reach a runtime's list of posts: as visitors who are counted, without a lock. */
 #include "mail/post.h"
 
 #include "queue/visitors.h"

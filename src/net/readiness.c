@@ -3,7 +3,7 @@
 
 #include "sched/external_wait.h"
 
-/* What a wait is claimed with. */
+/* The reason that a claim leaves with the waiter. */
 enum { READINESS_EDGE = 1, READINESS_EDGE_MORE = 2, READINESS_CLOSED = 3 };
 
 void readiness_open(struct readiness *readiness, uint64_t generation) {

@@ -4,7 +4,7 @@
 
 #include "sched/runtime.h"
 
-/* Ends all watches of the runtime's processes; the program's former actions are restored. */
+/* Unregisters all signals that the runtime's processes watch; the program's former actions are restored. */
 void signal_forsake(struct runtime *runtime);
 
 #endif

@@ -1,4 +1,4 @@
-/* weft/sim.h in the ordinary library: there is no simulation. Only its threads are the same in both. */
+/* weft/sim.h in the ordinary library, where there is no simulation: most functions do nothing. Those for threads are the same in libweft-sim. */
 #include "sys/sys.h"
 
 #include <weft/errors.h>

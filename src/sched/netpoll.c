@@ -1,4 +1,4 @@
-/* Taking, holding and releasing the poll. The kernel's side is in netpoll_kernel.c. */
+/* The poll: the right to wait in epoll, which one thread at a time takes, holds and releases. The kernel's side is in netpoll_kernel.c. */
 #include "sched/netpoll.h"
 
 #include "sched/parts.h"
@@ -7,7 +7,7 @@
 
 enum {
     POLL_NEGLECTED = 10000000, /* ns without a poll, before sysmon polls itself */
-    POLL_SLEEPERS = 100000,    /* ns without a poll while a worker sleeps that could: sysmon wakes it */
+    POLL_SLEEPERS = 100000,    /* ns without a poll while a worker that could poll is asleep: sysmon wakes it */
 };
 
 /* ---- being used ------------------------------------------------------------------------------------------------------------ */

@@ -1,4 +1,4 @@
-/* The kernel's side of the poll: an epoll set and a bell, made when the first descriptor is registered. The model checker does not run
+/* The kernel's side of the poll: an epoll set and an eventfd (the bell), made when the first descriptor is registered. The model checker does not run
  * this file. */
 #include "sched/netpoll.h"
 #include "sys/sys_net.h"

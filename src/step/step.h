@@ -1,4 +1,4 @@
-/* Running one step of a process. */
+/* Running one step of a process: the call of a step process's function, or a stackful process until it leaves its stack. */
 #ifndef WEFT_STEP_STEP_H
 #define WEFT_STEP_STEP_H
 

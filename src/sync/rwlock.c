@@ -5,7 +5,7 @@
  *   R1  Without QUEUE the word changes in one step, by any caller. With it, under the lock only.
  *   R2  A waiter sets QUEUE and enters the list in one critical section of the lock; while it is there, QUEUE is set. So no caller
  *       overtakes it.
- *   R3  An end that admits no waiter leaves QUEUE set for the next caller to clear, under the lock. So this end does not touch the rwlock
+ *   R3  An unlock that admits no waiter leaves QUEUE set for the next caller to clear, under the lock. So this unlock does not touch the rwlock
  *       after another caller may have entered, left and freed the memory. */
 #include "fiber/held_locks.h"
 #include "fiber/ret_jump.h"

@@ -21,7 +21,7 @@ struct select {
 
 /* ---- locks ----------------------------------------------------------------------------------------------------------- */
 
-/* Sorts in place, by gaps that shrink: a few entries most of the time, and no memory of its own. */
+/* Shell sort: a few entries most of the time, and no memory of its own. */
 static void select_sort(struct select_room *room, size_t count) {
     size_t gap = 1;
     while (gap < count / 3)

@@ -2,7 +2,7 @@
  * process that does not yield.
  *
  * A round comes every 20 us while things happen, less and less often (up to every 10 ms) while there is nothing to do for sysmon, and
- * not at all once the runtime has been idle for a second: then the first worker to wake up wakes sysmon too. */
+ * not at all once the runtime has been idle for 0.8 s: then the first worker to wake up wakes sysmon too. */
 #include "thread/sysmon.h"
 #include "sched/netpoll.h"
 #include "sched/parts.h"
@@ -18,9 +18,9 @@ enum {
     SYSMON_HOG = 10000000,        /* a step that lasts so long is a hog's */
     SYSMON_TRIM = 1000000000,     /* how often unused stacks are given back */
     SYSMON_LINGER = 800000000,    /* of idleness, before sysmon sleeps */
-    SYSMON_PACE = 1000000,        /* how often it checks whether a worker is so slow that it should look round sooner */
+    SYSMON_PACE = 1000000,        /* how often sysmon looks for slow workers, which then check timers and the kernel more often */
     SYSMON_COMPLAINT = 500000000, /* how long all workers must have hogs, before these are named */
-    SYSMON_CALM = 100000000,      /* how long without extra workers, before fences are light again */
+    SYSMON_CALM = 100000000,      /* how long without extra workers, before light fences are light again (sys/fence.c) */
     SYSMON_DEADLOCK = 30000000,   /* of idleness, before it asks whether that is a deadlock */
 };
 
