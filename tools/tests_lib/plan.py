@@ -25,7 +25,8 @@ DEEP = {
              "preempt/test_preempt", "preempt/test_restart", "fiber/test_turns", "preempt/test_unwind", "io/test_file", "io/test_stdin",
              "name/test_name*", "net/test_netpoll", "sched/test_fair", "runtime/test_start_faults", "sched/test_reentry", "thread/test_hogs", "thread/test_give_way",
              "sched/test_idle_cost", "runtime/test_start", "runtime/test_stop", "thread/test_worker", "sync/test_synch2", "sys/test_sys_file",
-             "sys/test_scripted", "sys/test_time_slice", "sys/test_vm", "time/test_wheel*"),
+             "sys/test_scripted", "sys/test_time_slice", "sys/test_vm", "time/test_wheel*", "cross/test_mixture", "life/test_reuse", "life/test_zombie",
+             "proc/test_table", "runtime/test_freed"),
 }
 # Multiplied by so much in the deep lane, whichever the build.
 SCALED = {"preempt/test_registers": 5}
