@@ -121,7 +121,6 @@ def command():
     yield Job("command", "checker, a user's own files", ["sh", "-c", "tools/place && tests/check/test_own.sh build/weft"], needs=built)
     yield Job("command", "simulation", ["tests/sim/run", "build/release/weft", "build/release/sim"],
               needs={"release": (*COMMAND, "sim.subject_sim", "sim.subject_shared")})
-    yield Job("command", "faults put back, the quickest", ["tools/sim-faults", "--quick"], needs={"faults": ("weft_sim",)}, deep=True)
     yield Job("command", "install and use", ["tests/install/run"], needs=built)
     yield Job("command", "programs of other versions", ["tests/abi/run"], needs={"release": COMMAND})
     yield Job("command", "examples", ["tests/examples/run"], needs={"release": COMMAND})
