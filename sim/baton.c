@@ -170,6 +170,11 @@ static uint64_t baton_highest(const struct sim_thread *me) {
     return best;
 }
 
+/* Which of `count` threads the seed's strategy runs, counted as in baton_nth. */
+static uint64_t baton_by_strategy(const struct sim_thread *me, unsigned count) {
+    return strategy.priorities ? baton_highest(me) : sim_pick(count);
+}
+
 /* The running thread cannot go on, or should not. NULL: no thread can run. */
 static struct sim_thread *baton_choose(struct sim_thread *me) {
     unsigned count;
@@ -180,7 +185,7 @@ static struct sim_thread *baton_choose(struct sim_thread *me) {
     if (sim_is_scripted()) {
         if (!sim_draw_scripted(SIM_NEXT, me->index, me->choices - 1, &number, &value) || number != me->choices || value >= count) value = 0;
     } else {
-        value = strategy.priorities ? baton_highest(me) : sim_pick(count);
+        value = baton_by_strategy(me, count);
     }
     if (value) sim_draw_record(SIM_NEXT, me->index, me->choices, value);
     return baton_nth(me, value, &count);
@@ -217,11 +222,8 @@ static void baton_may_switch(struct sim_thread *me, enum sim_draw_kind kind, uin
         if (sim_draw_scripted(kind, me->index, number - 1, &found, &value) && found == number && value <= baton.count && value > 0)
             next = baton.threads[value - 1];
     } else if (switches) {
-        uint64_t n = 0;
         baton_nth(me, 0, &count);
-        if (strategy.priorities) n = baton_highest(me);
-        else n = sim_pick(count);
-        next = baton_nth(me, n, &count);
+        next = baton_nth(me, baton_by_strategy(me, count), &count);
     }
     if (!baton_can_run(next) || next == me) return;
     sim_draw_record(kind, me->index, number, next->index + 1);

@@ -15,6 +15,7 @@
 
 #include <weft/command.h>
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -150,6 +151,14 @@ static inline void rt_one(const char *policy, unsigned workers) {
 static inline void rt_each(void (*body)(void)) {
     rt_body = body;
     rt_cases(rt_one);
+}
+
+/* How many descriptors are open. */
+static inline unsigned rt_descriptors(void) {
+    unsigned count = 0;
+    for (int i = 0; i < 1024; i++)
+        count += fcntl(i, F_GETFD) >= 0;
+    return count;
 }
 
 /* ---- waiting, and small things ------------------------------------------------------------------------------------- */

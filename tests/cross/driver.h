@@ -145,13 +145,6 @@ static inline void trial_stop(struct trial *trial) {
     EXPECT_EQ(rt_live_memory(), 0);
 }
 
-static inline unsigned descriptors(void) {
-    unsigned count = 0;
-    for (int i = 0; i < 256; i++)
-        count += fcntl(i, F_GETFD) >= 0;
-    return count;
-}
-
 static inline void trial_begin(struct trial *trial, const struct combination *one, struct rng *rng) {
     memset(trial, 0, sizeof *trial);
     trial->combination = *one;
@@ -173,7 +166,7 @@ static inline void trial_run(const struct combination *one, uint64_t seed) {
     char text[200];
     combination_text(one, text, sizeof text);
     test_doing("WEFT_TEST_SEED=%llu WEFT_CROSS=%s", (unsigned long long)seed, text);
-    unsigned before = descriptors();
+    unsigned before = rt_descriptors();
     rng_seed(&rng, seed, 1);
     trial_begin(trial, one, &rng);
     caller_spawn(trial);
@@ -184,7 +177,7 @@ static inline void trial_run(const struct combination *one, uint64_t seed) {
     trial_complete_late(trial);
     trial_end(trial);
     trial_stop(trial);
-    EXPECT_EQ(descriptors(), before);
+    EXPECT_EQ(rt_descriptors(), before);
 }
 
 #endif

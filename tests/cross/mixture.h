@@ -17,13 +17,6 @@ static inline void *outsider(void *arg) {
     return NULL;
 }
 
-static inline unsigned descriptors(void) {
-    unsigned count = 0;
-    for (int i = 0; i < 1024; i++)
-        count += fcntl(i, F_GETFD) >= 0;
-    return count;
-}
-
 static inline void mix_open(uint64_t seed) {
     memset(&mix, 0, sizeof mix);
     mix.seed = seed;
@@ -63,7 +56,7 @@ static inline void mix_close(unsigned before) {
     EXPECT_EQ(stats.spawned, stats.ended);
     rt_stop();
     mail_audit();
-    EXPECT_EQ(descriptors(), before);
+    EXPECT_EQ(rt_descriptors(), before);
 }
 
 static inline void mixture_run(const char *policy, unsigned workers, bool preempt, uint64_t seed) {
@@ -71,7 +64,7 @@ static inline void mixture_run(const char *policy, unsigned workers, bool preemp
     pthread_t threads[THREADS];
     test_doing("WEFT_TEST_SEED=%llu", (unsigned long long)seed);
     printf("policy %s, %u workers, preemption %s, seed %llu\n", policy, workers, preempt ? "50us" : "off", (unsigned long long)seed);
-    unsigned before = descriptors();
+    unsigned before = rt_descriptors();
     rng_seed(&rng, seed, 1 << 21);
     rt_start_with(&(weft_config){.policy = policy, .workers = workers, .preempt = preempt, .preempt_us = 50, .seed = seed});
     mix_open(seed);
