@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BENCH_RUNS = 3, BENCH_RUNS_MAX = 1000, BENCH_WORKERS_MAX = 1024, BENCH_SECONDS = 120, BENCH_SLOW = 2 };
+enum { BENCH_RUNS = 3, BENCH_RUNS_MAX = 1000, BENCH_WORKERS_MAX = 1024, BENCH_SIZE_MAX = 100000000, BENCH_SECONDS = 120, BENCH_SLOW = 2 };
 
 /* One run as the parent sees it. */
 struct run {
@@ -25,6 +25,7 @@ struct options {
     unsigned runs;
     bool runs_given; /* by the user: then each benchmark really runs that often */
     uint64_t n;      /* 0: each benchmark's own */
+    uint64_t size;   /* likewise */
     unsigned workers;
     const char *policy;
     const char *kind; /* NULL: stackful, or what there is */
@@ -43,8 +44,9 @@ void bench_register(struct bench *bench) {
     *end = bench;
 }
 
-/* A benchmark is meant by its name or by its group's: "queue" means queue.ring and queue.deque. */
+/* A benchmark is meant by its name or by its group's: "queue" means queue.ring and queue.deque. "=parked" is parked alone. */
 static bool meant(const struct bench *bench, const char *name) {
+    if (name[0] == '=') return strcmp(bench->name, name + 1) == 0;
     size_t length = strlen(name);
     return strncmp(bench->name, name, length) == 0 && (bench->name[length] == '\0' || bench->name[length] == '.');
 }
@@ -67,9 +69,12 @@ static bool wanted(const struct bench *bench, const struct options *options) {
 }
 
 static void list(FILE *to) {
-    for (struct bench *bench = benches; bench; bench = bench->next)
-        fprintf(to, "  %-27s %-9s %-8s %s\n", bench->name, bench->kind ? bench->kind : "", bench->by ? bench->by : "",
+    for (struct bench *bench = benches; bench; bench = bench->next) {
+        fprintf(to, "  %-27s %-9s %-8s %s", bench->name, bench->kind ? bench->kind : "", bench->by ? bench->by : "",
                 bench->about ? bench->about : "");
+        if (bench->size) fprintf(to, " (size %llu)", (unsigned long long)bench->size);
+        fprintf(to, "\n");
+    }
 }
 
 static void run_child(const struct bench *bench, const struct bench_args *args, struct run *run) {
@@ -137,13 +142,17 @@ static void print_json(const struct bench *bench, const struct run *runs, unsign
     for (unsigned i = 0; i < r->extras; i++)
         printf(", \"%s\": %.9g", r->extra[i].key, r->extra[i].value);
     if (bench->by) printf(", \"by\": \"%s\"", bench->by);
+    if (r->check) printf(", \"check\": %llu", (unsigned long long)r->check);
     printf("}");
     fflush(stdout);
 }
 
 /* Runs one benchmark as often as asked; false if a run failed. `printed` counts the results so far. */
 static bool run_bench(const struct bench *bench, const struct options *options, struct run *runs, unsigned *printed) {
-    struct bench_args args = {options->n ? options->n : bench->n, options->workers, options->policy};
+    struct bench_args args = {.n = options->n ? options->n : bench->n,
+                              .size = options->size && bench->size ? options->size : bench->size,
+                              .workers = options->workers,
+                              .policy = options->policy};
     uint64_t start = bench_now();
     unsigned count = 0;
     memset(runs, 0, options->runs * sizeof *runs);
@@ -184,16 +193,17 @@ static int run_all(const struct options *options) {
 static int usage(FILE *to) {
     fprintf(
         to,
-        "usage: weft bench [NAME...] [--kind step|stackful] [--by message|join] [--policy ring|deque|line] [--workers N] [--n N] [--runs K] "
-        "[--json] [--list]\n\n"
+        "usage: weft bench [NAME...] [--kind step|stackful] [--by message|join] [--policy ring|deque|line] [--workers N] [--n N] [--size N] "
+        "[--runs K] [--json] [--list]\n\n"
         "Runs the named benchmarks, or all of them, and prints one line each: the median of K runs (3).\n"
-        "NAME is a benchmark or a group: `queue` means every queue.*\n"
+        "NAME is a benchmark or a group: `queue` means every queue.*; `=parked` means parked without parked.*\n"
         "  --kind K     of process: stackful (default) or step\n"
         "  --by B       how skynet and forkjoin bring results together: message (processes) or join (tasks)\n"
         "  --policy P   of the scheduler: ring, deque or line (WEFT_POLICY, or ring)\n"
         "  --workers N  1 to 1024 (WEFT_WORKERS, or the CPUs there are)\n"
         "  --runs K     runs of each, 1 to 1000; without it slow ones stop after 2 s\n"
         "  --n N        operations a run, instead of each benchmark's own number\n"
+        "  --size N     of what they are done on, where --list shows a size: members of the ring, messages in flight, timers armed\n"
         "  --json       an array of objects instead of lines\n"
         "  --list       say what there is\n");
     return to == stderr ? 2 : 0;
@@ -247,6 +257,8 @@ static int set_option(struct options *options, const char *name, const char *val
         good = (options->runs = (unsigned)cli_number("bench", name, value, BENCH_RUNS_MAX)) != 0;
     } else if (strcmp(name, "--n") == 0) {
         good = (options->n = cli_number("bench", name, value, UINT64_MAX / 1000)) != 0;
+    } else if (strcmp(name, "--size") == 0) {
+        good = (options->size = cli_number("bench", name, value, BENCH_SIZE_MAX)) != 0;
     } else if (strcmp(name, "--workers") == 0) {
         good = (options->workers = (unsigned)cli_number("bench", name, value, BENCH_WORKERS_MAX)) != 0;
     } else if (strcmp(name, "--policy") == 0) {

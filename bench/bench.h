@@ -22,6 +22,7 @@
 
 struct bench_args {
     uint64_t n;         /* operations asked for: the benchmark's default or --n */
+    uint64_t size;      /* --size, or the benchmark's default: of what they are done on; 0 where it has no size */
     unsigned workers;   /* --workers; 0: as a runtime has by itself. This and the policy are for those that start one */
     const char *policy; /* --policy; NULL: likewise */
 };
@@ -37,6 +38,7 @@ struct bench_extra {
 struct bench_result {
     double seconds;    /* for all of n */
     uint64_t n;        /* 0: what was asked for */
+    uint64_t check;    /* what the work added up to, for `weft compare`; 0: it does not tell */
     double ns_op;      /* 0: seconds / n */
     unsigned workers;  /* threads that took part; 0: 1 */
     char kind[16];     /* "": "part" */
@@ -53,6 +55,7 @@ struct bench {
     const char *by;      /* as --by says it; NULL: there is only one way */
     bool not_by_default; /* only when --by asks for it */
     uint64_t n;          /* the default */
+    uint64_t size;       /* the default; 0: it takes no --size */
     void (*run)(const struct bench_args *args, struct bench_result *result);
     struct bench *next;
 };

@@ -42,6 +42,7 @@ static void fib_join_root(void *unused) {
     (void)unused;
     trial_begin();
     uint64_t got = WEFT_RUN(fib, argument);
+    trial_check(got);
     trial_end();
     wrong("forkjoin", got, fib_right(argument));
 }
@@ -73,6 +74,7 @@ static void fib_message_root(void *unused) {
     (void)unused;
     trial_begin();
     uint64_t got = fib_by_message(argument);
+    trial_check(got);
     trial_end();
     wrong("forkjoin", got, fib_right(argument));
 }
@@ -122,6 +124,7 @@ static void sky_root(void *unused) {
     (void)unused;
     trial_begin();
     uint64_t sum = WEFT_RUN(sky, 0, all_leaves);
+    trial_check(sum);
     trial_end();
     wrong("skynet", sum, (uint64_t)all_leaves * (all_leaves - 1) / 2);
 }

@@ -20,7 +20,7 @@ static void echoes_all(void *arg) {
     char data[4096];
     ssize_t n;
     while ((n = weft_fd_read(fd, data, sizeof data, WEFT_FOREVER)) > 0)
-        if (weft_fd_write(fd, data, (size_t)n, WEFT_FOREVER) < 0) break;
+        if (weft_fd_write_all(fd, data, (size_t)n, NULL, WEFT_FOREVER) != 0) break;
     weft_fd_close(fd);
 }
 
@@ -28,7 +28,7 @@ static void echoes_all(void *arg) {
 static bool respond(weft_fd fd, char *data, size_t *size) {
     char *at = data, *end;
     while ((end = memmem(at, *size - (size_t)(at - data), "\r\n\r\n", 4)) != NULL) {
-        if (weft_fd_write(fd, answer, sizeof answer - 1, WEFT_FOREVER) < 0) return false;
+        if (weft_fd_write_all(fd, answer, sizeof answer - 1, NULL, WEFT_FOREVER) != 0) return false;
         at = end + 4;
     }
     *size -= (size_t)(at - data);
@@ -151,7 +151,7 @@ static bool peer_listens(struct peer *peer) {
 bool peer_begin(struct peer *peer, const char *how) {
     char path[PATH_MAX];
     if (!peer_path(path, sizeof path)) {
-        fprintf(stderr, "weft bench: libuv is not measured beside it: the build did not find it (Debian: libuv1-dev)\n");
+        fprintf(stderr, "weft bench: libuv is not measured beside it: the build did not find it (`make compare-setup` installs it)\n");
         return false;
     }
     char *command[] = {path, (char *)(uintptr_t)how, NULL};

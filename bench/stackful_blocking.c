@@ -34,6 +34,7 @@ static void caller(void *unused) {
     if (told) weft_blocking_long(nap, NULL);
     else weft_blocking(nap, NULL);
     if (atom_add_rlx(&back, 1) + 1 < callers) return; /* rlx: a count */
+    trial_check(callers);
     trial_end();
     most_threads = threads_now();
 }

@@ -72,6 +72,7 @@ static void hog_ticker(void *arg) {
         late[i] = now - next;
         if (late[i] > PERIOD) next = now;
     }
+    trial_check(ticks);
     trial_end();
     atom_store_rlx(&over, true);
 }

@@ -1,4 +1,4 @@
-/* pingpong, pairs, ring and fanin, with stackful processes. */
+/* pingpong, pairs, fanin and mailbox, with stackful processes. */
 #include "bench/trial.h"
 
 #include <stdlib.h>
@@ -24,12 +24,13 @@ static void pong(void *unused) {
 static void ping(void *arg) {
     struct pair *pair = arg;
     weft_pid other = trial_spawn_stackful(pong, NULL);
-    uint64_t tag;
+    uint64_t tag, sum = 0;
     for (uint64_t left = pair->trips; left > 0; left--) {
         trial_send(other, left);
         if (!trial_recv(&tag)) return;
+        sum += tag;
     }
-    trial_send(pair->umpire, 0);
+    trial_send(pair->umpire, sum);
     weft_cancel(other);
 }
 
@@ -38,15 +39,16 @@ static struct { uint64_t trips, pairs; } plan;
 static void umpire(void *unused) {
     (void)unused;
     struct pair *each = calloc(plan.pairs, sizeof *each);
-    uint64_t tag;
+    uint64_t tag, sum = 0;
     if (!each) trial_must(WEFT_ENOMEM, "a list of pairs");
     trial_begin();
     for (uint64_t i = 0; i < plan.pairs; i++) {
         each[i] = (struct pair){weft_self(), plan.trips / plan.pairs + (i < plan.trips % plan.pairs)};
         trial_spawn_stackful(ping, &each[i]);
     }
-    for (uint64_t i = 0; i < plan.pairs; i++)
-        trial_recv(&tag);
+    for (uint64_t i = 0; i < plan.pairs && trial_recv(&tag); i++)
+        sum += tag;
+    trial_check(sum);
     trial_end();
     free(each);
 }
@@ -61,39 +63,6 @@ BENCH(stackful_pingpong, .name = "pingpong", .about = "round trip of two message
 static void run_many_pairs(const struct bench_args *args, struct bench_result *result) { run_pairs(args, result, PAIRS); }
 BENCH(stackful_pairs, .name = "pairs", .about = "round trip, a thousand pairs at once", .kind = "stackful", .n = 1000000,
       .run = run_many_pairs)
-
-/* ---- ring: a message goes round among 503 processes, n hops in all --------------------------------------------------- */
-
-enum { MEMBERS = 503 };
-static uint64_t hops;
-static weft_pid next_of[MEMBERS];
-
-static void member(void *next) {
-    uint64_t tag;
-    while (trial_recv(&tag)) {
-        if (tag > 1) trial_send(*(weft_pid *)next, tag - 1);
-        else trial_end();
-    }
-}
-
-static void first_member(void *unused) {
-    (void)unused;
-    weft_pid next = weft_self();
-    for (unsigned i = 1; i < MEMBERS; i++) {
-        next_of[i] = next;
-        next = trial_spawn_stackful(member, &next_of[i]);
-    }
-    next_of[0] = next;
-    trial_begin();
-    trial_send(next, hops);
-    member(&next_of[0]);
-}
-
-static void run_ring(const struct bench_args *args, struct bench_result *result) {
-    hops = args->n;
-    trial_run_stackful(args, result, first_member, NULL);
-}
-BENCH(stackful_ring, .name = "ring", .about = "one hop of a message round 503 processes", .kind = "stackful", .n = 1000000, .run = run_ring)
 
 /* ---- fanin: a hundred processes send to one, n messages in all --------------------------------------------------------- */
 
@@ -110,14 +79,15 @@ static void fanin_sender(void *number) {
 }
 
 static void fanin_receiver(void *unused) {
-    uint64_t tag;
+    uint64_t tag, sum = 0;
     (void)unused;
     fanin_to = weft_self();
     trial_begin();
     for (uintptr_t i = 0; i < SENDERS; i++)
         trial_spawn_stackful(fanin_sender, (void *)i);
-    for (uint64_t i = 0; i < messages; i++)
-        trial_recv(&tag);
+    for (uint64_t i = 0; i < messages && trial_recv(&tag); i++)
+        sum += tag;
+    trial_check(sum);
     trial_end();
 }
 
@@ -127,3 +97,41 @@ static void run_fanin(const struct bench_args *args, struct bench_result *result
 }
 BENCH(stackful_fanin, .name = "fanin", .about = "one message, from a hundred processes to one", .kind = "stackful", .n = 1000000,
       .run = run_fanin)
+
+/* ---- mailbox: one process sends so many messages that nobody has read, then another reads them all; n in all --------------- */
+
+static uint64_t length;
+static weft_pid writer;
+
+/* Reads `length` at a time; then it says so, and adds up. */
+static void mailbox_reader(void *unused) {
+    uint64_t tag, sum = 0;
+    (void)unused;
+    for (uint64_t i = 1; trial_recv(&tag); i++) {
+        sum += tag;
+        if (i % length == 0) trial_send(writer, sum);
+    }
+}
+
+static void mailbox_writer(void *unused) {
+    (void)unused;
+    writer = weft_self();
+    weft_pid reader = trial_spawn_stackful(mailbox_reader, NULL);
+    uint64_t sum = 0;
+    trial_begin();
+    for (uint64_t i = 1; i <= messages; i++) {
+        trial_send(reader, i);
+        if (i % length == 0 && !trial_recv(&sum)) return;
+    }
+    trial_check(sum);
+    trial_end();
+}
+
+static void run_mailbox(const struct bench_args *args, struct bench_result *result) {
+    length = args->size;
+    messages = args->n < length ? length : args->n / length * length;
+    trial_run_stackful(args, result, mailbox_writer, NULL);
+    result->n = messages;
+}
+BENCH(stackful_mailbox, .name = "mailbox", .about = "one message, sent and read; as many wait at a time as --size says", .kind = "stackful",
+      .n = 1000000, .size = 1000, .run = run_mailbox)

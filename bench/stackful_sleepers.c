@@ -12,7 +12,9 @@ static atom_u64 woken;
 
 static void sleeper(void *nanoseconds) {
     trial_must(weft_sleep((uint64_t)(uintptr_t)nanoseconds), "sleeping");
-    if (atom_add_rlx(&woken, 1) + 1 == sleepers) trial_end(); /* rlx: a count */
+    if (atom_add_rlx(&woken, 1) + 1 < sleepers) return; /* rlx: a count */
+    trial_check(sleepers);
+    trial_end();
 }
 
 static void waker(void *unused) {

@@ -6,11 +6,16 @@
 
 static uint64_t turns;
 static atom_u32 running;
+static atom_u64 turned;
 
 static void yielder(void *half) {
-    for (uint64_t left = turns / 2 + (half ? turns % 2 : 0); left > 0; left--)
+    uint64_t had = 0;
+    for (uint64_t left = turns / 2 + (half ? turns % 2 : 0); left > 0; left--, had++)
         weft_yield();
-    if (atom_sub_acqrel(&running, 1) == 1) trial_end(); /* acqrel: the last one to end comes after the other */
+    atom_add_rlx(&turned, had);                    /* rlx: the next line orders it */
+    if (atom_sub_acqrel(&running, 1) != 1) return; /* acqrel: the last one to end comes after the other */
+    trial_check(atom_load_rlx(&turned));
+    trial_end();
 }
 
 static void starter(void *unused) {
@@ -59,8 +64,10 @@ static void spawner(void *unused) {
         if (weft_spawn(empty, NULL) == WEFT_NOBODY) trial_must(WEFT_ENOMEM, "spawning");
         if (i % SPAWN_BURST == 0) weft_yield();
     }
-    for (weft_stats stats = {.ended = 0}; stats.ended < spawns; weft_get_stats(trial_runtime(), &stats))
+    weft_stats stats = {.ended = 0};
+    for (; stats.ended < spawns; weft_get_stats(trial_runtime(), &stats))
         weft_yield();
+    trial_check(stats.ended);
     trial_end();
 }
 

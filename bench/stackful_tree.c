@@ -42,6 +42,7 @@ static void tree_root(void *unused) {
     (void)unused;
     trial_begin();
     uint64_t sum = tree_sum(0, all_leaves), right = (uint64_t)all_leaves * (all_leaves - 1) / 2;
+    trial_check(sum);
     trial_end();
     if (sum == right) return;
     fprintf(stderr, "weft bench: skynet added up to %" PRIu64 " instead of %" PRIu64 "\n", sum, right);

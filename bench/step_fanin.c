@@ -28,7 +28,7 @@ static int sender_step(void *state, const weft_event *events, size_t count, weft
 static const weft_behavior sender = {.name = "sender", .state_size = sizeof(struct sender), .init = sender_init, .step = sender_step};
 
 struct receiver {
-    uint64_t left;
+    uint64_t left, sum;
     bool begun;
 };
 
@@ -47,8 +47,12 @@ static int receiver_step(void *state, const weft_event *events, size_t count, we
     if (trial_cancelled(events, count, out)) return 0;
     if (!self->begun) start_senders(self);
     if (count == 0) return 0;
+    for (size_t i = 0; i < count; i++)
+        self->sum += events[i].tag;
     self->left -= count;
-    if (self->left == 0) trial_end();
+    if (self->left > 0) return 0;
+    trial_check(self->sum);
+    trial_end();
     return 0;
 }
 static const weft_behavior receiver = {.name = "receiver", .state_size = sizeof(struct receiver), .step = receiver_step};

@@ -17,7 +17,10 @@ static int sitter_step(void *state, const weft_event *events, size_t count, weft
     if (trial_cancelled(events, count, out)) return 0;
     if (count == 0) return 0;
     self->had += count;
-    if (atom_add_rlx(&parked, 1) + 1 == processes) trial_end(); /* rlx: a count */
+    uint64_t now = atom_add_rlx(&parked, 1) + 1; /* rlx: a count */
+    if (now < processes) return 0;
+    trial_check(now);
+    trial_end();
     return 0;
 }
 static const weft_behavior sitter = {.name = "sitter", .state_size = sizeof(struct sitter), .step = sitter_step};

@@ -24,7 +24,7 @@ static const weft_behavior pong = {.name = "pong", .step = pong_step};
 /* ping: starts each round and tells the umpire when all are done. */
 struct ping {
     weft_pid pong, umpire;
-    uint64_t left;
+    uint64_t left, sum;
 };
 
 static int ping_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
@@ -36,9 +36,9 @@ static int ping_init(void *self, weft_context *context, const char *method, cons
 static int ping_step(void *state, const weft_event *events, size_t count, weft_out *out) {
     struct ping *self = state;
     if (trial_cancelled(events, count, out)) return 0;
-    if (count > 0) self->left--;
+    if (count > 0) self->left--, self->sum += events[0].tag;
     if (self->left == 0) {
-        trial_send(self->umpire, 0);
+        trial_send(self->umpire, self->sum);
         weft_out_status(out, WEFT_STEP_DONE);
     } else if (plan.handoff) {
         trial_must(weft_out_handoff(out, self->pong, self->left, NULL, 0), "a hand-off was refused");
@@ -50,7 +50,7 @@ static int ping_step(void *state, const weft_event *events, size_t count, weft_o
 static const weft_behavior ping = {.name = "ping", .state_size = sizeof(struct ping), .init = ping_init, .step = ping_step};
 
 struct umpire {
-    uint64_t waits_for;
+    uint64_t waits_for, sum;
     bool begun;
 };
 
@@ -72,7 +72,10 @@ static int umpire_step(void *state, const weft_event *events, size_t count, weft
     if (!self->begun) {
         start_pairs(self);
     } else if (self->waits_for > 0) {
+        for (size_t i = 0; i < count; i++)
+            self->sum += events[i].tag;
         self->waits_for -= count;
+        trial_check(self->sum);
         if (self->waits_for == 0) trial_end();
     }
     return 0;

@@ -7,16 +7,24 @@
 #include <weft/command.h>
 #include <weft/time.h>
 
+#include <stdlib.h>
+
 enum { SLEEPERS_BURST = 64 };
 
 static uint64_t sleepers;
 static atom_u64 woken;
 
+static void sleeper_woken(void) {
+    if (atom_add_rlx(&woken, 1) + 1 < sleepers) return; /* rlx: a count */
+    trial_check(sleepers);
+    trial_end();
+}
+
 static int sleeper_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events;
     static _Thread_local struct rng rng;
     if (count > 0) {
-        if (atom_add_rlx(&woken, 1) + 1 == sleepers) trial_end(); /* rlx: a count */
+        sleeper_woken();
         weft_out_status(out, WEFT_STEP_DONE);
         return 0;
     }
@@ -87,20 +95,30 @@ static void run_timers(const struct bench_args *args, struct bench_result *resul
 BENCH(step_timers, .name = "sleepers.timers", .about = "messages sent 1 to 2 s later; ns_op: processor time of one", .kind = "step",
       .n = 1000000, .run = run_timers)
 
-/* Armed, and cancelled before their time, as deadlines are. */
+/* Armed, and cancelled before their time, as deadlines are: `armed` stay armed all the time. */
+static weft_timer *pending;
+static uint64_t armed;
+
+static void arm(struct rng *rng, uint64_t i) {
+    uint64_t in = UINT64_C(3600000000000) + rng_below(rng, 1000000000);
+    trial_must(weft_after(in, weft_self(), i, NULL, 0, &pending[i % armed]), "arming a timer");
+}
+
 static int cancelling_step(void *state, const weft_event *events, size_t count, weft_out *out) {
-    enum { RING = 1 << 16 };
-    static weft_timer pending[RING];
     (void)state;
     if (trial_cancelled(events, count, out)) return 0;
     struct rng rng;
+    uint64_t cancelled = 0;
     rng_seed(&rng, 1, 1);
+    for (uint64_t i = 0; i < armed; i++)
+        arm(&rng, i);
     trial_begin();
-    for (uint64_t i = 0; i < timers; i++) {
-        if (i >= RING) trial_must(weft_timer_cancel(pending[i % RING]), "cancelling a timer");
-        trial_must(weft_after(UINT64_C(3600000000000) + rng_below(&rng, 1000000000), weft_self(), i, NULL, 0, &pending[i % RING]),
-                   "arming a timer");
+    for (uint64_t i = armed; i < armed + timers; i++) {
+        trial_must(weft_timer_cancel(pending[i % armed]), "cancelling a timer");
+        cancelled++;
+        arm(&rng, i);
     }
+    trial_check(cancelled);
     trial_end();
     weft_out_status(out, WEFT_STEP_DONE);
     return 0;
@@ -109,7 +127,11 @@ static const weft_behavior cancelling = {.name = "cancelling", .step = cancellin
 
 static void run_cancelled(const struct bench_args *args, struct bench_result *result) {
     timers = args->n;
+    armed = args->size;
+    pending = calloc(armed, sizeof *pending);
+    if (!pending) trial_must(WEFT_ENOMEM, "a list of timers");
     trial_run(args, result, &cancelling, NULL, 0);
+    free(pending);
 }
-BENCH(step_cancelled, .name = "sleepers.cancelled", .about = "a message to be sent later, and cancelled", .kind = "step", .n = 1000000,
-      .run = run_cancelled)
+BENCH(step_cancelled, .name = "sleepers.cancelled", .about = "a message to be sent later, and cancelled; as many armed as --size says",
+      .kind = "step", .n = 1000000, .size = 65536, .run = run_cancelled)

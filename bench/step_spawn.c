@@ -32,6 +32,7 @@ static void spawn_burst(struct spawner *self) {
 static bool all_ended(void) {
     weft_stats stats;
     weft_get_stats(trial_runtime(), &stats);
+    trial_check(stats.ended);
     return stats.ended >= spawns;
 }
 

@@ -4,9 +4,10 @@
 
 static uint64_t turns;
 static atom_u32 running;
+static atom_u64 turned;
 
 struct yielder {
-    uint64_t left;
+    uint64_t left, had;
 };
 
 static int yielder_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
@@ -15,11 +16,18 @@ static int yielder_init(void *self, weft_context *context, const char *method, c
     return 0;
 }
 
+static void yielder_end(const struct yielder *self) {
+    atom_add_rlx(&turned, self->had);              /* rlx: the next line orders it */
+    if (atom_sub_acqrel(&running, 1) != 1) return; /* acqrel: the last one to end comes after the other */
+    trial_check(atom_load_rlx(&turned));
+    trial_end();
+}
+
 static int yielder_step(void *state, const weft_event *events, size_t count, weft_out *out) {
     struct yielder *self = state;
     if (trial_cancelled(events, count, out)) return 0;
-    if (self->left > 0) self->left--;
-    if (self->left == 0 && atom_sub_acqrel(&running, 1) == 1) trial_end(); /* acqrel: the last one to end comes after the other */
+    if (self->left > 0) self->left--, self->had++;
+    if (self->left == 0) yielder_end(self);
     weft_out_status(out, self->left > 0 ? WEFT_STEP_CONTINUE : WEFT_STEP_DONE);
     return 0;
 }

@@ -62,10 +62,10 @@ static void echoes(void *unused) {
     while (weft_chan_recv(there, &element, WEFT_FOREVER) == 0)
         weft_chan_send(back, &element, WEFT_FOREVER);
 }
-static weft_entry who_answers;
+static weft_entry answerer;
 static void asks(void *unused) {
     (void)unused;
-    weft_pid other = trial_spawn_stackful(who_answers, NULL);
+    weft_pid other = trial_spawn_stackful(answerer, NULL);
     trial_begin();
     for (uint64_t i = 0; i < trips; i++) {
         uint64_t element = i;
@@ -78,7 +78,7 @@ static void asks(void *unused) {
 }
 static void run_trips(const struct bench_args *args, struct bench_result *result, weft_entry answers) {
     trips = args->n;
-    who_answers = answers;
+    answerer = answers;
     chan_open(0);
     trial_run_stackful(args, result, asks, NULL);
     chan_end();

@@ -14,7 +14,7 @@ enum { STOP_SECONDS = 30 };
 static struct {
     weft_runtime *runtime;
     struct parker done;
-    uint64_t begin, end, cpu_begin, cpu_end; /* processes write, the measuring thread reads after `done` */
+    uint64_t begin, end, cpu_begin, cpu_end, check; /* processes write, the measuring thread reads after `done` */
 } trial;
 
 void trial_fail(int error, const char *what) {
@@ -72,6 +72,8 @@ void trial_begin(void) {
     trial.begin = bench_now();
 }
 
+void trial_check(uint64_t sum) { trial.check = sum; }
+
 void trial_end(void) {
     trial.end = bench_now();
     trial.cpu_end = cpu_now();
@@ -82,6 +84,7 @@ void trial_wait(void) { parker_park(&trial.done, SYS_FOREVER); }
 
 void trial_close(struct bench_result *result) {
     result->seconds = (double)(trial.end - trial.begin) / 1e9;
+    result->check = trial.check;
     bench_extra(result, "cpu_ns", (double)(trial.cpu_end - trial.cpu_begin) / (double)result->n);
     trial_must(weft_stop(trial.runtime, NULL, weft_now() + STOP_SECONDS * UINT64_C(1000000000)), "stopping the runtime");
 }
@@ -105,6 +108,16 @@ uint64_t trial_rss(void) {
         exit(1);
     }
     return (uint64_t)resident * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+uint64_t trial_page_tables(void) {
+    FILE *status = fopen("/proc/self/status", "r");
+    char line[128];
+    unsigned long kilobytes = 0;
+    while (status && fgets(line, sizeof line, status))
+        if (sscanf(line, "VmPTE: %lu kB", &kilobytes) == 1) break;
+    if (status) fclose(status);
+    return (uint64_t)kilobytes * 1024;
 }
 
 void trial_run_stackful(const struct bench_args *args, struct bench_result *result, weft_entry root, void *arg) {

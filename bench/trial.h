@@ -36,6 +36,9 @@ weft_runtime *trial_runtime(void);
 void trial_begin(void);
 void trial_end(void);
 
+/* What the work has added up to, told before trial_end: it becomes the result's `check`. */
+void trial_check(uint64_t sum);
+
 /* A file of so many bytes, up to 4096, without a name; to be closed. Below 0: there is none to be had, and the result says so. */
 int trial_file(struct bench_result *result, size_t size);
 
@@ -70,5 +73,7 @@ double trial_cpu_seconds(void);
 
 /* Resident memory, in bytes. */
 uint64_t trial_rss(void);
+/* And of its page tables, which are not in that. */
+uint64_t trial_page_tables(void);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { EXIT_UNUSABLE = 2, PATH = 4096 };
@@ -28,9 +29,20 @@ static bool is_file(const char *word) {
     return word[0] != '-' && length > 2 && strcmp(word + length - 2, ".c") == 0;
 }
 
+/* A file that is not C: scenarios' names have neither slash nor suffix. */
+static bool is_other_file(const char *word) {
+    static const char *const suffixes[] = {".h", ".cc", ".cpp", ".cxx", ".C", ".o", ".a", ".so", ".s", ".S"};
+    const char *suffix = strrchr(word, '.');
+    struct stat about;
+    if (word[0] == '-' || is_file(word)) return false;
+    for (size_t i = 0; suffix && i < sizeof suffixes / sizeof suffixes[0]; i++)
+        if (strcmp(suffix, suffixes[i]) == 0) return true;
+    return strchr(word, '/') || (stat(word, &about) == 0 && S_ISREG(about.st_mode));
+}
+
 bool check_names_file(int argc, char **argv) {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (is_file(argv[i])) return true;
+        if (is_file(argv[i]) || is_other_file(argv[i])) return true;
     return false;
 }
 
@@ -42,6 +54,10 @@ static int sort_words(int argc, char **argv, struct words *w) {
     w->rest[w->rests++] = "weft-check";
     int i = 0;
     for (; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (is_other_file(argv[i])) {
+            fprintf(stderr, "weft check: %s: only C is checked, in files whose names end in .c\n", argv[i]);
+            return -1;
+        }
         if (is_file(argv[i])) w->file[w->files++] = argv[i];
         else w->rest[w->rests++] = argv[i];
     }
@@ -152,19 +168,31 @@ static int run_program(struct words *w) {
     return EXIT_UNUSABLE;
 }
 
-static bool readable(const struct words *w) {
-    for (int i = 0; i < w->files; i++)
-        if (access(w->file[i], R_OK) != 0) {
-            fprintf(stderr, "weft check: %s: %s\n", w->file[i], strerror(errno));
-            return false;
-        }
+static bool is_readable(const char *path, struct stat *about) {
+    bool there = stat(path, about) == 0 && access(path, R_OK) == 0;
+    if (!there) fprintf(stderr, "weft check: %s: %s\n", path, strerror(errno));
+    else if (S_ISDIR(about->st_mode)) fprintf(stderr, "weft check: %s is a folder\n", path);
+    return there && !S_ISDIR(about->st_mode);
+}
+
+/* Each can be read, and is named once, by whatever names. */
+static bool are_usable(const struct words *w) {
+    static struct stat about[COMMAND_WORDS];
+    for (int i = 0; i < w->files; i++) {
+        if (!is_readable(w->file[i], &about[i])) return false;
+        for (int k = 0; k < i; k++)
+            if (about[k].st_dev == about[i].st_dev && about[k].st_ino == about[i].st_ino) {
+                fprintf(stderr, "weft check: %s is named twice\n", w->file[i]);
+                return false;
+            }
+    }
     return true;
 }
 
 int check_own(int argc, char **argv) {
     static struct kit kit;
     static struct words w;
-    if (sort_words(argc, argv, &w) != 0 || !readable(&w) || find_kit(&kit) != 0 || workshop_open(w.files) != 0) return EXIT_UNUSABLE;
+    if (sort_words(argc, argv, &w) != 0 || !are_usable(&w) || find_kit(&kit) != 0 || workshop_open(w.files) != 0) return EXIT_UNUSABLE;
     if (make_program(&kit, &w) != 0) {
         workshop_close();
         return EXIT_UNUSABLE;

@@ -12,6 +12,8 @@ int cli_check(int argc, char **argv);
 bool check_names_file(int argc, char **argv);
 /* Compiles and links these files with the checker, and becomes the program that comes out. Returns, with a message, only if that cannot be. */
 int check_own(int argc, char **argv);
+/* `weft compare ARGS`: becomes tools/compare, which measures weft beside its peers. Returns, with a message, only if that cannot be. */
+int cli_compare(int argc, char **argv);
 /* `weft sim ARGS`: a program in simulation, by seeds. */
 int cli_sim(int argc, char **argv);
 /* `weft demo ARGS`: the guided run. */

@@ -3,7 +3,7 @@
  * A host spawns n guests. Every guest has a number and knows the PID of the guest before it. Then up to RUNNERS
  * messages set out from different places, each to be passed along its share of the guests; every guest adds its
  * number. What the last of a share adds up to goes to the host: all shares together must make n (n - 1) / 2. Then
- * everybody is asked to end. */
+ * all processes are asked to end. */
 #define _GNU_SOURCE
 #include "cli/cli.h"
 

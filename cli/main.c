@@ -17,6 +17,7 @@ struct command {
 static const struct command commands[] = {
     {"demo", "[checker]", "a million processes; or the model checker at work", cli_demo},
     {"bench", "[NAME...]", "measure processes, weft's parts and this machine", bench_main},
+    {"compare", "[--quick]", "measure weft beside Go, Tokio, Erlang and others, in one run", cli_compare},
     {"check", "[FILE.c...]", "explore your lock-free code, or weft's own, with the model checker", cli_check},
     {"sim", "PROGRAM", "run a program in simulation, with many seeds", cli_sim},
 };
@@ -25,7 +26,7 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 static void help(FILE *to) {
     fprintf(to, "usage: weft COMMAND [ARGUMENTS]\n\n");
     for (int i = 0; i < COMMANDS; i++)
-        fprintf(to, "  weft %-6s %-11s %s\n", commands[i].name, commands[i].arguments, commands[i].about);
+        fprintf(to, "  weft %-7s %-11s %s\n", commands[i].name, commands[i].arguments, commands[i].about);
     fprintf(to, "\n`weft COMMAND --help` says more about one; `weft --version` tells the version.\n");
 }
 

@@ -6,11 +6,13 @@
  * main,
  *                              and when that has ended writes `SEED STATUS RESULT-LINE` to OUT, with STATUS from waitpid
  *   WEFT_SIM_FAULTS=LIST       which faults may happen
- *   WEFT_SIM_RECORD=FILE       the child writes its history there: lines `event TIME THREAD PID WHAT DETAIL` (PID in base 16) and `draw
- * THREAD KIND NUMBER VALUE`
- *   WEFT_SIM_SCRIPT=FILE       decisions come from the `draw` lines of this file; those that are not in it are 0, the harmless choice
+ *   WEFT_SIM_RECORD=FILE       the child writes its history there: lines `event TIME THREAD MACHINE PID WHAT DETAIL` (PID in base 16) and
+ *                              `draw THREAD KIND NUMBER VALUE BOUND MACHINE TIME`
+ *   WEFT_SIM_RECORD_DRAWS=FILE the lines `draw` alone
+ *   WEFT_SIM_SCRIPT=FILE       decisions come from this file (sim/script.h); those that are not in it are 0, the harmless choice
+ *   WEFT_SIM_QUIET=LIST        seeds are quiet (sim/draw.h), without decisions of the kinds in the list
  *
- * A result line is `hash=%016x points=%u switches=%u time=%u verdict=WORD`. sim/start.c and sim/record.c are the program's side.
+ * A program that finds one of them wrong says so and ends with status 2, without a hello. A result line is `hash=%016x points=%u switches=%u time=%u verdict=WORD`. sim/start.c and sim/record.c are the program's side.
  *
  * Words: an *attempt* is one run of the program; its *outcome* is what came of it; a *sweep* is an attempt for each of many seeds. */
 #ifndef WEFT_CLI_SIM_H
@@ -40,6 +42,7 @@ struct sim_options {
     uint64_t seeds, first;
     uint64_t replay;    /* a seed, or 0 */
     const char *script; /* a file, or NULL */
+    size_t decisions;   /* that are in it */
     const char *faults; /* as given, or NULL */
     const char *trace;  /* file for the trace viewer, or NULL */
     const char *save;   /* file for the shrunk script, or NULL */
@@ -60,7 +63,7 @@ void options_print_again(FILE *to, const struct sim_options *options, uint64_t s
 
 enum { SAID_MAX = 65536 };
 
-/* What a program has said on standard error (and output, when it is shown): its first SAID_MAX bytes. */
+/* What a program has said on standard error (and output, when it is shown): SAID_MAX bytes of it, the first and the last. */
 struct said {
     size_t size;
     char text[SAID_MAX + 1];
@@ -94,6 +97,8 @@ void verdict_kind(const struct outcome *outcome, char *kind, size_t size);
 struct task {
     bool loud;                   /* standard output is kept with standard error; otherwise it is thrown away */
     const char *script, *record; /* files, or NULL */
+    bool draws_only;             /* decisions are recorded, and no events */
+    const char *quiet;           /* kinds of decisions that quiet seeds do without; NULL: seeds as they are */
     uint64_t limit_ms;           /* of real time, for a seed */
     int cpu;                     /* -1: any */
 };
@@ -160,6 +165,8 @@ enum server_event server_look(struct server *server);
 /* ---- one attempt: sim_attempt.c ---------------------------------------------------------------------------------------- */
 
 /* One seed with a server of its own. 0, or -1 with a message: the program cannot be run in simulation. -1 without one: interrupted. */
+/* One seed with a server that has been started. Until there is an outcome, or none will come. */
+enum server_event attempt_follow(struct server *server, uint64_t seed);
 int attempt_run(struct outcome *outcome, const struct sim_options *options, const struct task *task, uint64_t seed);
 
 /* ---- many attempts: sim_sweep.c, sim_failures.c ------------------------------------------------------------------------ */
@@ -190,16 +197,19 @@ void failures_print(const struct failures *failures);
 
 /* ---- histories: sim_history.c, sim_trace.c --------------------------------------------------------------------------- */
 
-enum { THREADS_MAX = 10000 };
+/* More than a run may have (sim/sim.h). */
+enum { THREADS_MAX = 1 << 15, MACHINES_MAX = 64 };
 
 struct row {
     bool is_draw;
     uint64_t time;
     uint64_t thread;         /* THREADS_MAX or more: none, the world itself */
+    uint64_t machine;        /* MACHINES_MAX or more: none */
     uint64_t pid;            /* 0: no process */
     const char *what;        /* an event's name, or a draw's kind */
     const char *detail;      /* of an event */
     uint64_t number, value;  /* of a draw */
+    uint64_t bound;          /* of a draw: values are below; 0: the value is a thread */
     const struct row *event; /* of a draw: the event that came before it, or NULL */
 };
 
@@ -207,6 +217,7 @@ struct history {
     char *text;
     struct row *rows;
     size_t count, draws;
+    bool machines; /* there are several */
 };
 
 /* 0, or -1 with a message. */
@@ -221,10 +232,10 @@ int history_write_trace(const struct history *history, const char *path);
 /* An empty file with a name of its own, to be unlinked and freed. NULL, with a message. */
 char *history_new_file(void);
 
-/* ---- one seed or script: sim_replay.c, sim_shrink.c ------------------------------------------------------------------ */
+/* ---- one seed or script: sim_replay.c, sim_shrink.c (with sim_failing.h) ------------------------------------------------------------------ */
 
 int replay(const struct sim_options *options);
-/* Leaves decisions of the seed's failure out while it stays the same failure, writes what is left as a script and shows it. */
+/* Looks for the fewest decisions that lead to the seed's failure, or to the same failure of another seed; writes what is left as a script and shows it. */
 int shrink(const struct sim_options *options, uint64_t seed);
 /* Prints the numbers of an outcome in a line. */
 void outcome_print(FILE *to, const struct outcome *outcome);

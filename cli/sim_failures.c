@@ -110,7 +110,7 @@ void failure_print(const struct failure *failure, const struct sim_options *opti
         printf("  ");
         outcome_print(stdout, failure->outcome);
     }
-    printf("  replay: ");
+    printf("  replay:");
     options_print_again(stdout, options, failure->seed, NULL);
 }
 

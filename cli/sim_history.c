@@ -52,6 +52,7 @@ static uint64_t number(char **line) { return strtoull(word(line), NULL, 10); }
 static bool parse_event(struct row *row, char *line) {
     row->time = number(&line);
     row->thread = number(&line);
+    row->machine = number(&line);
     row->pid = strtoull(word(&line), NULL, 16);
     row->what = word(&line);
     row->detail = line ? line : "";
@@ -64,6 +65,9 @@ static bool parse_draw(struct row *row, char *line) {
     row->what = word(&line);
     row->number = number(&line);
     row->value = number(&line);
+    row->bound = number(&line);
+    row->machine = number(&line);
+    row->time = number(&line);
     return row->value != 0;
 }
 
@@ -74,19 +78,16 @@ static bool parse(struct row *row, char *line) {
     return strcmp(kind, "draw") == 0 && parse_draw(row, line);
 }
 
-/* A draw belongs to the event that its thread has noted last, and to the moment of the last event of all. */
+/* A draw belongs to the event that its thread has noted last. */
 static void relate(struct history *history) {
     static const struct row *last_of[THREADS_MAX];
-    const struct row *last = NULL;
     memset(last_of, 0, sizeof last_of);
     for (size_t i = 0; i < history->count; i++) {
         struct row *row = history->rows + i;
         const struct row **own = row->thread < THREADS_MAX ? last_of + row->thread : NULL;
-        if (!row->is_draw) last = row;
         if (!row->is_draw && own) *own = row;
         if (!row->is_draw) continue;
         row->event = own ? *own : NULL;
-        row->time = last ? last->time : 0;
         row->pid = row->event ? row->event->pid : 0;
     }
 }
@@ -106,6 +107,7 @@ int history_load(struct history *history, const char *path) {
         if (!parse(&row, line)) continue;
         history->rows[history->count++] = row;
         history->draws += row.is_draw;
+        history->machines = history->machines || (row.machine > 0 && row.machine < MACHINES_MAX);
     }
     relate(history);
     return 0;
@@ -119,20 +121,33 @@ void history_free(struct history *history) {
 
 /* ---- the table -------------------------------------------------------------------------------------------------------------- */
 
-static void print_head(void) { printf("%14s  %6s  %16s  %-20s %s\n", "time (s)", "thread", "process", "event", "detail"); }
+static bool has_machines; /* the table has a column for them */
+
+static void print_head(const struct history *history) {
+    has_machines = history->machines;
+    printf("%14s  %s%6s  %16s  %-20s %s\n", "time (s)", has_machines ? "machine  " : "", "thread", "process", "event", "detail");
+}
+
+static void print_number(uint64_t number, uint64_t max, int width) {
+    if (number < max) printf("%*" PRIu64 "  ", width, number);
+    else printf("%*s  ", width, "-");
+}
 
 static void print_place(const struct row *row) {
-    char thread[24] = "-", process[24] = "-";
-    if (row->thread < THREADS_MAX) snprintf(thread, sizeof thread, "%" PRIu64, row->thread);
+    char process[24] = "-";
     if (row->pid) snprintf(process, sizeof process, "%016" PRIx64, row->pid);
-    printf("%4" PRIu64 ".%09" PRIu64 "  %6s  %16s  ", row->time / 1000000000, row->time % 1000000000, thread, process);
+    printf("%4" PRIu64 ".%09" PRIu64 "  ", row->time / 1000000000, row->time % 1000000000);
+    if (has_machines) print_number(row->machine, MACHINES_MAX, 7);
+    print_number(row->thread, THREADS_MAX, 6);
+    printf("%16s  ", process);
 }
 
 static bool names_a_thread(const struct row *row) { return strcmp(row->what, "switch") == 0 || strcmp(row->what, "atom") == 0; }
 
 static void print_draw(const struct row *row) {
     print_place(row);
-    if (names_a_thread(row)) printf("* %-18s to thread %" PRIu64, row->what, row->value - 1);
+    if (names_a_thread(row) && row->value - 1 == row->thread) printf("* %-18s goes on, after what was due", row->what);
+    else if (names_a_thread(row)) printf("* %-18s to thread %" PRIu64, row->what, row->value - 1);
     else printf("* %-18s %" PRIu64, row->what, row->value);
 }
 
@@ -141,7 +156,8 @@ static void print_detail(const struct row *row) {
     static const char *const processes[] = {"spawn", "send", "handoff", "receive", "end"};
     for (size_t i = 0; i < sizeof processes / sizeof processes[0]; i++)
         if (strcmp(row->what, processes[i]) == 0) {
-            printf("%016llx", strtoull(row->detail, NULL, 10));
+            unsigned long long other = strtoull(row->detail, NULL, 10);
+            printf(other > UINT32_MAX ? "%016llx" : "%llu", other); /* a PID; or a descriptor that is sent to */
             return;
         }
     bool plain = strcmp(row->what, "runs") == 0 || strncmp(row->what, "weft_", 5) == 0;
@@ -193,7 +209,7 @@ void history_print(const struct history *history, uint64_t rows, bool all) {
     size_t times;
     for (size_t i = next_shown(history, 0, all); i < history->count; i = next_other(history, i, all, &times))
         lines++;
-    print_head();
+    print_head(history);
     if (lines > rows) printf("%14s  (%" PRIu64 " earlier rows; --rows N shows more, --trace FILE writes all)\n", "...", lines - rows);
     for (size_t i = next_shown(history, 0, all), next; i < history->count; i = next) {
         next = next_other(history, i, all, &times);
@@ -203,7 +219,7 @@ void history_print(const struct history *history, uint64_t rows, bool all) {
 
 void history_print_draws(const struct history *history) {
     printf("decisions:\n");
-    print_head();
+    print_head(history);
     for (size_t i = 0; i < history->count; i++) {
         const struct row *row = history->rows + i;
         if (!row->is_draw) continue;

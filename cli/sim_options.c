@@ -1,4 +1,5 @@
 /* The command line of `weft sim`. */
+#define _GNU_SOURCE
 #include "cli/cli.h"
 #include "cli/sim.h"
 
@@ -33,13 +34,13 @@ static const char about[] =
     "       weft sim PROGRAM --script FILE [OPTIONS] [-- ARGUMENTS]  the decisions of a shrunk failure\n\n"
     "Runs a weft program in simulation: its threads one at a time, in virtual time, and the seed decides which thread runs and what fails.\n"
     "The program is linked with the simulating library (pkg-config weft-sim), or needs the shared libweft: then nothing has to be built.\n"
-    "Each failing seed and one in eight of the others is tried twice; the two histories must be the same.\n"
+    "Each failing seed, the first thousand seeds and one in eight of the others are tried twice: the two histories must be the same.\n"
     "  --seeds N          how many seeds (1000)\n"
     "  --first SEED       the first of them (1)\n"
     "  --jobs N           how many at a time (the processors there are)\n"
     "  --faults LIST      what may fail, by names with commas between them; all; none (wake,short)\n"
     "  --keep-going       past the first failure; counts failures by their verdict\n"
-    "  --twice            every seed is tried twice\n"
+    "  --twice            every seed is tried twice, also beyond the first thousand\n"
     "  --time-limit S     seconds of real time for one seed, then it is killed: verdict `stuck` (60)\n"
     "  --replay SEED      shows the history of one seed: time, thread, process, event; decisions are marked with *\n"
     "  --rows N           rows of the history that are shown, the last ones (200)\n"
@@ -88,7 +89,8 @@ static const char *read_faults(const char *text) {
     for (const char *at = text;; at++) {
         size_t length = strcspn(at, ",");
         if (!is_fault(at, length)) {
-            fprintf(stderr, "weft sim: --faults: there is no fault `%.*s`; there are %s, and all, none\n", (int)length, at, all_faults());
+            fprintf(stderr, "weft sim: --faults: there is no fault `%.*s`; there are %s; or `all` or `none` alone\n", (int)length, at,
+                    all_faults());
             return NULL;
         }
         at += length;
@@ -153,6 +155,9 @@ static bool is_program(const char *path) {
     return false;
 }
 
+/* "draw ...", "near ...": a decision. */
+static bool is_decision(const char *line) { return strncmp(line, "draw ", 5) == 0 || strncmp(line, "near ", 5) == 0; }
+
 /* A script begins with the seed and the faults that it was made with. */
 static int read_script_head(struct sim_options *options) {
     static char line[256];
@@ -161,14 +166,17 @@ static int read_script_head(struct sim_options *options) {
         fprintf(stderr, "weft sim: %s: %s\n", options->script, strerror(errno));
         return -1;
     }
-    while (fgets(line, sizeof line, file) && strncmp(line, "draw ", 5) != 0) {
+    while (fgets(line, sizeof line, file)) {
+        options->decisions += is_decision(line);
+        if (options->decisions) continue;
         line[strcspn(line, "\n")] = '\0';
-        if (strncmp(line, "seed ", 5) == 0 && !options->replay) options->replay = strtoull(line + 5, NULL, 10);
+        if (strncmp(line, "seed ", 5) == 0) options->replay = strtoull(line + 5, NULL, 10);
         if (strncmp(line, "faults ", 7) == 0 && !options->faults) options->faults = strdup(line + 7);
     }
     fclose(file);
-    if (!options->replay) options->replay = 1;
-    return 0;
+    if (options->replay) return 0;
+    fprintf(stderr, "weft sim: %s is no script: it does not begin with a line `seed N`\n", options->script);
+    return -1;
 }
 
 static int read_word(struct sim_options *options, const char *word, const char *next) {
@@ -185,6 +193,17 @@ static int complain(const struct sim_options *options, const char *word) {
     return SIM_REFUSED;
 }
 
+/* Options that would be ignored. */
+static bool has_no_effect(const struct sim_options *options) {
+    const char *what = NULL;
+    if (options->script && options->replay) what = "--replay and --script are two things to replay: give one of them";
+    else if (options->save && !options->shrink) what = "--save goes with --shrink";
+    else if (options->trace && !options->replay && !options->script && !options->shrink)
+        what = "--trace writes one history: it goes with --replay, --script or --shrink";
+    if (what) fprintf(stderr, "weft sim: %s\n", what);
+    return what != NULL;
+}
+
 /* What is left once all words have been read. */
 static int check(struct sim_options *options, char **words) {
     if (!options->program) {
@@ -198,6 +217,7 @@ static int check(struct sim_options *options, char **words) {
         fprintf(stderr, "weft sim: --script is shrunk already; --shrink goes with seeds\n");
         return SIM_REFUSED;
     }
+    if (has_no_effect(options)) return SIM_REFUSED;
     if (options->script && read_script_head(options) != 0) return SIM_REFUSED;
     options->library = program_find_library();
     return -1;
@@ -240,8 +260,18 @@ static void print_word(FILE *to, const char *word) {
     fprintf(to, "'");
 }
 
+/* Variables of the environment that the program's runtime reads: WEFT_POLICY, WEFT_WORKERS ... They belong to the seed. */
+static void print_environment(FILE *to) {
+    for (char **at = environ; *at; at++) {
+        if (strncmp(*at, "WEFT_", 5) != 0 || strncmp(*at, "WEFT_TEST_", 10) == 0) continue;
+        if (strncmp(*at, "WEFT_SIM_", 9) == 0 && strncmp(*at, "WEFT_SIM_QUIET=", 15) != 0) continue;
+        print_word(to, *at);
+    }
+}
+
 void options_print_again(FILE *to, const struct sim_options *options, uint64_t seed, const char *script) {
-    fprintf(to, "weft sim");
+    print_environment(to);
+    fprintf(to, " weft sim");
     print_word(to, options->program[0]);
     fprintf(to, script ? " --script" : " --replay %" PRIu64, seed);
     if (script) print_word(to, script);

@@ -54,7 +54,9 @@ static void set_environment(const struct sim_options *options, const struct task
     snprintf(serve, sizeof serve, "%d,%d", CHILD_TO, CHILD_FROM);
     setenv("WEFT_SIM_SERVE", serve, 1);
     set_or_unset("WEFT_SIM_SCRIPT", task->script);
-    set_or_unset("WEFT_SIM_RECORD", task->record);
+    set_or_unset("WEFT_SIM_RECORD", task->draws_only ? NULL : task->record);
+    set_or_unset("WEFT_SIM_RECORD_DRAWS", task->draws_only ? task->record : NULL);
+    if (task->quiet) setenv("WEFT_SIM_QUIET", task->quiet, 1);
     if (options->faults) setenv("WEFT_SIM_FAULTS", options->faults, 1);
     if (options->library) set_library_path(options->library);
 }
@@ -149,14 +151,22 @@ const char *program_find_library(void) {
 
 /* ---- what it says --------------------------------------------------------------------------------------------------------- */
 
+/* When it is full some of the middle goes: the last lines tell most. */
+static void make_room(struct said *said) {
+    static const char mark[] = "\n...\n";
+    enum { KEPT = SAID_MAX / 2, GONE = SAID_MAX / 4 };
+    memmove(said->text + KEPT, said->text + KEPT + GONE, said->size - KEPT - GONE);
+    memcpy(said->text + KEPT, mark, sizeof mark - 1);
+    said->size -= GONE;
+}
+
 bool program_read_said(int fd, struct said *said) {
-    char rest[4096];
     for (;;) {
-        size_t room = SAID_MAX - said->size;
-        ssize_t got = room ? read(fd, said->text + said->size, room) : read(fd, rest, sizeof rest);
+        if (said->size == SAID_MAX) make_room(said);
+        ssize_t got = read(fd, said->text + said->size, SAID_MAX - said->size);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return got < 0;
-        if (room) said->size += (size_t)got;
+        said->size += (size_t)got;
         said->text[said->size] = '\0';
     }
 }
@@ -185,8 +195,14 @@ bool lines_next(struct lines *lines, char *line) {
 
 bool is_hello(const char *line) { return strcmp(line, "weft-sim 1") == 0; }
 
+/* By this command, which could not start it; or by the simulation in it, which cannot use what the environment has. */
+static bool has_said_why(int status, const struct said *said) {
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    return (code == NO_PROGRAM || code == SIM_REFUSED) && strncmp(said->text, "weft sim: ", 10) == 0;
+}
+
 void program_no_hello(const struct sim_options *options, int status, bool gave_up, const struct said *said) {
-    if (WIFEXITED(status) && WEXITSTATUS(status) == NO_PROGRAM && strncmp(said->text, "weft sim: ", 10) == 0) {
+    if (has_said_why(status, said)) {
         fputs(said->text, stderr);
         return;
     }

@@ -1,11 +1,13 @@
-/* An attempt for each of many seeds, on all cores. Each failing seed, and a sample of the others, is tried twice: the hashes must be equal. */
+/* An attempt for each of many seeds, on all cores. Each failing seed, the first thousand, and a sample of the others are tried twice: the hashes
+ * must be equal. */
 #include "cli/sim.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-enum { SAMPLE = 8, TICK_MS = 200 };
+enum { ALWAYS_TWICE = 1000, SAMPLE = 8, TICK_MS = 200 };
 
 struct lane {
     struct server server;
@@ -19,7 +21,7 @@ static struct {
     struct lane *lanes;
     struct failures failures;
     uint64_t given, done; /* seeds */
-    uint64_t unreported;  /* passed without a result line */
+    uint64_t unreported;  /* passed, and the simulation has not seen their end */
     uint64_t begun, told; /* ms */
     bool over;            /* no more seeds are given */
     bool broken;          /* no program of ours, or no memory */
@@ -56,11 +58,12 @@ static void add_failure(const struct outcome *outcome, const struct outcome *oth
 static void settle(const struct outcome *outcome, const struct outcome *other) {
     state.done++;
     if (other || outcome_failed(outcome)) add_failure(outcome, other);
-    else if (!outcome->reported) state.unreported++;
+    else if (!outcome->reported || strcmp(outcome->word, "none") == 0) state.unreported++;
 }
 
 static bool wants_second(const struct outcome *outcome) {
-    return outcome_failed(outcome) || state.options->twice || (outcome->seed - state.options->first) % SAMPLE == 0;
+    uint64_t index = outcome->seed - state.options->first;
+    return outcome_failed(outcome) || state.options->twice || index < ALWAYS_TWICE || index % SAMPLE == 0;
 }
 
 /* An attempt is done: it is followed by the second one of its seed, or the seed is settled. */
@@ -159,7 +162,8 @@ static void summarise(void) {
     const struct sim_options *options = state.options;
     if (state.failures.count) failure_print(state.failures.first, options);
     if (options->keep_going && state.failures.count) failures_print(&state.failures);
-    if (state.unreported) printf("%" PRIu64 " seeds passed without a hash: the program ends by _exit or exec\n", state.unreported);
+    if (state.unreported)
+        printf("%" PRIu64 " seeds passed without a verdict of the simulation: the program ends by _exit or exec\n", state.unreported);
     if (sim_interrupted) printf("interrupted: ");
     printf("%" PRIu64 " seeds, %" PRIu64 " failed (%.0f seeds/s)\n", state.done, state.failures.count, rate());
 }

@@ -51,14 +51,21 @@ static const char *last_line(const char *text) {
     return last;
 }
 
-/* A deadlock, a sanitizer's summary, an assertion, the simulation's sentence, or else the last line. */
+/* A deadlock, a sanitizer's summary, an assertion, an exception, the simulation's sentence, or else the last line. */
 static const char *telling_line(const char *text) {
-    static const char *const marks[] = {DEADLOCK, "SUMMARY: ", "Assertion", "runtime error: ", "weft sim: ", "weft: "};
+    static const char *const marks[] = {DEADLOCK,    "weft sim: deadlock: ", "SUMMARY: ",  "Assertion", "runtime error: ",
+                                        "what():  ", "terminate called",     "weft sim: ", "weft: "};
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
         const char *line = line_with(text, marks[i]);
         if (line) return line;
     }
     return last_line(text);
+}
+
+/* The simulation has ended it, and not the program itself with the same status. */
+static bool is_verdict(const struct outcome *outcome) {
+    return WIFEXITED(outcome->status) && WEXITSTATUS(outcome->status) == SIM_VERDICT_STATUS && outcome->reported &&
+           strcmp(outcome->word, "exit") != 0;
 }
 
 /* How it ended, without what it said. */
@@ -67,7 +74,7 @@ static void how_it_ended(const struct outcome *outcome, char *text, size_t size)
     if (outcome->stuck) snprintf(text, size, "stuck");
     else if (strstr(outcome->said.text, DEADLOCK)) snprintf(text, size, "deadlock");
     else if (WIFSIGNALED(status)) snprintf(text, size, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else if (WEXITSTATUS(status) == SIM_VERDICT_STATUS && outcome->reported) snprintf(text, size, "%s", outcome->word);
+    else if (is_verdict(outcome)) snprintf(text, size, "%s", outcome->word);
     else snprintf(text, size, "exit status %d", WEXITSTATUS(status));
 }
 
@@ -86,7 +93,9 @@ void verdict_text(const struct outcome *outcome, char *text, size_t size) {
     how_it_ended(outcome, text, size);
     size_t used = strlen(text);
     const char *line = without_repetition(telling_line(outcome->said.text), text);
-    if (outcome->stuck) snprintf(text + used, size - used, ": killed after its real time; it waits or computes outside of the simulation");
+    if (outcome->stuck)
+        snprintf(text + used, size - used,
+                 ": killed after its real time; it goes on for ever, or waits or computes outside of the simulation");
     else if (outcome->status != 0 && line_length(line) > 0) snprintf(text + used, size - used, ": %.*s", (int)line_length(line), line);
 }
 
@@ -107,12 +116,15 @@ static void without_numbers(char *text) {
     *to = '\0';
 }
 
-/* The simulation's verdicts are one kind each: their sentences name the processes and threads of that attempt. */
+/* The simulation's verdicts are one kind each, since their sentences name the processes and threads of that attempt; but promises are several. */
+static bool is_kind_by_itself(const struct outcome *outcome, const char *kind) {
+    if (outcome->stuck || strcmp(kind, "deadlock") == 0) return true;
+    return is_verdict(outcome) && strcmp(kind, "promise") != 0;
+}
+
 void verdict_kind(const struct outcome *outcome, char *kind, size_t size) {
     how_it_ended(outcome, kind, size);
-    if (outcome->stuck || strcmp(kind, "deadlock") == 0 ||
-        (WIFEXITED(outcome->status) && WEXITSTATUS(outcome->status) == SIM_VERDICT_STATUS))
-        return;
+    if (is_kind_by_itself(outcome, kind)) return;
     size_t used = strlen(kind);
     verdict_text(outcome, kind, size);
     without_numbers(kind + used);

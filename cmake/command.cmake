@@ -15,6 +15,7 @@ install(TARGETS weft DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 # Others that are measured beside weft, where they are found: bench/peers/NAME_LIBRARY.c, put where the command looks for them.
 if(NOT CMAKE_CROSSCOMPILING AND NOT WEFT_SANITIZE)
+    file(GLOB uv_header CONFIGURE_DEPENDS /usr/include/uv.h /usr/local/include/uv.h) # it may come later: then this is read again
     find_library(WEFT_UV uv)
     find_path(WEFT_UV_INCLUDE uv.h)
     if(WEFT_UV AND WEFT_UV_INCLUDE)

@@ -7,16 +7,18 @@ function(weft_library target)
     target_link_libraries(${target} PUBLIC Threads::Threads)
     target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-    # Batch size 0: all of it in one unit, so that small files cost nothing at run time.
+    # For programs: a function with large local arrays touches each page of them, so it cannot jump over the guard below a process's stack.
+    target_compile_options(${target} INTERFACE $<INSTALL_INTERFACE:-fstack-clash-protection>)
+    # All of it in one unit for real use, so that small files cost nothing at run time. With sanitizers in several, so that headers are read once for many files.
     set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET hidden OUTPUT_NAME weft
-                          UNITY_BUILD ${WEFT_UNITY} UNITY_BUILD_BATCH_SIZE 0)
+                          UNITY_BUILD ${WEFT_UNITY} UNITY_BUILD_BATCH_SIZE ${WEFT_UNITY_FILES})
 endfunction()
 
 add_library(weft_static STATIC ${library_sources})
 weft_library(weft_static)
 set_target_properties(weft_static PROPERTIES EXPORT_NAME static)
 # Its code in a section of its own, wherever it is linked to: so that a fault inside of weft can be told from one in the program
-# (src/fiber/overflow.c), and no process is stopped there (src/preempt/preempt.c). The linker makes __start_weft_text and __stop_weft_text from the name.
+# (src/fiber/own_code.c), and no process is stopped there (src/preempt/preempt.c). The linker makes __start_weft_text and __stop_weft_text from the name.
 function(weft_own_section target)
     add_custom_command(TARGET ${target} POST_BUILD
                        COMMAND ${CMAKE_COMMAND} -D OBJDUMP=${CMAKE_OBJDUMP} -D OBJCOPY=${CMAKE_OBJCOPY} -D LIBRARY=$<TARGET_FILE:${target}>

@@ -19,3 +19,21 @@ install(FILES ${PROJECT_BINARY_DIR}/weftConfig.cmake ${PROJECT_BINARY_DIR}/weftC
 
 include(cmake/pkgconfig.cmake)
 weft_pkgconfig(weft Unspecified)
+
+# A build that checks is installed beside the release library, under a name of its own: cmake --install build/asan --component checking
+if(WEFT_SANITIZE MATCHES "address")
+    set(checking asan)
+elseif(WEFT_SANITIZE MATCHES "thread")
+    set(checking tsan)
+elseif(WEFT_DEBUG)
+    set(checking debug)
+endif()
+if(checking)
+    if(WEFT_SANITIZE)
+        set(checking_flags -fsanitize=${WEFT_SANITIZE})
+    endif()
+    install(FILES $<TARGET_FILE:weft_static> DESTINATION ${CMAKE_INSTALL_LIBDIR} RENAME libweft-${checking}.a COMPONENT checking EXCLUDE_FROM_ALL)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT checking EXCLUDE_FROM_ALL
+            FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+    weft_pkgconfig(weft-${checking} checking weft-checking)
+endif()

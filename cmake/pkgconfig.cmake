@@ -1,4 +1,4 @@
-# A pkg-config file, from cmake/NAME.pc.in. The prefix is found from the file's own place, so that an installed tree can be moved.
+# A pkg-config file, from cmake/NAME.pc.in; a third argument is the template's name, if it is another. The prefix is found from the file's own place, so that an installed tree can be moved.
 function(weft_pkgconfig name component)
     file(RELATIVE_PATH to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
     if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
@@ -6,6 +6,8 @@ function(weft_pkgconfig name component)
     else()
         set(pc_prefix "\${pcfiledir}/${to_prefix}")
     endif()
-    configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
+    set(template ${name} ${ARGN})
+    list(GET template -1 template)
+    configure_file(cmake/${template}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${component})
 endfunction()

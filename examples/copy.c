@@ -35,7 +35,7 @@ static int copy_next(struct copy *self, const weft_event *event, weft_out *out) 
     case OPEN_TO: memcpy(&self->out, event->data, sizeof self->out); return weft_out_read(out, READ, self->in, BLOCK, -1, WEFT_FOREVER);
     case READ:
         self->copied += event->size;
-        if (event->size > 0) return weft_out_write(out, WRITE, self->out, event->data, event->size, -1, WEFT_FOREVER);
+        if (event->size > 0) return weft_out_write_all(out, WRITE, self->out, event->data, event->size, -1, WEFT_FOREVER);
         self->closing = 2;
         weft_out_close(out, CLOSE, self->in);
         return weft_out_close(out, CLOSE, self->out);

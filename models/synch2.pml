@@ -16,7 +16,7 @@
  *
  * and the formulas at the end say what comes about in the long run:
  *
- *     moves      whenever somebody wants in, somebody gets in
+ *     moves      whenever a thread wants in, one gets in
  *     served     each one that wants in gets in, and comes out again */
 #define SIMPLEST 1
 #define SAFE_ONLY 2
@@ -137,7 +137,7 @@ inline pass_guard(by_wake) {
      * (unless it gives up). */
     claim(!(by_wake) || waker == j);
     claim(!(by_wake) || GIVE_UP || (guarded[j] && is_active[j]));
-    /* P6: whoever leaves or avoids the guard has not woken the other. */
+    /* P6: a thread that leaves or avoids the guard has not woken the other. */
     claim(!(woken[j] && is_active[j]));
     guarded[i] = false
 }

@@ -8,6 +8,7 @@
 #include "sim.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -15,11 +16,16 @@
 #define CLOCK_SECOND UINT64_C(1000000000)
 #define CLOCK_DAY UINT64_C(1800000000) /* a day in 2027 */
 
+static uint64_t clock_length(const struct timespec *time) {
+    uint64_t seconds = (uint64_t)time->tv_sec;
+    return seconds > SIM_FOREVER / CLOCK_SECOND - 1 ? SIM_FOREVER : seconds * CLOCK_SECOND + (uint64_t)time->tv_nsec;
+}
+
 uint64_t clock_moment(const struct timespec *time) {
     uint64_t seconds = (uint64_t)time->tv_sec;
     if (time->tv_sec < 0) return 0;
     if (seconds >= CLOCK_DAY) seconds -= CLOCK_DAY;
-    return seconds > SIM_FOREVER / CLOCK_SECOND - 1 ? SIM_FOREVER : seconds * CLOCK_SECOND + (uint64_t)time->tv_nsec;
+    return clock_length(&(struct timespec){.tv_sec = (time_t)seconds, .tv_nsec = time->tv_nsec});
 }
 
 static bool clock_is_of_day(clockid_t clock) {
@@ -52,18 +58,21 @@ time_t time(time_t *result) {
     return now.tv_sec;
 }
 
+/* Where pthread_cancel ends a thread. */
 static void clock_sleep(uint64_t moment) {
     struct sim_thread *me = sim_me();
     sim_effect("sleep", moment - sim_now());
-    while (sim_now() < moment)
+    pthread_testcancel();
+    while (sim_now() < moment) {
         sim_block("a sleep of the program's", me, moment);
+        pthread_testcancel();
+    }
 }
 
 int clock_nanosleep(clockid_t clock, int flags, const struct timespec *request, struct timespec *rest) {
     if (!sim_me()) return real()->clock_nanosleep(clock, flags, request, rest);
     if (request->tv_nsec < 0 || request->tv_nsec >= (long)CLOCK_SECOND || request->tv_sec < 0) return EINVAL;
-    clock_sleep(flags & TIMER_ABSTIME ? clock_moment(request)
-                                      : sim_now() + (uint64_t)request->tv_sec * CLOCK_SECOND + (uint64_t)request->tv_nsec);
+    clock_sleep(flags & TIMER_ABSTIME ? clock_moment(request) : sim_in(clock_length(request)));
     return 0;
 }
 

@@ -84,7 +84,7 @@ void weft_sim_eventually_within(const char *name, bool (*holds)(void *arg), void
     static bool at_end;
     if (!at_end) at_end = atexit(promises_at_end) == 0;
     struct promise *promise = promise_new(&promises.eventually, name, holds, arg, ns ? ns : 1);
-    sim_at(sim_now() + ns, promise_due, promise);
+    sim_at(sim_in(ns), promise_due, promise);
     sim_effect("eventually", ns);
 }
 
@@ -92,9 +92,10 @@ void weft_sim_eventually_within(const char *name, bool (*holds)(void *arg), void
 
 bool weft_sim_point(const char *name) {
     static const char delayed[] = "a named point";
+    if (!name) name = "point";
     sim_effect(name, 0);
-    uint64_t delay = sim_draw(SIM_POINT, POINT_CHOICES);
-    if (delay && delay <= POINT_DELAYS) sim_block(delayed, delayed, sim_now() + ((uint64_t)POINT_DELAY << 3 * (delay - 1)));
-    if (sim_fault(SIM_FAULT_CRASH, SIM_POINT)) sim_crash_machine(sim_me()->machine);
-    return sim_fault(SIM_FAULT_POINT, SIM_POINT);
+    uint64_t delay = sim_draw_rare(SIM_POINT, 1 + POINT_DELAYS, POINT_CHOICES);
+    if (delay) sim_block(delayed, delayed, sim_now() + ((uint64_t)POINT_DELAY << 3 * (delay - 1)));
+    if (sim_fault_at(SIM_FAULT_CRASH, SIM_CRASH, name)) sim_crash_machine(sim_me()->machine);
+    return sim_fault_at(SIM_FAULT_POINT, SIM_POINT, name);
 }

@@ -37,6 +37,15 @@ int pthread_join(pthread_t handle, void **result) {
     return real()->pthread_join(handle, result);
 }
 
+/* It ends when it sleeps: wherever else the C library has it, it would be in the kernel, and here it is not. */
+int pthread_cancel(pthread_t handle) {
+    struct sim_thread *thread = sim_me() ? threads_find(handle) : NULL;
+    if (thread) sim_effect("pthread_cancel", thread->index);
+    int error = real()->pthread_cancel(handle);
+    if (thread && !error && thread->on == thread) sim_unblock_thread(thread, 0);
+    return error;
+}
+
 /* ---- locks --------------------------------------------------------------------------------------------------------------- */
 
 /* Takes a lock by trying, blocked in between. Returns what `try` returns when that is not EBUSY, or ETIMEDOUT. */
@@ -82,7 +91,7 @@ int pthread_rwlock_wrlock(pthread_rwlock_t *lock) {
 
 int pthread_rwlock_unlock(pthread_rwlock_t *lock) {
     int error = real()->pthread_rwlock_unlock(lock);
-    if (sim_me() && !error) lock_left(lock, SIM_THREADS_MOST);
+    if (sim_me() && !error) lock_left(lock, SIM_ALL);
     return error;
 }
 
@@ -114,9 +123,7 @@ static int cond_wake(pthread_cond_t *cond, unsigned count) {
     return 0;
 }
 int pthread_cond_signal(pthread_cond_t *cond) { return sim_me() ? cond_wake(cond, 1) : real()->pthread_cond_signal(cond); }
-int pthread_cond_broadcast(pthread_cond_t *cond) {
-    return sim_me() ? cond_wake(cond, SIM_THREADS_MOST) : real()->pthread_cond_broadcast(cond);
-}
+int pthread_cond_broadcast(pthread_cond_t *cond) { return sim_me() ? cond_wake(cond, SIM_ALL) : real()->pthread_cond_broadcast(cond); }
 
 /* ---- semaphores ----------------------------------------------------------------------------------------------------------- */
 

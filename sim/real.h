@@ -5,10 +5,12 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <time.h>
 
 #define SIM_REAL(X)                                                                                                                        \
     X(pthread_create, int, (pthread_t * thread, const pthread_attr_t *attributes, void *(*entry)(void *), void *arg))                      \
+    X(pthread_cancel, int, (pthread_t thread))                                                                                             \
     X(pthread_join, int, (pthread_t thread, void **result))                                                                                \
     X(pthread_mutex_lock, int, (pthread_mutex_t * mutex))                                                                                  \
     X(pthread_mutex_trylock, int, (pthread_mutex_t * mutex))                                                                               \
@@ -39,7 +41,15 @@
     X(shutdown, int, (int number, int how))                                                                                                \
     X(setsockopt, int, (int number, int level, int option, const void *value, socklen_t size))                                             \
     X(getsockopt, int, (int number, int level, int option, void *value, socklen_t *size))                                                  \
-    X(fcntl, int, (int number, int command, ...))
+    X(fcntl, int, (int number, int command, ...))                                                                                          \
+    X(bind, int, (int number, const struct sockaddr *address, socklen_t size))                                                             \
+    X(listen, int, (int number, int backlog))                                                                                              \
+    X(accept, int, (int number, struct sockaddr *address, socklen_t *size))                                                                \
+    X(getsockname, int, (int number, struct sockaddr *address, socklen_t *size))                                                           \
+    X(sendto, ssize_t, (int number, const void *data, size_t size, int flags, const struct sockaddr *address, socklen_t length))           \
+    X(sendmsg, ssize_t, (int number, const struct msghdr *message, int flags))                                                             \
+    X(connect, int, (int number, const struct sockaddr *address, socklen_t size))                                                          \
+    X(kill, int, (pid_t pid, int signal))
 
 struct real {
 #define X(name, type, arguments) type(*name) arguments;

@@ -2,6 +2,7 @@
  * mapping, a window after the other, so that a program that crashes or is killed leaves its history too; zeros follow it then. */
 #include "record.h"
 
+#include "setting.h"
 #include "sim.h"
 
 #include "base/rng.h"
@@ -9,6 +10,7 @@
 
 #include <weft/process.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +28,9 @@ struct summary {
 
 static struct {
     struct summary own, *summary;
-    int file;     /* -1: the lines are not asked for */
-    pid_t teller; /* the program that has the runner: not its children */
+    int file;        /* -1: the lines are not asked for */
+    bool draws_only; /* lines of events are not asked for */
+    pid_t teller;    /* the program that has the runner: not its children */
     size_t used;
     off_t begin; /* of the window in the file */
     char *window;
@@ -37,9 +40,12 @@ static void record_next_window(void) {
     if (record.window) munmap(record.window, RECORD_WINDOW);
     record.begin += record.window ? RECORD_WINDOW : 0;
     record.used = 0;
-    if (ftruncate(record.file, record.begin + RECORD_WINDOW) == 0)
-        record.window = mmap(NULL, RECORD_WINDOW, PROT_WRITE, MAP_SHARED, record.file, record.begin);
-    if (!record.window || record.window == MAP_FAILED) sim_fail("record", "the history cannot be written");
+    int error = posix_fallocate(record.file, record.begin, RECORD_WINDOW); /* a write to a mapping that finds no space would be a SIGBUS */
+    record.window = error ? MAP_FAILED : mmap(NULL, RECORD_WINDOW, PROT_WRITE, MAP_SHARED, record.file, record.begin);
+    if (record.window != MAP_FAILED) return;
+    record.window = NULL;
+    record.file = -1;
+    sim_fail("record", "the history cannot be written: %s", strerror(error ? error : errno));
 }
 
 static void record_text(const char *text) {
@@ -47,6 +53,13 @@ static void record_text(const char *text) {
         if (record.used == RECORD_WINDOW) record_next_window();
         record.window[record.used++] = *text;
     }
+}
+
+/* A name of the program's own may have spaces, and lines; here it is one word. */
+static void record_word(const char *word) {
+    record_text(" ");
+    for (; *word; word++)
+        record_text((char[]){(unsigned char)*word > ' ' ? *word : '_', '\0'});
 }
 
 static void record_number(uint64_t number, unsigned base) {
@@ -81,46 +94,48 @@ static uint64_t record_pid(void) {
     return pid;
 }
 
-void record_event(uint64_t time, unsigned thread, const char *what, uint64_t detail) {
+void record_event(uint64_t time, struct record_place place, const char *what, uint64_t detail) {
     record.summary->events++;
     record.summary->time = time - SIM_EPOCH;
     record_mix(time);
-    record_mix((uint64_t)thread << 56 ^ detail);
+    record_mix((uint64_t)place.thread << 32 ^ detail);
     record_mix_text(what);
-    if (record.file < 0) return;
+    if (record.file < 0 || record.draws_only) return;
     record_text("event");
     record_number(time - SIM_EPOCH, 10);
-    record_number(thread, 10);
+    record_number(place.thread, 10);
+    record_number(place.machine, 10);
     record_number(record_pid(), 16);
-    record_text(" ");
-    record_text(what);
+    record_word(*what ? what : "_");
     record_number(detail, 10);
     record_text("\n");
 }
 
-void record_switch(uint64_t time, unsigned from, unsigned to) {
+void record_switch(uint64_t time, struct record_place from, unsigned to) {
     record.summary->switches++;
     record_event(time, from, "baton", to);
 }
 
-void record_draw(unsigned thread, const char *kind, uint64_t number, uint64_t value) {
+void record_draw(const struct record_draw *draw) {
     if (record.file < 0) return;
     record_text("draw");
-    record_number(thread, 10);
+    record_number(draw->thread, 10);
     record_text(" ");
-    record_text(kind);
-    record_number(number, 10);
-    record_number(value, 10);
+    record_text(draw->kind);
+    const uint64_t numbers[] = {draw->number, draw->value, draw->bound, draw->machine, draw->time};
+    for (unsigned i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        record_number(numbers[i], 10);
     record_text("\n");
 }
 
 void record_setup(void) {
-    const char *path = getenv("WEFT_SIM_RECORD");
+    const char *draws = getenv("WEFT_SIM_RECORD_DRAWS"), *path = draws ? draws : getenv("WEFT_SIM_RECORD");
+    record.draws_only = draws != NULL;
     *record.summary = (struct summary){.hash = sim_seed()};
     record.teller = getpid();
     if (!path) return;
     record.file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (record.file < 0) sim_fail("record", "%s cannot be written", path);
+    if (record.file < 0) setting_refuse(draws ? "WEFT_SIM_RECORD_DRAWS" : "WEFT_SIM_RECORD", "it cannot be written: %s", strerror(errno));
     record_next_window();
 }
 

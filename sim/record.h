@@ -6,10 +6,22 @@
 #include <stdint.h>
 
 void record_setup(void);
-void record_event(uint64_t time, unsigned thread, const char *what, uint64_t detail);
+/* Where something happens: UINT_MAX for both outside of any thread. */
+struct record_place {
+    unsigned thread, machine;
+};
+void record_event(uint64_t time, struct record_place place, const char *what, uint64_t detail);
 /* The thread gives the baton to another one. */
-void record_switch(uint64_t time, unsigned from, unsigned to);
-void record_draw(unsigned thread, const char *kind, uint64_t number, uint64_t value);
+void record_switch(uint64_t time, struct record_place from, unsigned to);
+/* A line `draw`, or nothing if lines are not asked for. */
+struct record_draw {
+    const char *kind;
+    unsigned thread, machine;
+    uint64_t number, value;
+    uint64_t bound; /* 0: the value is no number, but a thread */
+    uint64_t time;
+};
+void record_draw(const struct record_draw *draw);
 /* The program ends: one word says how. Told once, to the descriptor that WEFT_SIM_RESULT names. */
 void record_result(const char *verdict);
 

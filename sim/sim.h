@@ -13,24 +13,29 @@
 #include "base/sim_hooks.h"
 #include "draw.h"
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define SIM_FOREVER UINT64_MAX
 
-enum { SIM_THREADS_MOST = 1024 };
+enum { SIM_THREADS_MOST = 1 << 15 }; /* that a run may start */
+#define SIM_ALL UINT_MAX
 
 enum sim_state { SIM_RUNNABLE, SIM_BLOCKED, SIM_ENDED };
 
 struct sim_thread {
     unsigned index, machine;
+    unsigned place; /* among those that are alive: roster.h */
+    bool left;      /* it never runs again */
     enum sim_state state;
-    uint32_t go; /* futex: 1, it has been given the baton */
+    uint32_t go; /* futex: it has been given the baton, or is gone */
     bool joined;
-    unsigned rounds; /* of destructors, at its end */
-    bool crashed;    /* its machine has crashed: it never runs again, once it holds no lock */
-    unsigned locks;  /* of weft that it holds */
+    unsigned rounds;  /* of destructors, at its end */
+    bool crashed;     /* its machine has crashed: it is gone, once it holds no lock */
+    unsigned locks;   /* of weft that it holds */
+    bool interrupted; /* it is a child's that a signal has ended: it waits for no descriptor any more */
 
     /* While it is blocked. */
     const char *why; /* a string that lives on: shown in reports */
@@ -38,14 +43,15 @@ struct sim_thread {
     uint64_t deadline;
     int result;
 
-    uint64_t priority; /* of the strategy with priorities: the highest runs */
-    bool stalled;      /* it could run, but the kernel does not run it: no thread sees it asleep */
-    uint32_t spins;    /* how often in a row it has only waited in a loop */
-    uint64_t atoms;    /* atomic operations so far */
-    uint64_t effects;  /* outside effects so far */
-    uint64_t choices;  /* how often it has chosen the thread to run next */
-    uint64_t time;     /* virtual time that it has run */
-    uint64_t handle;   /* pthread_t */
+    uint64_t priority;              /* of the strategy with priorities: the highest runs */
+    bool stalled;                   /* it could run, but the kernel does not run it: no thread sees it asleep */
+    uint32_t spins;                 /* how often in a row it has only waited in a loop */
+    uint64_t atoms;                 /* atomic operations so far */
+    uint64_t effects;               /* outside effects so far */
+    uint64_t choices;               /* how often it has chosen the thread to run next */
+    uint64_t time;                  /* virtual time that it has run */
+    uint64_t handle;                /* pthread_t */
+    uint32_t draws[SIM_DRAW_KINDS]; /* that it has made */
     void *(*entry)(void *);
     void *arg;
 };
@@ -63,6 +69,10 @@ void sim_thread_wait(struct sim_thread *thread);
 /* Virtual time: nanoseconds. The clock begins at SIM_EPOCH; histories count from there. */
 #define SIM_EPOCH (UINT64_C(1000) * 1000000000)
 uint64_t sim_now(void);
+/* The same; asking takes no time. */
+uint64_t sim_clock(void);
+/* The moment that is so far from now; never, if that is further than there are moments. */
+uint64_t sim_in(uint64_t ns);
 
 /* An outside effect begins: a point, with a note in the history. `what` is a string constant; `detail` no address. */
 void sim_effect(const char *what, uint64_t detail);
@@ -84,6 +94,8 @@ void sim_begin(void);
 /* In a program that has one thread, in a child made by fork say: the simulation begins anew, with another seed. */
 void sim_start_again(uint64_t seed);
 void sim_end(void);
+/* In a child made by fork of a program with several threads, which has only the one: it is not simulated, and its calls are the C library's. */
+void sim_leave_to_kernel(void);
 
 /* Ends the program: no thread can ever run again. */
 void sim_deadlock(void) __attribute__((noreturn));
@@ -94,9 +106,13 @@ void sim_promises(void);
 /* Machines: sim/machine.c. A crash: none of its threads runs again, but each goes on until it holds no lock of weft. Then what the machine had
  * not synced is lost, and its connections end. Machine 0 is the program itself, and does not crash. */
 void sim_crash_machine(unsigned machine);
+/* A machine has crashed: its memory stays. */
+bool sim_any_crashed(void);
 /* A thread of a crashed machine has dropped its last lock. */
 void sim_machine_settle(unsigned machine);
-/* The calling thread is one of a crashed machine: it never runs again. */
+/* The thread is one of a crashed machine, and holds no lock: it never runs again. */
+void sim_thread_gone(struct sim_thread *thread);
+/* The same for the calling thread, which does not return if it is one. */
 void sim_leave_for_ever(void);
 
 #endif

@@ -2,6 +2,7 @@
  * and the runtime gets the simulating table. With WEFT_SIM_SERVE it is a server first: for each seed that it is sent, a child goes on to
  * main. That saves the loading of the program. */
 #include "record.h"
+#include "setting.h"
 #include "sim.h"
 #include "table.h"
 
@@ -9,6 +10,9 @@
 #include "sched/door.h"
 #include "sys/sys.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,17 +30,28 @@ int64_t sim_atoms_left = INT64_MAX;
 /* All threads on one processor: the baton then passes from one to the next without a detour. */
 static void start_pin(void) {
     cpu_set_t set;
-    const char *cpu = getenv("WEFT_SIM_CPU");
-    int number = cpu ? atoi(cpu) : sched_getcpu();
+    int here = sched_getcpu();
     CPU_ZERO(&set);
-    CPU_SET((unsigned)(number < 0 ? 0 : number), &set);
-    sched_setaffinity(0, sizeof set, &set);
+    CPU_SET(setting_number("WEFT_SIM_CPU", CPU_SETSIZE - 1, here < 0 ? 0 : (uint64_t)here), &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0 && getenv("WEFT_SIM_CPU")) setting_refuse("WEFT_SIM_CPU", "%s", strerror(errno));
+}
+
+static bool start_left; /* a thread was still in a process when its runtime was stopped */
+void sim_runtime_left(void) { start_left = true; }
+
+/* Memory of runtimes that were not taken down is no leak. With stalls any thread may be late. */
+static void start_judge_memory(void) {
+    if (start_left && !sim_fault_is_on(SIM_FAULT_STALL))
+        sim_fail("unstopped", "weft_stop's time was over while a thread was still in a process: the runtime's memory stays");
+    if (!start_left && !sim_any_crashed() && !door_any() && table_leaks() > 0)
+        sim_fail("leak", "all runtimes have been stopped, and %lld blocks of their memory have not been freed", (long long)table_leaks());
 }
 
 static void start_end(int status, void *nothing) {
     (void)nothing;
-    if (status == 0 && !door_any() && table_leaks() > 0)
-        sim_fail("leak", "all runtimes have been stopped, and %lld blocks of their memory have not been freed", (long long)table_leaks());
+    if (status == 0 && sim_me() && sim_me()->machine > 0)
+        sim_fail("machine", "machine %u has called exit, which ends all machines: its main function has to return", sim_me()->machine);
+    if (status == 0) start_judge_memory();
     record_result(status == 0 ? "ok" : "exit");
 }
 
@@ -93,9 +108,15 @@ static void serve(int in, int out) {
 }
 
 __attribute__((constructor(START_PRIORITY))) static void start(void) {
-    const char *seed = getenv("WEFT_SIM_SEED"), *ends = getenv("WEFT_SIM_SERVE");
+    const char *ends = getenv("WEFT_SIM_SERVE");
     int in, out;
+    uint64_t seed = setting_number("WEFT_SIM_SEED", UINT64_MAX, 1);
+    setting_names_check();
+    setting_number("WEFT_SIM_RESULT", INT_MAX, 0);
+    sim_draw_check();
     start_pin();
-    if (ends && sscanf(ends, "%d,%d", &in, &out) == 2) serve(in, out);
-    else start_seed(seed ? strtoull(seed, NULL, 10) : 1);
+    pthread_atfork(NULL, NULL, sim_leave_to_kernel);
+    if (ends && sscanf(ends, "%d,%d", &in, &out) != 2) setting_refuse("WEFT_SIM_SERVE", "it must be two descriptors, 3,4 say");
+    if (ends) serve(in, out);
+    else start_seed(seed);
 }

@@ -23,22 +23,23 @@ static struct {
     uint32_t count;
 } seen[INSTANCES];
 
+/* Cells are read as they are, which is sequentially consistent: an atom_ operation would be a point, at which the baton may be passed on. */
 static uint64_t starvation_turns(struct runtime *runtime) {
     uint64_t turns = 0;
     for (unsigned i = 0; i < PLACES_MAX; i++) {
-        struct worker *worker = __atomic_load_n(&runtime->workers[i].cell, __ATOMIC_RELAXED);
-        if (worker) turns += __atomic_load_n(&worker->local.counters.steps.cell, __ATOMIC_RELAXED);
+        struct worker *worker = runtime->workers[i].cell;
+        if (worker) turns += worker->local.counters.steps.cell;
     }
     return turns;
 }
 
 static void starvation_judge(struct runtime *runtime, struct seen *slot, const struct proc *proc, uint64_t turns) {
-    uint64_t word = __atomic_load_n(&proc->state.word.cell, __ATOMIC_RELAXED);
+    uint64_t word = proc->state.word.cell;
     bool same = slot->word == word && state_of(word) == STATE_READY && turns >= slot->turns; /* fewer: of an earlier runtime */
     if (!same) *slot = (struct seen){word, turns};
     else if (turns - slot->turns > STARVATION_TURNS + (uint64_t)STARVATION_TURNS_EACH * runtime->table.fresh)
         sim_fail("starvation", "process %016llx has been ready for %llu turns of others",
-                 (unsigned long long)pid_make(runtime->instance, __atomic_load_n(&proc->generation.cell, __ATOMIC_RELAXED), proc->slot),
+                 (unsigned long long)pid_make(runtime->instance, proc->generation.cell, proc->slot),
                  (unsigned long long)(turns - slot->turns));
 }
 

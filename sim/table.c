@@ -20,7 +20,7 @@ int64_t table_leaks(void) { return table_live; }
 
 static int table_futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline) {
     sim_effect("futex_wait", expected);
-    if (__atomic_load_n(&word->cell, __ATOMIC_SEQ_CST) != expected) return -EAGAIN;
+    if (word->cell != expected) return -EAGAIN;
     if (sim_fault(SIM_FAULT_WAKE, SIM_SPURIOUS)) return sim_draw(SIM_SPURIOUS, 2) ? 0 : -EINTR;
     return deadline <= sim_now() ? -ETIMEDOUT : sim_block("a sleep", word, deadline);
 }
@@ -30,11 +30,13 @@ static int table_futex_wake(atom_u32 *word, uint32_t count) {
     return (int)sim_unblock(word, count, 0);
 }
 
+static bool table_has_none(void) { return sim_fault_is_on(SIM_FAULT_MEMORY) && sim_fault(SIM_FAULT_MEMORY, SIM_MEMORY); }
+
 /* Whether memory is refused; counted, if not. */
 static bool table_refuses(void) {
-    if (sim_fault_is_on(SIM_FAULT_MEMORY) && sim_fault(SIM_FAULT_MEMORY, SIM_MEMORY)) return true;
-    table_live++;
-    return false;
+    bool refused = table_has_none();
+    if (!refused) table_live++;
+    return refused;
 }
 
 static void *table_alloc(size_t size) { return table_refuses() ? NULL : sys_linux.alloc(size); }
@@ -50,13 +52,15 @@ static void table_chunk_give(void *chunk) {
 }
 
 static size_t table_vm_page(void) { return sys_linux.vm_page(); }
-static void *table_vm_map(size_t size) { return sys_linux.vm_map(size); }
+static void *table_vm_map(size_t size) { return table_has_none() ? NULL : sys_linux.vm_map(size); }
 static void table_vm_unmap(void *memory, size_t size) { sys_linux.vm_unmap(memory, size); }
 static int table_vm_advise(void *memory, size_t size, enum sys_vm what) { return sys_linux.vm_advise(memory, size, what); }
 static int table_vm_guards(void *memory, size_t size, size_t stride, unsigned count) {
     return sys_linux.vm_guards(memory, size, stride, count);
 }
 static int table_vm_resident(void *memory, size_t size, unsigned char *pages) { return sys_linux.vm_resident(memory, size, pages); }
+
+static void table_thread_name(const char *name) { (void)name; }
 
 static int table_thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
     struct sim_thread *started;
@@ -107,7 +111,7 @@ static void table_thread_patient(uint32_t id, bool patient) { (void)id, (void)pa
 static unsigned table_thread_count(void) {
     unsigned count = 0;
     for (unsigned i = 0; i < sim_thread_count(); i++)
-        count += sim_thread_at(i)->state != SIM_ENDED && !sim_thread_at(i)->crashed;
+        count += !sim_thread_at(i)->left && !sim_thread_at(i)->crashed;
     return count;
 }
 
@@ -158,6 +162,7 @@ const struct sys sim_sys = {
     .vm_guards = table_vm_guards,
     .vm_resident = table_vm_resident,
     .thread_start = table_thread_start,
+    .thread_name = table_thread_name,
     .thread_join = table_thread_join,
     .yield = table_yield,
     .thread_id = table_thread_id,

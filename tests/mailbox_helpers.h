@@ -33,6 +33,14 @@ static inline void run_others(void) {
         weft_yield();
 }
 
+/* Inside a process that is killed, or linked to one that has ended: it does not return. What kills it may still be under way on another
+ * thread, and in a program with C++, as that with a sanitizer is, a process is spared for its first calls: so it yields for long. */
+static inline void expect_the_end(void) {
+    for (uint64_t deadline = weft_in(20 * WEFT_SECOND); weft_now() < deadline;)
+        weft_yield();
+    EXPECT(false);
+}
+
 static inline uint64_t msg_u64(weft_msg *message) {
     uint64_t value;
     EXPECT_EQ(weft_msg_len(message), sizeof value);
@@ -58,6 +66,11 @@ static inline void expect_tag(uint64_t tag) {
 static inline void sleeper(void *unused) {
     (void)unused;
     EXPECT_EQ(weft_sleep(3600 * WEFT_SECOND), WEFT_ECANCELED);
+}
+/* It says when it has begun, an atom_bool: then it has its stack, and needs no more memory. */
+static inline void begins_and_sleeps(void *begun) {
+    atom_store_rel((atom_bool *)begun, true);
+    sleeper(NULL);
 }
 
 #endif

@@ -72,6 +72,13 @@ static inline void net_tcp_pair(weft_fd pair[2]) {
     EXPECT_EQ(weft_fd_close(door), 0);
 }
 
+/* Reads until there is no more; how many bytes came, fewer than there is room for. */
+static inline size_t net_read_to_end(weft_fd fd, void *data, size_t room) {
+    size_t got;
+    EXPECT_EQ(weft_fd_read_all(fd, data, room, &got, WEFT_FOREVER), WEFT_EEOF);
+    return got;
+}
+
 static inline void *net_box(weft_fd fd) { return (void *)(intptr_t)fd; }
 static inline weft_fd net_unbox(void *arg) { return (weft_fd)(intptr_t)arg; }
 

@@ -227,13 +227,18 @@ static inline void rt_stderr_begin(void) {
     rt_stderr.saved = dup(STDERR_FILENO);
     EXPECT(dup2(fileno(rt_stderr.file), STDERR_FILENO) >= 0);
 }
-static inline const char *rt_stderr_end(void) {
+/* So far; until the next call. */
+static inline const char *rt_stderr_text(void) {
     static char text[4096];
     fflush(stderr);
+    ssize_t length = pread(fileno(rt_stderr.file), text, sizeof text - 1, 0);
+    text[length > 0 ? length : 0] = '\0';
+    return text;
+}
+static inline const char *rt_stderr_end(void) {
+    const char *text = rt_stderr_text();
     EXPECT(dup2(rt_stderr.saved, STDERR_FILENO) >= 0);
     close(rt_stderr.saved);
-    rewind(rt_stderr.file);
-    text[fread(text, 1, sizeof text - 1, rt_stderr.file)] = '\0';
     fclose(rt_stderr.file);
     fputs(text, stderr);
     return text;

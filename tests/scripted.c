@@ -110,6 +110,8 @@ SCRIPTED static int scripted_vm_resident(void *memory, size_t size, unsigned cha
     return sys_linux.vm_resident(memory, size, pages);
 }
 
+SCRIPTED static void scripted_thread_name(const char *name) { sys_linux.thread_name(name); }
+
 SCRIPTED static int scripted_thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
     uint64_t call = scripted_count(&sys_script.counts.thread_start);
     if (sys_script.threads_limited && call > sys_script.threads_allowed) return -EAGAIN;
@@ -186,6 +188,7 @@ static const struct sys scripted_table = {
     .vm_guards = scripted_vm_guards,
     .vm_resident = scripted_vm_resident,
     .thread_start = scripted_thread_start,
+    .thread_name = scripted_thread_name,
     .thread_join = scripted_thread_join,
     .yield = scripted_yield,
     .thread_id = scripted_thread_id,

@@ -88,6 +88,8 @@ SCRIPTED static int scripted_poll(struct pollfd *descriptors, unsigned count, ui
 SCRIPTED static int scripted_event_open(void) { return SCRIPTED_FILE(SYS_FILE_EVENT_OPEN, false, sys_linux_file.event_open()); }
 SCRIPTED static void scripted_event_signal(int descriptor) { sys_linux_file.event_signal(descriptor); }
 SCRIPTED static int scripted_child_open(int pid) { return SCRIPTED_FILE(SYS_FILE_CHILD_OPEN, false, sys_linux_file.child_open(pid)); }
+SCRIPTED static int scripted_child_peek(int pid) { return sys_linux_file.child_peek(pid); }
+SCRIPTED static int scripted_child_signal(int pid, int number, bool group) { return sys_linux_file.child_signal(pid, number, group); }
 SCRIPTED static int scripted_child_reap(int pid, int *status) {
     return SCRIPTED_FILE(SYS_FILE_CHILD_REAP, true, sys_linux_file.child_reap(pid, status));
 }
@@ -111,4 +113,6 @@ const struct sys_file scripted_file_table = {
     .event_signal = scripted_event_signal,
     .child_open = scripted_child_open,
     .child_reap = scripted_child_reap,
+    .child_peek = scripted_child_peek,
+    .child_signal = scripted_child_signal,
 };

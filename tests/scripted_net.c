@@ -25,6 +25,17 @@ SCRIPTED_NET static size_t scripted_net_size(size_t size) {
     return sys_script.net_most && size > sys_script.net_most ? sys_script.net_most : size;
 }
 
+/* The parts to write: as many as there are, or the beginning of the first one that is not empty. */
+SCRIPTED_NET static const struct iovec *scripted_net_parts(const struct iovec *parts, int *count, struct iovec *one) {
+    if (!sys_script.net_most) return parts;
+    while (*count > 1 && parts->iov_len == 0)
+        parts++, --*count;
+    if (*count == 0) return parts;
+    *one = (struct iovec){parts->iov_base, scripted_net_size(parts->iov_len)};
+    *count = 1;
+    return one;
+}
+
 SCRIPTED_NET static int scripted_net_poll_open(void) {
     int error = scripted_net_fault(SYS_NET_POLL_OPEN);
     return error ? error : sys_linux_net.poll_open();
@@ -113,7 +124,13 @@ SCRIPTED_NET static ssize_t scripted_net_recvmsg(int descriptor, struct msghdr *
 SCRIPTED_NET static ssize_t scripted_net_sendmsg(int descriptor, const struct msghdr *message, int flags) {
     int error = scripted_net_fault(SYS_NET_SENDMSG);
     if (!error && scripted_net_interrupted()) error = -EINTR;
-    return error ? error : sys_linux_net.sendmsg(descriptor, message, flags);
+    if (error) return error;
+    struct msghdr clipped = *message;
+    struct iovec one;
+    int count = (int)message->msg_iovlen;
+    clipped.msg_iov = (struct iovec *)(uintptr_t)scripted_net_parts(message->msg_iov, &count, &one);
+    clipped.msg_iovlen = (size_t)count;
+    return sys_linux_net.sendmsg(descriptor, &clipped, flags);
 }
 
 SCRIPTED_NET static int scripted_net_pipe(int pair[2]) {
@@ -130,7 +147,10 @@ SCRIPTED_NET static ssize_t scripted_net_readv(int descriptor, const struct iove
 SCRIPTED_NET static ssize_t scripted_net_writev(int descriptor, const struct iovec *parts, int count) {
     int error = scripted_net_fault(SYS_NET_WRITEV);
     if (!error && scripted_net_interrupted()) error = -EINTR;
-    return error ? error : sys_linux_net.writev(descriptor, parts, count);
+    if (error) return error;
+    struct iovec one;
+    const struct iovec *clipped = scripted_net_parts(parts, &count, &one);
+    return sys_linux_net.writev(descriptor, clipped, count);
 }
 
 SCRIPTED_NET static ssize_t scripted_net_sendfile(int to, int from, off_t *offset, size_t size) {
@@ -177,9 +197,9 @@ SCRIPTED_NET static int scripted_net_poll_wait(int set, struct epoll_event *even
 
 SCRIPTED_NET static void scripted_net_bell_ring(int bell) { sys_linux_net.bell_ring(bell); }
 
-SCRIPTED_NET static int scripted_net_start(const char *const *arguments, const int ends[3], pid_t *child) {
+SCRIPTED_NET static int scripted_net_start(const struct sys_start *start, pid_t *child) {
     int error = scripted_net_fault(SYS_NET_START);
-    return error ? error : linux_net_start(arguments, ends, child);
+    return error ? error : linux_net_start(start, child);
 }
 
 SCRIPTED_NET static int scripted_net_lookup(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
@@ -216,6 +236,7 @@ const struct sys_net sys_scripted_net = {
     .close = scripted_net_close,
     .bell_ring = scripted_net_bell_ring,
     .start = scripted_net_start,
+    .terminal = linux_net_terminal,
     .lookup = scripted_net_lookup,
     .lookup_free = linux_net_lookup_free,
 };

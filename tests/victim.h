@@ -44,6 +44,33 @@ static inline int victim_reason(weft_pid pid) {
     return reason;
 }
 
+/* ---- reports ---------------------------------------------------------------------------------------------------------- */
+
+/* Standard error into a file, without the output of the test going there too. */
+static FILE *reports __attribute__((unused));
+static int reports_saved __attribute__((unused));
+static inline void reports_begin(void) {
+    fflush(stderr);
+    reports = tmpfile();
+    EXPECT(reports);
+    reports_saved = dup(STDERR_FILENO);
+    EXPECT(dup2(fileno(reports), STDERR_FILENO) >= 0);
+}
+/* How many lines hold `text`. */
+static inline unsigned reports_with(const char *text) {
+    static char line[2048];
+    unsigned count = 0;
+    rewind(reports);
+    while (fgets(line, sizeof line, reports))
+        count += strstr(line, text) != NULL;
+    return count;
+}
+static inline void reports_end(void) {
+    EXPECT(dup2(reports_saved, STDERR_FILENO) >= 0);
+    close(reports_saved);
+    fclose(reports);
+}
+
 /* ---- ways to use up a stack ------------------------------------------------------------------------------------------- */
 
 static atom_u32 victim_sink; /* so that what is written there is used */

@@ -12,9 +12,9 @@ LEVELS = {
     "fiber": 7,
     "wait": 8, "preempt": 8,
     "mail": 9, "scope": 9, "sync": 9, "forkjoin": 9, "net": 9,
-    "step": 10, "name": 10, "io": 10,
-    "os": 11,
-    "command": 12,
+    "step": 10, "name": 10, "io": 10, "registry": 10, "select": 10,
+    "os": 11, "super": 11,
+    "command": 12, "server": 12,
     "runtime": 13,
 }
 

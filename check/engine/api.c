@@ -205,6 +205,8 @@ static int vm_resident(void *memory, size_t size, unsigned char *pages) {
     (void)memory, (void)size, (void)pages;
     return -EINVAL;
 }
+static void thread_name(const char *name) { (void)name; }
+
 static int thread_start(sys_thread *thread, void *(*entry)(void *), void *arg) {
     (void)thread, (void)entry, (void)arg;
     return -EAGAIN; /* a scenario lists its threads */
@@ -239,6 +241,7 @@ static const struct sys sys_check = {
     .vm_guards = vm_guards,
     .vm_resident = vm_resident,
     .thread_start = thread_start,
+    .thread_name = thread_name,
     .thread_join = thread_join,
     .yield = yield,
     .fence_heavy = chk_fence_heavy,

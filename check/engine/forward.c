@@ -22,6 +22,7 @@ static enum { BY_DEPTH, BY_CHANCE, BY_GRAPH, BY_STRING } way;
 /* By depth: the choices so far; backtracking changes the last that can be changed. */
 struct level {
     uint16_t taken, of;
+    eid write; /* a read: what it sees; a write: what it comes after */
 };
 static struct level level[8 * T_MAX * E_MAX];
 static unsigned depth, levels;
@@ -48,11 +49,19 @@ static uint64_t random_next(void) {
     return z ^ (z >> 31);
 }
 
+/* Backtracking has changed the last level alone: the choices ahead of it stand, and what they were made from need not be found again. */
+static bool stands(void) { return way == BY_DEPTH && depth + 1 < levels; }
+
+static eid keep(eid write) {
+    if (way == BY_DEPTH) level[depth - 1].write = write;
+    return write;
+}
+
 static unsigned choose(unsigned n) {
     switch (way) {
     case BY_DEPTH:
         if (depth == sizeof level / sizeof level[0]) run_discard();
-        if (depth == levels) level[levels++] = (struct level){0, (uint16_t)n};
+        if (depth == levels) level[levels++] = (struct level){.of = (uint16_t)n};
         return level[depth++].taken;
     case BY_CHANCE:
         /* The newest half of the time: a run that sees only stale values gets nowhere. */
@@ -104,12 +113,16 @@ static unsigned index_of(eid wanted, const eid list[], unsigned n) {
 }
 
 static void forward_read(struct graph *g, eid read) {
+    if (stands()) {
+        model_read(g, read, level[depth++].write);
+        return;
+    }
     eid seen[T_MAX * E_MAX];
     unsigned all = model_readable(g, read, seen), n = 0;
     for (unsigned i = 0; i < all; i++)
         if (possible_read(g, read, seen[i])) seen[n++] = seen[i];
     unsigned pick = way == BY_GRAPH ? index_of(graph_at((struct graph *)target, read)->rf, seen, n) : choose(n);
-    model_read(g, read, seen[pick]);
+    model_read(g, read, keep(seen[pick]));
     record(read, pick);
 }
 
@@ -128,6 +141,10 @@ static void forward_write(struct graph *g, eid write) {
         if (trace_out) trace_out->step[trace_out->steps++] = write;
         return;
     }
+    if (stands()) {
+        graph_mo_insert(g, write, level[depth++].write);
+        return;
+    }
     eid place[T_MAX * E_MAX];
     unsigned all = model_places(g, write, place), n = 0;
     for (unsigned i = 0; i < all; i++) {
@@ -136,7 +153,7 @@ static void forward_write(struct graph *g, eid write) {
         graph_mo_remove(g, write);
     }
     unsigned pick = way == BY_GRAPH ? index_of(target_place(g, write), place, n) : choose(n);
-    graph_mo_insert(g, write, place[pick]);
+    graph_mo_insert(g, write, keep(place[pick]));
     record(write, pick);
 }
 
@@ -161,19 +178,18 @@ static uint64_t mix(uint64_t h, uint64_t v) {
     return h * UINT64_C(0xff51afd7ed558ccd) ^ (h >> 32);
 }
 
+/* Every event by itself, with its name in it, so that the processor need not end one before it begins the next. The order of the writes of a cell is in what
+ * each comes after. */
+static uint64_t event_hash(const struct event *e, eid name) {
+    uint64_t h = mix(mix(name, (uint64_t)e->kind << 32 | e->cell), e->kind == K_READ ? e->rf : e->value);
+    return e->kind == K_WRITE ? mix(h, e->mo_prev) : h;
+}
+
 static uint64_t graph_hash(struct graph *g, uint64_t extra) {
     uint64_t h = mix(1, extra);
-    for (unsigned t = 1; t <= run.threads; t++) {
-        h = mix(h, g->count[t]);
-        for (unsigned i = 0; i < g->count[t]; i++) {
-            const struct event *e = &g->event[t][i];
-            h = mix(h, (uint64_t)e->kind << 32 | e->cell);
-            h = mix(h, e->kind == K_READ ? e->rf : e->value);
-        }
-    }
-    for (unsigned c = 0; c < g->count[0]; c++)
-        for (eid w = g->event[0][c].mo_next; w != EID_NONE; w = graph_at(g, w)->mo_next)
-            h = mix(h, w);
+    for (unsigned t = 1; t <= run.threads; t++)
+        for (unsigned i = 0; i < g->count[t]; i++)
+            h += event_hash(&g->event[t][i], EID(t, i));
     return h | 1;
 }
 

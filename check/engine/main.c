@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SCENARIOS = 1024, EXIT_USAGE = 2 };
+enum { SCENARIOS = 2048, EXIT_USAGE = 2 };
 static const struct chk_scenario *scenarios[SCENARIOS];
 static unsigned scenario_count;
 
@@ -37,6 +37,7 @@ struct options {
     const char *replay;
     enum lane lane;
     bool list, show, only_sound, time;
+    bool sampled; /* random executions that find nothing are what was asked for */
 };
 
 static const char help[] =
@@ -50,6 +51,7 @@ static const char help[] =
     "  --model c11|tso|sc     one memory model instead of all that a scenario names\n"
     "  --bound N              only interleavings with at most N preemptions\n"
     "  --random N             N random executions (priorities, few changes) instead of a search\n"
+    "  --sample N             the same, and a scenario in which they find nothing is as expected\n"
     "  --seed S               of the random executions (1)\n"
     "  --max-executions N     give up after N executions and say CAPPED (200000000)\n"
     "  --oracle               enumerate naively too, and compare the number of executions\n"
@@ -140,7 +142,8 @@ static bool check_one(const struct chk_scenario *s, unsigned which, const struct
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
     run_search(s, options, &result);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
-    bool flaw_expected = s->flawed_in & which, bound_written = s->preemptions || s->random_runs;
+    bool flaw_expected = s->flawed_in & which,
+         bound_written = s->preemptions || s->random_runs || (options->sampled && run.end != RUN_TOO_LONG);
     bool good = flaw_expected ? result.verdict == V_VIOLATION && (!s->flaw || s->flaw == result.flaw)
                               : result.verdict == V_EXHAUSTED || (result.verdict == V_CAPPED && bound_written);
     if (isatty(2)) fprintf(stderr, "\r\033[K");
@@ -249,10 +252,13 @@ static int parse(int argc, char **argv, struct options *o) {
             if (!next) return usage("a string must follow", word);
             o->replay = next;
             i++;
-        } else if (!strcmp(word, "--bound") || !strcmp(word, "--random") || !strcmp(word, "--seed") || !strcmp(word, "--max-executions")) {
+        } else if (!strcmp(word, "--bound") || !strcmp(word, "--random") || !strcmp(word, "--sample") || !strcmp(word, "--seed") ||
+                   !strcmp(word, "--max-executions")) {
             if (!parse_number(next, &number)) return usage("a whole number must follow", word);
+            if (number == 0 && strcmp(word, "--seed") != 0) return usage("a number above 0 must follow", word);
             if (!strcmp(word, "--bound")) o->limits.preemptions = (unsigned)number;
-            if (!strcmp(word, "--random")) o->limits.random_runs = number;
+            if (!strcmp(word, "--random") || !strcmp(word, "--sample")) o->limits.random_runs = number;
+            if (!strcmp(word, "--sample")) o->sampled = true;
             if (!strcmp(word, "--seed")) o->limits.seed = number;
             if (!strcmp(word, "--max-executions")) o->limits.executions = number;
             i++;
@@ -278,10 +284,22 @@ static int has_thread_local(struct dl_phdr_info *program, size_t size, void *unu
     return 1; /* the program itself comes first, and the libraries' are theirs */
 }
 
+/* What would be proved of it is nothing. */
+static const struct chk_scenario *without_threads(void) {
+    for (unsigned i = 0; i < scenario_count; i++)
+        if (!scenarios[i]->threads[0]) return scenarios[i];
+    return NULL;
+}
+
 /* 0, or the exit status. */
 static int fit_to_run(void) {
     if (scenario_count == 0) {
         fprintf(stderr, "weft check: there is no scenario in these files: CHK_SCENARIO in <weft/chk.h> makes one\n");
+        return EXIT_USAGE;
+    }
+    const struct chk_scenario *empty = without_threads();
+    if (empty) {
+        fprintf(stderr, "weft check: scenario '%s' of %s has no threads: name them, .threads = {one, other}\n", empty->name, empty->group);
         return EXIT_USAGE;
     }
     if (dl_iterate_phdr(has_thread_local, NULL) != 2) return 0;

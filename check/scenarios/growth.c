@@ -71,13 +71,13 @@ SCENARIO(growth_guess, .about = "the first spawn makes a chunk of blocks || a se
          .threads = {is_first_to_spawn, guesses}, .finish = read_only_if_accepted)
 
 /* A thread that goes through all processes finds whole blocks too, and none that is not there. */
-static void asks_everybody_to_end(void) {
+static void asks_all_to_end(void) {
     small_play(1);
     cancel_all(small, NULL);
     small_run_own(small_worker(1));
 }
-SCENARIO(growth_everybody, .about = "the first spawn makes a chunk of blocks || everybody is asked to end", .setup = two_workers,
-         .threads = {is_first_to_spawn, asks_everybody_to_end}, .finish = run_what_is_left)
+SCENARIO(growth_all_asked, .about = "the first spawn makes a chunk of blocks || all processes are asked to end", .setup = two_workers,
+         .threads = {is_first_to_spawn, asks_all_to_end}, .finish = run_what_is_left)
 
 /* No thread looks anything up, so the one block there is must be had again. */
 static int short_step(void *self, const weft_event *events, size_t count, weft_out *out) {

@@ -36,7 +36,7 @@ static void running(void) {
     waiting.interrupt.poke = poke;
     parker_init(&waiting.parker);
     chk_name(&proc->state.asked, "asked");
-    chk_name(&small->interrupts_lock, "interrupts.lock");
+    chk_name(&small->interrupts.lock, "interrupts.lock");
 }
 static void finish(void) { small_end(); }
 
@@ -99,10 +99,10 @@ SCENARIO(interrupt_again, .about = "a process comes back from a call and waits i
 /* Looks first and marks then. */
 static void waits_too_late(void) {
     small_play(0);
-    lock_take(&small->interrupts_lock);
+    lock_take(&small->interrupts.lock);
     waiting.interrupt.proc = proc;
-    small->interrupts = &waiting.interrupt;
-    lock_drop(&small->interrupts_lock);
+    small->interrupts.first = &waiting.interrupt;
+    lock_drop(&small->interrupts.lock);
     if (!state_is_cancelled(&proc->state)) {
         atom_or_acqrel(&proc->state.asked, STATE_INTERRUPTIBLE);
         parker_park(&waiting.parker, SYS_FOREVER);
@@ -116,10 +116,10 @@ SCENARIO(interrupt_too_late, .about = "broken: CANCEL? then INTERRUPTIBLE", .set
 static void waits_unlisted(void) {
     small_play(0);
     if (!state_interruptible(&proc->state)) return;
-    lock_take(&small->interrupts_lock);
+    lock_take(&small->interrupts.lock);
     waiting.interrupt.proc = proc;
-    small->interrupts = &waiting.interrupt;
-    lock_drop(&small->interrupts_lock);
+    small->interrupts.first = &waiting.interrupt;
+    lock_drop(&small->interrupts.lock);
     parker_park(&waiting.parker, SYS_FOREVER);
     interrupt_end(small, &waiting.interrupt);
 }
@@ -129,7 +129,7 @@ SCENARIO(interrupt_unlisted, .about = "broken: INTERRUPTIBLE, then into the list
 /* Out of the list without the lock. */
 static void leaves_unlocked(void) {
     small_play(0);
-    if (interrupt_begin(small, proc, &waiting.interrupt)) small->interrupts = NULL;
+    if (interrupt_begin(small, proc, &waiting.interrupt)) small->interrupts.first = NULL;
     reuse();
 }
 SCENARIO(interrupt_unlocked, .about = "broken: out of the list without the lock", .setup = running, .threads = {leaves_unlocked, cancels},

@@ -76,7 +76,7 @@ SCENARIO(monitor_remove, .about = "a watched process ends || its monitor is take
 SCENARIO(monitor_add_remove, .about = "a process ends || is watched, and no more", .setup = running,
          .threads = {ends, watches_and_takes_back_1}, .finish = each_once)
 SCENARIO(watch_all, .about = "a watched process ends || its monitor is taken back || another is added", .setup = running_watched,
-         .threads = {ends, takes_back_0, watches_1}, .finish = each_once)
+         .threads = {ends, takes_back_0, watches_1}, .finish = each_once, .deep_in = CHK_SC | CHK_TSO)
 
 /* ---- watched from birth ---------------------------------------------------------------------------------------------------- */
 
@@ -124,7 +124,7 @@ static void twin_set_up(void) {
 }
 static void twin_tell(void) {
     lock_take(&twin_lock);
-    if (listed) hear(NULL, NULL, &listed->monitor, REASON);
+    if (listed) hear(NULL, NULL, &listed->monitor, &(struct reason){REASON, NULL});
     listed = NULL;
     lock_drop(&twin_lock);
 }

@@ -19,11 +19,12 @@ struct listener {
     unsigned told;
     int reason;
 };
-static inline void hear(struct local *local, struct worker *self, struct monitor *monitor, int reason) {
+static inline bool hear(struct local *local, struct worker *self, struct monitor *monitor, const struct reason *reason) {
     struct listener *listener = (struct listener *)monitor;
     (void)local, (void)self;
     listener->told++;
-    listener->reason = reason;
+    listener->reason = reason->code;
+    return false;
 }
 
 #endif

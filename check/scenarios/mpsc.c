@@ -203,6 +203,23 @@ static void finish_rest(void) {
 SCENARIO(mpsc_close_rest, .about = "close returns what was taken and not popped, and what came later, in order", .setup = set_up_two,
          .threads = {pop_and_close, send_2_then_3}, .finish = finish_rest)
 
+/* The consumer looks at all messages, those that it has taken and those still on the stack, and takes none. */
+static void look_at(struct mpsc_node *node, void *user) {
+    unsigned id = id_of(node);
+    chk_assert(id < MESSAGES && messages[id].payload == id + 100, "a message that is looked at is as it was sent");
+    ++*(unsigned *)user;
+}
+static void pop_look_and_close(void) {
+    unsigned seen = 0;
+    got(mpsc_pop(&box), received);
+    mpsc_each(&box, look_at, &seen);
+    chk_assert(seen >= 1 && seen <= 3, "what was pushed before is looked at, once");
+    close_box();
+}
+static void finish_looked(void) { finish(4); }
+SCENARIO(mpsc_each, .about = "the consumer looks at its messages against two pushes", .setup = set_up_two,
+         .threads = {pop_look_and_close, send_2_then_3}, .finish = finish_looked)
+
 /* ---- Unheard pushes -------------------------------------------------------------------------------------------- */
 
 SHARED unsigned firsts[CHK_THREADS];

@@ -32,7 +32,7 @@ static void set_up(enum policy_name policy) {
     state_pin(&proc->state, PINNED_TO + 1);
     state_park(&proc->state, STATE_IDLE);
     proc->waits = WEFT_STEP_IDLE;
-    chk_name(&small_worker(PINNED_TO)->pinned_ready.head, "inbox");
+    chk_name(&small_worker(PINNED_TO)->pinned_ready.head, "pinned");
     for (unsigned i = 0; i < 2; i++)
         small_message(&letters[i], i);
 }
@@ -41,16 +41,16 @@ static void set_up_line(void) { set_up(POLICY_LINE); }
 
 /* ---- threads ------------------------------------------------------------------------------------------------------ */
 
-static void home_works(void) {
+static void pinned_worker_works(void) {
     struct worker *worker = small_play(PINNED_TO);
     struct proc *proc = find_work(worker);
     chk_assert(proc == small_proc(pid), "there is no other process");
     step_run(worker, proc);
 }
 /* Until it has heard both. */
-static void home_works_on(void) {
+static void pinned_worker_works_on(void) {
     while (heard < 2)
-        home_works();
+        pinned_worker_works();
 }
 static void sends_from_outside(void) {
     unsigned door;
@@ -70,7 +70,7 @@ static void other_hands_over(void) {
 
 static void ran(void) {
     chk_assert(runs >= 1 && heard >= 1, "it has run");
-    chk_assert(mpsc_is_empty(&small_worker(PINNED_TO)->pinned_ready), "nothing is left in the inbox");
+    chk_assert(mpsc_is_empty(&small_worker(PINNED_TO)->pinned_ready), "nothing is left in the pinned queue");
     chk_assert(idle_searchers(&small->idle) == 0 && idle_sleepers(&small->idle) == 0, "no worker is counted that is not there");
     small_end();
 }
@@ -82,17 +82,17 @@ static void heard_both(void) {
 }
 
 SCENARIO(pinned_outside, .about = "its worker looks and goes to sleep || a send from outside", .setup = set_up_ring,
-         .threads = {home_works, sends_from_outside}, .finish = ran)
+         .threads = {pinned_worker_works, sends_from_outside}, .finish = ran)
 SCENARIO(pinned_other, .about = "its worker looks and goes to sleep || a send by another worker", .setup = set_up_ring,
-         .threads = {home_works, other_sends}, .finish = ran)
+         .threads = {pinned_worker_works, other_sends}, .finish = ran)
 SCENARIO(pinned_handoff, .about = "its worker looks and goes to sleep || a hand-off by another, which is a send", .setup = set_up_ring,
-         .threads = {home_works, other_hands_over}, .finish = ran)
-SCENARIO(pinned_handoff_line, .about = "the same, policy line", .setup = set_up_line, .threads = {home_works, other_hands_over},
+         .threads = {pinned_worker_works, other_hands_over}, .finish = ran)
+SCENARIO(pinned_handoff_line, .about = "the same, policy line", .setup = set_up_line, .threads = {pinned_worker_works, other_hands_over},
          .finish = ran)
 SCENARIO(pinned_two, .about = "its worker works until it has heard both || a send || a hand-off", .setup = set_up_ring,
-         .threads = {home_works_on, sends_from_outside, other_hands_over}, .finish = heard_both, .deep_in = CHK_C11)
+         .threads = {pinned_worker_works_on, sends_from_outside, other_hands_over}, .finish = heard_both, .deep_in = CHK_C11)
 
-/* Woken as if any worker would do: the other one takes the wake-up, and the process lies in the inbox of one that sleeps. */
+/* Woken as if any worker would do: the other one takes the wake-up, and the process lies in the pinned queue of one that sleeps. */
 static void wakes_any_worker(void) {
     struct worker *worker = small_play(0);
     struct proc *proc = small_proc(pid);
@@ -110,18 +110,18 @@ static void ran_though(void) {
     small_end();
 }
 SCENARIO(pinned_wakes_any_worker, .about = "broken: any sleeper is woken, and not its worker", .setup = set_up_other_sleeps,
-         .threads = {home_works, wakes_any_worker}, .finish = ran_though, .flawed_in = CHK_SC | CHK_TSO | CHK_C11)
+         .threads = {pinned_worker_works, wakes_any_worker}, .finish = ran_though, .flawed_in = CHK_SC | CHK_TSO | CHK_C11)
 
 /* ---- pinned meanwhile --------------------------------------------------------------------------------------------- */
 
 /* A process goes to the end of the queue; before its entry is made, it is handed over to, runs on another worker and is pinned there. The
- * entry is stale then, and must not come into an inbox, where it would be a second one. */
+ * entry is stale then, and must not come into a pinned queue, where it would be a second one. */
 static void set_up_running(void) {
     small_begin(POLICY_RING, 2, 4);
     small_play(0);
     pid = small_spawn(&listener);
     chk_assert(policy_pop(small_worker(0)) == small_proc(pid), "it runs on the first worker");
-    chk_name(&small_worker(PINNED_TO)->pinned_ready.head, "inbox");
+    chk_name(&small_worker(PINNED_TO)->pinned_ready.head, "pinned");
 }
 static void requeues(void) {
     struct proc *proc = small_proc(pid);
@@ -131,8 +131,8 @@ static void asks_later(void) {
     struct worker *worker = small_play(0);
     struct proc *proc = small_proc(pid);
     uint16_t ticket = state_yield(&proc->state);
-    unsigned home = state_pinned_to(&proc->state);
-    if (home) ready_pinned(small, worker, proc, home - 1);
+    unsigned pinned_to = state_pinned_to(&proc->state);
+    if (pinned_to) ready_pinned(small, worker, proc, pinned_to - 1);
     else ready(small, worker, proc, ticket, READY_YIELDED);
 }
 static void runs_and_pins(void) {

@@ -128,11 +128,11 @@ static void both_got_one(void) {
     chk_assert(answer[0] == 1 && answer[1] == 1, "both have read");
 }
 
-SCENARIO(poller_gate, .about = "a process finds nothing and waits || something comes", .setup = set_up, .threads = {reader_0, polls_one},
-         .finish = got_it)
-SCENARIO(poller_gate_sysmon, .about = "the same, told by a thread that is not a worker", .setup = set_up,
+SCENARIO(poller_readiness, .about = "a process finds nothing and waits || something comes", .setup = set_up,
+         .threads = {reader_0, polls_one}, .finish = got_it)
+SCENARIO(poller_readiness_sysmon, .about = "the same, told by a thread that is not a worker", .setup = set_up,
          .threads = {reader_0, sysmon_polls_one}, .finish = got_it)
-SCENARIO(poller_gate_thread, .about = "a thread that is not a worker waits || something comes", .setup = set_up,
+SCENARIO(poller_readiness_thread, .about = "a thread that is not a worker waits || something comes", .setup = set_up,
          .threads = {thread_reads, polls_one}, .finish = got_it)
 /* What the kernel does not tell: all waiters try again. */
 static void retries(void) {
@@ -140,21 +140,21 @@ static void retries(void) {
     arrive(1);
     readiness_retry(&readiness);
 }
-SCENARIO(poller_gate_retry, .about = "a process reads || something comes of which the kernel says nothing: all try again", .setup = set_up,
-         .threads = {reader_0, retries}, .finish = got_it)
-SCENARIO(poller_gate_twice, .about = "a process reads twice || something comes twice", .setup = set_up,
+SCENARIO(poller_readiness_retry, .about = "a process reads || something comes of which the kernel says nothing: all try again",
+         .setup = set_up, .threads = {reader_0, retries}, .finish = got_it)
+SCENARIO(poller_readiness_twice, .about = "a process reads twice || something comes twice", .setup = set_up,
          .threads = {reader_twice, polls_one_and_one}, .finish = got_it)
-SCENARIO(poller_gate_close, .about = "a process waits || something comes || a close", .setup = set_up,
-         .threads = {reader_0, polls_one, closes}, .finish = got_it_or_not)
-SCENARIO(poller_gate_deadline, .about = "a process waits || something comes || its deadline", .setup = set_up,
+SCENARIO(poller_readiness_close, .about = "a process waits || something comes || a close", .setup = set_up,
+         .threads = {reader_0, polls_one, closes}, .finish = got_it_or_not, .deep_in = CHK_SC | CHK_TSO)
+SCENARIO(poller_readiness_deadline, .about = "a process waits || something comes || its deadline", .setup = set_up,
          .threads = {reader_0_soon, polls_one, clock_comes_by}, .finish = got_it_or_not)
-SCENARIO(poller_gate_cancel, .about = "a process waits || something comes || a cancellation", .setup = set_up,
+SCENARIO(poller_readiness_cancel, .about = "a process waits || something comes || a cancellation", .setup = set_up,
          .threads = {reader_0, polls_one, cancels}, .finish = got_it_or_not)
-SCENARIO(poller_gate_close_deadline, .about = "a process waits || a close || its deadline", .setup = set_up,
+SCENARIO(poller_readiness_close_deadline, .about = "a process waits || a close || its deadline", .setup = set_up,
          .threads = {reader_0_soon, closes, clock_comes_by}, .finish = none_waits)
-SCENARIO(poller_gate_all, .about = "a process waits || something comes || a close || its deadline (random: in full it is too large)",
+SCENARIO(poller_readiness_all, .about = "a process waits || something comes || a close || its deadline (random: in full it is too large)",
          .setup = set_up, .threads = {reader_0_soon, polls_one, closes, clock_comes_by}, .finish = got_it_or_not, .random_runs = 5000)
-SCENARIO(poller_gate_two, .about = "two processes read one each || two come at once: one edge (N2)", .setup = set_up,
+SCENARIO(poller_readiness_two, .about = "two processes read one each || two come at once: one edge (N2)", .setup = set_up,
          .threads = {reader_0, reader_1, polls_two_at_once}, .finish = both_got_one, .deep_in = CHK_SC | CHK_TSO)
 
 /* ---- a descriptor's next generation (readiness.h, N5) -------------------------------------------------------------------------- */
@@ -171,7 +171,7 @@ static void tells_of_the_end(void) {
 static void next_is_untouched(void) {
     chk_assert(!atom_load_rlx(&readiness.ended), "what the kernel said of the former is not the next one's");
 }
-SCENARIO(poller_gate_reuse, .about = "closed and opened again || an event of the former", .setup = set_up,
+SCENARIO(poller_readiness_reuse, .about = "closed and opened again || an event of the former", .setup = set_up,
          .threads = {closes_and_opens, tells_of_the_end}, .finish = next_is_untouched)
 
 /* ---- drained (readiness.h, N6) ----------------------------------------------------------------------------------------------- */
@@ -208,8 +208,9 @@ static void read_all(void) {
     none_waits();
     chk_assert(reads[0] == 2, "all of it");
 }
-SCENARIO(poller_gate_drained, .about = "a process reads to the end and skips needless reads || something comes, then more with the end",
-         .setup = set_up, .threads = {reads_to_the_end, polls_and_ends}, .finish = read_all)
+SCENARIO(poller_readiness_drained,
+         .about = "a process reads to the end and skips needless reads || something comes, then more with the end", .setup = set_up,
+         .threads = {reads_to_the_end, polls_and_ends}, .finish = read_all)
 
 /* What came before the deadline is read, though no worker has polled it. */
 static void set_up_drained(void) { set_up(), readiness_drain(&readiness, 0); }
@@ -223,7 +224,7 @@ static void arrives_and_is_told_late(void) {
     small_process(2);
     tell();
 }
-SCENARIO(poller_gate_drained_deadline,
+SCENARIO(poller_readiness_drained_deadline,
          .about = "a process waits and knows that there was nothing || something comes, its deadline, the edge", .setup = set_up_drained,
          .threads = {reads_soon_knowing, arrives_and_is_told_late}, .finish = got_it)
 
@@ -271,15 +272,15 @@ static void both_are_served(void) {
     chk_assert(answer[1] == 1, "it was read");
 }
 /* The three largest in C11 only, which has all executions of the others. */
-SCENARIO(poller_gate_either, .about = "a process waits for either direction || something comes || there is room", .setup = set_up,
+SCENARIO(poller_readiness_either, .about = "a process waits for either direction || something comes || there is room", .setup = set_up,
          .threads = {either, polls_one, room_comes}, .finish = is_told, .models = CHK_C11, .deep_in = CHK_C11)
-SCENARIO(poller_gate_either_at_once, .about = "a process waits for either direction || both come at once", .setup = set_up,
+SCENARIO(poller_readiness_either_at_once, .about = "a process waits for either direction || both come at once", .setup = set_up,
          .threads = {either, both_come_at_once}, .finish = is_told)
-SCENARIO(poller_gate_either_close, .about = "a process waits for either direction || there is room || a close", .setup = set_up,
+SCENARIO(poller_readiness_either_close, .about = "a process waits for either direction || there is room || a close", .setup = set_up,
          .threads = {either, room_comes, closes}, .finish = is_told_or_closed, .models = CHK_C11, .deep_in = CHK_C11)
-SCENARIO(poller_gate_either_deadline, .about = "a process waits for either direction || there is room || its deadline", .setup = set_up,
-         .threads = {either_soon, room_comes, clock_comes_by}, .finish = is_told_or_late)
-SCENARIO(poller_gate_either_pass, .about = "one waits for either direction || another reads || two come at once: one edge (N2)",
+SCENARIO(poller_readiness_either_deadline, .about = "a process waits for either direction || there is room || its deadline",
+         .setup = set_up, .threads = {either_soon, room_comes, clock_comes_by}, .finish = is_told_or_late)
+SCENARIO(poller_readiness_either_pass, .about = "one waits for either direction || another reads || two come at once: one edge (N2)",
          .setup = set_up, .threads = {either, reader_1, polls_two_at_once}, .finish = both_are_served, .models = CHK_C11,
          .deep_in = CHK_C11)
 

@@ -1,6 +1,6 @@
 /* Select, the real source, against two channels at once: exactly one case happens, and no process waits for ever. */
+#include "select/select.h"
 #include "small_fiber.h"
-#include "sync/chan.h"
 
 static weft_chan *a, *b;
 SHARED int chosen[SMALL_FIBERS]; /* each written by its own thread */
@@ -98,7 +98,7 @@ static void select_waits(void) {
     small_process(0);
     wait_begin(&queued.wait);
     for (unsigned i = 0; i < 2; i++) {
-        waiter_init(&queued.waiter[i], &queued.wait, chan_why(i));
+        waiter_init(&queued.waiter[i], &queued.wait, select_why(i));
         queued.waiter[i].item = &in[0][i];
         waiters_add(&chan_of(i ? b : a)->receivers, &queued.waiter[i]);
     }
@@ -108,7 +108,7 @@ static void select_waits(void) {
 static void queued_0(void) {
     small_process(0);
     int why = wait_for(&queued.wait, WEFT_FOREVER, "queued");
-    chosen[0] = why > 0 ? (why >> 1) - 1 : why;
+    chosen[0] = why > 0 ? (int)select_number(why) : why;
     error[0] = why > 0 && why & CHAN_SHUT ? WEFT_ECLOSED : 0;
     for (int i = 0; i < 2; i++) {
         if (i == chosen[0]) continue;

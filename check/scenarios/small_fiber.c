@@ -19,6 +19,8 @@ void small_fibers(unsigned count) {
         players[i].current = &procs[i];
         procs[i].stackful = true;
         atom_store_rlx(&procs[i].state.asked, 0);
+        procs[i].extras = 0;
+        mpsc_init(&procs[i].box);
         fibers[i].shields = 0;
         fiber_start_of(&procs[i])->fiber = &fibers[i];
         parker_init(&beds[i]);
@@ -37,6 +39,15 @@ void small_thread(void) { my_worker = NULL; }
 
 void small_cancel(unsigned index) {
     if (state_cancel(&procs[index].state)) wait_awake(nowhere, my_worker, &procs[index]);
+}
+
+void small_send(unsigned index, struct message *message) {
+    enum mpsc_pushed pushed = mpsc_push(&procs[index].box, &message->node);
+    chk_assert(pushed >= 0, "its mailbox is open");
+    if (pushed == MPSC_PUSHED_FIRST) wait_awake(nowhere, my_worker, &procs[index]);
+}
+struct mpsc *small_box(unsigned index) {
+    return &procs[index].box;
 }
 
 void small_clock(unsigned index) {
@@ -90,6 +101,6 @@ void wait_awake(struct runtime *runtime, struct worker *self, struct proc *proc)
     parker_unpark(&beds[proc - procs]);
 }
 
-/* sync/select.c: which of several that are ready. */
+/* select/select.c: which of several that are ready. */
 uint32_t select_choose(uint32_t n);
 uint32_t select_choose(uint32_t n) { return n == 1 ? 0 : chk_choose(n); }

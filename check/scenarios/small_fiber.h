@@ -23,6 +23,10 @@ void small_process(unsigned index);
 void small_thread(void);
 /* As weft_cancel. By any process or thread. */
 void small_cancel(unsigned index);
+/* A message into the mailbox of this process, which is woken if it may sleep, as mail/send.c does it. By any process or thread. */
+struct message;
+void small_send(unsigned index, struct message *message);
+struct mpsc *small_box(unsigned index);
 /* Comes by at the worker of this process, after SMALL_SOON: what is due rings. On a worker without a process. */
 void small_clock(unsigned index);
 

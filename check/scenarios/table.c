@@ -161,8 +161,9 @@ SCENARIO(table_guess_cancel, .about = "a birth || a cancel of a PID that no thre
          .threads = {is_born, guesses_and_cancels}, .finish = seen_or_refused)
 
 /* Its spawner watches it, and writes that where the cancellation is written too. */
-static void hears_of_it(struct local *local, struct worker *self, struct monitor *monitor, int reason) {
+static bool hears_of_it(struct local *local, struct worker *self, struct monitor *monitor, const struct reason *reason) {
     (void)local, (void)self, (void)monitor, (void)reason;
+    return false;
 }
 SHARED struct monitor spawner;
 static void is_born_watched(void) {

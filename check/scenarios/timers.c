@@ -121,15 +121,15 @@ static void finish_left(void) {
 SCENARIO(timers_fire_or_cancel, .about = "a thief runs what the user cancels (T2, T3)", .setup = set_up_one, .threads = {wait_0, run_own},
          .finish = finish_1)
 SCENARIO(timers_two_thieves, .about = "two thieves run what the user cancels", .setup = set_up_one, .threads = {wait_0, run_own, run_own},
-         .finish = finish_1)
+         .finish = finish_1, .deep_in = CHK_SC | CHK_TSO)
 SCENARIO(timers_two_users, .about = "two users cancel, one thief hands out both", .setup = set_up_two, .threads = {wait_0, wait_1, run_own},
-         .finish = finish_2)
+         .finish = finish_2, .deep_in = CHK_SC | CHK_TSO)
 SCENARIO(timers_arm, .about = "a user arms and cancels, a thief runs", .setup = set_up, .threads = {arm_and_wait_0, run_own},
          .finish = finish_1)
 SCENARIO(timers_arm_two, .about = "two users arm and cancel", .setup = set_up, .threads = {arm_and_wait_0, arm_and_wait_1},
          .finish = finish_2)
 SCENARIO(timers_arm_run_cancel, .about = "one arms, one cancels, a thief runs", .setup = set_up_one_armed,
-         .threads = {wait_0, arm_1, run_own}, .finish = finish_left)
+         .threads = {wait_0, arm_1, run_own}, .finish = finish_left, .deep_in = CHK_SC | CHK_TSO)
 SCENARIO(timers_batches, .about = "more timers than a batch, out of order, two thieves with different clocks", .setup = set_up_three,
          .threads = {run_own, run_own_early}, .finish = finish_3)
 
@@ -171,7 +171,7 @@ static void finish_again(void) {
     timers_destroy(&own);
 }
 SCENARIO(timers_periodic, .about = "the runner arms again and runs again, the user cancels", .setup = set_up_one,
-         .threads = {wait_0, run_twice}, .finish = finish_again)
+         .threads = {wait_0, run_twice}, .finish = finish_again, .deep_in = CHK_SC | CHK_TSO)
 SCENARIO(timers_no_more, .about = "the runner arms for ever, the user cancels", .setup = set_up_one, .threads = {wait_0, run_never},
          .finish = finish_again)
 

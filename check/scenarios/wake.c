@@ -151,6 +151,49 @@ SCENARIO(wake_send_cancel, .about = "a step and a park || a send || a cancel", .
 SCENARIO(wake_send_cancel_line, .about = "the same, policy line", .setup = running_one_cancel_line, .threads = {runs, sends_0, cancels},
          .finish = has_seen_all)
 
+/* ---- a process that waits is held by its sender, and lies in the slot of the sender's worker ------------------------- */
+
+static void set_up_asleep(enum policy_name policy, unsigned wants) {
+    set_up_running(policy, wants);
+    state_park(&proc->state, STATE_IDLE);
+}
+static void asleep_one(void) { set_up_asleep(POLICY_RING, 1); }
+static void asleep_two(void) { set_up_asleep(POLICY_RING, 3); }
+static void asleep_one_cancel(void) { set_up_asleep(POLICY_RING, 1 | CANCELLED); }
+static void asleep_two_line(void) { set_up_asleep(POLICY_LINE, 3); }
+static void asleep_two_deque(void) { set_up_asleep(POLICY_DEQUE, 3); }
+static void sends_1_and_runs(void) { send(1); }
+static void steals_from_1(void) {
+    struct worker *worker = small_play(3);
+    bool busy = false;
+    struct proc *stolen = policy_steal(worker, small_worker(1), true, &busy);
+    if (stolen) step_run(worker, stolen);
+    small_run_own(worker);
+}
+/* As the thread that takes the runtime down: it is left Ready, and in no queue. */
+static void lets_go(void) {
+    small_play(3);
+    policy_let_go(small_worker(1));
+}
+static void runs_if_let_go(void) {
+    if (state_claim_any(&proc->state)) step_run(small_play(0), proc);
+    has_seen_all();
+}
+SCENARIO(wake_held_steal, .about = "a send to a process that waits || a thief robs the sender's slot", .setup = asleep_one,
+         .threads = {sends_0, steals_from_1}, .finish = has_seen_all)
+SCENARIO(wake_held_steal_two, .about = "the same || another send", .setup = asleep_two,
+         .threads = {sends_0, steals_from_1, sends_1_and_leaves_it}, .finish = has_seen_all, .deep_in = CHK_ALL)
+SCENARIO(wake_held_two, .about = "two sends to a process that waits", .setup = asleep_two, .threads = {sends_0, sends_1_and_runs},
+         .finish = has_seen_all)
+SCENARIO(wake_held_two_line, .about = "the same, policy line", .setup = asleep_two_line, .threads = {sends_0, sends_1_and_runs},
+         .finish = has_seen_all)
+SCENARIO(wake_held_two_deque, .about = "the same, policy deque", .setup = asleep_two_deque, .threads = {sends_0, sends_1_and_runs},
+         .finish = has_seen_all)
+SCENARIO(wake_held_cancel, .about = "a send to a process that waits || a cancel", .setup = asleep_one_cancel, .threads = {sends_0, cancels},
+         .finish = has_seen_all)
+SCENARIO(wake_held_let_go, .about = "a send to a process that waits || the slot is emptied from outside", .setup = asleep_one,
+         .threads = {sends_0, lets_go}, .finish = runs_if_let_go)
+
 /* ---- more messages than a step is given at once ------------------------------------------------------------------- */
 
 /* Two are in the mailbox, which is one step's fill; the process is ready. */

@@ -18,13 +18,18 @@ SHARED int detached;
 static weft_pid owner, child;
 static struct proc *owner_proc, *child_proc;
 
+static bool hear_and_take(struct local *local, struct worker *self, struct monitor *monitor, const struct reason *reason) {
+    hear(local, self, monitor, reason);
+    return true;
+}
+
 /* ---- setup ------------------------------------------------------------------------------------------------------------------- */
 
 /* The owner is worker 2's, the child worker 0's; both run. */
 static void set_up(void) {
     small_begin(POLICY_RING, 3, 4);
     for (unsigned i = 0; i < JOINERS; i++)
-        joiners[i] = (struct joiner){.ear.monitor.tell = hear, .result = NOT_ASKED};
+        joiners[i] = (struct joiner){.ear.monitor.tell = hear_and_take, .result = NOT_ASKED};
     detached = NOT_ASKED;
     owner = small_spawn(&mortal);
     owner_proc = policy_pop(small_worker(0));
@@ -36,7 +41,7 @@ static void set_up(void) {
     chk_assert(child_proc == small_proc(child), "it can be claimed");
     worker->current = NULL;
     chk_name(&small->monitor_locks[pid_slot(child) % MONITOR_LOCKS], "watch.lock");
-    chk_name(&small->zombie_locks[pid_slot(owner) % MONITOR_LOCKS], "keep.lock");
+    chk_name(&small->ties_locks[pid_slot(owner) % MONITOR_LOCKS], "keep.lock");
 }
 static void set_up_ended(void) {
     set_up();
@@ -49,9 +54,9 @@ static void ends(void) { step_run(small_play(0), child_proc); }
 static void owner_ends(void) { step_run(small_play(2), owner_proc); }
 static void join(unsigned worker, unsigned i) {
     struct joiner *joiner = &joiners[i];
-    int reason = 0;
+    struct reason reason = {0, NULL};
     joiner->result = monitor_join(&small_play(worker)->local, child, &joiner->ear.monitor, &reason);
-    if (joiner->result == MONITOR_ENDED) chk_assert(reason == REASON, "the reason, later");
+    if (joiner->result == MONITOR_ENDED) chk_assert(reason.code == REASON, "the reason, later");
 }
 static void joins_0(void) { join(1, 0); }
 static void joins_1(void) { join(2, 1); }
@@ -90,32 +95,32 @@ static unsigned successes(void) {
 static void joined(void) {
     chk_assert(successes() >= 1, "one of them gets the result");
     chk_assert(on_shelves(child_proc) == 1, "the block is given back once");
-    chk_assert(*monitor_owned(small, pid_slot(owner)) == NULL, "the owner has no record left");
+    chk_assert(ties_of(small, pid_slot(owner), true)->zombies == NULL, "the owner has no record left");
     small_end();
 }
 static void joined_or_detached(void) {
     chk_assert(successes() >= 1 || detached == 0, "one of them gets the result, or it was given up");
     chk_assert(on_shelves(child_proc) == 1, "the block is given back once");
-    chk_assert(*monitor_owned(small, pid_slot(owner)) == NULL, "the owner has no record left");
+    chk_assert(ties_of(small, pid_slot(owner), true)->zombies == NULL, "the owner has no record left");
     small_end();
 }
 static void given_up(void) {
     successes();
     chk_assert(on_shelves(child_proc) == 1 && on_shelves(owner_proc) == 1, "both blocks are given back once");
-    chk_assert(*monitor_owned(small, pid_slot(owner)) == NULL, "no record is left");
+    chk_assert(ties_of(small, pid_slot(owner), true)->zombies == NULL, "no record is left");
     small_end();
 }
 
 SCENARIO(keep_join, .about = "a process ends || is joined", .setup = set_up, .threads = {ends, joins_0}, .finish = joined)
 SCENARIO(keep_join_two, .about = "a process ends || is joined || is joined", .setup = set_up, .threads = {ends, joins_0, joins_1},
-         .finish = joined)
+         .finish = joined, .deep_in = CHK_SC | CHK_TSO)
 SCENARIO(keep_join_after, .about = "a process has ended: is joined || is joined", .setup = set_up_ended, .threads = {joins_0, joins_1},
          .finish = joined)
 SCENARIO(keep_detach, .about = "a process ends || is joined || is detached", .setup = set_up, .threads = {ends, joins_0, detaches},
-         .finish = joined_or_detached)
+         .finish = joined_or_detached, .deep_in = CHK_SC | CHK_TSO)
 SCENARIO(keep_owner, .about = "a process ends || its owner ends", .setup = set_up, .threads = {ends, owner_ends}, .finish = given_up)
 SCENARIO(keep_owner_join, .about = "a process ends || is joined || its owner ends", .setup = set_up, .threads = {ends, joins_0, owner_ends},
-         .finish = given_up, .deep_in = CHK_SC | CHK_TSO)
+         .finish = given_up, .deep_in = CHK_ALL)
 SCENARIO(keep_owner_after, .about = "a process has ended: is joined || its owner ends", .setup = set_up_ended,
          .threads = {joins_0, owner_ends}, .finish = given_up)
 
@@ -123,7 +128,7 @@ SCENARIO(keep_owner_after, .about = "a process has ended: is joined || its owner
 static struct zombie *another;
 static void owner_begins_another(void) { another = zombie_new(&small_play(2)->local, owner_proc); }
 static void joined_and_another(void) {
-    chk_assert(*monitor_owned(small, pid_slot(owner)) == another && !another->next, "the owner has the new record alone");
+    chk_assert(ties_of(small, pid_slot(owner), true)->zombies == another && !another->next, "the owner has the new record alone");
     zombie_undo(&small_play(2)->local, another);
     joined();
 }
@@ -142,7 +147,6 @@ static void joins_by_the_word(void) {
     lock_take(lock);
     if (state_of(atom_load_acq(&child_proc->state.word)) != STATE_COMPLETE) {
         joiner->result = 0;
-        joiner->ear.monitor.joins = true;
         joiner->ear.monitor.prev = *list;
         joiner->ear.monitor.next = NULL;
         (*list)->next = &joiner->ear.monitor;
@@ -161,7 +165,7 @@ SCENARIO(keep_twin_by_the_word, .about = "broken: COMPLETE is taken for the reas
 /* The owner goes through its list without asking whether a record is still there. */
 static void owner_ends_unlocked(void) {
     struct worker *worker = small_play(2);
-    struct zombie *kept = *monitor_owned(small, pid_slot(owner));
+    struct zombie *kept = ties_of(small, pid_slot(owner), true)->zombies;
     if (kept) zombie_undo(&worker->local, kept);
 }
 SCENARIO(keep_twin_owner_unlocked, .about = "broken: an owner takes its records without the slot's lock", .setup = set_up_ended,

@@ -23,7 +23,7 @@ static void sends(void *unused) {
     ssize_t n;
     (void)unused;
     while ((n = input(data, sizeof data)) > 0)
-        if (weft_fd_write(line, data, (size_t)n, WEFT_FOREVER) < 0) break;
+        if (weft_fd_write_all(line, data, (size_t)n, NULL, WEFT_FOREVER) != 0) break;
     weft_net_shutdown(line, WEFT_SIDE_WRITE);
 }
 

@@ -10,7 +10,7 @@ static void echo(void *arg) {
     char data[16384];
     ssize_t n;
     while ((n = weft_fd_read(guest, data, sizeof data, WEFT_FOREVER)) > 0)
-        if (weft_fd_write(guest, data, (size_t)n, WEFT_FOREVER) < 0) break;
+        if (weft_fd_write_all(guest, data, (size_t)n, NULL, WEFT_FOREVER) != 0) break;
     weft_fd_close(guest);
 }
 

@@ -16,7 +16,7 @@ static void forward(void *arg) {
     char data[16384];
     ssize_t n;
     while ((n = weft_fd_read(way->from, data, sizeof data, WEFT_FOREVER)) > 0)
-        if (weft_fd_write(way->to, data, (size_t)n, WEFT_FOREVER) < 0) break;
+        if (weft_fd_write_all(way->to, data, (size_t)n, NULL, WEFT_FOREVER) != 0) break;
     if (n != 0) { /* failed: then the other direction has no purpose either */
         weft_net_shutdown(way->from, WEFT_SIDE_BOTH);
         weft_net_shutdown(way->to, WEFT_SIDE_BOTH);

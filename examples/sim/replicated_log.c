@@ -14,6 +14,9 @@
 #ifndef PLANTED
 #define PLANTED 0 /* 1: a follower answers before the entry is on its disk. 2: a vote is not synced */
 #endif
+#ifndef LIFE
+#define LIFE (5 * WEFT_SECOND) /* how long the client tries */
+#endif
 
 enum { NODES = 3, MAJORITY = 2, PLACES = 256, TERMS = 1024, VALUES = 6, PORT = 7000 };
 #define MS WEFT_MILLISECOND
@@ -41,8 +44,8 @@ static bool ask(unsigned node, const struct request *request, struct answer *ans
     snprintf(address, sizeof address, "10.0.0.%u:%d", node + 1, PORT);
     weft_fd fd = weft_net_connect(address, deadline);
     if (fd < 0) return false;
-    bool done = weft_fd_write(fd, request, sizeof *request, deadline) == sizeof *request &&
-                weft_fd_read_all(fd, answer, sizeof *answer, deadline) == sizeof *answer;
+    bool done = weft_fd_write_all(fd, request, sizeof *request, NULL, deadline) == 0 &&
+                weft_fd_read_all(fd, answer, sizeof *answer, NULL, deadline) == 0;
     weft_fd_close(fd);
     return done;
 }
@@ -133,16 +136,11 @@ static void replay(struct node *node, const struct record *record) {
     }
 }
 
-/* All of the record: a read may bring less than was asked for. False: the file ends here. */
+/* False: the file ends here. */
 static bool load(struct node *node, struct record *record, off_t at) {
-    size_t got = 0;
-    ssize_t n = 1;
-    while (got < sizeof *record && n > 0) {
-        n = weft_file_pread(node->file, (char *)record + got, sizeof *record - got, at + (off_t)got);
-        if (n < 0) weft_sim_crash(weft_sim_here());
-        got += (size_t)n;
-    }
-    return got == sizeof *record && record->sum == sum_of(record);
+    int error = weft_file_pread_all(node->file, record, sizeof *record, at, NULL);
+    if (error && error != WEFT_EEOF) weft_sim_crash(weft_sim_here());
+    return error == 0 && record->sum == sum_of(record);
 }
 
 static void recover(struct node *node) {
@@ -189,6 +187,7 @@ static uint64_t lead_with(struct node *node, uint64_t value) {
 static void become_leader(struct node *node) {
     node->role = LEADER;
     observe_leader(node);
+    weft_sim_point("leads");
     for (unsigned other = 1; other <= NODES; other++) {
         node->next[other] = node->last + 1;
         node->has[other] = 0;
@@ -242,7 +241,7 @@ static void serve(void *arg) {
     weft_fd fd = (weft_fd)(intptr_t)arg;
     struct node *node = here();
     struct request request;
-    if (weft_fd_read_all(fd, &request, sizeof request, weft_in(500 * MS)) == sizeof request) {
+    if (weft_fd_read_all(fd, &request, sizeof request, NULL, weft_in(500 * MS)) == 0) {
         weft_mutex_lock(&node->lock, WEFT_FOREVER);
         bool yes = request.kind == VOTE     ? on_vote(node, &request)
                    : request.kind == APPEND ? on_append(node, &request)
@@ -250,7 +249,8 @@ static void serve(void *arg) {
         struct answer answer = {yes, node->term};
         weft_mutex_unlock(&node->lock);
         weft_sim_point("answer");
-        weft_fd_write(fd, &answer, sizeof answer, weft_in(500 * MS));
+        weft_fd_write_all(fd, &answer, sizeof answer, NULL, weft_in(500 * MS));
+        weft_sim_point(request.kind == VOTE ? "voted" : "answered");
     }
     weft_fd_close(fd);
 }
@@ -282,12 +282,17 @@ static void elect(struct node *node) {
 /* The nodes have different patience, so that one of them is first. */
 static void elections(void *arg) {
     struct node *node = here();
+    uint64_t least = (40 + 10 * (uint64_t)(node - nodes)) * MS, more = 0, drawn_for = 0;
     (void)arg;
     for (;;) {
-        uint64_t patience = (50 * (uint64_t)(node - nodes) + weft_sim_random(100)) * MS;
         weft_sleep(10 * MS);
         weft_mutex_lock(&node->lock, WEFT_FOREVER);
-        if (node->role != LEADER && node->term < TERMS - 2 && weft_now() - node->heard > patience) elect(node);
+        uint64_t silence = weft_now() - node->heard;
+        if (silence > least && drawn_for != node->heard) {
+            drawn_for = node->heard;
+            more = weft_sim_random(100) * MS;
+        }
+        if (node->role != LEADER && node->term < TERMS - 2 && silence > least + more) elect(node);
         weft_mutex_unlock(&node->lock);
     }
 }
@@ -353,7 +358,7 @@ static int node_runs(int argc, char **argv) {
 
 static int client_runs(int argc, char **argv) {
     (void)argc, (void)argv;
-    uint64_t end = weft_in(5 * WEFT_SECOND);
+    uint64_t end = weft_in(LIFE);
     unsigned node = 1;
     for (uint64_t value = 1; value <= VALUES && weft_now() < end;) {
         struct request request = {.kind = PUT, .entry.value = value};
@@ -382,7 +387,7 @@ static void runs_client(void *arg) {
 /* Now and then two machines do not reach each other for a while. */
 static void disturb(void) {
     int one = 1 + (int)weft_sim_random(NODES), other = one % NODES + 1;
-    weft_sim_partition(one, other, weft_sim_random(4) == 1);
+    weft_sim_partition(one, other, weft_sim_random(8) == 1);
 }
 
 int main(void) {
@@ -393,8 +398,8 @@ int main(void) {
     for (int i = 0; i < NODES; i++)
         if (weft_sim_machine("node", runs_node, NULL) != i + 1) return 1;
     int client = weft_sim_machine("client", runs_client, NULL);
-    while (weft_sim_wait(client, weft_in(40 * MS)) == WEFT_ETIMEDOUT) {
-        disturb();
+    for (int tick = 1; weft_sim_wait(client, weft_in(15 * MS)) == WEFT_ETIMEDOUT; tick++) {
+        if (tick % 3 == 0) disturb();
         for (int node = 1; node <= NODES; node++)
             if (weft_sim_wait(node, 0) == WEFT_EKILLED && weft_sim_random(3) == 0) weft_sim_restart(node);
     }

@@ -24,7 +24,7 @@
  *     otherwise the call returns WEFT_EINVAL: the program wants what this library cannot do.
  *
  * Zero such a struct before filling it in: weft_config config = {.workers = 4}. Callers from other languages call the _sized functions. All
- * other structs never change: weft_event, weft_request, weft_completion, weft_timer, weft_case, weft_addr, weft_signal, weft_task, and those
+ * other structs never change: weft_event, weft_request, weft_completion, weft_timer, weft_case, weft_bytes, weft_addr, weft_signal, weft_task, and those
  * with opaque or reserved fields. */
 
 #endif

@@ -42,10 +42,11 @@ typedef struct weft_command_call {
 /* As weft_out_yield. The completion comes when so many nanoseconds have passed. */
 WEFT_API int weft_out_sleep(weft_out *out, uint64_t tag, uint64_t nanoseconds);
 /* Files, as in weft/file.h; an offset below 0 is the descriptor's own position, the deadline is for what can be waited for. The completion's
- * data: of a read what was read, nothing at the end; of a write, which writes all, a size_t, how many bytes; of an open an int, the
- * descriptor. */
+ * data: of a read what was read, nothing at the end; of a write a size_t, how many bytes were written, also with an error (but none if the
+ * command was refused before it began); of an open an int, the descriptor. */
 WEFT_API int weft_out_read(weft_out *out, uint64_t tag, int descriptor, size_t size, int64_t offset, uint64_t deadline);
-WEFT_API int weft_out_write(weft_out *out, uint64_t tag, int descriptor, const void *data, size_t size, int64_t offset, uint64_t deadline);
+WEFT_API int weft_out_write_all(weft_out *out, uint64_t tag, int descriptor, const void *data, size_t size, int64_t offset,
+                                uint64_t deadline);
 WEFT_API int weft_out_open(weft_out *out, uint64_t tag, const char *path, int flags, mode_t mode);
 WEFT_API int weft_out_close(weft_out *out, uint64_t tag, int descriptor);
 WEFT_API int weft_out_sync(weft_out *out, uint64_t tag, int descriptor);
@@ -54,6 +55,30 @@ WEFT_API int weft_out_call_sized(weft_out *out, uint64_t tag, const weft_command
 static inline int weft_out_call(weft_out *out, uint64_t tag, const weft_command_call *call, const void *data, size_t size) {
     return weft_out_call_sized(out, tag, call, sizeof *call, data, size);
 }
+
+/* As weft_call: a request to `to`, with its own `request_tag` and data. (It comes from a process that asks on the caller's behalf: the
+ * receiver replies to the request, and sends nothing else to its sender.) The completion's data is the reply's; its error WEFT_ENOPROC when that process has ended without an answer, WEFT_ETIMEDOUT. */
+WEFT_API int weft_out_ask(weft_out *out, uint64_t tag, weft_pid to, uint64_t request_tag, const void *data, size_t size, uint64_t deadline);
+/* As weft_join. The completion's data is an int, the reason; its error WEFT_ENOPROC when the result was not kept, WEFT_ETIMEDOUT. (To be told
+ * of ends without taking results: weft_monitor, weft/life.h.) */
+WEFT_API int weft_out_join(weft_out *out, uint64_t tag, weft_pid pid, uint64_t deadline);
+
+struct weft_case; /* weft/select.h */
+/* As weft_select_with: of the cases one happens, and the completion tells which. Not for messages and replies, which come as events, nor for
+ * channels of bytes (WEFT_EINVAL as the completion's error). Elements to be sent are copied; an element that is received, and the reason of an end, comes with the
+ * completion, whatever place the case names. The completion's data is a weft_selected, and behind it the element, or an int, the reason. Its error is
+ * WEFT_ETIMEDOUT when none has happened. An element that was received for a process that ends before it has seen it is lost. */
+typedef struct weft_selected {
+    int number; /* of the case */
+    int error;  /* of the case */
+} weft_selected;
+WEFT_API int weft_out_select(weft_out *out, uint64_t tag, const struct weft_case *cases, size_t count, unsigned flags, uint64_t deadline);
+/* Of that completion: what is behind the weft_selected. */
+static inline const void *weft_selected_data(const weft_selected *selected) { return selected + 1; }
+
+/* The completion comes when there is room in the mailbox of `pid`, in its turn among the senders that wait there; at once if it is not bounded,
+ * and with WEFT_ENOPROC when it ends. Another sender may be quicker and fill it again: then weft_send says WEFT_EAGAIN once more. */
+WEFT_API int weft_out_await_room(weft_out *out, weft_pid pid, uint64_t tag);
 
 /* To be called before the first process that yields it. 0, or WEFT_EEXIST, WEFT_EINVAL (command 0), WEFT_ENOMEM. */
 WEFT_API int weft_register_command(weft_runtime *runtime, uint32_t command, weft_handler handler, void *user);

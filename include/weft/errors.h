@@ -25,6 +25,7 @@
     X(WEFT_ENOSYS,        -ENOSYS,        "not supported here")                                     \
     X(WEFT_ENOBUFS,       -ENOBUFS,       "no room")                                                \
     X(WEFT_EMSGSIZE,      -EMSGSIZE,      "message too long")                                       \
+    X(WEFT_EDEADLK,       -EDEADLK,       "would wait for itself")                                  \
     X(WEFT_EEXIST,        -EEXIST,        "exists already")                                         \
     X(WEFT_ENOENT,        -ENOENT,        "does not exist")                                         \
     /* what the system says of files, sockets and children */                                                              \
@@ -79,7 +80,10 @@
     X(WEFT_ESTOPPING,     -4100,          "the runtime is stopping")                                \
     X(WEFT_ENOTINSIDE,    -4101,          "not called from a process")                              \
     X(WEFT_EKILLED,       -4102,          "the process was killed")                                 \
-    X(WEFT_ESTACK,        -4103,          "the process's stack has overflowed")
+    X(WEFT_ESTACK,        -4103,          "the process's stack has overflowed")                     \
+    X(WEFT_EEOF,          -4104,          "it ended before all of it was read")                     \
+    X(WEFT_EFAULTED,      -4105,          "the process was ended by a fault")                       \
+    X(WEFT_ERESTARTS,     -4106,          "children had to be restarted too often")
 /* clang-format on */
 
 enum weft_error {

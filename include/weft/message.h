@@ -6,6 +6,7 @@
 #include <weft/runtime.h>
 
 #include <stdbool.h>
+#include <stdlib.h>
 
 WEFT_BEGIN
 
@@ -15,23 +16,75 @@ typedef struct weft_msg weft_msg;
 
 /* From anywhere: processes and threads of the program's own. Here and in all headers that does not include signal handlers, which have
  * weft_signal_send (weft/signal.h). The data is copied. 0 when the receiver has it in its mailbox, or WEFT_ENOPROC (ended or never was),
- * WEFT_EFOREIGN (no such runtime), WEFT_ENOMEM. Messages from one sender to one receiver arrive in order. */
+ * WEFT_EFOREIGN (no such runtime), WEFT_ENOMEM, WEFT_ENOBUFS (weft_config.max_mail_bytes). Messages from one sender to one receiver arrive in order. If the receiver's mailbox is
+ * bounded, and full, it decides what happens: below. */
 WEFT_API int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size);
+/* The same; where weft_send waits for room, until the deadline: WEFT_ETIMEDOUT. */
+WEFT_API int weft_send_until(weft_pid to, uint64_t tag, const void *data, size_t size, uint64_t deadline);
 
+/* Releases a buffer that was moved: `size` and `user` are what weft_send_move was given. On any thread. Must not wait. */
+typedef void (*weft_release)(void *buffer, size_t size, void *user);
 /* A large payload, moved and not copied: the receiver sees the buffer itself, and when it is done with the message, or ends without
- * having read it, release(buffer) is called, once, on any thread (NULL: not at all). On an error the buffer is still the caller's.
- * Errors as weft_send. */
-WEFT_API int weft_send_move(weft_pid to, uint64_t tag, void *buffer, size_t size, void (*release)(void *buffer));
+ * having read it, release(buffer, size, user) is called, once. NULL: nothing is called, the buffer lives on; weft_release_free: it is
+ * from malloc. On an error the buffer is still the caller's. Errors as weft_send. */
+WEFT_API int weft_send_move(weft_pid to, uint64_t tag, void *buffer, size_t size, weft_release release, void *user);
+static inline void weft_release_free(void *buffer, size_t size, void *user) {
+    (void)size, (void)user;
+    free(buffer);
+}
 
 /* A request: the process that waits for an answer, and to what. May be kept, and answered later or by another process; an answer that the
- * asking process does not wait for any more is dropped there. */
+ * asking process does not wait for any more, because it has given up or has ended, is dropped. */
 typedef struct weft_request {
     weft_pid from;
     uint64_t tag;
     uint64_t reference; /* 0: it was no request */
 } weft_request;
-/* From anywhere. The data is copied. Errors as weft_send, and WEFT_EINVAL if it is no request. */
+/* From anywhere. The data is copied. 0, also if the answer was dropped; WEFT_EINVAL if it is no request, WEFT_ENOMEM, WEFT_ENOBUFS. */
 WEFT_API int weft_reply(weft_request request, const void *data, size_t size);
+/* The same with a buffer that is moved, as by weft_send_move: the asking process sees the buffer itself (weft_msg_data, weft_msg_take). If it does not wait
+ * for the answer any more, the buffer is released. On an error it is still the caller's. */
+WEFT_API int weft_reply_move(weft_request request, void *buffer, size_t size, weft_release release, void *user);
+
+/* ---- bounded mailboxes ---- */
+
+/* What becomes of a message that does not fit. */
+enum weft_full {
+    /* Its sender waits for room, in order of arrival. A stackful process or a thread of the program's own waits: WEFT_ECANCELED,
+     * WEFT_ENOPROC when the receiver has ended. A step process, and code that must not wait (a predicate, release, close), gets
+     * WEFT_EAGAIN; a step process then asks to be told: weft_out_await_room. To one's own full mailbox: WEFT_EDEADLK. */
+    WEFT_FULL_BLOCK,
+    WEFT_FULL_FAIL,         /* its sender gets WEFT_ENOBUFS */
+    WEFT_FULL_DROP_OLDEST,  /* the oldest that the receiver has not looked at are dropped for it; if there are none, it is */
+    WEFT_FULL_DROP_NEWEST,  /* it is dropped; its sender gets 0 */
+    WEFT_FULL_END_RECEIVER, /* the receiver is ended, as by a link, with the reason WEFT_ENOBUFS; its sender gets WEFT_ENOBUFS */
+};
+
+/* The bounds of a process's mailbox, for the `mailbox` of its spawn options; copied. A message counts until the receiver has it: weft_recv
+ * has returned it, or a step was given it; one that a selective receive has left for later counts. Its bytes are those of its data. One that
+ * is longer than `bytes` is refused: WEFT_EMSGSIZE. A process without bounds takes whatever is sent.
+ *
+ * Always let in: replies, completions, and notices of weft, which do not count; urgent messages, messages of weft_after, and those of
+ * signals, which do. A tick of weft_every is dropped where a sender would wait or get an error. A request (weft_call, weft_ask) is never
+ * dropped: its sender gets WEFT_ENOBUFS. Dropped messages are counted; a buffer that was moved is released. docs/mailboxes.md */
+typedef struct weft_mailbox {
+    size_t messages, bytes; /* 0: no limit */
+    enum weft_full when_full;
+    size_t reserved[2]; /* 0 */
+} weft_mailbox;
+
+/* Before all ordinary messages of the mailbox, behind other urgent ones. It never waits. Otherwise as weft_send; or WEFT_ENOTSUP if the receiver
+ * was spawned without a `mailbox`. */
+WEFT_API int weft_send_urgent(weft_pid to, uint64_t tag, const void *data, size_t size);
+
+typedef struct weft_mailbox_use {
+    size_t messages, bytes; /* that count now */
+    uint64_t dropped;       /* since the process began */
+    size_t waiting;         /* senders */
+} weft_mailbox_use;
+/* From anywhere, in a few nanoseconds. 0, or WEFT_ENOPROC, WEFT_EFOREIGN, WEFT_ENOTSUP without a `mailbox`. */
+WEFT_API int weft_mailbox_usage_sized(weft_pid pid, weft_mailbox_use *use, size_t use_size);
+static inline int weft_mailbox_usage(weft_pid pid, weft_mailbox_use *use) { return weft_mailbox_usage_sized(pid, use, sizeof *use); }
 
 /* ---- receiving ---- */
 
@@ -59,7 +112,7 @@ static inline int weft_recv_into(void *data, size_t size, weft_envelope *envelop
 /* Request and reply. Sends, runs the receiver at once on this worker if that is possible, and waits for its answer, which is the
  * caller's to free. Meanwhile other messages stay for later. The receiver sees a request (weft_msg_request, weft_event_request).
  * 0, or WEFT_ENOPROC when the receiver has ended or ends without having answered, WEFT_ETIMEDOUT, WEFT_ECANCELED (a later answer is
- * dropped), WEFT_EFOREIGN, WEFT_ENOMEM. */
+ * dropped), WEFT_EFOREIGN, WEFT_ENOMEM. To ask itself is a process's mistake: the program aborts and says so. */
 WEFT_API int weft_call(weft_pid to, uint64_t tag, const void *data, size_t size, weft_msg **reply, uint64_t deadline);
 
 /* The same in two parts: several processes may be asked before the first has answered. 0 and *reference, or as weft_send. */

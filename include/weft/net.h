@@ -1,7 +1,7 @@
 /* The network, and whatever else has a descriptor that can be waited for: sockets and pipes as plain blocking calls.
  *
  *     weft_fd listener = weft_net_listen("127.0.0.1:7777", NULL), fd;
- *     while ((fd = weft_net_accept(listener, NULL, WEFT_FOREVER)) >= 0)          talk: weft_fd_read, weft_fd_write, weft_fd_close
+ *     while ((fd = weft_net_accept(listener, NULL, WEFT_FOREVER)) >= 0)          talk: weft_fd_read, weft_fd_write_all, weft_fd_close
  *         if (weft_spawn(talk, (void *)(intptr_t)fd) == WEFT_NOBODY) weft_fd_close(fd);
  *
  * A process that has to wait parks; its worker runs others meanwhile. Threads that are not workers may use descriptors too, but not make
@@ -77,21 +77,25 @@ WEFT_API int weft_net_shutdown(weft_fd fd, enum weft_side side);
 
 /* ---- bytes ---------------------------------------------------------------------------------------------------------------- */
 
-/* Some bytes, at least one; 0: there are no more (or `size` is 0). */
-WEFT_API ssize_t weft_fd_read(weft_fd fd, void *data, size_t size, uint64_t deadline);
-/* Exactly `size`, or fewer if it ended before. With an error, what came before is lost. */
-WEFT_API ssize_t weft_fd_read_all(weft_fd fd, void *data, size_t size, uint64_t deadline);
-WEFT_API ssize_t weft_fd_readv(weft_fd fd, const struct iovec *parts, int count, uint64_t deadline);
+/* One rule for these, and for those of weft/file.h: a plain call moves some bytes, at least one, and returns how many, or an error, and then it has
+ * moved none. A call that ends in _all moves all of them: 0, or an error; *got, *written or *sent (may be NULL) is how many were moved, in either
+ * case. WEFT_EEOF: there were no more before all were read. A deadline is for the whole call. */
 
-/* All of it: `size`, or an error, and then it is unknown how much was written. */
+/* 0: there are no more (or `size` is 0). */
+WEFT_API ssize_t weft_fd_read(weft_fd fd, void *data, size_t size, uint64_t deadline);
+WEFT_API ssize_t weft_fd_readv(weft_fd fd, const struct iovec *parts, int count, uint64_t deadline);
+WEFT_API int weft_fd_read_all(weft_fd fd, void *data, size_t size, size_t *got, uint64_t deadline);
+
 WEFT_API ssize_t weft_fd_write(weft_fd fd, const void *data, size_t size, uint64_t deadline);
-/* As much as can be written at once, at least one byte. */
-WEFT_API ssize_t weft_fd_write_some(weft_fd fd, const void *data, size_t size, uint64_t deadline);
-/* All of them. */
 WEFT_API ssize_t weft_fd_writev(weft_fd fd, const struct iovec *parts, int count, uint64_t deadline);
-/* `size` bytes of a file (an operating system's descriptor) from *offset on, which is advanced (NULL: from the file's own position). How
- * many bytes were sent: fewer if the file ended. */
+WEFT_API int weft_fd_write_all(weft_fd fd, const void *data, size_t size, size_t *written, uint64_t deadline);
+/* There may be more parts than IOV_MAX, unless the descriptor keeps the bounds of messages (WEFT_EMSGSIZE). */
+WEFT_API int weft_fd_writev_all(weft_fd fd, const struct iovec *parts, int count, size_t *written, uint64_t deadline);
+
+/* Up to `size` bytes of a file (an operating system's descriptor) from *offset on, which is advanced by what was sent (NULL: from the file's own
+ * position). 0: the file has ended. */
 WEFT_API ssize_t weft_fd_sendfile(weft_fd fd, int file, off_t *offset, size_t size, uint64_t deadline);
+WEFT_API int weft_fd_sendfile_all(weft_fd fd, int file, off_t *offset, size_t size, size_t *sent, uint64_t deadline);
 
 /* ---- datagrams ------------------------------------------------------------------------------------------------------------ */
 
@@ -148,18 +152,18 @@ WEFT_API int weft_fd_close(weft_fd fd);
  * then, a connection that was made is closed. The completion's data:
  *
  *   accept, connect   a weft_fd
- *   read              what was read
+ *   read              what was read, nothing at the end
  *   recv_from         a weft_addr, and behind it the datagram
- *   write, send_to    nothing: all of it was sent
- *   sendfile          a size_t: how many bytes were sent
+ *   write_all, sendfile_all, send_to
+ *                     a size_t: how many bytes were sent, also with an error (but none if the command was refused before it began)
  *   wait, release     an int, as weft_fd_wait and weft_fd_release answer */
 /* As weft_out_yield. */
 WEFT_API int weft_out_net_accept(weft_out *out, uint64_t tag, weft_fd listener, uint64_t deadline);
 WEFT_API int weft_out_net_connect(weft_out *out, uint64_t tag, const char *address, uint64_t deadline);
 WEFT_API int weft_out_fd_read(weft_out *out, uint64_t tag, weft_fd fd, size_t size, uint64_t deadline);
-WEFT_API int weft_out_fd_write(weft_out *out, uint64_t tag, weft_fd fd, const void *data, size_t size, uint64_t deadline);
+WEFT_API int weft_out_fd_write_all(weft_out *out, uint64_t tag, weft_fd fd, const void *data, size_t size, uint64_t deadline);
 WEFT_API int weft_out_fd_wait(weft_out *out, uint64_t tag, weft_fd fd, int what, uint64_t deadline);
-WEFT_API int weft_out_fd_sendfile(weft_out *out, uint64_t tag, weft_fd fd, int file, int64_t offset, size_t size, uint64_t deadline);
+WEFT_API int weft_out_fd_sendfile_all(weft_out *out, uint64_t tag, weft_fd fd, int file, int64_t offset, size_t size, uint64_t deadline);
 WEFT_API int weft_out_net_recv_from(weft_out *out, uint64_t tag, weft_fd fd, size_t size, uint64_t deadline);
 WEFT_API int weft_out_net_send_to(weft_out *out, uint64_t tag, weft_fd fd, const void *data, size_t size, const weft_addr *to,
                                   uint64_t deadline);

@@ -20,6 +20,7 @@ enum weft_event_type {
     WEFT_EVENT_COMPLETION, /* of the command that was yielded with this tag; error says how it went, data is its result */
     WEFT_EVENT_CANCEL,     /* this process is asked to end; it decides how. Comes once */
     WEFT_EVENT_REQUEST,    /* a message whose sender waits for an answer (weft_call): weft_reply(weft_event_request(event), ...) */
+    WEFT_EVENT_NOTICE,     /* a process that this one monitors, or is linked to, has ended: weft_event_notice (weft/life.h) */
 };
 
 typedef struct weft_event {
@@ -79,9 +80,33 @@ enum weft_spawn_flags {
     /* The reason of its end is kept for a later weft_join, until it is joined, detached, or the process that spawned it ends. Spawned by a
      * thread of the program's own: until the runtime ends. It takes a few hundred bytes. */
     WEFT_SPAWN_JOINABLE = 2,
-    /* It is interrupted when it has used up its time slice: weft/preempt.h. Stackful processes only. */
+    /* It is interrupted when it has used up its time slice: weft/preempt.h. Stackful processes only. WEFT_EINVAL if the runtime is `exclusive`. */
     WEFT_SPAWN_PREEMPT = 4,
+    /* The process that spawns it monitors it from its birth on: `monitor` of the options, weft/life.h. */
+    WEFT_SPAWN_MONITOR = 8,
+    /* The process that spawns it is linked to it from its birth on: weft_link, weft/life.h. */
+    WEFT_SPAWN_LINK = 16,
+    /* `announcement` of the options is called before the process can run. */
+    WEFT_SPAWN_ANNOUNCE = 32,
+    /* When it has waited for a second in weft_recv and its like, weft_sleep, or for a descriptor, only the used part of its stack is kept, and
+     * its page is given back: some 610 to 680 bytes instead of 4,200; what wakes it takes some microseconds more. It promises that nothing points into
+     * its stack while it waits: no other process has the address of a local variable. It gets its stack when it is spawned, as with
+     * WEFT_SPAWN_STACK_NOW. Stackful processes only. */
+    WEFT_SPAWN_PACK = 64,
 };
+
+/* For WEFT_SPAWN_MONITOR: as weft_monitor. */
+typedef struct weft_spawn_monitoring {
+    uint64_t tag;        /* of the notice */
+    uint64_t *reference; /* where the monitor's reference goes; may be NULL */
+} weft_spawn_monitoring;
+
+/* For WEFT_SPAWN_ANNOUNCE: tell(pid, user) is called by the spawner, once, when nothing can fail any more and before the process can run, receive
+ * or be found alive: for entering its PID where it, or others, will look for it. `tell` must not wait. */
+typedef struct weft_spawn_announcement {
+    void (*tell)(weft_pid pid, void *user);
+    void *user;
+} weft_spawn_announcement;
 
 typedef struct weft_spawn_options {
     weft_runtime *runtime; /* NULL: the caller's own, inside a process */
@@ -89,10 +114,16 @@ typedef struct weft_spawn_options {
     const void *input;     /* given to init */
     size_t input_size;
     weft_context *context; /* NULL: the spawner's own, or none */
-    unsigned flags;        /* WEFT_SPAWN_JOINABLE */
+    unsigned flags;        /* WEFT_SPAWN_JOINABLE, WEFT_SPAWN_MONITOR, WEFT_SPAWN_LINK, WEFT_SPAWN_ANNOUNCE */
+    weft_spawn_monitoring monitor;
+    /* Its name (weft/registry.h), copied; NULL: none. It is taken from before init on, and others find the process by it before it first
+     * runs. If it cannot be had, there is no process, init was not called, and the error is that of weft_register. */
+    const char *register_as;
+    const weft_mailbox *mailbox; /* its bounds (weft/message.h); NULL: none */
+    weft_spawn_announcement announcement;
 } weft_spawn_options;
 
-/* 0 and *pid, or what init said, or WEFT_ENOENT for an unknown method (a line on standard error names the known ones),
+/* 0 and *pid, which is written before the process can run: if it is a place that the process reads, the process finds its PID there. Or what init said, or WEFT_ENOENT for an unknown method (a line on standard error names the known ones),
  * WEFT_ENOMEM, WEFT_ENOBUFS at the limit of processes, WEFT_ESTOPPING, WEFT_ENOTINSIDE without a runtime outside of a process. */
 WEFT_API int weft_spawn_step_sized(const weft_behavior *behavior, const weft_spawn_options *options, size_t options_size, weft_pid *pid);
 static inline int weft_spawn_step(const weft_behavior *behavior, const weft_spawn_options *options, weft_pid *pid) {

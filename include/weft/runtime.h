@@ -39,11 +39,24 @@ typedef struct weft_config {
     unsigned preempt_us;    /* [WEFT_PREEMPT_US] the time slice in microseconds: 50 to 10,000, the default */
     unsigned max_threads;   /* [WEFT_MAX_THREADS] threads of the runtime, those in blocking calls included; 1024, or the workers if more */
     const char *at_max_threads; /* [WEFT_AT_MAX_THREADS] weft_blocking then: "wait" (default) or "error"; weft/blocking.h */
-    unsigned max_extra;         /* [WEFT_MAX_EXTRA] extra workers beside processes that do not yield; 64, and not more. Processes that were
+    unsigned
+        max_extra; /* [WEFT_MAX_EXTRA] extra workers beside processes that do not yield; 64, and not more. None: `exclusive`. Processes that were
                              * interrupted go on even when these are used up */
     unsigned
         grace_ms; /* [WEFT_GRACE_MS] milliseconds that a process has to end when it is asked to, before it is ended: weft_stop; 5,000 */
     unsigned max_stopped; /* [WEFT_MAX_STOPPED] most processes interrupted at a time, each keeping a thread; 64, and not more */
+    bool keep_sigquit;    /* [WEFT_SIGQUIT=0] SIGQUIT ends the program, and does not print its processes: weft/info.h */
+    bool
+        contain_faults; /* [WEFT_CONTAIN_FAULTS=1] a fault in a process's own code ends that process, not the program: docs/containment.md */
+    /* [WEFT_MAX_MAIL_BYTES] of the whole program, from 1 MiB on: the memory of messages, in mailboxes or received and not freed, the cached
+     * blocks of pools among it, moved buffers too. Beyond it sends fail: WEFT_ENOBUFS. 0: no limit, or that of a runtime started before. */
+    size_t max_mail_bytes;
+    /* [WEFT_EXCLUSIVE=1] Never two processes at a time: one worker, and none beside a process that computes for long; the others wait until it calls weft. So what
+     * a process does between two weft calls that may wait, no other process sees half done. What runs in weft_blocking and the like is not the process's own
+     * time: others run meanwhile. WEFT_EINVAL with more workers than 1, or with preemption; weft_set_workers refuses too. */
+    bool exclusive;
+    bool
+        cpu_times; /* [WEFT_CPU_TIMES=1] the CPU time of each process is measured: weft/info.h. A system call for each worker and round of sysmon */
 } weft_config;
 
 /* NULL: all defaults. 0 and *runtime, or an error: WEFT_EINVAL for a value that makes no sense (a line on standard error says
@@ -76,7 +89,7 @@ static inline int weft_stop(weft_runtime *runtime, weft_stop_report *report, uin
     return weft_stop_sized(runtime, report, sizeof *report, deadline);
 }
 
-/* The number of workers; changed while running, up or down, nothing is lost. WEFT_EINVAL for 0 or more than 1024; WEFT_EAGAIN
+/* The number of workers; changed while running, up or down, nothing is lost. WEFT_EINVAL for 0 or more than 1024 (1 where `exclusive`); WEFT_EAGAIN
  * when a thread could not be started (as many as possible were); WEFT_EBUSY when a worker that was to end has pinned processes
  * (weft/stack.h): as many as possible end, those with the highest numbers first. weft_set_workers does not wait for them: each leaves when
  * the process that it runs waits, yields or ends. From a thread of your own, or from a process of another runtime; in a process of this one
@@ -96,7 +109,8 @@ typedef struct weft_stats {
 WEFT_API void weft_get_stats_sized(weft_runtime *runtime, weft_stats *stats, size_t stats_size);
 static inline void weft_get_stats(weft_runtime *runtime, weft_stats *stats) { weft_get_stats_sized(runtime, stats, sizeof *stats); }
 
-/* Every worker and process, for a person; safe to call at any time from any thread. */
+/* Every worker, 200 processes (and a line that says how many more there are) and the trees of supervisors, for a person; safe to call at any time
+ * from any thread. SIGQUIT and a fault that ends the program show up to 10,000 processes of each runtime. */
 WEFT_API void weft_dump(weft_runtime *runtime, int descriptor);
 
 WEFT_END

@@ -5,7 +5,8 @@
  * If it was in its own code just then and holds nothing that weft knows of, it alone ends, with WEFT_ESTACK as its reason, and its deferred
  * functions run on another stack. Otherwise (inside of weft, of the C library or of another library, or with a mutex) the state that it
  * leaves behind is unknown: the program aborts with a dump of all processes. Below each stack are 16 KiB that cannot be touched; a
- * function with more than that in local arrays may jump over them unless it is compiled with -fstack-clash-protection. */
+ * function with more than that in local arrays may jump over them unless it is compiled with -fstack-clash-protection, which the flags of
+ * pkg-config and of the CMake package have. */
 #ifndef WEFT_STACK_H
 #define WEFT_STACK_H
 

@@ -1,4 +1,4 @@
-/* Mutex, condition, semaphore, read-write lock, once, wait group: for processes, and for threads that are not workers.
+/* Mutex, condition, semaphore, read-write lock, once, wait group, barrier, rate limiter: for processes, and for threads that are not workers.
  *
  * A caller that has to wait parks: a process gives its worker to other processes, a thread sleeps. Step processes must not wait; what can
  * be done at once they may do, with the deadline 0.
@@ -110,6 +110,35 @@ typedef struct weft_waitgroup {
 WEFT_API void weft_waitgroup_add(weft_waitgroup *group, uint32_t count);
 WEFT_API void weft_waitgroup_done(weft_waitgroup *group);
 WEFT_API int weft_waitgroup_wait(weft_waitgroup *group, uint64_t deadline);
+
+/* ---- barrier -------------------------------------------------------------------------------------------------------
+ * So many callers wait for each other, round after round. Unlike the others it has to be initialised: its count is 1 or more.
+ *
+ * weft_barrier_wait returns 1 to the caller that came last, and 0 to the others. With WEFT_ETIMEDOUT or WEFT_ECANCELED the caller does not
+ * count as having come, and the round goes on without it; it may come again. A killed process does not count either. What callers have done before the call is seen
+ * by all when it returns. The memory may be freed when all calls have returned. */
+typedef struct weft_barrier {
+    uint64_t opaque[6];
+} weft_barrier;
+#define WEFT_BARRIER_INIT(count)                                                                                                           \
+    {                                                                                                                                      \
+        { (uint64_t)(count) }                                                                                                              \
+    }
+
+WEFT_API void weft_barrier_init(weft_barrier *barrier, uint32_t count);
+WEFT_API int weft_barrier_wait(weft_barrier *barrier, uint64_t deadline);
+
+/* ---- rate limiter --------------------------------------------------------------------------------------------------
+ * Permits that come back with time: `permits` in each `period` of nanoseconds, evenly, and at most `burst` saved up. It begins with `burst`. At most a
+ * thousand million permits a second; more aborts, and so does 0 for any of the three. */
+typedef struct weft_limiter {
+    uint64_t opaque[6];
+} weft_limiter;
+
+WEFT_API void weft_limiter_init(weft_limiter *limiter, uint32_t permits, uint64_t period, uint32_t burst);
+/* Takes so many permits, or waits until they have come; more than `burst` at a time just take longer. 0, or WEFT_ETIMEDOUT: they will not have come by the
+ * deadline, which is known at once, so the call does not wait for it. Or WEFT_ECANCELED. Then none were taken. Callers are served in the order in which they came. */
+WEFT_API int weft_limiter_take(weft_limiter *limiter, uint32_t permits, uint64_t deadline);
 
 WEFT_END
 

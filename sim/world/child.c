@@ -2,27 +2,23 @@
 #include "world/child.h"
 
 #include "real.h"
+#include "world/child_program.h"
 #include "world/fd.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <unistd.h>
-
-struct child_program {
-    struct child_program *next;
-    sim_child_main *main;
-    char name[];
-};
 
 struct child {
     struct child *next;
     int pid, status, ends[3];
-    bool ended;
+    int signal; /* that ends it; 0: none yet */
+    bool killed, ended;
     struct child_watch *watches;
     struct sim_thread *thread;
-    sim_child_main *main;
+    const weft_sim_program *program;
     char **arguments;
 };
 
@@ -33,43 +29,8 @@ struct child_watch {
     int pid;
 };
 
-static struct child_program *child_programs;
 static struct child *children;
 static int child_next = 5000000;
-
-/* ---- programs ---------------------------------------------------------------------------------------------------------------------------- */
-
-static struct child_program *child_find_program(const char *name) {
-    struct child_program *program = child_programs;
-    while (program && strcmp(program->name, name) != 0)
-        program = program->next;
-    return program;
-}
-
-void sim_child_register(const char *name, sim_child_main *main) {
-    struct child_program *program = child_find_program(name);
-    if (!program) {
-        size_t size = strlen(name) + 1;
-        program = malloc(sizeof *program + size);
-        if (!program) sim_fail("memory", "the simulation itself has none left");
-        program->next = child_programs;
-        memcpy(program->name, name, size);
-        child_programs = program;
-    }
-    program->main = main;
-}
-
-ssize_t sim_child_read(int end, void *data, size_t size) {
-    struct iovec part = {data, size};
-    sim_effect("child:read", (uint64_t)end);
-    return sim_fd_is_real(end) ? read(end, data, size) : sim_fd_read(end, &part, 1, -1, false);
-}
-
-ssize_t sim_child_write(int end, const void *data, size_t size) {
-    struct iovec part = {(void *)(uintptr_t)data, size};
-    sim_effect("child:write", (uint64_t)end);
-    return sim_fd_is_real(end) ? write(end, data, size) : sim_fd_write(end, &part, 1, -1, false);
-}
 
 /* ---- running one ------------------------------------------------------------------------------------------------------------------------- */
 
@@ -80,10 +41,11 @@ static void child_close_ends(struct child *child) {
 
 static void *child_run(void *arg) {
     struct child *child = arg;
-    int code = child->main((const char *const *)child->arguments, child->ends);
+    int code = child_program_run(child->program, (const char *const *)child->arguments, child->ends, &child->killed);
     sim_effect("child:exit", (uint64_t)child->pid);
     child_close_ends(child);
-    child->status = (code & 0xff) << 8;
+    if (!child->killed) child->signal = child->program->signal;
+    child->status = child->signal ? child->signal : (code & 0xff) << 8;
     child->ended = true;
     for (struct child_watch *watch = child->watches; watch; watch = watch->next)
         sim_fd_changed(&watch->fd, EPOLLIN);
@@ -125,15 +87,15 @@ static int child_begin(struct child *child) {
     return 0;
 }
 
-int sim_child_start(const char *const *arguments, const int ends[3], pid_t *pid) {
+int sim_child_start(const struct sys_start *start, pid_t *pid) {
     sim_effect("start", 0);
-    struct child_program *program = child_find_program(arguments[0]);
+    const weft_sim_program *program = child_program_find(start->arguments[0]);
     struct child *child = program ? calloc(1, sizeof *child) : NULL;
     if (!child) return program ? -ENOMEM : -ENOENT;
     child->pid = child_next++;
-    child->main = program->main;
-    child->arguments = child_copy_arguments(arguments);
-    int error = child_dup_ends(child, ends);
+    child->program = program;
+    child->arguments = child_copy_arguments(start->arguments);
+    int error = child_dup_ends(child, start->ends);
     if (!error) error = child_begin(child);
     if (error) {
         child_close_ends(child);
@@ -183,6 +145,36 @@ int sim_child_open(int pid) {
     watch->next = child->watches;
     child->watches = watch;
     return sim_fd_number(&watch->fd);
+}
+
+/* What a program does that has said nothing of the signal: it ends, or nothing happens. Stopping is not simulated. */
+static bool child_heeds(const struct child *child, int signal) {
+    switch (signal) {
+    case 0:
+    case SIGCHLD:
+    case SIGCONT:
+    case SIGURG:
+    case SIGWINCH:
+    case SIGSTOP:
+    case SIGTSTP:
+    case SIGTTIN:
+    case SIGTTOU: return false;
+    default: return signal == SIGKILL || !child->program->stubborn;
+    }
+}
+
+/* C3 */
+int sim_child_kill(int pid, int signal) {
+    sim_effect("child_kill", (uint64_t)pid);
+    struct child *child = *child_find(pid);
+    if (!child) return -ESRCH;
+    if (signal < 0 || signal > 64) return -EINVAL;
+    if (child->ended || child->killed || !child_heeds(child, signal)) return 0;
+    child->killed = true;
+    child->signal = signal;
+    sim_unblock(&child->killed, 1, -EINTR);
+    sim_fd_interrupt(child->thread);
+    return 0;
 }
 
 /* C2 */

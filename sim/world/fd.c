@@ -168,12 +168,20 @@ int sim_fd_poll(struct pollfd *list, unsigned count, uint64_t deadline) {
     }
 }
 
+void sim_fd_interrupt(struct sim_thread *thread) {
+    thread->interrupted = true;
+    for (struct fd_waiter *waiter = fd_waiters; waiter; waiter = waiter->next)
+        if (waiter->thread == thread && waiter->only) sim_unblock_thread(thread, -EINTR);
+}
+
 /* True: try again. */
-static bool fd_again(struct sim_fd *fd, ssize_t result, bool nowait, uint32_t events, const char *why) {
+static bool fd_again(struct sim_fd *fd, ssize_t *result, bool nowait, uint32_t events, const char *why) {
     struct fd_waiter waiter = {.only = fd, .events = events};
-    if (result != -EAGAIN || nowait || fd->nonblocking) return false;
-    fd_wait(&waiter, why, SIM_FOREVER);
-    return true;
+    if (*result != -EAGAIN || nowait || fd->nonblocking) return false;
+    if (!sim_me()->interrupted) fd_wait(&waiter, why, SIM_FOREVER);
+    if (!sim_me()->interrupted) return true;
+    *result = -EINTR;
+    return false;
 }
 
 ssize_t sim_fd_read(int number, const struct iovec *parts, int count, int64_t offset, bool nowait) {
@@ -183,7 +191,7 @@ ssize_t sim_fd_read(int number, const struct iovec *parts, int count, int64_t of
     sim_fd_keep(fd);
     do
         result = fd->ops->read(fd, parts, count, offset);
-    while (fd_again(fd, result, nowait, POLLIN, "read"));
+    while (fd_again(fd, &result, nowait, POLLIN, "read"));
     sim_fd_drop(fd);
     return result;
 }
@@ -195,7 +203,7 @@ ssize_t sim_fd_write(int number, const struct iovec *parts, int count, int64_t o
     sim_fd_keep(fd);
     do
         result = fd->ops->write(fd, parts, count, offset);
-    while (fd_again(fd, result, nowait, POLLOUT, "write"));
+    while (fd_again(fd, &result, nowait, POLLOUT, "write"));
     sim_fd_drop(fd);
     return result;
 }

@@ -80,6 +80,9 @@ void sim_fd_changed(struct sim_fd *fd, uint32_t events);
 /* As poll(2). A real descriptor is always ready: what it does is outside the simulation. */
 int sim_fd_poll(struct pollfd *list, unsigned count, uint64_t deadline);
 
+/* From now on the thread's reads and writes do not wait: -EINTR. */
+void sim_fd_interrupt(struct sim_thread *thread);
+
 /* A bell, as eventfd: ready to read once it was rung. */
 int sim_bell_open(void);
 int sim_bell_ring(int number);

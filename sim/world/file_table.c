@@ -285,6 +285,11 @@ static int file_child_open(int pid) { return sim_child_is_real(pid) ? sys_linux_
 static int file_child_reap(int pid, int *status) {
     return sim_child_is_real(pid) ? sys_linux_file.child_reap(pid, status) : sim_child_reap(pid, status);
 }
+/* There are no process groups in the simulated world: nothing is left of a child that has ended. */
+static int file_child_peek(int pid) { return sim_child_is_real(pid) ? sys_linux_file.child_peek(pid) : 0; }
+static int file_child_signal(int pid, int number, bool group) {
+    return sim_child_is_real(pid) ? sys_linux_file.child_signal(pid, number, group) : sim_child_kill(pid, number);
+}
 
 void sim_file_crash(unsigned machine) { disk_crash(disk_of(machine)); }
 
@@ -307,4 +312,6 @@ const struct sys_file sim_file = {
     .event_signal = file_event_signal,
     .child_open = file_child_open,
     .child_reap = file_child_reap,
+    .child_peek = file_child_peek,
+    .child_signal = file_child_signal,
 };

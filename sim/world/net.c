@@ -184,6 +184,12 @@ static int table_lookup(const char *host, const char *service, const struct addr
     return net_lookup(host, service, hints, found);
 }
 
+/* There are none in the simulated world. */
+static int table_terminal(unsigned rows, unsigned columns, int pair[2]) {
+    (void)rows, (void)columns, (void)pair;
+    return -ENOSYS;
+}
+
 const struct sys_net sim_net = {
     .poll_open = table_poll_open,
     .poll_change = table_poll_change,
@@ -214,6 +220,7 @@ const struct sys_net sim_net = {
     .make_room = table_make_room,
     .close = table_close,
     .start = sim_child_start,
+    .terminal = table_terminal,
     .lookup = table_lookup,
     .lookup_free = net_lookup_free,
 };

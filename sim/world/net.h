@@ -15,9 +15,6 @@ void sim_net_partition(unsigned a, unsigned b, bool on);
 /* All partitions end. */
 void sim_net_heal(void);
 
-/* From now on the name has this address ("10.0.0.2", "fd00::2") too. 0, or -EINVAL. */
-int sim_net_name(const char *name, const char *address);
-
 /* For files: UNIX sockets have names among them. Both take the path as it was given; false: no socket has that name. */
 bool sim_net_is_socket(const char *path);
 bool sim_net_unlink(const char *path);

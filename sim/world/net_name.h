@@ -1,4 +1,4 @@
-/* Lookups in the simulated world; world/net.h has what a test says of names. */
+/* Lookups in the simulated world; weft/sim.h has what a program says of names. */
 #ifndef WEFT_SIM_WORLD_NET_NAME_H
 #define WEFT_SIM_WORLD_NET_NAME_H
 

@@ -145,6 +145,7 @@ static int watch_set(struct sim_watch *watch, uint32_t events, uint64_t data) {
 }
 
 static int watch_add(struct pollset *set, int number, struct sim_fd *fd, uint32_t events, uint64_t data) {
+    if (fd && sim_fault(SIM_FAULT_FD, SIM_NET)) return -ENOSPC; /* as many watches as the system allows one user */
     struct sim_watch *watch = calloc(1, sizeof *watch);
     if (!watch) return -ENOMEM;
     *watch = (struct sim_watch){.set = set, .next_of_set = set->watches, .fd = fd, .number = number};

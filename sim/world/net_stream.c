@@ -207,7 +207,7 @@ void stream_close(struct socket *socket, bool crash) {
     struct connection *connection = socket->connection;
     if (!connection) return;
     struct socket *peer = stream_peer(socket);
-    connection->ends[socket->side] = NULL; /* S1 */
+    connection->ends[socket->side] = NULL; /* net_socket.h, S1 */
     if (socket_is_unix(socket) && peer) stream_close_unix(socket, peer);
     else if (!socket_is_unix(socket) && !crash) stream_close_tcp(socket);
     connection_drop(connection);

@@ -44,3 +44,11 @@ void assert_misuse(const char *function, const char *what, const char *remedy) {
     assert_print(text, used);
     abort();
 }
+
+#if !WEFT_CHECK
+_Thread_local bool assert_refuses __attribute__((tls_model("initial-exec")));
+void assert_refuse(const char *function, const char *what, const char *remedy) {
+    assert_refuses = true;
+    assert_misuse(function, what, remedy);
+}
+#endif

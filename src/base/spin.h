@@ -72,7 +72,10 @@ static inline void spin_yield(void) {
 
 enum { SPIN_PAUSE_ROUNDS = WEFT_SIM ? 1 : 64, SPIN_LOOK_ROUNDS = 64 };
 
-static inline struct spin spin_begin(void) { return (struct spin){0, 0}; }
+static inline struct spin spin_begin(void) {
+    sim_spin_begin();
+    return (struct spin){0, 0};
+}
 
 /* After half a second the thread waited for may be this very thread, interrupted by the signal handler that spins here. By time and not by rounds: on a busy
  * machine the kernel may take 20 ms for each yield. */

@@ -18,6 +18,11 @@
 #define COMMAND_RESOLVE                                                                                                                    \
     UINT32_C(0xffff0009) /* the deadline, a uint64_t, and behind it host and service, both NUL-terminated; empty: not given */
 #define COMMAND_CHILD UINT32_C(0xffff000a) /* struct command_child */
+#define COMMAND_ROOM UINT32_C(0xffff000b)  /* a weft_pid: completed when that process's mailbox has space */
+#define COMMAND_ASK UINT32_C(0xffff000c)   /* struct command_ask, and behind it the bytes of the request */
+#define COMMAND_JOIN UINT32_C(0xffff000d)  /* struct command_ask: the process to join */
+#define COMMAND_SELECT                                                                                                                     \
+    UINT32_C(0xffff000e) /* struct command_select, and behind it the cases, and the elements to be sent, in the order of their cases */
 
 struct command_read {
     int descriptor;
@@ -67,6 +72,17 @@ struct command_child {
     uint64_t deadline;
 };
 
+struct command_ask {
+    weft_pid to;
+    uint64_t tag; /* of the request */
+    uint64_t deadline;
+};
+
+struct command_select {
+    uint32_t count, flags;
+    uint64_t deadline;
+};
+
 int command_sleep(void *user, weft_completion completion, const void *data, size_t size);
 int command_read(void *user, weft_completion completion, const void *data, size_t size);
 int command_write(void *user, weft_completion completion, const void *data, size_t size);
@@ -74,8 +90,12 @@ int command_open(void *user, weft_completion completion, const void *data, size_
 int command_close(void *user, weft_completion completion, const void *data, size_t size);
 int command_sync(void *user, weft_completion completion, const void *data, size_t size);
 int command_call(void *user, weft_completion completion, const void *data, size_t size);
-int command_net(void *user, weft_completion completion, const void *data, size_t size);     /* command/net_commands.c */
-int command_resolve(void *user, weft_completion completion, const void *data, size_t size); /* command/name_command.c */
-int command_child(void *user, weft_completion completion, const void *data, size_t size);   /* command/child_commands.c */
+int command_net(void *user, weft_completion completion, const void *data, size_t size);        /* command/net_commands.c */
+int command_resolve(void *user, weft_completion completion, const void *data, size_t size);    /* command/name_command.c */
+int command_child(void *user, weft_completion completion, const void *data, size_t size);      /* command/child_commands.c */
+int command_await_room(void *user, weft_completion completion, const void *data, size_t size); /* command/await_room.c */
+int command_ask(void *user, weft_completion completion, const void *data, size_t size);        /* command/talk_commands.c */
+int command_join(void *user, weft_completion completion, const void *data, size_t size);
+int command_select(void *user, weft_completion completion, const void *data, size_t size); /* command/select_command.c */
 
 #endif

@@ -1,6 +1,7 @@
 /* The commands of step processes that start a child program and wait for one: done by a helper (command/job.h). */
 #include "command/job.h"
 #include "command/yield.h"
+#include "net/desc.h"
 #include "sys/deadline.h"
 
 #include <weft/child.h>
@@ -16,9 +17,9 @@ static size_t child_list_at(size_t size) { return (size + sizeof(char *) - 1) / 
 static void child_close_unseen(struct job *job) {
     weft_child child;
     memcpy(&child, job->data, sizeof child);
-    weft_fd_close(child.in); /* without effect if it is WEFT_NO_FD */
-    weft_fd_close(child.out);
-    weft_fd_close(child.err);
+    desc_close(child.in, false); /* without effect if it is WEFT_NO_FD */
+    desc_close(child.out, false);
+    desc_close(child.err, false);
 }
 
 static void child_command_start(struct job *job) {

@@ -1,4 +1,4 @@
-/* The way of a command from a step's yield to its handler, and of its result back. The room for the completion is allocated when the
+/* The way of a command from a step's yield to its handler, and of its result back. The message block of the completion is allocated when the
  * command is yielded, so that a result can always be delivered; the PID is noted then too, so that the result never reaches the next
  * process in the same slot. */
 #include "command/job.h"
@@ -6,6 +6,7 @@
 #include "mail/send.h"
 #include "sched/door.h"
 #include "sched/external_wait.h"
+#include "sched/heed.h"
 #include "sched/rt_enter.h"
 #include "sched/timer_event.h"
 
@@ -64,11 +65,13 @@ struct command {
 static const struct command command_built_in[] = {
     {.number = COMMAND_SLEEP, .handler = command_sleep},
 #if !WEFT_CHECK /* there are no processes that could block */
-    {.number = COMMAND_READ, .handler = command_read},   {.number = COMMAND_WRITE, .handler = command_write},
-    {.number = COMMAND_OPEN, .handler = command_open},   {.number = COMMAND_CLOSE, .handler = command_close},
-    {.number = COMMAND_SYNC, .handler = command_sync},   {.number = COMMAND_CALL, .handler = command_call},
-    {.number = COMMAND_NET, .handler = command_net},     {.number = COMMAND_RESOLVE, .handler = command_resolve},
-    {.number = COMMAND_CHILD, .handler = command_child},
+    {.number = COMMAND_READ, .handler = command_read},     {.number = COMMAND_WRITE, .handler = command_write},
+    {.number = COMMAND_OPEN, .handler = command_open},     {.number = COMMAND_CLOSE, .handler = command_close},
+    {.number = COMMAND_SYNC, .handler = command_sync},     {.number = COMMAND_CALL, .handler = command_call},
+    {.number = COMMAND_NET, .handler = command_net},       {.number = COMMAND_RESOLVE, .handler = command_resolve},
+    {.number = COMMAND_CHILD, .handler = command_child},   {.number = COMMAND_ROOM, .handler = command_await_room},
+    {.number = COMMAND_ASK, .handler = command_ask},       {.number = COMMAND_JOIN, .handler = command_join},
+    {.number = COMMAND_SELECT, .handler = command_select},
 #endif
 };
 
@@ -141,7 +144,7 @@ static int complete_here(struct local *local, struct worker *self, weft_completi
     return complete_with(local, self, completion, error, data, size);
 }
 
-int weft_complete(weft_completion completion, int error, const void *data, size_t size) {
+int command_answer(weft_completion completion, int error, const void *data, size_t size) {
     struct rt_entry entry;
     if (!rt_enter(&entry, completion.pid, "weft_complete")) return WEFT_ENOPROC; /* the runtime has gone, and the room with it */
     int late = complete_here(entry.local, entry.self, completion, error, data, size);
@@ -149,20 +152,25 @@ int weft_complete(weft_completion completion, int error, const void *data, size_
     return late;
 }
 
-void command_complete(struct worker *own, weft_completion completion, int error, const struct message_result *result) {
+int weft_complete(weft_completion completion, int error, const void *data, size_t size) {
+    heed(worker_here());
+    return command_answer(completion, error, data, size);
+}
+
+void command_complete(struct worker *own, weft_completion completion, int error, const struct message_moved *result) {
     struct message *message = completion.reserved;
     message->class = MESSAGE_ROOM | MESSAGE_SHELL;
     message->type = MESSAGE_RESULT;
     message->tag = completion.tag;
     message->error = error;
-    *message_result(message) = *result;
+    *message_moved(message) = *result;
     external_wait_end(&own->local);
     if (send_message(&own->local, own, completion.pid, message) == 0) return;
     count(&own->local.counters.late);
     message_free(&own->local.cache, message); /* last: dropping the result may wait, and return on another worker */
 }
 
-__attribute__((noinline, cold)) void command_dispatch(struct worker *worker, struct proc *proc, struct message *yield) {
+__attribute__((noinline, cold)) void command_begin(struct worker *worker, struct proc *proc, struct message *yield) {
     struct yielded *yielded = (struct yielded *)yield->data;
     weft_completion completion = {
         .pid = pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot), /* rlx: it runs here */

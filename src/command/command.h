@@ -4,8 +4,8 @@
 
 #include "sched/sched.h"
 
-/* Carries out what a step has yielded. Takes the message. */
-void command_dispatch(struct worker *worker, struct proc *proc, struct message *yield);
+/* Begins the command that a step has yielded; its completion may come later. Takes the message. */
+void command_begin(struct worker *worker, struct proc *proc, struct message *yield);
 void command_destroy_all(struct runtime *runtime);
 
 #endif

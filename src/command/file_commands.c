@@ -1,28 +1,20 @@
 /* The file commands of step processes. What can be done at once is done, even if the process has ended meanwhile. Waiting for a pipe or a
  * terminal is given up when the process has ended or the runtime stops. */
 #include "command/job.h"
+#include "io/file_call.h"
 
 #include <weft/file.h>
 #include <weft/stackful.h>
 
 /* ---- read and write ------------------------------------------------------------------------------------------------------- */
 
-/* From byte `at` of the data on. */
-static int64_t job_move(struct job *job, bool writes, size_t at, uint64_t deadline) {
-    unsigned char *data = job->data + at;
-    size_t size = job->size - at;
-    int fd = job->descriptor;
-    if (job->offset < 0) return writes ? weft_file_write(fd, data, size, deadline) : weft_file_read(fd, data, size, deadline);
-    off_t offset = (off_t)(job->offset + (int64_t)at);
-    return writes ? weft_file_pwrite(fd, data, size, offset) : weft_file_pread(fd, data, size, offset);
-}
-
 /* First without waiting, and without regard to a cancellation. */
-static int64_t job_move_or_wait(struct job *job, bool writes, size_t at) {
+static int64_t job_move_or_wait(struct job *job, bool writes, size_t done) {
+    struct file_span span = {job->descriptor, writes, job->data, job->size, job->offset};
     weft_shield_begin();
-    int64_t moved = job_move(job, writes, at, 0);
+    int64_t moved = file_move_some(&span, done, 0);
     weft_shield_end();
-    return moved == WEFT_ETIMEDOUT ? job_move(job, writes, at, job->deadline) : moved;
+    return moved == WEFT_ETIMEDOUT ? file_move_some(&span, done, job->deadline) : moved;
 }
 
 static void job_read(struct job *job) {
@@ -30,15 +22,12 @@ static void job_read(struct job *job) {
     job_done(job, n < 0 ? (int)n : 0, n < 0 ? 0 : (size_t)n);
 }
 
-/* What comes back is how much was written. */
 static void job_write(struct job *job) {
     size_t written = 0;
     int64_t n = 0;
     while (written < job->size && (n = job_move_or_wait(job, true, written)) > 0)
         written += (size_t)n;
-    int error = n < 0 ? (int)n : written < job->size ? WEFT_EIO : 0;
-    memcpy(job->data, &written, sizeof written);
-    job_done(job, error, sizeof written);
+    job_moved(job, n == 0 && written < job->size ? file_moves_none(true) : (int)(n < 0 ? n : 0), written);
 }
 
 static int job_start_moving(struct job *job, int descriptor, int64_t offset, uint64_t deadline) {

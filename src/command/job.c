@@ -1,6 +1,7 @@
 /* Jobs: commands that wait, each done by a helper, a stackful process of its own. See job.h. */
 #include "command/job.h"
 
+#include "fiber/fiber.h"
 #include "life/interrupt.h"
 #include "life/spawn.h"
 
@@ -27,13 +28,14 @@ struct job *job_new(weft_completion completion, void (*run)(struct job *job), si
 #define JOB_ABANDONED ((struct proc *)-1)
 
 /* Under the lock of the process's slot, so that the helper cannot get past monitor_remove, and is still alive. */
-static void job_tell(struct local *local, struct worker *self, struct monitor *monitor, int reason) {
+static bool job_tell(struct local *local, struct worker *self, struct monitor *monitor, const struct reason *reason) {
     struct job *job = (struct job *)monitor;
     (void)reason;
     struct proc *helper = atom_swap_acqrel(&job->helper, JOB_ABANDONED); /* acqrel: pairs with the CAS in job_main */
-    if (!helper || !state_cancel(&helper->state)) return;                /* the helper has not begun, and sees JOB_ABANDONED when it does */
+    if (!helper || !state_cancel(&helper->state)) return false;          /* the helper has not begun, and sees JOB_ABANDONED when it does */
     interrupt_cancelled(local->runtime, helper);
     proc_wake(local->runtime, self, helper);
+    return false;
 }
 
 /* ---- the helper ----------------------------------------------------------------------------------------------------------- */
@@ -41,9 +43,9 @@ static void job_tell(struct local *local, struct worker *self, struct monitor *m
 static void job_main(void *argument) {
     struct job *job = argument;
     struct proc *self = worker_here()->current;
-    struct proc *nobody = NULL;
+    struct proc *none = NULL;
     /* acqrel: pairs with the swap in job_tell, so that job_tell sees the helper set up. */
-    if (job->waits && !atom_cas_acqrel_acq(&job->helper, &nobody, self)) state_cancel(&self->state);
+    if (job->waits && !atom_cas_acqrel_acq(&job->helper, &none, self)) state_cancel(&self->state);
     job->run(job);
 }
 
@@ -56,7 +58,7 @@ int job_start(struct job *job) {
     bool watches = job->waits && !error;
     /* A process that is asked to end, because the runtime stops, may still want to write a file: SPAWN_LATE lets helpers start then too. */
     weft_stackful_options options = {.stack_size = job->stack_size, .name = "command", .flags = WEFT_SPAWN_STACK_NOW | SPAWN_LATE};
-    if (!error) error = weft_spawn_with(job_main, job, &options, &unwanted);
+    if (!error) error = fiber_spawn(job_main, job, &options, &unwanted);
     if (!error) return 0;
     if (watches) monitor_remove(local, owner, &job->monitor);
     if (job->drop) job->drop(job);
@@ -66,15 +68,26 @@ int job_start(struct job *job) {
 
 /* ---- results -------------------------------------------------------------------------------------------------------------- */
 
-static void job_seen(void *data) { job_free(job_of(data)); }
-static void job_unseen(void *data) { /* J3 */
+static void job_release(void *data, size_t size, void *user) {
     struct job *job = job_of(data);
-    if (job->drop) job->drop(job);
+    (void)size;
+    if (user != MESSAGE_SEEN && job->drop) job->drop(job); /* J3 */
     job_free(job);
 }
 
 void job_done(struct job *job, int error, size_t size) {
     if (job->waits) monitor_remove(&worker_here()->local, job->completion.pid, &job->monitor);
-    struct message_result result = {{job->data, size, job_unseen}, job_seen};
+    struct message_moved result = {job->data, size, job_release, NULL};
     command_complete(worker_here(), job->completion, error, &result);
+}
+
+void job_answer(struct job *job, int error, const void *data, size_t size) {
+    if (job->waits) monitor_remove(&worker_here()->local, job->completion.pid, &job->monitor);
+    command_answer(job->completion, error, data, size);
+    job_free(job);
+}
+
+void job_moved(struct job *job, int error, size_t count) {
+    memcpy(job->data, &count, sizeof count);
+    job_done(job, error, sizeof count);
 }

@@ -44,8 +44,15 @@ struct job *job_new(weft_completion completion, void (*run)(struct job *job), si
 int job_start(struct job *job);
 /* By the helper, as its last action. The result is the first `size` bytes of the job's data. */
 void job_done(struct job *job, int error, size_t size);
+/* Likewise. The result is a count, a size_t: so many bytes were moved, whether there is an error or not. */
+void job_moved(struct job *job, int error, size_t count);
 
+/* Likewise. The result is a copy of the data. */
+void job_answer(struct job *job, int error, const void *data, size_t size);
+
+/* command.c: weft_complete, for weft itself: does not heed. */
+int command_answer(weft_completion completion, int error, const void *data, size_t size);
 /* command.c: completes a command, on the worker that runs the helper, with a result that is not copied. */
-void command_complete(struct worker *own, weft_completion completion, int error, const struct message_result *result);
+void command_complete(struct worker *own, weft_completion completion, int error, const struct message_moved *result);
 
 #endif

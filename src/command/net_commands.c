@@ -14,7 +14,7 @@
 static weft_fd *command_fd(struct job *job) { return &job->offset; }
 
 /* The result is a connection that no process has got (job.h, J3). */
-static void command_close_unseen(struct job *job) { weft_fd_close(*command_fd(job)); }
+static void command_close_unseen(struct job *job) { desc_close(*command_fd(job), false); }
 static void command_opened(struct job *job, weft_fd fd) {
     if (fd > 0) {
         *command_fd(job) = fd;
@@ -34,8 +34,9 @@ static void command_connect_name(struct job *job) {
 }
 static void command_fd_read(struct job *job) { command_moved(job, 0, weft_fd_read(*command_fd(job), job->data, job->size, job->deadline)); }
 static void command_fd_write(struct job *job) {
-    ssize_t n = weft_fd_write(*command_fd(job), job->data, job->size, job->deadline);
-    job_done(job, n < 0 ? (int)n : 0, 0);
+    size_t written;
+    int error = weft_fd_write_all(*command_fd(job), job->data, job->size, &written, job->deadline);
+    job_moved(job, error, written);
 }
 static void command_fd_wait(struct job *job) {
     int ready = weft_fd_wait(*command_fd(job), job->flags, job->deadline);
@@ -52,7 +53,7 @@ static void command_send_to(struct job *job) {
     size_t before = sizeof(weft_addr);
     const weft_addr *to = (const weft_addr *)job->data;
     ssize_t n = weft_net_send_to(*command_fd(job), job->data + before, job->size - before, to, job->deadline);
-    job_done(job, n < 0 ? (int)n : 0, 0);
+    job_moved(job, n < 0 ? (int)n : 0, n < 0 ? 0 : (size_t)n);
 }
 struct command_file { /* the data */
     int64_t offset;
@@ -62,9 +63,9 @@ static void command_sendfile(struct job *job) {
     struct command_file file;
     memcpy(&file, job->data, sizeof file);
     off_t offset = (off_t)file.offset, *from = file.offset < 0 ? NULL : &offset;
-    ssize_t n = weft_fd_sendfile(*command_fd(job), job->descriptor, from, file.size, job->deadline);
-    memcpy(job->data, &n, sizeof n);
-    command_moved(job, 0, n < 0 ? n : (ssize_t)sizeof n);
+    size_t sent;
+    int error = weft_fd_sendfile_all(*command_fd(job), job->descriptor, from, file.size, &sent, job->deadline);
+    job_moved(job, error, sent);
 }
 
 static void command_release(struct job *job) {
@@ -137,7 +138,7 @@ int weft_out_fd_read(weft_out *out, uint64_t tag, weft_fd fd, size_t size, uint6
     deadline_check(deadline, __func__);
     return command_yield(out, tag, (struct command_net){.what = NET_READ, .fd = fd, .size = size, .deadline = deadline}, NULL, 0);
 }
-int weft_out_fd_write(weft_out *out, uint64_t tag, weft_fd fd, const void *data, size_t size, uint64_t deadline) {
+int weft_out_fd_write_all(weft_out *out, uint64_t tag, weft_fd fd, const void *data, size_t size, uint64_t deadline) {
     deadline_check(deadline, __func__);
     return command_yield(out, tag, (struct command_net){.what = NET_WRITE, .fd = fd, .deadline = deadline}, data, size);
 }
@@ -146,7 +147,7 @@ int weft_out_fd_wait(weft_out *out, uint64_t tag, weft_fd fd, int what, uint64_t
     struct command_net net = {.what = NET_WAIT, .fd = fd, .size = (size_t)what, .deadline = deadline};
     return command_yield(out, tag, net, NULL, 0);
 }
-int weft_out_fd_sendfile(weft_out *out, uint64_t tag, weft_fd fd, int file, int64_t offset, size_t size, uint64_t deadline) {
+int weft_out_fd_sendfile_all(weft_out *out, uint64_t tag, weft_fd fd, int file, int64_t offset, size_t size, uint64_t deadline) {
     deadline_check(deadline, __func__);
     struct command_net net = {.what = NET_SENDFILE, .fd = fd, .file = file, .offset = offset, .size = size, .deadline = deadline};
     return command_yield(out, tag, net, NULL, 0);

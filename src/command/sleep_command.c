@@ -1,4 +1,4 @@
-/* The command that is completed by a timer: sleep. The timer is in the room that was made for the completion: command_room. */
+/* The command that is completed by a timer: sleep. The timer is in the message block that was reserved for the completion: command_room. */
 #include "command/built_in.h"
 #include "mail/send.h"
 #include "sched/external_wait.h"

@@ -14,7 +14,7 @@ int weft_out_read(weft_out *out, uint64_t tag, int descriptor, size_t size, int6
     return weft_out_yield(out, COMMAND_READ, tag, &read, sizeof read);
 }
 
-int weft_out_write(weft_out *out, uint64_t tag, int descriptor, const void *data, size_t size, int64_t offset, uint64_t deadline) {
+int weft_out_write_all(weft_out *out, uint64_t tag, int descriptor, const void *data, size_t size, int64_t offset, uint64_t deadline) {
     deadline_check(deadline, __func__);
     struct command_write write = {descriptor, offset, deadline};
     return yield_two(out, COMMAND_WRITE, tag, &write, sizeof write, data, size);

@@ -32,6 +32,15 @@ void ctx_begin(void) {
     ctx_set_modes(&frame);
     __asm__ volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(frame.mxcsr), "m"(frame.fpucw));
 }
+
+void ctx_renew(void) {
+    struct ctx_frame frame;
+    uint32_t mxcsr;
+    uint16_t fpucw;
+    __asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(mxcsr), "=m"(fpucw));
+    ctx_set_modes(&frame);
+    if (__builtin_expect(mxcsr != frame.mxcsr || fpucw != frame.fpucw, 0)) ctx_begin();
+}
 #else
 void ctx_adopt(void) {
     uint64_t fpcr;
@@ -42,6 +51,12 @@ void ctx_adopt(void) {
 static void ctx_set_modes(struct ctx_frame *frame) { frame->fpcr = atom_load_rlx(&ctx_modes); }
 
 void ctx_begin(void) { __asm__ volatile("msr fpcr, %0" : : "r"(atom_load_rlx(&ctx_modes))); }
+
+void ctx_renew(void) {
+    uint64_t fpcr;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
+    if (__builtin_expect(fpcr != atom_load_rlx(&ctx_modes), 0)) ctx_begin();
+}
 #endif
 
 void ctx_nowhere(struct ctx *to) { WEFT_PANIC("a switch to a context at %p that was never made", (void *)to); }

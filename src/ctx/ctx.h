@@ -6,6 +6,7 @@
  *   ctx_switch     a running flow, to a saved context that no other flow switches to
  *   ctx_adopt      one thread, before contexts are made (or any time later: it is one word)
  *   ctx_begin      any thread
+ *   ctx_renew      a flow that has ended, for the next one on its stack
  *
  * C1  A context is saved from the moment another flow runs. That flow publishes it; then any thread may resume it. (The
  *     flow that is about to switch away must not publish its own context: its stack is still in use. Commit after the
@@ -99,5 +100,7 @@ void ctx_make(struct ctx *ctx, void *top, void (*entry)(void *gift));
 void ctx_adopt(void);
 /* Gives the calling thread those modes too: a thread inherits its creator's, and the creator may be a flow with other modes. */
 void ctx_begin(void);
+/* The same if the calling flow has others now, or has left marks of its calculations: the next flow begins on its stack, without a switch. */
+void ctx_renew(void);
 
 #endif

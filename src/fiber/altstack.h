@@ -1,5 +1,5 @@
 /* Running a process on another stack than its own (not that of sigaltstack(2)): for a call that needs a bigger one (bigstack.c), or to end after its own stack has
- * overflowed (overflow.c). It stays the same process, with the same mailbox and struct fiber, which stays at the top of its own stack.
+ * overflowed (overflow.c) or a fault has abandoned it (contain.c). It stays the same process, with the same mailbox and struct fiber, which stays at the top of its own stack.
  *
  * Altstacks nest: the process runs on the innermost. A process that ends on one gives all of them back (fiber_free). */
 #ifndef WEFT_FIBER_ALTSTACK_H
@@ -13,6 +13,7 @@ struct altstack {
     struct altstack *outer;
     struct stack *stack;
     struct annotate before; /* the annotations of the stack that was in use before */
+    bool is_last;           /* the frames on the stacks before are abandoned: the process ends on this one */
 };
 
 /* The process runs on `stack` from now on; its frames begin below the result. */
@@ -21,6 +22,7 @@ static inline struct altstack *altstack_push(struct fiber *fiber, struct stack *
     second->outer = fiber->altstack;
     second->stack = stack;
     second->before = fiber->annotate;
+    second->is_last = false;
     fiber->altstack = second;
 #if ANNOTATE_ADDRESS
     fiber->annotate.fake = NULL;

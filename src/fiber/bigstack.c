@@ -76,9 +76,9 @@ static void big_main(void *arg) {
     altstack_going(NULL, &call->altstack->before);
 }
 
-int weft_call_big(void (*fn)(void *arg), void *arg, size_t stack_size) {
+int bigstack(void (*fn)(void *arg), void *arg, size_t stack_size) {
     struct worker *worker = fiber_worker("weft_call_big");
-    if (!fn) WEFT_MISUSE("weft_call_big", "no function", "give one");
+    if (!fn) WEFT_REFUSE("weft_call_big", "no function", "give one");
     unsigned class = stack_class_of(stack_size);
     if (class == STACK_CLASSES) return WEFT_EINVAL;
     struct stack *stack = stack_take(&worker->local.stacks, class);
@@ -93,6 +93,13 @@ int weft_call_big(void (*fn)(void *arg), void *arg, size_t stack_size) {
     stack_give(&worker_here()->local.stacks, stack);
     upcall_pass_on(&call.upcall);
     return 0;
+}
+
+int weft_call_big(void (*fn)(void *arg), void *arg, size_t stack_size) {
+    fiber_caller("weft_call_big");
+    int error = bigstack(fn, arg, stack_size);
+    __asm__ volatile(""); /* no tail call: debuggers show this frame */
+    return error;
 }
 
 void altstack_free_all(struct local *local, struct fiber *fiber) {

@@ -3,6 +3,8 @@
 
 #include "fiber/ending.h"
 #include "fiber/upcall.h"
+#include "life/spawn.h"
+#include "life/ties.h"
 
 void cleanup_push(struct proc *proc, struct cleanup *cleanup) {
     struct fiber *fiber = fiber_of(proc);
@@ -44,12 +46,31 @@ void cleanup_run_within(struct proc *proc, uintptr_t low, uintptr_t high) {
 
 void cleanup_run(struct proc *proc, bool returned) {
     struct fiber *fiber = fiber_of(proc);
-    fiber->shields++; /* C2; for good, since the process ends */
+    fiber->shields |= FIBER_DYING; /* C2; for good, since the process ends */
     while (fiber->cleanups) {
         struct cleanup *cleanup = fiber->cleanups;
         if (returned && cleanup->pair) WEFT_MISUSE(cleanup->pair, "missing when the process's function returned", "call it before");
         cleanup_run_newest(fiber);
     }
+}
+
+void cleanup_call(struct proc *proc, struct cleanup *cleanup, int code) {
+    struct fiber *fiber = fiber_of(proc);
+    unsigned before = fiber->shields;
+    int ending = fiber->ending;
+    cleanup_remove(proc, cleanup);
+    fiber->ending = fiber_is_condemned(proc) ? REASON_CONDEMNED : code; /* as weft_exit */
+    fiber->shields |= FIBER_DYING;
+    cleanup->run(cleanup->arg);
+    fiber->shields = before;
+    fiber->ending = ending;
+}
+
+int cleanup_reason(struct worker *worker) {
+    struct proc *proc = worker->current;
+    int code = fiber_of(proc)->ending;
+    bool condemned = state_condemned(&proc->state) && (code == 0 || code == REASON_CONDEMNED); /* as proc_leave sees it */
+    return condemned ? ties_condemned(worker->runtime, proc) : code;
 }
 
 /* ---- around functions of the program ---------------------------------------------------------------------------------- */
@@ -94,6 +115,7 @@ int weft_defer(void (*run)(void *arg), void *arg) {
     if (!deferred) return WEFT_ENOMEM;
     *deferred = (struct deferred){{.run = deferred_run, .arg = deferred}, run, arg};
     cleanup_push(worker->current, &deferred->cleanup);
+    fiber_refused(worker); /* counts, and ends it late: it may have more to defer that belongs together */
     return 0;
 }
 
@@ -101,7 +123,7 @@ void weft_undefer(bool run) {
     struct proc *proc = fiber_worker("weft_undefer")->current;
     struct cleanup *newest = fiber_of(proc)->cleanups;
     if (!newest || newest->run != deferred_run)
-        WEFT_MISUSE("weft_undefer", "nothing was deferred here", "pair it with a weft_defer, inside out with scopes");
+        WEFT_REFUSE("weft_undefer", "nothing was deferred here", "pair it with a weft_defer, inside out with scopes");
     cleanup_pop(proc, newest);
     if (run) deferred_run(newest);
     else deferred_free((struct deferred *)newest);

@@ -1,7 +1,7 @@
-/* Cleanups: functions to be called when a process ends, whether by returning, by weft_exit, or because its stack has overflowed.
+/* Cleanups: functions to be called when a process ends, whether by returning, by weft_exit, or because of a fault or a stack overflow.
  *
  *   cleanup_push, _pop     the process itself
- *   cleanup_run            the process itself, on its own stack or, after an overflow, on an altstack
+ *   cleanup_run            the process itself, on its own stack or, after a fault, on an altstack
  *
  *   C1  The list is last in, first out. A cleanup is taken off before it is called: if it ends the process by weft_exit, it is not
  *       called again, and the remaining cleanups are.
@@ -18,6 +18,7 @@
 
 struct fiber;
 struct proc;
+struct worker;
 
 struct cleanup {
     struct cleanup *next;
@@ -37,6 +38,11 @@ void cleanup_run_within(struct proc *proc, uintptr_t low, uintptr_t high);
 
 /* Calls all cleanups of the calling process, which may be on another worker afterwards. `returned`: its entry function has returned. */
 void cleanup_run(struct proc *proc, bool returned);
+
+/* Takes the cleanup off and calls it now, as if the process ended with this code: nothing interrupts it, a kill neither. */
+void cleanup_call(struct proc *proc, struct cleanup *cleanup, int code);
+/* In a cleanup: the reason with which the process ends. */
+int cleanup_reason(struct worker *worker);
 
 void guard_begin(struct guard *guard, struct proc *proc, void (*undo)(void *arg), void *arg);
 void guard_end(struct guard *guard, struct proc *proc);

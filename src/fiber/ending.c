@@ -100,7 +100,7 @@ void ending_unwind(struct worker *worker, int reason) {
     if (!ending) return;
     struct fiber *fiber = fiber_of(worker->current);
     *ending = (struct ending){.exception = {.class = ENDING_CLASS, .cleanup = ending_swallowed}, .fiber = fiber, .reason = reason};
-    fiber->shields++; /* T2; for good, since the process ends */
+    fiber->shields |= FIBER_DYING; /* T2; for good, since the process ends */
     ending_begin(ending, &unwinder);
     fiber_quit_here(ending_landed(ending));
 }

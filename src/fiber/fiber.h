@@ -18,14 +18,18 @@
 #include "sched/parts.h"
 #include "sched/sched.h"
 
+#include <weft/info.h>
 #include <weft/stackful.h>
 
-struct region; /* forkjoin/ */
+struct region;  /* forkjoin/ */
+struct packing; /* pack.h */
 
 /* What mail/mailbox.h keeps of a process's messages. */
 struct ask;
+struct bounds;
 struct mailbox {
     struct runtime *runtime;
+    struct bounds *bounds; /* NULL: it is not bounded */
     struct mpsc_node *saved, **saved_end;
     struct mpsc_node **looked; /* the search of mailbox.h, K2 goes on here; NULL: none yet */
     uint64_t looked_tag;
@@ -37,7 +41,7 @@ static inline void mailbox_init(struct mailbox *mailbox) { mailbox->reference = 
 /* A stackful process's part of its stack, at the top. A stack serves one process after another (F3), so each field is one of three:
  *
  *   of the stack         set when the stack is taken (fiber_on) and kept from process to process: stack, ctx, annotate, mailbox.reference
- *   of the process       set when a process begins on the stack (fiber_born): proc, shields, held_locks, heeds, nopreempt
+ *   of the process       set when a process begins on the stack (fiber_born): proc, shields, held_locks, heeds, nopreempt, packing
  *   empty between two    0 or NULL when the stack is taken, and again when a process has returned: pins, holds, calls, altstack,
  *                        cleanups, floor
  *
@@ -59,10 +63,12 @@ struct fiber {
     unsigned nopreempt;         /* weft_nopreempt_begin */
     const void *last_lock;      /* the last lock of sync/ that it took */
     uint16_t pins, holds;       /* pin.c, mutex_check.c; 0 when it has ended */
-    uint32_t heeds;             /* how often fiber_heed has spared it: self.c */
+    uint32_t heeds;             /* counts calls that it was spared at, weighted: self.c; and FIBER_WHOLE, for each call that is one */
     const void *held, *held_by; /* the last mutex, and the code that locked it */
     struct altstack *altstack;  /* the stack that it runs on, if that is not its own: altstack.h */
     struct cleanup *cleanups;   /* newest first; none when it has ended */
+    int ending;                 /* the reason of its end, while cleanups run: fiber_ending */
+    struct packing *packing;    /* NULL: it may not be packed (pack.h) */
     struct region *tasks;       /* the innermost fork/join region; valid with PROC_TASKS */
     struct mailbox mailbox;     /* valid with PROC_MAILBOX */
     struct thread *thread;      /* that it keeps while it has no worker: it makes a call there (fiber_go_out), or was stopped there */
@@ -73,16 +79,25 @@ struct fiber {
     uint64_t call_began; /* 0: not expected to be long */
 };
 
+/* The text of a process's name, with its 0 byte: a copy, beside the process's block (runtime.names). Atoms, because dumps read it while the
+ * slot's next process may be given its own name. */
+struct fiber_name {
+    atom_u64 words[6];
+};
+_Static_assert(sizeof(struct fiber_name) == sizeof((weft_process_info *)0)->name, "weft_info shows all of it");
+
 /* In a stackful process's block. */
 struct fiber_start {
     weft_entry entry;
     void *arg;
-    const char *name;
-    struct fiber *fiber; /* NULL until it first runs */
+    const struct fiber_name *name; /* NULL: none was given */
+    struct fiber *fiber;           /* NULL until it first runs */
 };
 _Static_assert(sizeof(struct fiber_start) <= PROC_INLINE_STATE, "a newborn stackful process has no memory but its block");
 
 static inline struct fiber_start *fiber_start_of(struct proc *proc) { return (struct fiber_start *)proc->inline_state; }
+/* By the process itself, or the thread that ends it. */
+static inline const char *fiber_name_text(const struct fiber_start *start) { return start->name ? (const char *)start->name : "process"; }
 static inline struct fiber *fiber_of(struct proc *proc) { return fiber_start_of(proc)->fiber; }
 
 /* The process begins on the stack, which was just taken or was another process's before. */
@@ -90,17 +105,28 @@ static inline void fiber_born(struct fiber *fiber, struct proc *proc) {
     fiber->proc = proc;
     fiber->shields = fiber->held_locks = fiber->heeds = 0;
     fiber->nopreempt = 0;
+    fiber->packing = NULL;
     fiber_start_of(proc)->fiber = fiber;
 }
 
 /* birth.c: a stack for a process that has none; NULL: there is none to be had. */
 struct fiber *fiber_new(struct worker *worker, struct proc *proc);
 void fiber_free(struct local *local, struct fiber *fiber);
+/* The process ends and has not begun: calls what its spawner has given for that (weft_stackful_options.discard). Between local_enter and
+ * local_leave; no process is the worker's `current`. */
+void fiber_discard(struct local *local, struct proc *proc) __attribute__((noinline, cold));
 /* Yields. Called by a process that has used up its time slice (sysmon asks it to yield) or its budget of calls that could have waited and
  * did not (sched/fair.h). In the second case not while it holds a lock of sync/: the others would queue up for it, in a lasting convoy. */
 void fiber_give_way(void);
-/* At the beginning of such a call, and of weft_yield: ends a cancelled process that has not ended within its grace period. */
+/* At the beginning of such a call, and of weft_yield: ends a process that was condemned, or was cancelled and has not ended within its grace
+ * period. */
 void fiber_heed(struct worker *worker) __attribute__((noinline, cold));
+/* A call of many that answers WEFT_ECANCELED at once, or weft_defer. Not at the first of these: its caller may be weft, with something in hand to give back. */
+void fiber_refused(struct worker *worker) __attribute__((noinline, cold));
+/* The same in other calls, of whatever process or step: sched/heed.h. */
+void fiber_heed_call(struct worker *worker, bool after) __attribute__((noinline, cold));
+/* From now on, or (false) no longer, weft holds something that the process's end would leave behind: it is not ended. NULL: nothing. */
+void fiber_keep(struct proc *proc, bool on);
 void fiber_take_turns_slow(struct worker *worker, uint64_t deadline);
 /* Yields if sysmon asks for it. Any caller: for a thread, a step process or a worker between two (`close`, `release`) it does nothing. */
 static inline void fiber_take_turns(struct worker *worker) {
@@ -115,6 +141,8 @@ static inline void fiber_spend(struct worker *worker, uint64_t deadline) {
     if (__builtin_expect(budget_spend(worker), 0)) fiber_take_turns_slow(worker, deadline);
 }
 
+/* As weft_spawn_with, for weft itself: does not heed. */
+int fiber_spawn(weft_entry entry, void *arg, const weft_stackful_options *options, weft_pid *pid);
 /* As weft_spawn_with, on the calling process's worker, but with a monitor from birth on: it is told of the end, however soon that is.
  * *ticket is that of the first queue entry. */
 int fiber_spawn_monitored(struct worker *self, weft_pid *pid, weft_entry entry, void *arg, const weft_stackful_options *options,
@@ -148,6 +176,8 @@ struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, st
 /* Back from a blocking call whose thread has lost its worker: the process is queued, and goes on with the worker that claims it. */
 struct thread;
 void fiber_come_back(struct thread *thread, struct fiber *fiber);
+/* As fiber_leave, to the loop, which packs the stack: pack.h. */
+struct worker *fiber_leave_to_pack(struct worker *worker, struct fiber *fiber);
 /* Gives up the worker and goes on without one, on the thread `carrier`, which was reserved for it. */
 struct thread *fiber_go_out(struct worker *worker, struct fiber *fiber, struct thread *carrier);
 /* Ends the process that runs on the worker. */
@@ -156,13 +186,19 @@ void fiber_exit(struct worker *worker, int reason) __attribute__((noreturn));
 /* wait/blocking.c: whether no thread is left to take over the worker if a call lasts, and the runtime's blocking_fails is set. `worker` may
  * be NULL. */
 bool blocking_is_full(struct worker *worker);
-/* As weft_blocking_enter; dumps and reports name `call`. weft_blocking_leave must follow. */
+/* As weft_blocking_enter; dumps and reports name `call`. One of the two must follow. */
 void blocking_enter(const char *call, bool is_long);
+/* As weft_blocking_leave, but a process that was killed does not end in it: the caller has the result of the call. */
+void blocking_leave(void);
 
 /* pin.c: the process is not pinned any more. */
 void pin_drop(struct worker *worker, struct proc *proc);
 /* mutex_check.c: aborts, by name, if the process that leaves holds a mutex and the runtime checks for that. */
 void mutex_check(struct worker *worker, struct fiber *fiber, struct proc *proc) __attribute__((noinline, cold));
+/* mutex_check.c: the process ends and holds locks of sync/: says so. For debug builds. */
+void mutex_check_left(struct worker *worker, struct fiber *fiber, struct proc *proc) __attribute__((noinline, cold));
+/* bigstack.c: weft_call_big, for weft itself: does not heed. */
+int bigstack(void (*fn)(void *arg), void *arg, size_t stack_size);
 /* bigstack.c: gives back the stacks that the process has besides its own. */
 void altstack_free_all(struct local *local, struct fiber *fiber);
 
@@ -172,6 +208,8 @@ void fiber_quit(int reason) __attribute__((noreturn));
 void fiber_quit_here(int reason) __attribute__((noreturn));
 /* The worker that runs the calling process, which must be stackful, or the program aborts, naming `call`. */
 struct worker *fiber_worker(const char *call);
+/* The same at the beginning of a public call, which heeds (sched/heed.h). */
+struct worker *fiber_caller(const char *call);
 /* The same for calls that reach fiber_leaving before they touch anything but the mailbox: fiber_leaving catches signal handlers. */
 struct worker *fiber_worker_leaving(const char *call);
 
@@ -196,9 +234,42 @@ static inline void fiber_may_wait(struct proc *proc, const char *call) {
 #endif
 }
 
-/* Whether the process must stop waiting: it was cancelled and is not shielded. */
+/* In `shields`, beside the program's own: weft waits for what uses the process's memory, and even a killed process must wait; the process
+ * is ending, and what it has deferred is called. */
+enum { FIBER_KEPT = 1 << 16, FIBER_DYING = 1 << 30 };
+/* Whether the process must stop waiting: it was cancelled and is not shielded, or was killed. */
+static __attribute__((noinline, cold, unused)) bool fiber_has_no_shield(struct proc *proc) {
+    unsigned shields = fiber_of(proc)->shields;
+    return shields == 0 || (shields < FIBER_KEPT && state_condemned(&proc->state) & STATE_KILL);
+}
 static inline bool fiber_is_cancelled(struct proc *proc) {
-    return __builtin_expect(state_is_cancelled(&proc->state), 0) && fiber_of(proc)->shields == 0;
+    return __builtin_expect(state_is_cancelled(&proc->state), 0) && fiber_has_no_shield(proc);
+}
+/* Whether the process is to end at this call. */
+static inline bool fiber_is_condemned(struct proc *proc) { return state_condemned(&proc->state) && fiber_is_cancelled(proc); }
+/* Before a call returns WEFT_ECANCELED that has waited: a condemned process ends at its next one. */
+static inline void fiber_was_cancelled(struct worker *worker, struct proc *proc) {
+    if (state_condemned(&proc->state)) budget_end(worker);
+}
+
+/* In `heeds`: the process is in a call that holds something which is given to the caller in the end, or given back (a descriptor, a child). It does
+ * not end in there, though it is killed: what would wait says WEFT_ECANCELED, the call undoes what it has begun, and the process ends at its next
+ * one. They nest. Of a caller that is no stackful process `proc` is NULL. */
+enum { FIBER_WHOLE = 1 << 24 }; /* above all that self.c counts to */
+static inline struct proc *fiber_whole(struct proc *proc) {
+    if (proc) fiber_of(proc)->heeds += FIBER_WHOLE;
+    return proc;
+}
+static inline struct proc *fiber_whole_begin(void) {
+    struct worker *worker = worker_here();
+    struct proc *proc = worker ? worker->current : NULL;
+    return fiber_whole(proc && proc->stackful ? proc : NULL);
+}
+static inline void fiber_whole_end(struct proc *proc) {
+    if (!proc) return;
+    fiber_of(proc)->heeds -= FIBER_WHOLE;
+    struct worker *worker = worker_here(); /* none inside of a blocking call */
+    if (worker) fiber_was_cancelled(worker, proc);
 }
 
 /* On the thread's own stack, without a worker: runs the process until it is back from its call and has left its stack. */

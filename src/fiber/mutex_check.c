@@ -1,8 +1,8 @@
 /* Debugging aid: counts the C library's mutexes that a process holds. A process that waits, yields or ends with one aborts, by name.
  *
  * Not every leave checks the count, which would cost every process. Instead the process that locks makes its next leave go through the
- * worker's loop, where the count is checked (mutex_check): it sets the tick to up and the hand-offs to used up. */
-#include "fiber/fiber.h"
+ * worker's loop, where the count is checked (mutex_check): it marks its worker's tick and hand-offs as used up (sched/fair.h). */
+#include "fiber/held_locks.h"
 #include "fiber/snapshot.h"
 
 #include <stdio.h>
@@ -13,8 +13,15 @@ static struct worker *hold_worker(void) {
     return worker && worker->current && worker->current->stackful ? worker : NULL;
 }
 
+/* The worker of a step process that runs, or NULL: what it holds is counted for containment, and not checked. */
+static struct worker *hold_step(void) {
+    struct worker *worker = worker_here();
+    return worker && worker->current && !worker->current->stackful ? worker : NULL;
+}
+
 static void mutex_check_taken(pthread_mutex_t *mutex, const void *place) {
-    struct worker *worker = hold_worker();
+    struct worker *worker = hold_worker(), *step = hold_step();
+    if (step) held_lock_step_entered(step, mutex);
     if (!worker) return;
     struct fiber *fiber = fiber_of(worker->current);
     fiber->holds++;
@@ -39,8 +46,9 @@ int weft_debug_mutex_trylock(pthread_mutex_t *mutex) {
 }
 
 int weft_debug_mutex_unlock(pthread_mutex_t *mutex) {
-    struct worker *worker = hold_worker();
+    struct worker *worker = hold_worker(), *step = hold_step();
     int error = pthread_mutex_unlock(mutex);
+    if (step && !error) held_lock_step_left(step);
     if (!worker || error) return error;
     struct fiber *fiber = fiber_of(worker->current);
     if (fiber->holds == 0)
@@ -49,14 +57,24 @@ int weft_debug_mutex_unlock(pthread_mutex_t *mutex) {
     return 0;
 }
 
+/* rlx: as below. */
+void mutex_check_left(struct worker *worker, struct fiber *fiber, struct proc *proc) {
+    char entry[160];
+    struct fiber_start *start = fiber_start_of(proc);
+    fiber_symbol((const void *)(uintptr_t)start->entry, entry, sizeof entry);
+    fprintf(stderr, "weft: process %016lx (%s, %s) has ended and left %u of weft's locks locked, the one it took last is %p\n",
+            (unsigned long)pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot), fiber_name_text(start), entry,
+            fiber->held_locks, fiber->last_lock);
+}
+
 void mutex_check(struct worker *worker, struct fiber *fiber, struct proc *proc) {
     if (fiber->holds == 0 || !worker->runtime->check_mutexes) return;
-    char who[64], text[320];
+    char locker[64], text[320];
     struct fiber_start *start = fiber_start_of(proc);
-    fiber_symbol(fiber->held_by, who, sizeof who);
+    fiber_symbol(fiber->held_by, locker, sizeof locker);
     /* rlx: the process runs, so its generation does not change. */
     snprintf(text, sizeof text, "process %016lx (%s) waits, yields or ends and holds %u mutexes, the last one %p, locked at %s",
-             (unsigned long)pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot),
-             start->name ? start->name : "process", fiber->holds, (void *)fiber->held, who);
+             (unsigned long)pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot), fiber_name_text(start),
+             fiber->holds, (void *)fiber->held, locker);
     WEFT_MISUSE("weft_debug_mutex_lock", text, "unlock it first, or use a weft_mutex");
 }

@@ -17,12 +17,12 @@
 #include "base/config.h"
 
 #if defined(__x86_64__)
-#define FIBER_RET_JUMP(home, slow)                                                                                                         \
+#define FIBER_RET_JUMP(jump, slow)                                                                                                         \
     __asm__(".pushsection .text\n\t"                                                                                                       \
             ".p2align 4\n\t"                                                                                                               \
-            ".globl " #home "\n\t"                                                                                                         \
-            ".hidden " #home "\n\t"                                                                                                        \
-            ".type " #home ", @function\n" #home ":\n\t"                                                                                   \
+            ".globl " #jump "\n\t"                                                                                                         \
+            ".hidden " #jump "\n\t"                                                                                                        \
+            ".type " #jump ", @function\n" #jump ":\n\t"                                                                                   \
             ".cfi_startproc\n\t"                                                                                                           \
             "subq $8, %rsp\n\t"                                                                                                            \
             ".cfi_adjust_cfa_offset 8\n\t"                                                                                                 \
@@ -34,11 +34,11 @@
             ".cfi_register rip, rcx\n\t"                                                                                                   \
             "jmpq *%rcx\n\t"                                                                                                               \
             ".cfi_endproc\n\t"                                                                                                             \
-            ".size " #home ", . - " #home "\n\t"                                                                                           \
+            ".size " #jump ", . - " #jump "\n\t"                                                                                           \
             ".popsection");                                                                                                                \
-    __typeof__(slow) home __attribute__((visibility("hidden")))
+    __typeof__(slow) jump __attribute__((visibility("hidden")))
 #else
-#define FIBER_RET_JUMP(home, slow) __typeof__(slow) home __attribute__((visibility("hidden"), alias(#slow)))
+#define FIBER_RET_JUMP(jump, slow) __typeof__(slow) jump __attribute__((visibility("hidden"), alias(#slow)))
 #endif
 
 /* For the slow part: the assembler knows it by its name. */

@@ -58,7 +58,7 @@ void stack_usage_end(struct runtime *runtime, struct proc *proc, struct stack *s
         if (overflow) mark->overflows++;
         else mark->measured++;
         if (high > mark->high_water) mark->high_water = high < size ? high : size;
-        if (start->name && !mark->name[0]) snprintf(mark->name, sizeof mark->name, "%s", start->name);
+        if (start->name && !mark->name[0]) snprintf(mark->name, sizeof mark->name, "%s", fiber_name_text(start));
     }
     lock_drop(&usage->lock);
 }
@@ -75,4 +75,4 @@ size_t weft_stack_marks_sized(weft_runtime *opaque, weft_stack_mark *out, size_t
     return count;
 }
 
-size_t weft_stack_used(void) { return stack_high_water(fiber_of(fiber_worker("weft_stack_used")->current)->stack); }
+size_t weft_stack_used(void) { return stack_high_water(fiber_of(fiber_caller("weft_stack_used")->current)->stack); }

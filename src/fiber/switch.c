@@ -1,6 +1,7 @@
 /* Switching from stack to stack: between processes, and between a process and its worker's loop. */
 #include "fiber/ending.h"
 #include "fiber/exceptions.h"
+#include "fiber/pack.h"
 #include "fiber/stack_usage.h"
 #include "fiber/upcall.h"
 #include "life/spawn.h"
@@ -20,8 +21,9 @@ static inline void fiber_arrived(struct worker *worker) {
     } else if (__builtin_expect(worker->left_stack != NULL, 0)) {
         struct fiber *stack = worker->left_stack;
         worker->left_stack = NULL;
-        if (stack->proc) thread_carry(stack->thread, stack);
-        else fiber_free(&worker->local, stack);
+        if (!stack->proc) fiber_free(&worker->local, stack);
+        else if (stack->packing && stack->packing->leaving) pack_left(worker, stack);
+        else thread_carry(stack->thread, stack);
     }
     local_leave(&worker->local);
 }
@@ -126,6 +128,23 @@ struct thread *fiber_go_out(struct worker *worker, struct fiber *fiber, struct t
     return carrier;
 }
 
+struct worker *fiber_leave_to_pack(struct worker *worker, struct fiber *fiber) {
+    struct exceptions exceptions;
+    exceptions_take(&exceptions); /* as in fiber_come_back */
+    fiber_leaving(worker);
+    worker->fair.handoffs = 0;
+    fiber->error_number = *worker->error_number;
+    worker->left_stack = fiber; /* the loop's side packs it (fiber.h, F1) */
+    worker->claimed = NULL;
+    annotate_before_switch(&fiber->annotate, &worker->loop->annotate, false);
+    worker = ctx_switch(&fiber->ctx, &worker->loop->ctx, worker);
+    annotate_after_switch(&fiber->annotate);
+    fiber_arrived(worker);
+    *worker->error_number = fiber->error_number;
+    exceptions_put_back(&exceptions);
+    return worker;
+}
+
 /* ---- the loop's side ---------------------------------------------------------------------------------------------- */
 
 void fiber_carry(struct thread *self, struct fiber *fiber) {
@@ -134,19 +153,29 @@ void fiber_carry(struct thread *self, struct fiber *fiber) {
     annotate_after_switch(&self->loop.annotate);
 }
 
+/* The process does not begin: it was condemned, or there is no stack for it. */
+static __attribute__((noinline, cold)) int fiber_stillborn(struct worker *worker, struct proc *proc, int reason) {
+    proc->extras = 0; /* clears PROC_PREEMPT for the block's next process */
+    worker->current = NULL;
+    fiber_discard(&worker->local, proc);
+    return reason;
+}
+
 int fiber_step(void *self, const weft_event *events, size_t count_events, weft_out *out) {
     (void)self, (void)events, (void)count_events;
     struct worker *worker = out->worker;
     struct proc *proc = worker->current;
     struct fiber *fiber = fiber_of(proc);
-    if (!fiber && !(fiber = fiber_new(worker, proc))) {
-        proc->extras = 0; /* clears PROC_PREEMPT for the block's next process */
-        return WEFT_ENOSTACK;
+    if (!fiber) {
+        bool condemned = state_condemned(&proc->state);
+        if (condemned || !(fiber = fiber_new(worker, proc)))
+            return fiber_stillborn(worker, proc, condemned ? REASON_CONDEMNED : WEFT_ENOSTACK);
     }
     if (__builtin_expect(proc->stackful == PROC_STOPPED, 0)) {
         stopped_resume(worker, fiber->thread);
         return 0;
     }
+    if (__builtin_expect(proc->stackful == PROC_PACKED, 0)) pack_restore(&worker->local, proc);
     struct loop *loop = worker->loop;
     annotate_before_switch(&loop->annotate, &fiber->annotate, false);
     worker = ctx_switch(&loop->ctx, &fiber->ctx, worker);
@@ -177,6 +206,7 @@ static __attribute__((noinline, cold)) void fiber_farewell(struct worker *worker
 static inline void fiber_end(struct worker *worker, struct fiber *fiber, int reason) {
     struct proc *proc = fiber->proc;
     local_begin(&worker->local); /* until the next process has arrived, on this stack or another */
+    if (WEFT_DEBUG && !WEFT_CHECK && fiber->held_locks) mutex_check_left(worker, fiber, proc);
     if (__builtin_expect(proc->extras, 0)) fiber_farewell(worker, fiber, proc);
     fiber->proc = NULL;
     fiber_start_of(proc)->fiber = NULL; /* so that fiber_close leaves the stack alone */
@@ -190,9 +220,19 @@ void fiber_exit(struct worker *worker, int reason) {
     fiber_go(worker, fiber, fiber_next(worker));
 }
 
+/* The process had its stack from the first, and was condemned before it began. */
+static __attribute__((noreturn, noinline, cold)) void fiber_exit_unbegun(struct worker *worker, struct fiber *fiber) {
+    local_begin(&worker->local);
+    worker->current = NULL;
+    fiber_discard(&worker->local, fiber->proc);
+    local_leave(&worker->local);
+    worker->current = fiber->proc;
+    fiber_exit(worker, REASON_CONDEMNED);
+}
+
 /* Whether the next process can begin on this stack (fiber.h, F3). */
 static inline bool fiber_suits(const struct fiber *fiber, struct proc *next) {
-    return next && next->stackful && !fiber_of(next) && next->stack_class == fiber->stack->class;
+    return next && next->stackful && !fiber_of(next) && next->stack_class == fiber->stack->class && !state_condemned(&next->state);
 }
 
 /* The process's function has returned, and the thread has no worker. */
@@ -206,18 +246,23 @@ void fiber_main(void *gift) {
     struct fiber *fiber = fiber_of(worker->current);
     annotate_after_switch(&fiber->annotate);
     fiber_arrived(worker);
+    if (__builtin_expect(state_condemned(&fiber->proc->state), 0)) fiber_exit_unbegun(worker, fiber);
     for (;;) {
         struct fiber_start *start = fiber_start_of(fiber->proc);
         *worker->error_number = 0;
         struct upcall way = {0};
         upcall(fiber, start->entry, start->arg, &way);
         int reason = __builtin_expect(way.thrown != NULL, 0) ? ending_landed(way.thrown) : 0;
-        if (__builtin_expect(fiber->proc->extras & PROC_FAREWELL, 0)) cleanup_run(fiber->proc, true);
+        if (__builtin_expect(fiber->proc->extras & PROC_FAREWELL, 0)) {
+            fiber->ending = reason;
+            cleanup_run(fiber->proc, true);
+        }
         worker = worker_here();
         if (__builtin_expect(!worker, 0)) fiber_nowhere();
         fiber_end(worker, fiber, reason);
         struct proc *next = fiber_next(worker);
         if (!fiber_suits(fiber, next)) fiber_go(worker, fiber, next);
+        ctx_renew();
         fiber_born(fiber, next);
         worker->current = next;
         sim_note("runs", 0);

@@ -80,11 +80,11 @@ static void tasks_wait(struct region *region, weft_task *at) {
     wait_begin(&wait);
     if (!task_await(at, &wait)) return;
     struct fiber *fiber = fiber_of(wait.proc);
-    fiber->shields++; /* a cancelled process waits for its tasks, too: they use its memory */
+    fiber->shields += FIBER_KEPT; /* a cancelled process waits for its tasks, too: they use its memory */
     region->may_wait++;
     wait_for(&wait, WEFT_FOREVER, "WEFT_JOIN");
     region->may_wait--;
-    fiber->shields--;
+    fiber->shields -= FIBER_KEPT;
 }
 
 bool weft_task_settle(weft_task *at, weft_task_run *run) {

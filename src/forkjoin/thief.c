@@ -73,7 +73,7 @@ static void thief_main(void *unused) {
 static struct proc *thief_spawn(struct worker *worker, struct regions *regions, int class) {
     weft_stackful_options options = {.stack_size = stack_class_size((unsigned)class), .name = "task", .flags = WEFT_SPAWN_STACK_NOW};
     weft_pid pid;
-    if (weft_spawn_with(thief_main, NULL, &options, &pid)) {
+    if (fiber_spawn(thief_main, NULL, &options, &pid)) {
         thief_refuse(regions);
         return NULL;
     }

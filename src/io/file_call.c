@@ -14,7 +14,7 @@ struct proc *io_caller(const char *call) {
     struct worker *worker = worker_here();
     if (worker) {
         if (worker->current && worker->current->stackful) return worker->current;
-        WEFT_MISUSE(call, "called from a step process, which must not block", "yield a command");
+        WEFT_REFUSE(call, "called from a step process, which must not block", "yield a command");
     }
     struct thread *thread = thread_here(); /* it may be inside weft_blocking of a process */
     return thread && thread->caller ? thread->caller->proc : NULL;
@@ -22,7 +22,10 @@ struct proc *io_caller(const char *call) {
 
 int io_enter(const char *call, bool is_long) {
     struct proc *proc = io_caller(call);
-    if (proc && fiber_is_cancelled(proc)) return WEFT_ECANCELED;
+    if (proc && fiber_is_cancelled(proc)) {
+        if (worker_here()) fiber_refused(worker_here());
+        return WEFT_ECANCELED;
+    }
     if (blocking_is_full(worker_here())) return WEFT_EAGAIN;
     blocking_enter(call, is_long);
     return 0;
@@ -62,7 +65,7 @@ static int io_poll(int descriptor, short events, uint64_t deadline, struct proc 
 static int io_wait_long(int descriptor, short events, uint64_t deadline, struct proc *proc, int event, const char *call) {
     blocking_enter(call, true);
     int error = io_poll(descriptor, events, deadline, proc, event);
-    weft_blocking_leave();
+    blocking_leave();
     return error;
 }
 

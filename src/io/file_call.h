@@ -1,4 +1,4 @@
-/* What all file calls are made of.
+/* What the calls of this room are made of: files, directories, standard input and output.
  *
  *     io_enter, io_leave     around a call that may block: the process keeps its thread, and loses its worker if the call lasts
  *     IO_CALL                a call of the operating system between the two, repeated while signals interrupt it
@@ -14,6 +14,8 @@
 
 #include <weft/blocking.h>
 
+#include <weft/errors.h>
+
 #include <errno.h>
 
 /* The calling process; NULL: the caller is a thread of the program's own. */
@@ -22,7 +24,7 @@ struct proc *io_caller(const char *call);
 /* 0: io_leave has to follow. Or WEFT_ECANCELED, WEFT_EAGAIN (at the limit of threads, with at_max_threads "error"). `is_long`: the call is
  * known to take long. */
 int io_enter(const char *call, bool is_long);
-static inline void io_leave(void) { weft_blocking_leave(); }
+static inline void io_leave(void) { blocking_leave(); }
 
 /* The value of `expression`, or the error for which it was not evaluated. */
 #define IO_CALL_AS(call, is_long, expression)                                                                                              \
@@ -41,5 +43,20 @@ static inline void io_leave(void) { weft_blocking_leave(); }
 
 /* 0 when poll reports any of `events`, an error or a hang-up of the descriptor; or WEFT_ETIMEDOUT, WEFT_ECANCELED, WEFT_ENOMEM. */
 int io_wait(int descriptor, short events, uint64_t deadline, const char *call);
+
+/* ---- moving all (file_all.c) ---------------------------------------------------------------------------------------------- */
+
+/* Bytes to be read from or written to a descriptor, at its own position or from an offset on. */
+struct file_span {
+    int descriptor;
+    bool writes;
+    unsigned char *data;
+    size_t size;
+    int64_t offset; /* below 0: the descriptor's own position */
+};
+/* From byte `done` of the data on: how many bytes were moved, 0 at the end, or an error. */
+ssize_t file_move_some(const struct file_span *span, size_t done, uint64_t deadline);
+/* The error when some are left, and none is moved: the file has ended, or a device takes nothing and reports no error. */
+static inline int file_moves_none(bool writes) { return writes ? WEFT_EIO : WEFT_EEOF; }
 
 #endif

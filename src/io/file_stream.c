@@ -71,8 +71,10 @@ static int64_t stream_transfer(const struct stream *stream, uint64_t deadline) {
     struct stream own = *stream;
     own.descriptor = (int)IO_CALL(stream->call, sys->file->reopen(stream->descriptor, stream->writes));
     if (own.descriptor < 0) return stream_by(stream, STREAM_POLLED, deadline);
+    struct proc *proc = fiber_whole_begin();
     moved = stream_by(&own, STREAM_NONBLOCKING, deadline);
     sys->file->close(own.descriptor);
+    fiber_whole_end(proc);
     return moved;
 }
 
@@ -87,27 +89,17 @@ static int64_t stream_run(const struct stream *stream, uint64_t deadline) {
 /* ---- the public calls --------------------------------------------------------------------------------------------------- */
 
 ssize_t weft_file_readv(int descriptor, const struct iovec *parts, int count, uint64_t deadline) {
-    return stream_run(&(struct stream){"weft_file_read", descriptor, false, count, parts}, deadline);
+    return stream_run(&(struct stream){"weft_file_readv", descriptor, false, count, parts}, deadline);
 }
 
 ssize_t weft_file_read(int descriptor, void *data, size_t size, uint64_t deadline) {
-    return weft_file_readv(descriptor, &(struct iovec){data, size}, 1, deadline);
+    return stream_run(&(struct stream){"weft_file_read", descriptor, false, 1, &(struct iovec){data, size}}, deadline);
 }
 
 ssize_t weft_file_writev(int descriptor, const struct iovec *parts, int count, uint64_t deadline) {
-    return stream_run(&(struct stream){"weft_file_write", descriptor, true, count, parts}, deadline);
+    return stream_run(&(struct stream){"weft_file_writev", descriptor, true, count, parts}, deadline);
 }
 
 ssize_t weft_file_write(int descriptor, const void *data, size_t size, uint64_t deadline) {
-    return weft_file_writev(descriptor, &(struct iovec){(void *)data, size}, 1, deadline);
-}
-
-int weft_file_write_all(int descriptor, const void *data, size_t size, size_t *written, uint64_t deadline) {
-    size_t done = 0;
-    ssize_t n = 0;
-    while (done < size && (n = weft_file_write(descriptor, (const char *)data + done, size - done, deadline)) > 0)
-        done += (size_t)n;
-    if (written) *written = done;
-    if (done == size) return 0;
-    return n < 0 ? (int)n : WEFT_EIO; /* a device that takes nothing and reports no error */
+    return stream_run(&(struct stream){"weft_file_write", descriptor, true, 1, &(struct iovec){(void *)data, size}}, deadline);
 }

@@ -32,7 +32,7 @@ static int64_t whole_read(int descriptor, char **data, size_t *room) {
     }
 }
 
-int weft_file_load(const char *path, char **data, size_t *size) {
+static int whole_load(const char *path, char **data, size_t *size) {
     struct stat info;
     *data = NULL;
     *size = 0;
@@ -56,14 +56,22 @@ int weft_file_load(const char *path, char **data, size_t *size) {
     return 0;
 }
 
+int weft_file_load(const char *path, char **data, size_t *size) {
+    struct proc *proc = fiber_whole_begin();
+    int error = whole_load(path, data, size);
+    fiber_whole_end(proc);
+    return error;
+}
+
 void weft_file_free(char *data, size_t size) {
     if (data) sys->free(data, size + 1);
 }
 
 int weft_file_save(const char *path, const void *data, size_t size, mode_t mode) {
-    int descriptor = weft_file_open(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
-    if (descriptor < 0) return descriptor;
-    int error = weft_file_write_all(descriptor, data, size, NULL, WEFT_FOREVER);
-    int closing = weft_file_close(descriptor); /* some file systems say only now that the disk is full */
+    struct proc *proc = fiber_whole_begin();
+    int descriptor = weft_file_open(path, O_WRONLY | O_CREAT | O_TRUNC, mode), closing = 0;
+    int error = descriptor < 0 ? descriptor : weft_file_write_all(descriptor, data, size, NULL, WEFT_FOREVER);
+    if (descriptor >= 0) closing = weft_file_close(descriptor); /* some file systems say only now that the disk is full */
+    fiber_whole_end(proc);
     return error ? error : closing;
 }

@@ -4,6 +4,7 @@
 #include "life/context.h"
 #include "life/monitor.h"
 #include "life/spawn.h"
+#include "sched/parts.h"
 
 /* Aligned to 64 bytes, as larger ones are. */
 static unsigned self_class(size_t size) {
@@ -54,7 +55,7 @@ void block_uncount(struct runtime *runtime) {
 
 struct proc *block_take(struct local *local, const weft_behavior *behavior, unsigned flags, int *error) {
     struct runtime *runtime = local->runtime;
-    /* rlx: an early exit; the check that counts is behind the fence in spawn_make_ready. */
+    /* rlx: an early exit; the check that counts is behind the fence in spawn_open. */
     if (__builtin_expect(atom_load_rlx(&runtime->stopping) && !(flags & SPAWN_LATE), 0)) {
         *error = WEFT_ESTOPPING;
         return NULL;
@@ -83,7 +84,9 @@ void block_return(struct local *local, struct proc *proc) {
 
 void block_undo(struct local *local, struct proc *proc, struct monitor *monitor) {
     if (proc->self) self_free(local, proc);
+    mpsc_close(&proc->box); /* if it was diverted */
     context_take(local, proc);
     if (monitor) monitor_remove(local, proc->slot, monitor);
+    if (state_has_to_give(&proc->state)) parts.registry_end(local, proc->slot);
     block_return(local, proc);
 }

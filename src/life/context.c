@@ -1,5 +1,7 @@
 /* Contexts: a chain towards the root, each link with a deadline or a value. Only `cancelled` ever changes. */
 #include "life/cancel.h"
+#include "life/locals.h"
+#include "sched/heed.h"
 #include "sched/timer_event.h"
 #include "sys/deadline.h"
 
@@ -26,10 +28,12 @@ static int context_make(weft_context **context, weft_context *parent, uint64_t d
 }
 
 int weft_context_new(weft_context *parent, weft_context **context, uint64_t deadline) {
+    heed(my_worker);
     deadline_check(deadline, "weft_context_new");
     return context_make(context, parent, deadline, NULL, NULL);
 }
 int weft_context_with(weft_context *parent, const void *key, void *value, weft_context **context) {
+    heed(my_worker);
     return context_make(context, parent, WEFT_FOREVER, key, value);
 }
 
@@ -63,12 +67,13 @@ bool weft_context_cancelled(const weft_context *context) {
 
 /* ---- the context of a process ---------------------------------------------------------------------------------------- */
 
-/* A process's membership of a context, from its birth to its end. There is a timer for each process and not one for the context: a deadline
+/* A process's membership of a context, from its birth to its end; also where its process-local values are, so that it may have no context. There is a timer for each process and not one for the context: a deadline
  * costs only the processes it applies to, and not a walk through all processes of the runtime. */
 struct member {
     struct timer_event timer; /* first: the two have one address. Armed if the context has a deadline */
-    weft_context *context;
+    weft_context *context;    /* may be NULL */
     struct proc *proc;
+    struct locals *locals; /* may be NULL */
 };
 
 /* The deadline has come. The process has not ended: it would have waited for this call in context_take. */
@@ -87,30 +92,56 @@ static void context_set(struct runtime *runtime, struct proc *proc, struct membe
     lock_drop(lock);
 }
 
-int context_give(struct local *local, struct worker *self, struct proc *proc, weft_context *context) {
-    if (!context) return 0;
+static struct member *context_join(struct local *local, struct proc *proc, weft_context *context) {
     struct member *member = pool_take(&local->blocks, pool_class_of(sizeof *member));
-    if (!member) return WEFT_ENOMEM;
+    if (!member) return NULL;
     member->context = weft_context_hold(context);
     member->proc = proc;
+    member->locals = NULL;
     timer_event_init(&member->timer, member_late);
     context_set(local->runtime, proc, member);
-    if (context->deadline != WEFT_FOREVER) timer_event_arm_any(local->runtime, self, &member->timer, context->deadline);
-    return 0;
+    return member;
 }
 
-void context_leave(struct runtime *runtime, struct proc *proc) {
-    struct member *member = proc->member;
-    if (!member) return;
+int context_inherit_some(struct local *local, struct worker *self, struct proc *proc, weft_context *context) {
+    struct worker *here = my_worker;
+    const struct member *spawner = here && here->current ? here->current->member : NULL;
+    bool inherits = spawner && locals_are_inherited(spawner->locals);
+    if (!context && spawner) context = spawner->context;
+    if (!context && !inherits) return 0;
+    struct member *member = context_join(local, proc, context);
+    if (!member) return WEFT_ENOMEM;
+    if (context && context->deadline != WEFT_FOREVER) timer_event_arm_any(local->runtime, self, &member->timer, context->deadline);
+    return inherits ? locals_inherit(local, &spawner->locals, &member->locals) : 0;
+}
+
+struct locals **context_locals(struct local *local, struct proc *proc) {
+    struct member *member = proc->member || !local ? proc->member : context_join(local, proc, NULL);
+    return member ? &member->locals : NULL;
+}
+
+static void context_forget(struct runtime *runtime, struct proc *proc, struct member *member) {
     timer_event_cancel(&member->timer);
     context_set(runtime, proc, NULL);
     weft_context_drop(member->context);
 }
 
+void context_leave(struct runtime *runtime, struct proc *proc) {
+    struct member *member = proc->member;
+    if (!member) return;
+    if (member->locals) locals_destroy(member->locals);
+    context_forget(runtime, proc, member);
+}
+
 void context_take(struct local *local, struct proc *proc) {
     struct member *member = proc->member;
     if (!member) return;
-    context_leave(local->runtime, proc);
+    if (member->locals) {
+        local_leave(local); /* what is called is the program's, and may call weft */
+        locals_destroy(member->locals);
+        local_begin(local);
+    }
+    context_forget(local->runtime, proc, member);
     pool_give(&local->blocks, pool_class_of(sizeof *member), member);
 }
 
@@ -127,9 +158,10 @@ bool context_is_above(struct runtime *runtime, uint32_t slot, const weft_context
 }
 
 void weft_context_cancel(weft_context *context, weft_runtime *runtime) {
+    heed(my_worker);
     if (!context) return;
     atom_store_rel(&context->cancelled, true); /* rel: pairs with the acq in weft_context_cancelled */
-    sys_fence_heavy();                         /* pairs with the light one in spawn_make_ready */
+    sys_fence_heavy();                         /* pairs with the light one in spawn_open */
     cancel_all((struct runtime *)runtime, context);
 }
 

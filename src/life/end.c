@@ -4,11 +4,22 @@
 #include "life/spawn.h"
 #include "life/zombie.h"
 #include "sched/door.h"
+#include "sched/heed.h"
 
-/* The rest of the end of a process that is monitored or owns zombies; its state is COMPLETE. */
-static __attribute__((noinline)) void proc_leave(struct local *local, struct proc *proc, uint32_t left, int reason) {
-    if (left & STATE_OWNS) zombie_forget_all(local, proc->slot);
-    if (!(left & STATE_MONITORED) || !monitor_tell(local, my_worker, proc->slot, reason)) magazine_retire(&local->magazine, proc);
+/* The rest of the end of a process that is monitored or has ties; its state is COMPLETE. Its names and groups are given up first: a process
+ * that is told of the end may use them at once. Its monitors are told before its other ties are given up. A zombie is told last, because
+ * a join then takes the block. */
+static __attribute__((noinline)) void proc_leave(struct local *local, struct proc *proc, uint32_t left, int code) {
+    bool has_ties = left & STATE_OWNS, kept = left & STATE_MONITORED;
+    if (left & STATE_CONDEMNED && (code == 0 || code == REASON_CONDEMNED)) code = ties_condemned(local->runtime, proc);
+    struct reason reason = has_ties ? ties_reason(local->runtime, proc->slot, code) : (struct reason){code, NULL};
+    if (has_ties) parts.registry_end(local, proc->slot);
+    reason_detail_hold(reason.detail);
+    if (kept) kept = monitor_tell(local, my_worker, proc->slot, &reason, !has_ties);
+    if (has_ties) ties_end(local, proc);
+    if (has_ties && kept) kept = monitor_tell(local, my_worker, proc->slot, &reason, true);
+    reason_detail_drop(reason.detail);
+    if (!kept) magazine_retire(&local->magazine, proc);
 }
 
 void proc_end(struct local *local, struct proc *proc, int reason) {
@@ -41,14 +52,12 @@ void proc_end(struct local *local, struct proc *proc, int reason) {
 
 bool weft_alive(weft_pid pid) {
     struct worker *self = my_worker;
+    heed(self);
     unsigned door, instance = pid_instance(pid);
     bool inside = self && instance == self->runtime->instance;
     struct local *local = inside ? &self->local : door_enter(instance, &door);
     if (!local) return false;
-    struct proc *proc = table_at(&local->runtime->table, pid_slot(pid));
-    /* acq: as in proc_find. */
-    bool alive =
-        proc && atom_load_acq(&proc->generation) == pid_generation(pid) && pid_generation(pid) % 2 == 1 && !mpsc_is_closed(&proc->box);
+    bool alive = pid_is_open(local->runtime, pid);
     if (!inside) door_leave(instance, door);
     return alive;
 }

@@ -2,39 +2,16 @@
 #include "life/spawn.h"
 #include "life/zombie.h"
 
-struct monitor_chunk {
-    struct monitor *first[TABLE_CHUNK];
-    struct zombie *owned[TABLE_CHUNK];
-};
-
 struct lock *monitor_lock(struct runtime *runtime, uint32_t slot) {
     return &runtime->monitor_locks[slot % MONITOR_LOCKS];
 }
 
-static struct monitor_chunk *monitor_chunk(struct runtime *runtime, uint32_t slot, bool make) {
-    __typeof__(runtime->monitored[0]) *place = &runtime->monitored[slot / TABLE_CHUNK];
-    struct monitor_chunk *chunk = atom_load_acq(place); /* acq: pairs with the cas below: zeroed before it is known */
-    if (!chunk && make) {
-        struct monitor_chunk *made = sys->alloc(sizeof *made);
-        if (!made) return NULL;
-        if (atom_cas_rel_acq(place, &chunk, made)) chunk = made; /* rel, acq: as above, whichever thread is first */
-        else sys->free(made, sizeof *made);
-    }
-    return chunk;
-}
-
 struct monitor **monitor_list(struct runtime *runtime, uint32_t slot, bool make) {
-    struct monitor_chunk *chunk = monitor_chunk(runtime, slot, make);
-    return chunk ? &chunk->first[slot % TABLE_CHUNK] : NULL;
-}
-
-struct zombie **monitor_owned(struct runtime *runtime, uint32_t slot) {
-    struct monitor_chunk *chunk = monitor_chunk(runtime, slot, true);
-    return chunk ? &chunk->owned[slot % TABLE_CHUNK] : NULL;
+    return side_of(&runtime->sides.monitored, slot, sizeof(struct monitor *), make);
 }
 
 /* Links it behind a zombie record, which stays the first (zombie.h, P1). */
-static void monitor_link(struct monitor **first, struct monitor *monitor) {
+void monitor_link(struct monitor **first, struct monitor *monitor) {
     struct monitor *before = *first && (*first)->is_zombie ? *first : NULL, **place = before ? &before->next : first;
     monitor->prev = before;
     monitor->next = *place;
@@ -77,20 +54,19 @@ int monitor_add(struct local *local, weft_pid pid, struct monitor *monitor) {
     struct monitor **list = monitor_place(local->runtime, pid, &error);
     if (!list) return error;
     struct lock *lock = monitor_lock(local->runtime, pid_slot(pid));
-    monitor->told = monitor->joins = monitor->is_zombie = false;
+    monitor->told = monitor->is_zombie = false;
     lock_take(lock);
     error = monitor_add_locked(local, pid, list, monitor);
     lock_drop(lock);
     return error;
 }
 
-int monitor_join(struct local *local, weft_pid pid, struct monitor *monitor, int *reason) {
+int monitor_join(struct local *local, weft_pid pid, struct monitor *monitor, struct reason *reason) {
     int error;
     struct monitor **list = monitor_place(local->runtime, pid, &error);
     if (!list) return error;
     struct lock *lock = monitor_lock(local->runtime, pid_slot(pid));
     monitor->told = monitor->is_zombie = false;
-    monitor->joins = true;
     lock_take(lock);
     struct zombie *zombie = zombie_find(*list, pid);
     if (!zombie) {
@@ -100,12 +76,26 @@ int monitor_join(struct local *local, weft_pid pid, struct monitor *monitor, int
         monitor_link(list, monitor);
     } else {
         error = MONITOR_ENDED;
-        *reason = zombie->reason;
-        zombie_drop(local, list, zombie);
+        if (reason) *reason = zombie_take_reason(zombie);
+        if (reason) zombie_drop(local, list, zombie);
     }
     lock_drop(lock);
-    if (error == MONITOR_ENDED) magazine_retire(&local->magazine, table_at(&local->runtime->table, pid_slot(pid)));
+    if (error == MONITOR_ENDED && reason) magazine_retire(&local->magazine, table_at(&local->runtime->table, pid_slot(pid)));
     return error;
+}
+
+bool monitor_is_over(struct local *local, weft_pid pid) {
+    struct runtime *runtime = local->runtime;
+    uint32_t slot = pid_slot(pid);
+    struct monitor **list = table_at(&runtime->table, slot) ? monitor_list(runtime, slot, false) : NULL;
+    struct lock *lock = monitor_lock(runtime, slot);
+    lock_take(lock);
+    struct zombie *zombie = list ? zombie_find(*list, pid) : NULL;
+    section_enter(&local->section);
+    bool over = zombie ? zombie->monitor.told : !proc_find(runtime, pid);
+    section_leave(&local->section);
+    lock_drop(lock);
+    return over;
 }
 
 int monitor_newborn(struct local *local, weft_pid pid, struct monitor *monitor) {
@@ -131,7 +121,7 @@ bool monitor_remove(struct local *local, weft_pid pid, struct monitor *monitor) 
     return mine;
 }
 
-bool monitor_tell(struct local *local, struct worker *self, uint32_t slot, int reason) {
+bool monitor_tell(struct local *local, struct worker *self, uint32_t slot, const struct reason *reason, bool last) {
     struct runtime *runtime = local->runtime;
     struct monitor **list = monitor_list(runtime, slot, false);
     struct lock *lock = monitor_lock(runtime, slot);
@@ -142,22 +132,15 @@ bool monitor_tell(struct local *local, struct worker *self, uint32_t slot, int r
         struct monitor *monitor = *others;
         monitor_unlink(list, monitor);
         monitor->told = true;
-        joined |= monitor->joins;
-        monitor->tell(local, self, monitor, reason); /* it may be gone now */
+        joined |= monitor->tell(local, self, monitor, reason); /* it may be gone now */
     }
     if (zombie && joined) {
         zombie_drop(local, list, zombie);
-    } else if (zombie) {
-        zombie->monitor.told = true;
-        zombie->reason = reason;
+    } else if (zombie && last) {
+        zombie_set_reason(zombie, reason);
     }
     lock_drop(lock);
     return zombie && !joined;
 }
 
-void monitor_destroy_all(struct runtime *runtime) {
-    for (unsigned i = 0; i < TABLE_CHUNKS; i++) {
-        struct monitor_chunk *chunk = atom_load_rlx(&runtime->monitored[i]); /* rlx: no other thread is left */
-        if (chunk) sys->free(chunk, sizeof *chunk);
-    }
-}
+void monitor_destroy_all(struct runtime *runtime) { side_destroy(&runtime->sides.monitored, sizeof(struct monitor *)); }

@@ -3,8 +3,10 @@
 
 #include "base/sized.h"
 #include "life/block.h"
+#include "life/newborn_ties.h"
 #include "life/zombie.h"
 #include "sched/door.h"
+#include "sched/heed.h"
 
 #include <stdio.h>
 
@@ -22,14 +24,11 @@ static __attribute__((noinline)) const char *spawn_method_named(const weft_behav
     return NULL;
 }
 
-static inline const char *spawn_method(const weft_behavior *behavior, const char *wanted) {
-    if (__builtin_expect(wanted != NULL, 0)) return spawn_method_named(behavior, wanted);
-    return behavior->methods ? behavior->methods[0] : "main";
-}
+static inline const char *spawn_first_method(const weft_behavior *behavior) { return behavior->methods ? behavior->methods[0] : "main"; }
 
-uint16_t spawn_make_ready(struct local *local, struct worker *self, struct proc *proc, bool monitored) {
+/* The process's box is open. */
+static inline uint16_t spawn_open(struct local *local, struct worker *self, struct proc *proc, bool monitored) {
     struct runtime *runtime = local->runtime;
-    mpsc_init(&proc->box);
     count(&local->counters.spawned);
     if (monitored) state_monitor_newborn(&proc->state);
     sim_note("spawn", spawn_pid(runtime, proc));
@@ -41,14 +40,24 @@ uint16_t spawn_make_ready(struct local *local, struct worker *self, struct proc 
     return ticket;
 }
 
+uint16_t spawn_make_ready(struct local *local, struct worker *self, struct proc *proc, bool monitored) {
+    mpsc_init(&proc->box);
+    return spawn_open(local, self, proc, monitored);
+}
+
 /* `self`, context and init: all but making it ready. */
 static inline int spawn_set_up(struct rt_entry *by, struct proc *proc, const weft_spawn_options *options, const char *method,
                                struct monitor *monitor) {
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
     proc->self = self_new(by->local, proc, behavior->state_size);
     if (!proc->self) return WEFT_ENOMEM;
-    int error = context_give(by->local, by->self, proc, options->context ? options->context : weft_own_context());
+    int error = 0;
+    if (__builtin_expect(options->mailbox != NULL, 0))
+        error = parts.bounds_begin(&by->local->runtime->bounded, proc, spawn_pid(by->local->runtime, proc), options->mailbox);
+    if (error) return error;
+    error = context_inherit(by->local, by->self, proc, options->context);
     if (error || !behavior->init) return error;
+    if (!method) method = spawn_first_method(behavior);
     if (__builtin_expect(init_cannot_wait(by, behavior, options->flags), 1)) {
         local_leave(by->local);
         error = behavior->init(proc->self, context_of(proc), method, options->input, options->input_size);
@@ -61,24 +70,34 @@ static inline int spawn_set_up(struct rt_entry *by, struct proc *proc, const wef
     return error;
 }
 
-/* Takes a block, sets it up and makes the process ready: between local_enter and local_leave. `monitor`: NULL, or told of the end. */
+/* Takes a block, sets it up and makes the process ready: between local_enter and local_leave. `monitor`: NULL, or told of the end. `tied`:
+ * NULL, or what ties the spawner to it. */
 static inline int spawn_entered(struct rt_entry *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
-                                const char *method, struct monitor *monitor, uint16_t *first_ticket) {
+                                const char *method, struct monitor *monitor, struct newborn_ties *tied, uint16_t *first_ticket) {
     struct runtime *runtime = by->local->runtime;
     int error;
     struct proc *proc = block_take(by->local, behavior, options->flags, &error);
     if (!proc) return error;
+    block_born_of(proc, by->self ? by->self->current : NULL);
+    if (tied && newborn_ties_any(tied) && (error = link_reserve(runtime, proc->slot)) != 0) {
+        block_return(by->local, proc);
+        return error;
+    }
     if (monitor && (error = monitor_newborn(by->local, spawn_pid(runtime, proc), monitor)) != 0) {
         block_return(by->local, proc);
         return error;
     }
-    error = spawn_set_up(by, proc, options, method, monitor);
+    if (__builtin_expect(options->register_as != NULL, 0))
+        error = parts.registry_newborn(by->local, proc, spawn_pid(runtime, proc), options->register_as);
+    if (!error) error = spawn_set_up(by, proc, options, method, monitor);
     if (__builtin_expect(error, 0)) {
         if (by->local) block_undo(by->local, proc, monitor);
         return error;
     }
     *pid = spawn_pid(runtime, proc);
-    uint16_t ticket = spawn_make_ready(by->local, by->self, proc, monitor != NULL);
+    if (tied) newborn_ties_attach(by->local, proc, tied);
+    if (__builtin_expect(!options->mailbox, 1)) mpsc_init(&proc->box); /* else it has been diverted: spawn_set_up */
+    uint16_t ticket = spawn_open(by->local, by->self, proc, monitor || (tied && newborn_ties_any(tied)));
     if (first_ticket) *first_ticket = ticket;
     return 0;
 }
@@ -86,27 +105,48 @@ static inline int spawn_entered(struct rt_entry *by, weft_pid *pid, const weft_b
 /* The same between the two. `by` is how the spawner is inside the runtime, before and after: without a struct local, if the runtime has
  * gone meanwhile. */
 static inline int spawn_process(struct rt_entry *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
-                                const char *method, struct monitor *monitor, uint16_t *first_ticket) {
+                                const char *method, struct monitor *monitor, struct newborn_ties *tied, uint16_t *first_ticket) {
     local_enter(by->local, "weft_spawn");
-    int error = spawn_entered(by, pid, behavior, options, method, monitor, first_ticket);
+    int error = spawn_entered(by, pid, behavior, options, method, monitor, tied, first_ticket);
     if (__builtin_expect(by->local != NULL, 1)) local_leave(by->local);
     return error;
 }
 
 /* Spawns a process whose result is kept until it is joined. Its owner is the process that spawns it, if any. */
 static int spawn_joinable(struct rt_entry *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
-                          const char *method) {
+                          const char *method, struct newborn_ties *tied) {
     struct zombie *zombie = zombie_new(by->local, by->self ? by->self->current : NULL);
     if (!zombie) return WEFT_ENOMEM;
-    int error = spawn_process(by, pid, behavior, options, method, &zombie->monitor, NULL);
+    int error = spawn_process(by, pid, behavior, options, method, &zombie->monitor, tied, NULL);
     if (error && by->local) zombie_undo(by->local, zombie);
+    return error;
+}
+
+static int spawn_maybe_joinable(struct rt_entry *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
+                                const char *method, struct newborn_ties *tied) {
+    return options->flags & WEFT_SPAWN_JOINABLE ? spawn_joinable(by, pid, behavior, options, method, tied)
+                                                : spawn_process(by, pid, behavior, options, method, NULL, tied, NULL);
+}
+
+/* Spawns a process that is tied to its spawner, which may end in init. */
+static int spawn_tied(struct rt_entry *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
+                      const char *method) {
+    struct newborn_ties tied;
+    struct guard guard;
+    struct proc *spawner = guard_process(my_worker);
+    int error = newborn_ties_prepare(&tied, options);
+    if (error) return error;
+    parts.guard_begin(&guard, spawner, newborn_ties_drop, &tied);
+    error = spawn_maybe_joinable(by, pid, behavior, options, method, &tied);
+    parts.guard_end(&guard, spawner);
+    if (error) newborn_ties_drop(&tied);
     return error;
 }
 
 static int spawn_by_flags(struct rt_entry *by, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
                           const char *method) {
-    return options->flags & WEFT_SPAWN_JOINABLE ? spawn_joinable(by, pid, behavior, options, method)
-                                                : spawn_process(by, pid, behavior, options, method, NULL, NULL);
+    return options->flags & SPAWN_TOLD ? spawn_tied(by, pid, behavior, options, method)
+                                       : spawn_maybe_joinable(by, pid, behavior, options, method, NULL);
 }
 
 /* From a thread that is not a worker of that runtime. */
@@ -141,17 +181,20 @@ __attribute__((flatten)) int weft_spawn_step_sized(const weft_behavior *behavior
     weft_spawn_options mine;
     options = options ? sized_read(options, options_size, &mine, sizeof mine) : &none; /* the common case, without a copy */
     if (__builtin_expect(!options, 0)) return WEFT_EINVAL;
-    if (!pid || !behavior || !behavior->step) WEFT_MISUSE("weft_spawn_step", "no place for the PID, or no step", "give both");
-    const char *method = spawn_method(behavior, options->method);
-    if (!method) return WEFT_ENOENT;
+    if (!pid || !behavior || !behavior->step) WEFT_REFUSE("weft_spawn_step", "no place for the PID, or no step", "give both");
+    const char *method = NULL; /* the first */
+    if (__builtin_expect(options->method != NULL, 0) && !(method = spawn_method_named(behavior, options->method))) return WEFT_ENOENT;
     struct runtime *runtime = (struct runtime *)options->runtime;
-    if (__builtin_expect(self && (!runtime || runtime == self->runtime) && !(options->flags & WEFT_SPAWN_JOINABLE), 1))
-        return spawn_process(&(struct rt_entry){.local = &self->local, .self = self}, pid, behavior, options, method, NULL, NULL);
+    if (__builtin_expect(heed_must(self), 0) && !(options->flags & SPAWN_INIT_NEVER_WAITS)) heed(self); /* else fiber/birth.c has */
+    bool plain = !(options->flags & (WEFT_SPAWN_JOINABLE | SPAWN_TOLD)) && !options->mailbox;
+    if (__builtin_expect(self && (!runtime || runtime == self->runtime) && plain, 1))
+        return spawn_process(&(struct rt_entry){.local = &self->local, .self = self}, pid, behavior, options, method, NULL, NULL, NULL);
     return spawn_anywhere(pid, runtime, behavior, options, method);
 }
 
 int spawn_monitored(struct worker *self, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,
                     struct monitor *monitor, uint16_t *ticket) {
     struct rt_entry by = {.local = &self->local, .self = self};
-    return spawn_process(&by, pid, behavior, options, spawn_method(behavior, NULL), monitor, ticket);
+    struct newborn_ties told = newborn_announced(options);
+    return spawn_process(&by, pid, behavior, options, NULL, monitor, told.announcement.tell ? &told : NULL, ticket);
 }

@@ -12,6 +12,11 @@ static inline struct proc *proc_find(struct runtime *runtime, weft_pid to) {
     /* No living process has an even generation, but a block that was never used has 0, and an open mailbox. */
     return __builtin_expect(lives && pid_generation(to) % 2 == 1, 1) ? proc : NULL;
 }
+/* Whether the PID is of a process that lives, and takes messages: not of one that is just being spawned. Needs no section. */
+static inline bool pid_is_open(struct runtime *runtime, weft_pid pid) {
+    struct proc *proc = proc_find(runtime, pid);
+    return proc && state_lives(&proc->state);
+}
 /* Makes a process ready whose block (block.h) the spawner has set up, and which is born by that. Returns the ticket of its first queue
  * entry. */
 uint16_t spawn_make_ready(struct local *local, struct worker *self, struct proc *proc, bool monitored);
@@ -26,6 +31,8 @@ int spawn_monitored(struct worker *self, weft_pid *pid, const weft_behavior *beh
 /* Flags of weft_spawn_options that are not for users. LATE: spawned even while the runtime stops; the process that it is spawned for
  * still lives, so the thread that stops the runtime waits for both. INIT_NEVER_WAITS: init is weft's own. */
 enum { SPAWN_LATE = 1 << 30, SPAWN_INIT_NEVER_WAITS = 1 << 29 };
+/* As a reason: that for which the process was condemned. */
+enum { REASON_CONDEMNED = INT32_MIN };
 /* The process has ended: calls its `close`, empties its mailbox, tells its monitors, retires its block. By the thread that owns the
  * process. */
 void proc_end(struct local *local, struct proc *proc, int reason);

@@ -11,20 +11,20 @@
  *
  *   P1  A record is the first in its slot's list and is guarded by that slot's lock. The thread that takes it out frees it, and retires the
  *       block if the process has ended.
- *   P2  An owner, the process that spawned it, has its records in a list under one of the zombie locks. Lock order: a slot's, then an
- *       owner's. A record is in its owner's list from before the birth until it is freed.
+ *   P2  An owner, the process that spawned it, has its records in a list of its ties (ties.h, Y1). A record is in its owner's list from before the birth until it is freed.
  *   P3  Processes spawned by a thread have no owner: they are kept until they are joined or detached, or the runtime ends. */
 #ifndef WEFT_LIFE_ZOMBIE_H
 #define WEFT_LIFE_ZOMBIE_H
 
 #include "life/monitor.h"
+#include "life/ties.h"
 
 struct zombie {
     struct monitor monitor; /* first; `told`: the process has ended */
     weft_pid pid;
     struct zombie *next, **link; /* in the owner's list */
     uint32_t owner;              /* its slot; 0: none */
-    int reason;
+    int reason;                  /* its detail is the monitor's */
 };
 _Static_assert(sizeof(struct zombie) <= POOL_LEAST, "the smallest block");
 
@@ -35,6 +35,9 @@ void zombie_undo(struct local *local, struct zombie *zombie);
 
 /* Under the slot's lock: the record of this PID, or NULL. */
 struct zombie *zombie_find(struct monitor *first, weft_pid pid);
+/* Under the slot's lock: the process has ended; and, later, the reason, whose reference goes to the caller. */
+void zombie_set_reason(struct zombie *zombie, const struct reason *reason);
+struct reason zombie_take_reason(struct zombie *zombie);
 /* Under the slot's lock: takes the record out and frees it. */
 void zombie_drop(struct local *local, struct monitor **list, struct zombie *zombie);
 

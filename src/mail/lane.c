@@ -1,22 +1,7 @@
 /* Lanes: which worker's wheel the timers of delayed messages to one process are in. */
 #include "mail/lane.h"
 
-/* The lanes of a chunk of the process table, made when the first delayed message goes to a process there. */
-struct lane_chunk {
-    atom_u64 lanes[TABLE_CHUNK];
-};
-
-atom_u64 *lane_of(struct runtime *runtime, uint32_t slot) {
-    __typeof__(runtime->lanes[0]) *place = &runtime->lanes[slot / TABLE_CHUNK];
-    struct lane_chunk *chunk = atom_load_acq(place); /* acq: pairs with the cas below: zeroed before it is published */
-    if (__builtin_expect(!chunk, 0)) {
-        struct lane_chunk *made = sys->alloc(sizeof *made);
-        if (!made) return NULL;
-        if (atom_cas_rel_acq(place, &chunk, made)) chunk = made; /* rel, acq: as above, if this thread is the first */
-        else sys->free(made, sizeof *made);
-    }
-    return &chunk->lanes[slot % TABLE_CHUNK];
-}
+atom_u64 *lane_of(struct runtime *runtime, uint32_t slot) { return side_of(&runtime->sides.lanes, slot, sizeof(atom_u64), true); }
 
 /* The worker's number and tenure. */
 static uint32_t lane_at(struct worker *worker) { return timers_moved(&worker->timers) << LANE_TENURE | worker->index; }
@@ -49,9 +34,4 @@ void lane_arm_again(struct runtime *runtime, struct worker *self, atom_u64 *lane
     lane_arm_in(runtime, self, (uint32_t)atom_load_rlx(lane), event, when);
 }
 
-void lane_destroy_all(struct runtime *runtime) {
-    for (unsigned i = 0; i < TABLE_CHUNKS; i++) {
-        struct lane_chunk *chunk = atom_load_rlx(&runtime->lanes[i]); /* rlx: no other thread is left */
-        if (chunk) sys->free(chunk, sizeof *chunk);
-    }
-}
+void lane_destroy_all(struct runtime *runtime) { side_destroy(&runtime->sides.lanes, sizeof(atom_u64)); }

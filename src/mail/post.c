@@ -1,6 +1,8 @@
-/* weft_signal_send, and how signal handlers reach a runtime's list of posts: as visitors who are counted, without a lock. */
+/* weft_signal_send, and how signal handlers reach a runtime's list of posts: without a lock. Each handler is counted in and out (queue/visitors.h),
+ * so that a runtime closes when none is inside. */
 #include "mail/post.h"
 
+#include "mail/send.h"
 #include "queue/visitors.h"
 #include "sched/atfork.h"
 #include "sched/sched.h"
@@ -19,6 +21,13 @@ void post_open(struct runtime *runtime) {
 }
 
 void post_close(struct runtime *runtime) { visitors_close(&post_doors[runtime->instance].visitors); }
+
+#if WEFT_SIM
+bool post_close_if_empty(const struct runtime *runtime) {
+    uint32_t found = VISITORS_OPEN;
+    return atom_cas_acq_rlx(&post_doors[runtime->instance].visitors.word, &found, 0) || found == 0; /* acq: as in visitors_close */
+}
+#endif
 
 /* The runtime, valid until post_leave; or NULL. Also NULL in a child made by fork, which has no sysmon to deliver. */
 static struct runtime *post_enter(unsigned instance) {
@@ -58,7 +67,8 @@ bool post_put(unsigned instance, struct posted *posted) {
 
 static bool post_deliver(struct posted *posted) {
     struct post *post = (struct post *)posted;
-    if (weft_send(post->to, post->tag, post->data, post->size) == WEFT_ENOMEM) return false;
+    int error = send_past_bounds(post->to, post->tag, post->data, post->size);
+    if (error == WEFT_ENOMEM || error == WEFT_ENOBUFS) return false; /* there is no memory for it now */
     post_free(post);
     return true;
 }

@@ -13,6 +13,10 @@
 
 void post_open(struct runtime *runtime);
 void post_close(struct runtime *runtime);
+#if WEFT_SIM
+/* Of a runtime whose machine has crashed. False: a thread is inside, or was when the machine crashed; then it stays open. */
+bool post_close_if_empty(const struct runtime *runtime);
+#endif
 /* Whether there is a runtime of this instance that takes posts. A racy read; the answer is a hint. */
 bool post_is_open(unsigned instance);
 /* Puts in an entry of the caller's own, which must not be in any list. False: there is no such runtime. */

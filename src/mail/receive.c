@@ -1,7 +1,7 @@
 /* Receiving messages, with and without selection, and the accessors of a message. */
 #include "base/sized.h"
 #include "fiber/ret_jump.h"
-#include "mail/mailbox.h"
+#include "mail/search.h"
 #include "sys/deadline.h"
 #include "wait/wait.h"
 
@@ -9,20 +9,37 @@
 
 /* Waits for a message with a deadline. Only the timer has the wait's address: a message wakes the process directly. */
 static __attribute__((noinline)) int recv_until(struct worker *worker, struct proc *proc, uint64_t deadline) {
-    struct wait wait;
-    wait_begin(&wait);
-    timer_event_arm(worker, &wait.timer, deadline);
-    while (mpsc_is_empty(&proc->box) && atom_load_acq(&wait.claimed) == WAIT_PENDING && !fiber_is_cancelled(proc)) /* acq: wait_over */
-        worker = fiber_leave(worker, WEFT_STEP_IDLE);
-    timer_event_cancel(&wait.timer);
+    struct wait own, *wait = pack_room(worker, &own, sizeof own);
+    wait_begin(wait);
+    timer_event_arm(worker, &wait->timer, deadline);
+    while (mpsc_is_empty(&proc->box) && atom_load_acq(&wait->claimed) == WAIT_PENDING && !fiber_is_cancelled(proc)) /* acq: wait_over */
+        worker = pack_leave(worker, WEFT_STEP_IDLE, wait);
+    timer_event_cancel(&wait->timer);
     if (!mpsc_is_empty(&proc->box)) return 0;
-    return fiber_is_cancelled(proc) ? WEFT_ECANCELED : WEFT_ETIMEDOUT;
+    if (!fiber_is_cancelled(proc)) return WEFT_ETIMEDOUT;
+    fiber_heed(worker);
+    return WEFT_ECANCELED;
 }
 
 /* Returns without having waited: costs budget. */
 static __attribute__((noinline, cold)) int recv_at_once(struct worker *worker, uint64_t deadline, int error) {
     fiber_spend(worker, deadline);
+    if (error == WEFT_ECANCELED) fiber_heed(worker_here());
     return error;
+}
+
+/* A message was received without waiting, and the budget is used up. Meanwhile the message is in the box again, and not the caller's: if the
+ * process is ended, it is freed with the others, and not by what the process has deferred. */
+static __attribute__((noinline, cold)) int recv_took_turns(struct worker *worker, weft_msg **message, uint64_t deadline) {
+    struct proc *proc = worker->current;
+    if (deadline == 0 && !worker_shall_give_way(worker) && !state_condemned(&proc->state)) return 0; /* it polls, and goes on */
+    struct mpsc_node *node = &((struct message *)*message)->node;
+    *message = NULL;
+    mpsc_put_first(&proc->box, node, &node->next);
+    fiber_spend(worker, deadline);
+    mpsc_pop(&proc->box);
+    *message = (weft_msg *)message_of(node);
+    return 0;
 }
 
 /* Waits until the box is not empty. 0: there is a message. */
@@ -36,60 +53,21 @@ static __attribute__((noinline)) int recv_wait(struct worker *worker, struct pro
     fiber_waits(proc, call, NULL);
     if (deadline != WEFT_FOREVER) return recv_until(worker, proc, deadline);
     do {
-        worker = fiber_leave(worker, WEFT_STEP_IDLE);
+        worker = pack_leave(worker, WEFT_STEP_IDLE, NULL);
         if (!mpsc_is_empty(&proc->box)) return 0;
     } while (!fiber_is_cancelled(proc));
+    fiber_heed(worker);
     return WEFT_ECANCELED;
 }
 
 static inline int recv_got(weft_msg **message, struct mpsc_node *node) {
     *message = (weft_msg *)message_of(node);
+    if (MESSAGE_CHECKED) message_given(message_of(node), weft_self());
     sim_note("receive", message_of(node)->from);
     return 0;
 }
 
 /* ---- with a mailbox: requests or selective receive were used ----------------------------------------------------------- */
-
-struct match {
-    bool (*wants)(const weft_msg *message, void *arg); /* NULL: by tag */
-    void *arg;
-    uint64_t tag;
-    struct proc *proc; /* the receiver */
-};
-
-/* The predicate is called in the middle of the list, and its caller holds on to the worker: so it must not wait. */
-static bool match_wants(const struct match *match, struct mpsc_node *node) {
-    struct message *message = message_of(node);
-    if (!match->wants) return message->tag == match->tag;
-    match->proc->stackful = PROC_UPCALL;
-    bool wanted = match->wants((const weft_msg *)message, match->arg);
-    match->proc->stackful = PROC_STACKFUL;
-    return wanted;
-}
-
-/* Looks through `saved`, and at no message twice for the same tag (mailbox.h, K2). */
-static struct mpsc_node *recv_saved(struct mailbox *mailbox, const struct match *match) {
-    bool again = !match->wants && mailbox->looked && mailbox->looked_tag == match->tag;
-    struct mpsc_node **link = again ? mailbox->looked : &mailbox->saved;
-    while (*link && !match_wants(match, *link))
-        link = &(*link)->next;
-    if (!match->wants) {
-        mailbox->looked = link;
-        mailbox->looked_tag = match->tag;
-    }
-    return *link ? mailbox_take(mailbox, link) : NULL;
-}
-
-/* Looks through the box, and puts aside what is not wanted. */
-static struct mpsc_node *recv_fresh(struct worker *worker, struct proc *proc, struct mailbox *mailbox, const struct match *match) {
-    struct mpsc_node *node;
-    while ((node = mailbox_next(&worker->local, proc, mailbox)) && !match_wants(match, node)) {
-        bool all = mailbox->looked == mailbox->saved_end && mailbox->looked_tag == match->tag && !match->wants;
-        mailbox_save(mailbox, node);
-        if (all) mailbox->looked = mailbox->saved_end;
-    }
-    return node;
-}
 
 static int recv_selected(weft_msg **message, struct match *match, uint64_t deadline, const char *call) {
     fiber_spend(worker_here(), deadline);
@@ -98,12 +76,14 @@ static int recv_selected(weft_msg **message, struct match *match, uint64_t deadl
     struct mailbox *mailbox = &fiber_of(proc)->mailbox;
     match->proc = proc;
     mailbox_begin(worker->runtime, proc, mailbox);
-    struct mpsc_node *node = recv_saved(mailbox, match);
-    while (!node && !(node = recv_fresh(worker, proc, mailbox, match))) {
+    mailbox_look_urgent(mailbox);
+    struct mpsc_node *node = search_saved(mailbox, match);
+    while (!node && !(node = search_fresh(worker, proc, mailbox, match))) {
         int error = recv_wait(worker, proc, deadline, call);
         if (error) return error;
         worker = worker_here();
     }
+    mailbox_received(mailbox, node);
     return recv_got(message, node);
 }
 
@@ -121,15 +101,25 @@ static __attribute__((noinline)) int recv_carefully(weft_msg **message, uint64_t
     struct mpsc_node *node;
     fiber_spend(worker, deadline);
     worker = worker_here();
+    mailbox_begin(worker->runtime, proc, mailbox);
+    mailbox_look_urgent(mailbox);
     while (!(node = mailbox_pop(&worker->local, proc, mailbox))) {
         int error = recv_wait(worker, proc, deadline, "weft_recv");
         if (error) return error;
         worker = worker_here();
     }
+    mailbox_received(mailbox, node);
     return recv_got(message, node);
 }
 
 /* ---- without one ------------------------------------------------------------------------------------------------------- */
+
+/* The process was woken for nothing. */
+static __attribute__((noinline, cold)) int recv_again(weft_msg **message, struct worker *worker) {
+    struct proc *proc = worker->current;
+    int error = recv_wait(worker, proc, WEFT_FOREVER, "weft_recv");
+    return error ? error : recv_got(message, mpsc_pop_direct(&proc->box));
+}
 
 FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct worker *worker);
 FIBER_RET_JUMP(weft_recv_jump, weft_recv_slow);
@@ -139,57 +129,81 @@ FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct work
     if (__builtin_expect(deadline != WEFT_FOREVER, 0)) {
         local_check(&worker->local, "weft_recv");
         int error = recv_wait(worker, proc, deadline, "weft_recv");
-        return __builtin_expect(error, 0) ? error : recv_got(message, mpsc_pop(&proc->box));
+        return __builtin_expect(error, 0) ? error : recv_got(message, mpsc_pop_direct(&proc->box));
     }
-    struct mpsc_node *node;
-    do {
-        fiber_leaving(worker);
-        fiber_may_wait(proc, "weft_recv");
-        fiber_waits(proc, "weft_recv", NULL);
-        if (fiber_is_cancelled(proc)) {
-            local_leave(&worker->local);
-            return recv_at_once(worker, deadline, WEFT_ECANCELED);
-        }
-        worker = fiber_leave_chosen(worker, WEFT_STEP_IDLE);
-    } while (!(node = mpsc_pop(&proc->box)));
-    return recv_got(message, node);
+    fiber_leaving(worker);
+    fiber_may_wait(proc, "weft_recv");
+    fiber_waits(proc, "weft_recv", NULL);
+    if (fiber_is_cancelled(proc)) {
+        local_leave(&worker->local);
+        return recv_at_once(worker, deadline, WEFT_ECANCELED);
+    }
+    worker = fiber_leave_chosen(worker, WEFT_STEP_IDLE);
+    struct mpsc_node *node = mpsc_pop_direct(&proc->box);
+    return __builtin_expect(node != NULL, 1) ? recv_got(message, node) : recv_again(message, worker);
 }
 
 __attribute__((flatten)) int weft_recv(weft_msg **message, uint64_t deadline) {
     struct worker *worker = fiber_worker_leaving("weft_recv");
-    if (__builtin_expect(worker->current->extras & PROC_MAILBOX, 0)) return recv_carefully(message, deadline, worker);
-    struct mpsc_node *node = mpsc_pop(&worker->current->box);
+    if (__builtin_expect(worker->current->extras & (PROC_MAILBOX | PROC_BOUNDED), 0)) return recv_carefully(message, deadline, worker);
+    struct mpsc_node *node = mpsc_pop_direct(&worker->current->box);
     if (!node) return weft_recv_jump(message, deadline, worker);
     recv_got(message, node);
     /* A receiver that never runs out of messages yields when its budget is used up. A tail call, so that a wait needs no frame. */
-    return __builtin_expect(budget_spend(worker), 0) ? recv_at_once(worker, deadline, 0) : 0;
+    return __builtin_expect(budget_spend(worker), 0) ? recv_took_turns(worker, message, deadline) : 0;
 }
 
-weft_pid weft_msg_from(const weft_msg *message) { return ((const struct message *)message)->from; }
-uint64_t weft_msg_tag(const weft_msg *message) { return ((const struct message *)message)->tag; }
-void *weft_msg_data(const weft_msg *message) { return message_payload((struct message *)message).data; }
-size_t weft_msg_len(const weft_msg *message) { return message_payload((struct message *)message).size; }
+static inline struct message *recv_looked_at(const weft_msg *message, const char *call) {
+    message_used((const struct message *)message, call);
+    return (struct message *)(uintptr_t)message;
+}
+weft_pid weft_msg_from(const weft_msg *message) { return recv_looked_at(message, "weft_msg_from")->from; }
+uint64_t weft_msg_tag(const weft_msg *message) { return recv_looked_at(message, "weft_msg_tag")->tag; }
+void *weft_msg_data(const weft_msg *message) { return message_payload(recv_looked_at(message, "weft_msg_data")).data; }
+size_t weft_msg_len(const weft_msg *message) { return message_payload(recv_looked_at(message, "weft_msg_len")).size; }
 
-/* The slow path: the thread has no worker, or the message is large or has a release function of the program. */
+/* The slow path: the thread has no worker, the message is large or has a release function of the program, or its cache is full. */
 static __attribute__((noinline, cold)) void recv_free_otherwise(struct worker *self, struct message *message) {
     if (!self) {
         message_free_anywhere(message);
         return;
     }
     local_check(&self->local, "weft_msg_free");
-    message_free_other(&self->local.cache, message);
-}
-
-/* The message may be of another runtime than the calling worker. */
-void weft_msg_free(weft_msg *message) {
-    struct worker *self = my_worker;
-    if (__builtin_expect(!message, 0)) return;
-    if (__builtin_expect(!self || ((struct message *)message)->class >= POOL_CLASSES, 0)) {
-        recv_free_otherwise(self, (struct message *)message);
+    if (message->class >= POOL_CLASSES) {
+        message_free_other(&self->local.cache, message);
         return;
     }
-    local_enter(&self->local, "weft_msg_free");
-    pool_give(&self->local.cache.pool, ((struct message *)message)->class, message);
+    local_begin(&self->local);
+    pool_give(&self->local.cache.pool, message->class, message);
+    local_leave(&self->local);
+}
+
+/* Whether the block goes to the caller's cache and needs nothing else. */
+static inline bool recv_is_simple(const struct worker *self, const struct message *message) {
+    return self && message->class < POOL_CLASSES && self->local.closed_size != ALL_STACKS &&
+           pool_has_room(&self->local.cache.pool, message->class);
+}
+
+/* In debug builds: it is marked as freed until its block is used again. */
+static inline void recv_freed(struct message *message) {
+    if (!MESSAGE_CHECKED) return;
+    message_used(message, "weft_msg_free");
+    message_gone(message);
+    if (message->class < POOL_CLASSES) message->type = MESSAGE_FREED; /* what others have besides is found by their type */
+}
+
+/* The message may be of another runtime than the calling worker. All that is rare is one tail call, so that no register is saved. */
+void weft_msg_free(weft_msg *given) {
+    struct worker *self = my_worker;
+    struct message *message = (struct message *)given;
+    if (__builtin_expect(!message, 0)) return;
+    recv_freed(message);
+    if (__builtin_expect(!recv_is_simple(self, message), 0)) {
+        recv_free_otherwise(self, message);
+        return;
+    }
+    local_begin(&self->local);
+    pool_put(&self->local.cache.pool, message->class, message);
     local_leave(&self->local);
 }
 

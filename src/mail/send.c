@@ -1,22 +1,33 @@
 /* Sending a message: take a block from the pool, look up the receiver, push, wake it, put it into a run queue. */
 #include "mail/send.h"
 
+#include "fiber/fiber.h"
 #include "sched/atfork.h"
 #include "sched/door.h"
+#include "sched/heed.h"
+#include "sched/rt_enter.h"
 
 #include <weft/router.h>
 
-int send_message(struct local *local, struct worker *self, weft_pid to, struct message *message) {
+static inline int send_push(struct local *local, struct worker *self, weft_pid to, struct message *message, enum bounds_how how) {
     struct runtime *runtime = local->runtime;
     sim_note("send", to);
     section_enter(&local->section);
     struct proc *proc = proc_find(runtime, to);
-    enum mpsc_pushed pushed = proc ? mpsc_push(&proc->box, &message->node) : MPSC_CLOSED;
-    struct state_next next = {.verdict = STATE_NOTHING};
-    if (pushed == MPSC_PUSHED_FIRST) next = state_wake(&proc->state);
+    struct state_next next;
+    enum mpsc_pushed pushed = proc ? deliver(proc, &message->node, &next) : MPSC_CLOSED;
     section_leave(&local->section);
+    if (__builtin_expect(pushed < 0, 0)) return send_marked(local, self, to, message, how);
+    if (next.verdict == STATE_RUN) ready_held(runtime, self, proc, next);
     if (next.verdict == STATE_ENQUEUE) ready_again(runtime, self, proc, next, READY_WOKEN);
-    return __builtin_expect(pushed == MPSC_CLOSED, 0) ? WEFT_ENOPROC : 0;
+    return 0;
+}
+
+int send_message(struct local *local, struct worker *self, weft_pid to, struct message *message) {
+    return send_push(local, self, to, message, BOUNDS_POLICY);
+}
+int send_message_as(struct local *local, struct worker *self, weft_pid to, struct message *message, enum bounds_how how) {
+    return send_push(local, self, to, message, how);
 }
 
 int send_unheard(struct local *local, weft_pid to, struct message *message) {
@@ -24,7 +35,7 @@ int send_unheard(struct local *local, weft_pid to, struct message *message) {
     struct proc *proc = proc_find(local->runtime, to);
     enum mpsc_pushed pushed = proc ? mpsc_push_unheard(&proc->box, &message->node) : MPSC_CLOSED;
     section_leave(&local->section);
-    return pushed == MPSC_CLOSED ? WEFT_ENOPROC : 0;
+    return __builtin_expect(pushed < 0, 0) ? send_marked(local, NULL, to, message, BOUNDS_POLICY) : 0;
 }
 
 struct proc *send_wake(struct local *local, struct worker *self, weft_pid to, bool to_run) {
@@ -38,33 +49,45 @@ struct proc *send_wake(struct local *local, struct worker *self, weft_pid to, bo
     return next.verdict == STATE_RUN ? proc : NULL;
 }
 
-static int send_copy(struct local *local, struct worker *self, weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size) {
+int send_copy(struct local *local, struct worker *self, weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size) {
     struct message *message = message_copy(&local->cache, from, tag, data, size);
-    if (!message) return WEFT_ENOMEM;
+    if (!message) return message_refused(size);
     return send_count(local, message, send_message(local, self, to, message));
+}
+
+/* A hand-off to a bounded mailbox: the receiver has been woken, and is claimed if possible. */
+static __attribute__((noinline, cold)) int send_marked_handoff(struct worker *self, weft_pid to, struct message *message,
+                                                               struct proc **target) {
+    int error = send_marked(&self->local, self, to, message, BOUNDS_POLICY);
+    if (!error) *target = send_wake(&self->local, self, to, handoff_is_allowed(self));
+    handoff_count(self, *target != NULL);
+    return error;
+}
+
+/* Gives the message to the receiver and claims it, if it waits or is queued; else the message is pushed, and the receiver woken. */
+static inline enum mpsc_pushed handoff_deliver(struct worker *self, struct proc *proc, struct message *message, struct state_next *next) {
+    bool allowed = handoff_is_allowed(self);
+    *next = (struct state_next){.verdict = STATE_RUN};
+    if (allowed && deliver_and_claim(proc, &message->node, self->policy != POLICY_LINE)) return MPSC_PUSHED;
+    enum mpsc_pushed pushed = mpsc_push(&proc->box, &message->node);
+    if (pushed >= 0) *next = allowed ? policy_wake_to_run(self->runtime, proc) : state_wake(&proc->state);
+    return pushed;
 }
 
 int send_message_handoff(struct worker *self, weft_pid to, struct message *message, struct proc **target) {
     struct local *local = &self->local;
     sim_note("handoff", to);
     *target = NULL;
-    struct state_next next = {.verdict = STATE_NOTHING};
+    struct state_next next;
     section_enter(&local->section);
     struct proc *proc = proc_find(local->runtime, to);
-    enum mpsc_pushed pushed = proc ? mpsc_push(&proc->box, &message->node) : MPSC_CLOSED;
-    if (pushed != MPSC_CLOSED) next = handoff_is_allowed(self) ? policy_wake_to_run(local->runtime, proc) : state_wake(&proc->state);
+    enum mpsc_pushed pushed = proc ? handoff_deliver(self, proc, message, &next) : MPSC_CLOSED;
     section_leave(&local->section);
+    if (__builtin_expect(pushed < 0, 0)) return send_marked_handoff(self, to, message, target);
     if (next.verdict == STATE_ENQUEUE) ready_again(local->runtime, self, proc, next, READY_WOKEN);
     handoff_count(self, next.verdict == STATE_RUN);
     if (next.verdict == STATE_RUN) *target = proc;
-    return pushed == MPSC_CLOSED ? WEFT_ENOPROC : 0;
-}
-
-int send_handoff(struct worker *self, weft_pid to, uint64_t tag, const void *data, size_t size, struct proc **target) {
-    struct message *message = message_copy(&self->local.cache, worker_pid(self), tag, data, size);
-    *target = NULL;
-    if (!message) return WEFT_ENOMEM;
-    return send_count(&self->local, message, send_message_handoff(self, to, message, target));
+    return 0;
 }
 
 /* The router and its argument, read and changed together. */
@@ -93,28 +116,70 @@ int send_by_router(weft_pid from, weft_pid to, uint64_t tag, const void *data, s
     return router ? router(user, from, to, tag, data, size) : WEFT_EFOREIGN;
 }
 
+/* ---- weft_send --------------------------------------------------------------------------------------------------------------------- */
+
 /* Sends to another runtime of this program, by one of its doors; else by the router. */
-static __attribute__((noinline, cold)) int send_far(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size) {
+static __attribute__((noinline, cold)) int send_far(weft_pid from, weft_pid to, uint64_t tag, const void *data, size_t size,
+                                                    uint64_t deadline, const char *call) {
     unsigned door;
-    atfork_check("weft_send");
+    heed(worker_here());
+    atfork_check(call);
     struct local *local = door_enter(pid_instance(to), &door);
-    if (local) {
-        int error = send_copy(local, NULL, from, to, tag, data, size);
-        door_leave(pid_instance(to), door);
-        return error;
-    }
-    return send_by_router(from, to, tag, data, size);
+    if (!local) return send_by_router(from, to, tag, data, size);
+    struct message *message = message_copy(&local->cache, from, tag, data, size);
+    int error = message ? send_message(local, NULL, to, message) : message_refused(size);
+    if (message && error != WEFT_EAGAIN) error = send_count(local, message, error);
+    door_leave(pid_instance(to), door);
+    return __builtin_expect(error == WEFT_EAGAIN, 0) ? send_wait_counted(to, message, deadline, call) : error;
 }
 
-static inline int send_from_here(struct worker *self, weft_pid to, uint64_t tag, const void *data, size_t size) {
-    local_enter(&self->local, "weft_send");
-    int error = send_copy(&self->local, self, worker_pid(self), to, tag, data, size);
+/* The sender, inside (local_enter). If it was condemned, it ends here. */
+static inline weft_pid send_sender(struct worker *self) {
+    struct proc *proc = self->current;
+    if (__builtin_expect(!proc, 0)) return WEFT_NOBODY;
+    if (__builtin_expect(heed_must(self), 0)) {
+        local_leave(&self->local);
+        heed(self);
+        local_begin(&self->local);
+    }
+    return pid_make(self->runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: as in worker_pid */
+}
+
+/* The message was refused, or there is none for want of memory. The worker leaves here. */
+static __attribute__((noinline, cold)) int send_refused(struct worker *self, weft_pid to, struct message *message, int error,
+                                                        uint64_t deadline, const char *call) {
+    if (message && error != WEFT_EAGAIN) send_count(&self->local, message, error);
     local_leave(&self->local);
-    return error;
+    return error == WEFT_EAGAIN ? send_wait_counted(to, message, deadline, call) : error;
+}
+
+static inline int send_until(weft_pid to, uint64_t tag, const void *data, size_t size, uint64_t deadline, const char *call) {
+    struct worker *self = my_worker;
+    if (__builtin_expect(!self || pid_instance(to) != self->runtime->instance, 0))
+        return send_far(weft_self(), to, tag, data, size, deadline, call);
+    local_enter(&self->local, call);
+    struct message *message = message_copy(&self->local.cache, send_sender(self), tag, data, size);
+    int error = message ? send_message(&self->local, self, to, message) : message_refused(size);
+    if (__builtin_expect(error, 0)) return send_refused(self, to, message, error, deadline, call);
+    count(&self->local.counters.sent);
+    local_leave(&self->local);
+    return 0;
 }
 
 __attribute__((flatten)) int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size) {
-    struct worker *self = my_worker;
-    if (__builtin_expect(self && pid_instance(to) == self->runtime->instance, 1)) return send_from_here(self, to, tag, data, size);
-    return send_far(weft_self(), to, tag, data, size);
+    return send_until(to, tag, data, size, WEFT_FOREVER, "weft_send");
+}
+
+__attribute__((noinline, cold)) int weft_send_until(weft_pid to, uint64_t tag, const void *data, size_t size, uint64_t deadline) {
+    return send_until(to, tag, data, size, deadline, "weft_send_until");
+}
+
+int send_past_bounds(weft_pid to, uint64_t tag, const void *data, size_t size) {
+    struct rt_entry entry;
+    if (!rt_enter(&entry, to, "weft_send")) return send_by_router(WEFT_NOBODY, to, tag, data, size);
+    struct message *message = message_copy(&entry.local->cache, weft_self(), tag, data, size);
+    int error = message ? 0 : message_refused(size);
+    if (message) error = send_count(entry.local, message, send_message_as(entry.local, entry.self, to, message, BOUNDS_PASS));
+    rt_leave(&entry);
+    return error;
 }

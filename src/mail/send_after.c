@@ -10,6 +10,7 @@
 #include "mail/lane.h"
 #include "mail/send.h"
 #include "sched/door.h"
+#include "sched/heed.h"
 #include "sched/rt_enter.h"
 #include "sched/timer_event.h"
 
@@ -95,7 +96,8 @@ static bool send_after_send(struct local *local, struct worker *self, struct sen
     if (after->period) message = message_copy(&local->cache, message->from, message->tag, message->data, message->size);
     else after->message = NULL;
     if (!message) return true; /* no memory: this period is skipped */
-    return send_count(local, message, send_message(local, self, after->to, message)) == 0;
+    enum bounds_how how = after->period ? BOUNDS_TICK : BOUNDS_PASS;
+    return send_count(local, message, send_message_as(local, self, after->to, message, how)) != WEFT_ENOPROC;
 }
 
 static void send_after_ring(struct local *local, struct worker *self, struct timer_event *event) {
@@ -139,12 +141,13 @@ static int send_after_arm(struct rt_entry *entry, struct message *message, weft_
 static int send_after_begin(uint64_t nanoseconds, uint64_t period, weft_pid to, uint64_t tag, const void *data, size_t size,
                             weft_timer *timer) {
     struct rt_entry entry;
+    heed(my_worker);
     if (timer) *timer = (weft_timer){NULL, 0};
     uint64_t now = sys->now(), when = nanoseconds < WEFT_FOREVER - now ? now + nanoseconds : WEFT_FOREVER;
     weft_pid from = weft_self();
     if (!rt_enter(&entry, to, "weft_after")) return WEFT_EFOREIGN;
     struct message *message = message_copy(&entry.local->cache, from, tag, data, size);
-    int error = message ? send_after_arm(&entry, message, to, when, period, timer) : WEFT_ENOMEM;
+    int error = message ? send_after_arm(&entry, message, to, when, period, timer) : message_refused(size);
     if (error && message) message_free(&entry.local->cache, message);
     rt_leave(&entry);
     return error;
@@ -155,6 +158,7 @@ int weft_after(uint64_t nanoseconds, weft_pid to, uint64_t tag, const void *data
 }
 
 int weft_every(uint64_t period, weft_pid to, uint64_t tag, const void *data, size_t size, weft_timer *timer) {
+    heed(my_worker);
     if (period == 0) return WEFT_EINVAL;
     return send_after_begin(period, period, to, tag, data, size, timer);
 }
@@ -186,8 +190,11 @@ static int send_after_cancel(struct rt_entry *entry, weft_timer timer) {
 
 int weft_timer_cancel(weft_timer timer) {
     struct rt_entry entry;
-    if (!timer.place || !rt_enter(&entry, timer.serial, "weft_timer_cancel")) return WEFT_ENOENT;
-    int error = send_after_cancel(&entry, timer);
-    rt_leave(&entry);
+    int error = WEFT_ENOENT;
+    if (timer.place && rt_enter(&entry, timer.serial, "weft_timer_cancel")) {
+        error = send_after_cancel(&entry, timer);
+        rt_leave(&entry);
+    }
+    heed_after(my_worker);
     return error;
 }

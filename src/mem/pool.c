@@ -1,26 +1,34 @@
 /* The pool of small blocks, its depot and its caches: see mem/pool.h. Giving memory back is in mem/give_back.c. */
 #include "mem/pool_chunk.h"
 
+#include "sys/leak_roots.h"
+
 /* ---- chunks ------------------------------------------------------------------------------------------------------- */
 
-#if ANNOTATE_ADDRESS
-/* Chunks are roots for the leak checker: memory that only a block points to is no leak. */
-void __lsan_register_root_region(const void *begin, size_t size);
-void __lsan_unregister_root_region(const void *begin, size_t size);
+/* Chunks are roots for the leak detector: memory that only a block points to is no leak. */
 static void chunk_mark(struct pool_chunk *chunk, bool used) {
+#if ANNOTATE_ADDRESS
     __asan_unpoison_memory_region(chunk, SYS_CHUNK);
-    if (used) __lsan_register_root_region(chunk, SYS_CHUNK);
-    else __lsan_unregister_root_region(chunk, SYS_CHUNK);
-}
-#else
-static void chunk_mark(struct pool_chunk *chunk, bool used) { (void)chunk, (void)used; }
 #endif
+    if (used) leak_root(chunk, SYS_CHUNK);
+    else leak_uproot(chunk, SYS_CHUNK);
+}
+
+bool pool_charge(struct pool *pool, size_t bytes) {
+    if (atom_add_rlx(&pool->used, bytes) + bytes <= atom_load_rlx(&pool->most)) return true;
+    pool_uncharge(pool, bytes);
+    return false;
+}
+void pool_uncharge(struct pool *pool, size_t bytes) { atom_sub_rlx(&pool->used, bytes); }
 
 struct pool_chunk *chunk_new(struct pool *pool) {
+    bool limited = pool_is_limited(pool);
+    if (limited && !pool_charge(pool, SYS_CHUNK)) return NULL;
     struct pool_chunk *chunk = sys->chunk_take();
+    if (!chunk && limited) pool_uncharge(pool, SYS_CHUNK);
     if (!chunk) return NULL;
     chunk_mark(chunk, true);
-    *chunk = (struct pool_chunk){.link = &pool->chunks};
+    *chunk = (struct pool_chunk){.link = &pool->chunks, .charged = limited};
     lock_take(&pool->chunk_lock);
     chunk->next = pool->chunks;
     if (chunk->next) chunk->next->link = &chunk->next;
@@ -34,6 +42,7 @@ void chunk_free(struct pool *pool, struct pool_chunk *chunk) {
     *chunk->link = chunk->next;
     if (chunk->next) chunk->next->link = chunk->link;
     lock_drop(&pool->chunk_lock);
+    if (chunk->charged) pool_uncharge(pool, SYS_CHUNK);
     chunk_mark(chunk, false);
     sys->chunk_give(chunk);
 }
@@ -50,6 +59,8 @@ void pool_init(struct pool *pool) {
         class->fresh = class->fresh_end = NULL;
     }
     lock_init(&pool->chunk_lock);
+    atom_store_rlx(&pool->most, 0);
+    atom_store_rlx(&pool->used, 0);
     pool->chunks = NULL;
 }
 

@@ -5,7 +5,7 @@
  *   cache_init, cache_flush          the cache's own thread, or another once that thread has ended
  *   pool_take, pool_give             the cache's own thread; any cache may give back what another took
  *   pool_give_back                   any thread, of a block that any cache took
- *   pool_survey, pool_trim, _all     any thread
+ *   pool_survey, pool_trim, _all     any thread; so are pool_charge, pool_uncharge
  *
  * Each cache keeps two lists of at most POOL_BATCH blocks a size. A block is taken from the first; when both are empty or full, a whole
  * list moves to or from the depot under its lock: one lock in POOL_BATCH operations, whatever the pattern (the magazines of
@@ -15,7 +15,8 @@
  * back to its chunk; a chunk that has all of its blocks back goes back to the system. A refill uses such blocks before it cuts new ones.
  *
  *   P1  A block is in one place: in use, in one cache, in one list of the depot, or free in its chunk.
- *   P2  A chunk is in `open` of its class while it has free blocks. */
+ *   P2  A chunk is in `open` of its class while it has free blocks.
+ *   P3  A pool with a limit takes no chunk that would exceed it. What it had before the limit was set is not counted. */
 #ifndef WEFT_MEM_POOL_H
 #define WEFT_MEM_POOL_H
 
@@ -54,6 +55,7 @@ struct pool_class {
 
 struct pool {
     struct pool_class class[POOL_CLASSES];
+    atom_u64 most, used; /* bytes from the system: the limit, 0: none; and what was charged since there is one. rlx: numbers */
     struct lock chunk_lock;
     struct pool_chunk *chunks; /* all, for pool_destroy */
 };
@@ -121,14 +123,32 @@ static inline void *pool_take(struct pool_cache *cache, unsigned class) {
     return block;
 }
 
-static inline void pool_give(struct pool_cache *cache, unsigned class, void *memory) {
+/* Whether the cache takes one more without the depot. */
+static inline bool pool_has_room(const struct pool_cache *cache, unsigned class) { return cache->hot[class].count != POOL_BATCH; }
+
+/* If it has room. */
+static inline void pool_put(struct pool_cache *cache, unsigned class, void *memory) {
     struct pool_list *hot = &cache->hot[class];
-    if (__builtin_expect(hot->count == POOL_BATCH, 0)) pool_spill(cache, class);
     struct pool_block *block = memory;
     block->next = hot->first;
     hot->first = block;
     hot->count++;
     pool_mark(block, class, true);
+}
+
+static inline void pool_give(struct pool_cache *cache, unsigned class, void *memory) {
+    if (__builtin_expect(!pool_has_room(cache, class), 0)) pool_spill(cache, class);
+    pool_put(cache, class, memory);
+}
+
+/* The limit on what a pool takes from the system. Memory that its owner takes besides the pool is charged too, by the owner. */
+static inline bool pool_is_limited(struct pool *pool) { return __builtin_expect(atom_load_rlx(&pool->most) != 0, 0); }
+/* False: there would be more than the limit. */
+bool pool_charge(struct pool *pool, size_t bytes);
+void pool_uncharge(struct pool *pool, size_t bytes);
+/* Whether so many bytes more would be too many; a hint. */
+static inline bool pool_is_full(struct pool *pool, size_t bytes) {
+    return pool_is_limited(pool) && atom_load_rlx(&pool->used) + bytes > atom_load_rlx(&pool->most);
 }
 
 /* Without a cache. */

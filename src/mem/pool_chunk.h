@@ -11,6 +11,7 @@ struct pool_chunk {
     struct pool_chunk *next_open, **open_link; /* pool.h, P2; open_link is NULL: the chunk is not in `open` */
     struct pool_block *free;
     uint32_t free_count, cut_count; /* blocks that are free in this chunk; blocks cut from it, wherever they are */
+    bool charged;                   /* pool.h, P3; set once */
 };
 enum { CHUNK_HEAD = 64 };
 _Static_assert(sizeof(struct pool_chunk) <= CHUNK_HEAD, "the blocks are aligned behind it");

@@ -276,19 +276,27 @@ void stack_cache_flush(struct stack_cache *cache) {
 
 void stack_clear(struct stack *stack) { stack_drop(stack, stack->arena->page); }
 
-size_t stack_high_water(struct stack *stack) {
+/* From the lowest page that has memory to `top`. From `edge` on it is touched anyway. */
+static size_t stack_touched(unsigned char *low, unsigned char *edge, const unsigned char *top, size_t page) {
     enum { AT_ONCE = 256 };
-    unsigned char pages[AT_ONCE], *low = stack->low;
-    unsigned char *top = (unsigned char *)stack_canary(stack); /* from here on it is touched anyway */
-    size_t page = stack->arena->page;
-    while (low < top) {
-        size_t count = (size_t)(top - low) / page;
+    unsigned char pages[AT_ONCE];
+    while (low < edge) {
+        size_t count = (size_t)(edge - low) / page;
         if (count > AT_ONCE) count = AT_ONCE;
         if (sys->vm_resident(low, count * page, pages) != 0) break; /* not known: return the least */
         for (size_t i = 0; i < count; i++, low += page)
-            if (pages[i] & 1) return (size_t)((unsigned char *)stack_top(stack) - low);
+            if (pages[i] & 1) return (size_t)(top - low);
     }
-    return (size_t)((unsigned char *)stack_top(stack) - top);
+    return (size_t)(top - edge);
+}
+
+size_t stack_high_water(struct stack *stack) {
+    return stack_touched(stack->low, (unsigned char *)stack_canary(stack), stack_top(stack), stack->arena->page);
+}
+
+size_t stacks_high_water(struct stacks *stacks, const struct stack_place *place) {
+    unsigned char *top = place->top;
+    return stack_touched(place->low, top - ((uintptr_t)top & (stacks->page - 1)), top, stacks->page);
 }
 
 enum stack_part stacks_find(struct stacks *stacks, const void *address, struct stack_place *place) {

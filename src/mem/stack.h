@@ -8,6 +8,7 @@
  *   stack_clear, stack_high_water        the thread that has taken the stack
  *   stacks_trim                          any thread
  *   stacks_find                          any thread, in a signal handler too
+ *   stacks_high_water                    any thread
  *
  * Arenas of many stacks of one size are mapped as a whole and cut into slots: a guard, then the usable bytes, at
  * whose upper end lies the `struct stack` itself. So a stack costs no memory beside its own touched pages, but
@@ -168,5 +169,7 @@ struct stack_place {
 
 /* Which stack does an address belong to? */
 enum stack_part stacks_find(struct stacks *stacks, const void *address, struct stack_place *place);
+/* As stack_high_water, by any thread: the stack itself is not read. */
+size_t stacks_high_water(struct stacks *stacks, const struct stack_place *place);
 
 #endif

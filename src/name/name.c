@@ -1,6 +1,7 @@
 /* Resolving names to addresses: what needs no query (numbers, localhost), and which resolver to ask otherwise. */
 #include "name/name.h"
 #include "base/sized.h"
+#include "sched/heed.h"
 #include "sys/deadline.h"
 
 #include "net/op.h"
@@ -165,6 +166,7 @@ static int name_resolve(struct name *name, const char *service, const weft_resol
 int weft_resolve_sized(const char *host, const char *service, const weft_resolve_options *options, size_t options_size, weft_addr *list,
                        size_t most, uint64_t deadline) {
     weft_resolve_options mine;
+    heed(worker_here());
     options = sized_read(options, options_size, &mine, sizeof mine);
     if (!options || (!host && !service) || !list || most == 0) return WEFT_EINVAL;
     if (options->family != AF_UNSPEC && options->family != AF_INET && options->family != AF_INET6) return WEFT_EINVAL;
@@ -195,6 +197,7 @@ static uint64_t name_patience(uint64_t deadline, unsigned addresses) {
 weft_fd weft_net_connect_name(const char *host, const char *service, uint64_t deadline) {
     weft_addr list[16];
     if (!host || !service) return WEFT_EINVAL;
+    deadline_check(deadline, "weft_net_connect_name"); /* here: the calls that it is made of would name themselves */
     int count = weft_resolve(host, service, NULL, list, sizeof list / sizeof *list, deadline);
     weft_fd fd = count;
     for (int i = 0; i < count; i++) {

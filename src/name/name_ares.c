@@ -54,14 +54,14 @@ static int name_ares_open(void) {
 static void name_ares_load(void *error) {
     weft_blocking_enter();
     *(int *)error = name_ares_open();
-    weft_blocking_leave();
+    blocking_leave();
 }
 
 /* Loading reads files, and needs a deep stack. */
 static int name_ares_load_once(void *unused) {
     int error = 0, called = 0;
     (void)unused;
-    if (worker_here()) called = weft_call_big(name_ares_load, &error, 256 << 10);
+    if (worker_here()) called = bigstack(name_ares_load, &error, 256 << 10);
     else name_ares_load(&error);
     return called ? called : error;
 }
@@ -250,7 +250,7 @@ static int query_go_on(struct query *query) {
                                      said & (EPOLLOUT | bad) ? number : ARES_SOCKET_BAD);
     }
     if (!query->asked.done && query->apart <= sys->now()) query_part(query);
-    weft_blocking_leave();
+    blocking_leave();
     return query->error;
 }
 
@@ -266,7 +266,7 @@ static int query_end(struct query *query, int error) {
     if (answer && !error) query_collect(query, answer);
     weft_blocking_enter();
     if (query->channel) name_ares_library.destroy(query->channel); /* calls query_done for unfinished questions */
-    weft_blocking_leave();
+    blocking_leave();
     struct question *const all[] = {&query->asked, &query->alone[0], &query->alone[1]};
     for (unsigned i = 0; i < 3; i++)
         if (all[i]->found) name_ares_library.freeaddrinfo(all[i]->found);
@@ -276,7 +276,7 @@ static int query_end(struct query *query, int error) {
 static int query_run(struct query *query) {
     weft_blocking_enter();
     int error = query_begin(query);
-    weft_blocking_leave();
+    blocking_leave();
     query->apart = query_apart(query->name);
     while (!error && !query_answer(query))
         error = query_go_on(query);
@@ -313,7 +313,9 @@ static void query_main(void *arg) {
 int name_ares(struct name *name) {
     struct query_call call = {.name = name};
     if (!worker_here()) return query_ask(name);
-    int error = weft_call_big(query_main, &call, QUERY_STACK);
+    struct proc *proc = fiber_whole_begin(); /* c-ares knows of the query until query_end */
+    int error = bigstack(query_main, &call, QUERY_STACK);
+    fiber_whole_end(proc);
     return error ? error : call.error;
 }
 

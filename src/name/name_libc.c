@@ -2,6 +2,7 @@
 #include "name/name.h"
 
 #include "net/op.h"
+#include "sync/sem.h"
 
 #include <weft/blocking.h>
 #include <weft/sync.h>
@@ -35,7 +36,7 @@ static void lookup_end(void *arg) {
     struct lookup *lookup = arg;
     if (lookup->found) sys->net->lookup_free(lookup->found);
     sys->free(lookup, lookup->size);
-    weft_sem_release(&name_libc_room, 1);
+    sem_release(sem_of(&name_libc_room), 1);
 }
 
 static struct lookup *lookup_make(const struct name *name) {
@@ -69,7 +70,7 @@ int name_libc(struct name *name) {
     if (error) return error;
     struct lookup *lookup = lookup_make(name);
     if (!lookup) {
-        weft_sem_release(&name_libc_room, 1);
+        sem_release(sem_of(&name_libc_room), 1);
         return WEFT_ENOMEM;
     }
     error = weft_blocking_until(lookup_run, lookup, lookup_end, name->deadline);

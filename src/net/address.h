@@ -1,4 +1,4 @@
-/* Numeric IPv6 addresses as text, for name resolution. */
+/* Parses numeric IPv6 addresses, with their scopes, for name resolution. */
 #ifndef WEFT_NET_ADDRESS_H
 #define WEFT_NET_ADDRESS_H
 

@@ -1,5 +1,6 @@
 /* Adopting descriptors that the program has opened itself, giving them back, and closing. */
 #include "net/op.h"
+#include "sched/heed.h"
 
 #include <signal.h>
 
@@ -34,6 +35,7 @@ static struct lock adopt_modes;
 static unsigned adopt_followers; /* adopted descriptors without the duty. Under the lock */
 
 weft_fd weft_fd_adopt(int number) {
+    heed(my_worker);
     if (number < 0) return WEFT_EBADF;
     unsigned kind = adopt_kind(number);
     if (!(kind & DESC_SOCKET)) net_ignore_broken_pipes();
@@ -88,10 +90,13 @@ static void adopt_settle_users(weft_fd handle) {
 
 /* A step process must not wait: the user that it would wait for may be a process of the same worker. */
 int weft_fd_release(weft_fd fd) {
+    heed(my_worker);
     bool step = adopt_in_step();
     int error = step ? desc_close_alone(fd) : desc_close(fd, true);
     if (error) return error;
+    struct proc *proc = fiber_whole_begin(); /* it alone knows the number */
     if (!step) adopt_settle_users(fd);
+    fiber_whole_end(proc);
     return desc_number(fd);
 }
 
@@ -103,4 +108,8 @@ int weft_fd_number(weft_fd fd) {
     return desc_number(fd);
 }
 
-int weft_fd_close(weft_fd fd) { return desc_close(fd, false); }
+int weft_fd_close(weft_fd fd) {
+    int error = desc_close(fd, false);
+    heed_after(my_worker);
+    return error;
+}

@@ -11,12 +11,14 @@ static bool await_is_broken(const struct desc *desc, int number, short events) {
     return stream && events & POLLOUT && sys->net->send(number, "", 0, MSG_NOSIGNAL) == -EPIPE;
 }
 
-static ssize_t await_try(struct desc *desc, int number, uint64_t seen, void *arg) {
-    (void)seen;
-    short events = *(short *)arg;
+int await_look(const struct desc *desc, int number, short events) {
     int ready = sys->net->ready(number, events);
     if (ready == 0 && await_is_broken(desc, number, events)) return POLLERR;
     return ready == 0 ? -EAGAIN : ready;
+}
+static ssize_t await_try(struct desc *desc, int number, uint64_t seen, void *arg) {
+    (void)seen;
+    return await_look(desc, number, *(short *)arg);
 }
 
 /* As op_wait and op_run, in both directions at once. */
@@ -62,9 +64,7 @@ static int await_share(int number, weft_fd *fd, bool *borrowed) {
     return lent < 0 ? WEFT_EAGAIN : 0;
 }
 
-int await_number(int number, int what, uint64_t deadline, const char *call) {
-    if (number < 0) return WEFT_EBADF;
-    fiber_worker(call);
+static int await_borrowed(int number, int what, uint64_t deadline, const char *call) {
     for (;; weft_yield()) {
         weft_fd fd = desc_open(number, DESC_BORROWED, call);
         bool first = fd > 0, borrowed = first;
@@ -77,6 +77,15 @@ int await_number(int number, int what, uint64_t deadline, const char *call) {
         if (borrowed) desc_return(fd);
         if (first || (ready != WEFT_EBADF && ready != WEFT_ECLOSED)) return ready;
     }
+}
+
+int await_number(int number, int what, uint64_t deadline, const char *call) {
+    if (number < 0) return WEFT_EBADF;
+    fiber_worker(call);
+    struct proc *proc = fiber_whole_begin(); /* the place is given back, whatever becomes of the process */
+    int ready = await_borrowed(number, what, deadline, call);
+    fiber_whole_end(proc);
+    return ready;
 }
 
 int weft_fd_wait_raw(int number, int what, uint64_t deadline) { return await_number(number, what, deadline, "weft_fd_wait_raw"); }

@@ -3,9 +3,6 @@
 
 #include "sched/external_wait.h"
 
-/* The reason that a claim leaves with the waiter. */
-enum { READINESS_EDGE = 1, READINESS_EDGE_MORE = 2, READINESS_CLOSED = 3 };
-
 void readiness_open(struct readiness *readiness, uint64_t generation) {
     lock_take(&readiness->lock); /* a poller may deliver an old event just now */
     readiness->open = true;
@@ -16,11 +13,16 @@ void readiness_open(struct readiness *readiness, uint64_t generation) {
 }
 
 /* Under the lock. */
+static bool readiness_claim(struct waiter *waiter, uint32_t why) {
+    waiter->why = (waiter->why & ~(uint32_t)READINESS_WHY) | why;
+    return waiter_claim(waiter);
+}
+
+/* Under the lock. */
 static void readiness_claim_one(struct cell *cell, struct wakes *wakes) {
     while (cell->waiters.first) {
         struct waiter *waiter = cell->waiters.first;
-        waiter->why = waiter->next ? READINESS_EDGE_MORE : READINESS_EDGE;
-        if (!waiter_claim(waiter)) continue;
+        if (!readiness_claim(waiter, waiter->next ? READINESS_EDGE_MORE : READINESS_EDGE)) continue;
         wakes_add(wakes, waiter);
         return;
     }
@@ -31,8 +33,7 @@ static void readiness_claim_all(struct readiness *readiness, uint32_t why, struc
     for (unsigned side = READINESS_IN; side <= READINESS_OUT; side++)
         while (readiness->cells[side].waiters.first) {
             struct waiter *waiter = readiness->cells[side].waiters.first;
-            waiter->why = why;
-            if (waiter_claim(waiter)) wakes_add(wakes, waiter);
+            if (readiness_claim(waiter, why)) wakes_add(wakes, waiter);
         }
 }
 
@@ -108,22 +109,38 @@ static void readiness_external(bool begins) {
     if (worker && !begins) external_wait_end(&worker->local);
 }
 
+/* Under the lock. rlx: written under it. */
+static int readiness_news(struct readiness *readiness, enum readiness_side side, uint64_t seen) {
+    if (!readiness->open) return READINESS_CLOSED;                                    /* recheck */
+    return atom_load_rlx(&readiness->cells[side].edges) != seen ? READINESS_EDGE : 0; /* recheck */
+}
+
+int readiness_join(struct readiness *readiness, enum readiness_side side, uint64_t seen, struct waiter *waiter) {
+    lock_take(&readiness->lock);
+    int why = readiness_news(readiness, side, seen);
+    if (!why) waiters_add(&readiness->cells[side].waiters, waiter);
+    lock_drop(&readiness->lock);
+    return why;
+}
+
+void readiness_leave(struct readiness *readiness, struct waiter *waiter) {
+    lock_take(&readiness->lock);
+    if (waiter->in) waiters_remove(waiter);
+    lock_drop(&readiness->lock);
+}
+
 int readiness_wait(struct readiness *readiness, enum readiness_side side, uint64_t seen, uint64_t deadline, const char *call) {
     struct cell *cell = &readiness->cells[side];
-    struct wait wait;
-    struct waiter waiter;
-    wait_begin(&wait);
-    waiter_init(&waiter, &wait, READINESS_EDGE);
+    struct turn own, *turn = pack_room(worker_here(), &own, sizeof own);
+    turn_begin(turn, NULL, READINESS_EDGE);
     lock_take(&readiness->lock);
-    int why = 0;
-    if (!readiness->open) why = READINESS_CLOSED;                                     /* recheck */
-    else if (atom_load_rlx(&cell->edges) != seen) why = READINESS_EDGE; /* recheck */ /* rlx: written under the lock */
+    int why = readiness_news(readiness, side, seen);
     if (why) {
         lock_drop(&readiness->lock);
         return why == READINESS_CLOSED ? WEFT_ECLOSED : READINESS_AGAIN;
     }
     readiness_external(true);
-    why = waiters_wait(&cell->waiters, &waiter, &readiness->lock, deadline, call);
+    why = waiters_wait(&cell->waiters, &turn->waiter, &readiness->lock, deadline, call);
     readiness_external(false);
     if (why == READINESS_EDGE) return READINESS_AGAIN;
     if (why == READINESS_EDGE_MORE) return READINESS_MORE;

@@ -16,6 +16,7 @@
  *   readiness_forget                 the thread that takes a runtime down, when none of its processes will ever run again
  *   readiness_seen, readiness_wait   processes, and threads that are not workers, between readiness_open and the descriptor's end
  *   readiness_wait_either            the same
+ *   readiness_join, readiness_leave  the same
  *   readiness_pass                   the process that got READINESS_MORE from readiness_wait
  *   readiness_retry                  a user of the descriptor that has changed what others wait for
  *   readiness_edge                   the poller, at any time: the generation says which descriptor the kernel meant
@@ -38,6 +39,9 @@
 #define WEFT_NET_READINESS_H
 
 #include "wait/waiters.h"
+
+/* The reason that a claim leaves with the waiter, in the lowest bits of its `why`; the bits above are the waiter's own. */
+enum { READINESS_EDGE = 1, READINESS_EDGE_MORE = 2, READINESS_CLOSED = 3, READINESS_WHY = 3 };
 
 enum readiness_side { READINESS_IN, READINESS_OUT };
 enum { READINESS_BOTH = 1 << READINESS_IN | 1 << READINESS_OUT };
@@ -72,6 +76,10 @@ static inline uint64_t readiness_seen(struct readiness *readiness, enum readines
  * WEFT_ETIMEDOUT, WEFT_ECANCELED: do not try again. */
 int readiness_wait(struct readiness *readiness, enum readiness_side side, uint64_t seen, uint64_t deadline, const char *call);
 void readiness_pass(struct readiness *readiness, enum readiness_side side);
+/* For a wait of the caller's own (select/): into the list, unless an edge has come since `seen` (READINESS_EDGE), or the readiness is shut
+ * (READINESS_CLOSED); 0: it waits there. And out of the list, where it may be no longer. */
+int readiness_join(struct readiness *readiness, enum readiness_side side, uint64_t seen, struct waiter *waiter);
+void readiness_leave(struct readiness *readiness, struct waiter *waiter);
 /* Waits for an edge in either direction; `seen` is for each. As readiness_wait, but it has called readiness_pass itself where needed. */
 int readiness_wait_either(struct readiness *readiness, const uint64_t seen[2], uint64_t deadline, const char *call);
 

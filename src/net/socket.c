@@ -1,6 +1,7 @@
 /* Sockets of weft/net.h: listen, accept, connect, addresses, half-close, and datagrams. */
 #include "base/sized.h"
 #include "net/op.h"
+#include "sched/heed.h"
 #include "sys/deadline.h"
 
 #include <netinet/in.h>
@@ -48,6 +49,7 @@ static weft_fd socket_at(const char *text, int type, const weft_listen_options *
 }
 
 weft_fd weft_net_listen_sized(const char *address, const weft_listen_options *options, size_t options_size) {
+    heed(my_worker);
     return socket_at(address, SOCK_STREAM, options, options_size, "weft_net_listen");
 }
 
@@ -101,7 +103,7 @@ static bool socket_is_passing(ssize_t error) {
 }
 
 /* Makes an accepted connection a descriptor; during a shortage it is kept, and registered later. */
-static weft_fd socket_take_in(int number, unsigned flags, uint64_t deadline) {
+static weft_fd socket_register(int number, unsigned flags, uint64_t deadline) {
     for (struct op_pause pause = socket_pause;;) {
         weft_fd fd = desc_open(number, flags, "weft_net_accept");
         int error = fd > 0 ? 0 : socket_is_short(fd) ? socket_wait_a_little(&pause, deadline, (int)fd, "weft_net_accept") : (int)fd;
@@ -110,6 +112,13 @@ static weft_fd socket_take_in(int number, unsigned flags, uint64_t deadline) {
         sys->net->close(number);
         return error;
     }
+}
+
+static weft_fd socket_take_in(int number, unsigned flags, uint64_t deadline) {
+    struct proc *proc = fiber_whole_begin();
+    weft_fd fd = socket_register(number, flags, deadline);
+    fiber_whole_end(proc);
+    return fd;
 }
 
 weft_fd weft_net_accept(weft_fd listener, weft_addr *peer, uint64_t deadline) {
@@ -156,8 +165,7 @@ static int socket_begin(int number, const weft_addr *address, uint64_t deadline)
     }
 }
 
-weft_fd weft_net_connect_to(const weft_addr *address, uint64_t deadline) {
-    if (!desc_may_open()) return WEFT_ENOTINSIDE;
+static weft_fd socket_connect(const weft_addr *address, uint64_t deadline) {
     int number = sys->net->socket(address->place.ss_family, SOCK_STREAM, 0);
     if (number < 0) return number;
     int error = socket_is_tcp(address) ? socket_set(number, IPPROTO_TCP, TCP_NODELAY) : 0;
@@ -172,6 +180,14 @@ weft_fd weft_net_connect_to(const weft_addr *address, uint64_t deadline) {
     if (!error) return handle;
     desc_close(handle, false);
     return error;
+}
+
+weft_fd weft_net_connect_to(const weft_addr *address, uint64_t deadline) {
+    if (!desc_may_open()) return WEFT_ENOTINSIDE;
+    struct proc *proc = fiber_whole_begin();
+    weft_fd fd = socket_connect(address, deadline);
+    fiber_whole_end(proc);
+    return fd;
 }
 
 weft_fd weft_net_connect(const char *text, uint64_t deadline) {
@@ -193,6 +209,7 @@ int weft_net_name(weft_fd fd, weft_addr *address) { return socket_name(fd, addre
 int weft_net_peer(weft_fd fd, weft_addr *address) { return socket_name(fd, address, true); }
 
 int weft_net_shutdown(weft_fd fd, enum weft_side side) {
+    heed(my_worker);
     static const int hows[] = {[WEFT_SIDE_READ] = SHUT_RD, [WEFT_SIDE_WRITE] = SHUT_WR, [WEFT_SIDE_BOTH] = SHUT_RDWR};
     if ((unsigned)side > WEFT_SIDE_BOTH) return WEFT_EINVAL;
     struct desc *desc = desc_use(fd);
@@ -206,6 +223,7 @@ int weft_net_shutdown(weft_fd fd, enum weft_side side) {
 /* ---- datagrams ------------------------------------------------------------------------------------------------------------------ */
 
 weft_fd weft_net_udp_sized(const char *address, const weft_listen_options *options, size_t options_size) {
+    heed(my_worker);
     return socket_at(address ? address : "0.0.0.0:0", SOCK_DGRAM, options, options_size, "weft_net_udp");
 }
 

@@ -1,10 +1,8 @@
 /* Reading and writing bytes: weft_fd_read, weft_fd_write and their kin, and weft_fd_sendfile. */
+#include "base/iov.h"
 #include "net/op.h"
 
 #include <weft/blocking.h>
-
-#include <limits.h>
-#include <string.h>
 
 /* ---- reading ---------------------------------------------------------------------------------------------------------------- */
 
@@ -36,34 +34,28 @@ static ssize_t stream_try_read_all(struct desc *desc, int number, uint64_t seen,
     while (read->done < read->size) {
         ssize_t n = stream_read_once(desc, number, seen, read->data + read->done, read->size - read->done);
         if (n < 0) return n;
-        if (n == 0) break;
+        if (n == 0) return WEFT_EEOF;
         read->done += (size_t)n;
         if (read->done < read->size && readiness_is_drained(&desc->readiness, seen)) return -EAGAIN;
     }
-    return (ssize_t)read->done;
+    return 0;
 }
 
-ssize_t weft_fd_read_all(weft_fd fd, void *data, size_t size, uint64_t deadline) {
-    if (size > SSIZE_MAX) return WEFT_EINVAL;
+int weft_fd_read_all(weft_fd fd, void *data, size_t size, size_t *got, uint64_t deadline) {
     struct stream_read read = {data, size, 0};
-    return op_run(fd, READINESS_IN, deadline, "weft_fd_read_all", stream_try_read_all, &read);
+    ssize_t result = size > SSIZE_MAX ? WEFT_EINVAL : op_run(fd, READINESS_IN, deadline, "weft_fd_read_all", stream_try_read_all, &read);
+    return moved_all(result, read.done, got);
 }
-
-struct stream_parts {
-    const struct iovec *parts;
-    int count;
-    size_t skip, done; /* of the first part; in all */
-};
 
 static ssize_t stream_try_readv(struct desc *desc, int number, uint64_t seen, void *arg) {
-    struct stream_parts *parts = arg;
+    const struct iov *parts = arg;
     (void)desc, (void)seen;
     return sys->net->readv(number, parts->parts, parts->count);
 }
 
 ssize_t weft_fd_readv(weft_fd fd, const struct iovec *vector, int count, uint64_t deadline) {
     if (count < 0 || count > IOV_MAX) return WEFT_EINVAL;
-    struct stream_parts parts = {vector, count, 0, 0};
+    struct iov parts = {vector, count, 0, 0};
     return op_run(fd, READINESS_IN, deadline, "weft_fd_readv", stream_try_readv, &parts);
 }
 
@@ -82,49 +74,32 @@ static inline ssize_t stream_write_once(struct desc *desc, int number, const uns
 static ssize_t stream_try_write(struct desc *desc, int number, uint64_t seen, void *arg) {
     struct stream_write *write = arg;
     (void)seen;
-    do {
-        ssize_t n = stream_write_once(desc, number, write->data + write->done, write->size - write->done);
-        if (n < 0) return n;
-        write->done += (size_t)n;
-    } while (write->done < write->size);
-    return (ssize_t)write->done;
-}
-
-ssize_t weft_fd_write(weft_fd fd, const void *data, size_t size, uint64_t deadline) {
-    if (size > SSIZE_MAX) return WEFT_EINVAL;
-    struct stream_write write = {data, size, 0};
-    return op_run(fd, READINESS_OUT, deadline, "weft_fd_write", stream_try_write, &write);
-}
-
-static ssize_t stream_try_write_some(struct desc *desc, int number, uint64_t seen, void *arg) {
-    struct stream_write *write = arg;
-    (void)seen;
     return stream_write_once(desc, number, write->data, write->size);
 }
 
-ssize_t weft_fd_write_some(weft_fd fd, const void *data, size_t size, uint64_t deadline) {
+ssize_t weft_fd_write(weft_fd fd, const void *data, size_t size, uint64_t deadline) {
     struct stream_write write = {data, size > SSIZE_MAX ? SSIZE_MAX : size, 0};
-    return op_run(fd, READINESS_OUT, deadline, "weft_fd_write_some", stream_try_write_some, &write);
+    return op_run(fd, READINESS_OUT, deadline, "weft_fd_write", stream_try_write, &write);
 }
 
-/* After a write that ended within a part: at most so many of the parts that are left, the first without the bytes written. */
-enum { STREAM_PARTS = 64 };
-static int stream_rest(const struct stream_parts *parts, struct iovec *rest) {
-    int count = parts->count < STREAM_PARTS ? parts->count : STREAM_PARTS;
-    memcpy(rest, parts->parts, sizeof *rest * (size_t)count);
-    rest[0].iov_base = (unsigned char *)rest[0].iov_base + parts->skip;
-    rest[0].iov_len -= parts->skip;
-    return count;
+static ssize_t stream_try_write_all(struct desc *desc, int number, uint64_t seen, void *arg) {
+    struct stream_write *write = arg;
+    (void)seen;
+    do {
+        size_t left = write->size - write->done;
+        ssize_t n = stream_write_once(desc, number, write->data + write->done, left);
+        if (n < 0) return n;
+        if (n == 0 && left > 0) return -EIO; /* a device that takes nothing and reports no error */
+        write->done += (size_t)n;
+    } while (write->done < write->size);
+    return 0;
 }
-static void stream_forward(struct stream_parts *parts, size_t n) {
-    parts->done += n;
-    n += parts->skip;
-    while (parts->count > 0 && n >= parts->parts->iov_len) {
-        n -= parts->parts->iov_len;
-        parts->parts++;
-        parts->count--;
-    }
-    parts->skip = n;
+
+int weft_fd_write_all(weft_fd fd, const void *data, size_t size, size_t *written, uint64_t deadline) {
+    struct stream_write write = {data, size, 0};
+    ssize_t result =
+        size > SSIZE_MAX ? WEFT_EINVAL : op_run(fd, READINESS_OUT, deadline, "weft_fd_write_all", stream_try_write_all, &write);
+    return moved_all(result, write.done, written);
 }
 
 static ssize_t stream_write_parts(const struct desc *desc, int number, const struct iovec *parts, int count) {
@@ -132,25 +107,37 @@ static ssize_t stream_write_parts(const struct desc *desc, int number, const str
     return desc->flags & DESC_SOCKET ? sys->net->sendmsg(number, &message, MSG_NOSIGNAL) : sys->net->writev(number, parts, count);
 }
 
-/* Writes the caller's own vector as long as no part is half written: so a message is one write. */
 static ssize_t stream_try_writev(struct desc *desc, int number, uint64_t seen, void *arg) {
-    struct stream_parts *parts = arg;
+    const struct iov *parts = arg;
     (void)seen;
-    if (desc->flags & DESC_MESSAGES && parts->count > IOV_MAX) return -EMSGSIZE;
-    while (parts->count > 0) {
-        struct iovec rest[STREAM_PARTS];
-        int count = parts->skip ? stream_rest(parts, rest) : parts->count < IOV_MAX ? parts->count : IOV_MAX;
-        ssize_t n = stream_write_parts(desc, number, parts->skip ? rest : parts->parts, count);
-        if (n < 0) return n;
-        stream_forward(parts, (size_t)n);
-    }
-    return (ssize_t)parts->done;
+    return stream_write_parts(desc, number, parts->parts, parts->count);
 }
 
 ssize_t weft_fd_writev(weft_fd fd, const struct iovec *vector, int count, uint64_t deadline) {
-    if (count < 0) return WEFT_EINVAL;
-    struct stream_parts parts = {vector, count, 0, 0};
+    if (count < 0 || count > IOV_MAX) return WEFT_EINVAL;
+    struct iov parts = {vector, count, 0, 0};
     return op_run(fd, READINESS_OUT, deadline, "weft_fd_writev", stream_try_writev, &parts);
+}
+
+static ssize_t stream_try_writev_all(struct desc *desc, int number, uint64_t seen, void *arg) {
+    struct iov *parts = arg;
+    (void)seen;
+    if (desc->flags & DESC_MESSAGES && parts->count > IOV_MAX) return -EMSGSIZE;
+    while (parts->count > 0) {
+        struct iovec copy[IOV_COPIED];
+        int count;
+        const struct iovec *next = iov_next(parts, copy, &count);
+        ssize_t n = stream_write_parts(desc, number, next, count);
+        if (n < 0) return n;
+        if (!iov_forward(parts, (size_t)n)) return -EIO;
+    }
+    return 0;
+}
+
+int weft_fd_writev_all(weft_fd fd, const struct iovec *vector, int count, size_t *written, uint64_t deadline) {
+    struct iov parts = {vector, count, 0, 0};
+    ssize_t result = count < 0 ? WEFT_EINVAL : op_run(fd, READINESS_OUT, deadline, "weft_fd_writev_all", stream_try_writev_all, &parts);
+    return moved_all(result, parts.done, written);
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------------------------ */
@@ -164,18 +151,32 @@ struct stream_file {
 /* The file may have to be read from a disk: a blocking call. */
 static ssize_t stream_try_sendfile(struct desc *desc, int number, uint64_t seen, void *arg) {
     struct stream_file *file = arg;
-    ssize_t n = 1;
     (void)desc, (void)seen;
+    if (file->done == file->size) return 0;
     weft_blocking_enter();
-    while (file->done < file->size && (n = sys->net->sendfile(number, file->file, file->offset, file->size - file->done)) > 0)
-        file->done += (size_t)n;
-    weft_blocking_leave();
-    return n < 0 ? n : (ssize_t)file->done;
+    ssize_t n = sys->net->sendfile(number, file->file, file->offset, file->size - file->done);
+    blocking_leave();
+    if (n > 0) file->done += (size_t)n;
+    return n;
+}
+
+static ssize_t stream_try_sendfile_all(struct desc *desc, int number, uint64_t seen, void *arg) {
+    struct stream_file *file = arg;
+    ssize_t n;
+    while ((n = stream_try_sendfile(desc, number, seen, file)) > 0) {}
+    return n == 0 && file->done < file->size ? WEFT_EEOF : n;
 }
 
 ssize_t weft_fd_sendfile(weft_fd fd, int number, off_t *offset, size_t size, uint64_t deadline) {
-    if (size > SSIZE_MAX) return WEFT_EINVAL;
-    struct stream_file file = {number, offset, size, 0};
+    struct stream_file file = {number, offset, size > SSIZE_MAX ? SSIZE_MAX : size, 0};
     net_ignore_broken_pipes(); /* sendfile has no MSG_NOSIGNAL */
     return op_run(fd, READINESS_OUT, deadline, "weft_fd_sendfile", stream_try_sendfile, &file);
+}
+
+int weft_fd_sendfile_all(weft_fd fd, int number, off_t *offset, size_t size, size_t *sent, uint64_t deadline) {
+    struct stream_file file = {number, offset, size, 0};
+    net_ignore_broken_pipes();
+    ssize_t result =
+        size > SSIZE_MAX ? WEFT_EINVAL : op_run(fd, READINESS_OUT, deadline, "weft_fd_sendfile_all", stream_try_sendfile_all, &file);
+    return moved_all(result, file.done, sent);
 }

@@ -1,5 +1,6 @@
 /* UNIX sockets, which can carry descriptors, and pipes. */
 #include "net/op.h"
+#include "sched/heed.h"
 
 #include <string.h>
 
@@ -16,11 +17,13 @@ static int unix_open_both(const int numbers[2], unsigned flags, weft_fd pair[2],
 }
 
 int weft_net_pair(weft_fd pair[2]) {
+    heed(my_worker);
     int numbers[2], error = sys->net->socket_pair(AF_UNIX, SOCK_STREAM, numbers);
     return error ? error : unix_open_both(numbers, DESC_SOCKET | DESC_UNIX, pair, "weft_net_pair");
 }
 
 int weft_pipe(weft_fd pair[2]) {
+    heed(my_worker);
     int numbers[2], error = sys->net->pipe(numbers);
     net_ignore_broken_pipes();
     return error ? error : unix_open_both(numbers, 0, pair, "weft_pipe");

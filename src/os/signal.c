@@ -7,9 +7,11 @@
 #include "os/signal.h"
 
 #include "mail/post.h"
+#include "mail/send.h"
 #include "net/desc.h"
 #include "queue/visitors.h"
 #include "sched/atfork.h"
+#include "sched/heed.h"
 
 #include <weft/signal.h>
 
@@ -104,11 +106,12 @@ static void signal_give_back(struct signal_watch *watch) {
     post_expect(pid_instance(watch->to), (uint32_t)-1);
 }
 
-/* Sends what was counted, if anything. On an error it is still counted; any but WEFT_ENOMEM: the receiver does not exist any more. */
+/* Sends what was counted, if anything. On an error it is still counted; any but WEFT_ENOMEM and WEFT_ENOBUFS (there is no memory now): the receiver does not exist any
+ * more. */
 static int signal_tell(struct signal_watch *watch) {
     weft_signal signal = {.number = watch->number, .count = atom_swap_rlx(&watch->count, 0)}; /* rlx: G3, or no handler is inside */
     if (signal.count == 0) return 0;
-    int error = weft_send(watch->to, watch->tag, &signal, sizeof signal);
+    int error = send_past_bounds(watch->to, watch->tag, &signal, sizeof signal);
     if (error) atom_add_rlx(&watch->count, signal.count);
     return error;
 }
@@ -126,8 +129,9 @@ static bool signal_deliver(struct posted *posted) {
     (void)atom_swap_acqrel(&watch->queued, false); /* acqrel: pairs with the swap in signal_count (G3) */
     lock_take(&watch->lock);
     int error = signal_tell(watch);
-    if (error && error != WEFT_ENOMEM && watch->taken) signal_leave_alone(watch);
-    bool later = error == WEFT_ENOMEM && !atom_swap_rlx(&watch->queued, true); /* rlx: sysmon's own, as long as the entry is in no list */
+    bool memory = error != WEFT_ENOMEM && error != WEFT_ENOBUFS;
+    if (error && memory && watch->taken) signal_leave_alone(watch);
+    bool later = !memory && !atom_swap_rlx(&watch->queued, true); /* rlx: sysmon's own, as long as the entry is in no list */
     lock_drop(&watch->lock);
     return !later;
 }
@@ -164,6 +168,7 @@ static int signal_take(struct signal_watch *watch, int number, weft_pid to, uint
 }
 
 int weft_signal_watch(int number, weft_pid to, uint64_t tag) {
+    heed(worker_here());
     if (!signal_can_be_watched(number)) return WEFT_EINVAL;
     atfork_check("weft_signal_watch");
     if (!post_is_open(pid_instance(to))) return WEFT_EFOREIGN;
@@ -186,6 +191,7 @@ static int signal_untake(struct signal_watch *watch) {
 }
 
 int weft_signal_unwatch(int number) {
+    heed(worker_here());
     if (number <= 0 || number > SIGNAL_MOST) return WEFT_ENOENT;
     atfork_check("weft_signal_unwatch");
     struct signal_watch *watch = &signal_watches[number];

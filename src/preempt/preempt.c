@@ -1,10 +1,13 @@
 /* The handler of SIGURG: decides whether the process may be stopped where it is, and stops it. */
 #include "preempt/preempt.h"
 
+#include "ctx/unwind.h"
 #include "fiber/altstack.h"
+#include "fiber/fault.h"
 #include "fiber/upcall.h"
+#include "life/spawn.h"
 #include "preempt/restart.h"
-#include "preempt/unwind.h"
+#include "sched/heed.h"
 #include "thread/stopped.h"
 #include "thread/thread.h"
 
@@ -17,7 +20,7 @@
 #include <ucontext.h>
 
 enum {
-    PREEMPT_FRAMES = 2000, /* the most that X2 walks */
+    PREEMPT_FRAMES = 2000, /* the most that are walked for preempt.h, X2 */
 };
 
 atom_u64 preempt_verdicts[PREEMPT_VERDICTS];
@@ -37,13 +40,6 @@ static inline bool preempt_is_weft(uintptr_t address) { return address - weft_co
 static uintptr_t preempt_pc(const ucontext_t *context) { return (uintptr_t)context->uc_mcontext.gregs[REG_RIP]; }
 static uintptr_t preempt_sp(const ucontext_t *context) { return (uintptr_t)context->uc_mcontext.gregs[REG_RSP]; }
 static bool preempt_in_registers(const ucontext_t *context) { return (void)context, false; }
-static void preempt_registers(const ucontext_t *context, struct unwind *unwind) {
-    static const unsigned char order[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP,
-                                          REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
-    for (unsigned i = 0; i < sizeof order; i++)
-        unwind->registers[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
-    unwind->known = (UINT64_C(1) << sizeof order) - 1;
-}
 #elif defined(__aarch64__)
 static uintptr_t preempt_pc(const ucontext_t *context) { return (uintptr_t)context->uc_mcontext.pc; }
 static uintptr_t preempt_sp(const ucontext_t *context) { return (uintptr_t)context->uc_mcontext.sp; }
@@ -53,12 +49,6 @@ static bool preempt_in_registers(const ucontext_t *context) {
         if (preempt_is_weft(word) && word != (uintptr_t)upcall_back) return true;
     }
     return false;
-}
-static void preempt_registers(const ucontext_t *context, struct unwind *unwind) {
-    for (unsigned i = 0; i < 31; i++)
-        unwind->registers[i] = context->uc_mcontext.regs[i];
-    unwind->registers[UNWIND_SP] = context->uc_mcontext.sp;
-    unwind->known = (UINT64_C(1) << UNWIND_REGISTERS) - 1;
 }
 #endif
 
@@ -73,13 +63,13 @@ static __attribute__((no_sanitize("address"), noinline)) bool preempt_on_stack(c
     return false;
 }
 
-/* Whether the walk reaches the upcall, and no frame is weft's; `home`: and all frames are the program's. */
-static __attribute__((noinline)) bool preempt_walk(const ucontext_t *context, uintptr_t floor, bool home) {
-    struct unwind unwind = {.pc = preempt_pc(context), .low = preempt_sp(context), .high = floor};
-    preempt_registers(context, &unwind);
+/* Whether the walk reaches the upcall, and no frame is weft's; `in_program`: and all frames are the program's. */
+static __attribute__((noinline)) bool preempt_walk(const ucontext_t *context, uintptr_t floor, bool in_program) {
+    struct unwind unwind;
+    unwind_begin(&unwind, context, floor);
     for (unsigned i = 0; i < PREEMPT_FRAMES; i++) {
         if (unwind.pc == (uintptr_t)upcall_back) return true;
-        if (preempt_is_weft(unwind.pc) || (home && unwind.pc - program_code.low >= program_code.size)) return false;
+        if (preempt_is_weft(unwind.pc) || (in_program && unwind.pc - program_code.low >= program_code.size)) return false;
         if (!unwind_step(&unwind)) return false;
     }
     return false;
@@ -162,13 +152,41 @@ static enum preempt_verdict preempt_stop(struct worker *worker, struct thread *s
     return PREEMPT_DONE;
 }
 
-static enum preempt_verdict preempt_try(struct worker *worker, const ucontext_t *context) {
+/* ---- ending (X7) ----------------------------------------------------------------------------------------------------------------- */
+
+enum { PREEMPT_RED_ZONE = 128 };
+
+/* On the process's own stack, outside of the handler. */
+static void preempt_ended(void *unused) {
+    (void)unused;
+    annotate_unwind();
+    fiber_quit_here(REASON_CONDEMNED);
+}
+
+static bool preempt_may_end(struct worker *worker) {
+    struct proc *proc = worker->current;
+    const struct fiber *fiber = fiber_of(proc);
+    return !(proc->extras & PROC_TASKS) && proc->stackful == PROC_STACKFUL && !fiber->holds && !fiber->held_locks &&
+           preempt_in_program(my_thread);
+}
+
+/* The process may be stopped here. True: it was condemned, and ends when the handler returns. If it cannot end here, sysmon tries again, for as long
+ * as it lives. */
+static bool preempt_end(struct worker *worker, ucontext_t *context) {
+    if (!fiber_is_condemned(worker->current)) return false;
+    if (!preempt_may_end(worker)) return false;
+    fault_divert(&(struct fault){.context = context}, preempt_ended, NULL, (void *)(preempt_sp(context) - PREEMPT_RED_ZONE));
+    return true;
+}
+
+static enum preempt_verdict preempt_try(struct worker *worker, ucontext_t *context) {
     uint64_t steps = atom_load_rlx(&worker->local.counters.steps); /* rlx, both: `steps` is written by this thread; `asked` is a request */
     if (atom_load_rlx(&worker->asked) != steps) return PREEMPT_NOT_ASKED;
     enum preempt_verdict verdict = preempt_judge(worker, context);
+    if (verdict == PREEMPT_DONE && __builtin_expect(preempt_end(worker, context), 0)) return PREEMPT_ENDED;
     if (verdict == PREEMPT_DONE) {
         verdict = preempt_stop(worker, my_thread);
-        if (verdict == PREEMPT_DONE) return verdict; /* on another worker by now */
+        if (verdict == PREEMPT_DONE) return preempt_end(my_worker, context) ? PREEMPT_ENDED : verdict; /* on another worker by now */
     }
     if (verdict == PREEMPT_NOT_MARKED || verdict == PREEMPT_WITH_PINNED)
         atom_store_rlx(&worker->refused, steps); /* rlx: tells sysmon that it need not try again */
@@ -229,7 +247,7 @@ static void preempt_signal(int number, siginfo_t *info, void *context) {
 
 /* ---- beginning and end --------------------------------------------------------------------------------------------------------- */
 
-/* Where weft is linked into a program, the linker gives the bounds of its code: fiber/overflow.c. */
+/* Where weft is linked into a program, the linker gives the bounds of its code: fiber/own_code.c. */
 extern const char __start_weft_text[] __attribute__((weak, visibility("hidden")));
 extern const char __stop_weft_text[] __attribute__((weak, visibility("hidden")));
 
@@ -340,6 +358,7 @@ static struct fiber *preempt_fiber(void) {
 }
 
 void weft_nopreempt_begin(void) {
+    heed(worker_here());
     struct fiber *fiber = preempt_fiber();
     if (fiber) fiber->nopreempt++;
 }
@@ -347,6 +366,6 @@ void weft_nopreempt_begin(void) {
 void weft_nopreempt_end(void) {
     struct fiber *fiber = preempt_fiber();
     if (!fiber) return;
-    if (fiber->nopreempt == 0) WEFT_MISUSE("weft_nopreempt_end", "there was no weft_nopreempt_begin", "pair them");
+    if (fiber->nopreempt == 0) WEFT_REFUSE("weft_nopreempt_end", "there was no weft_nopreempt_begin", "pair them");
     fiber->nopreempt--;
 }

@@ -18,7 +18,9 @@
  *       restarted (restart.h). It cannot have waited for long, because threads that sleep are not signalled (stopped.h, A2).
  *   X6  All signals are blocked in the handler, for as long as the process is stopped. Else a handler of the program would run in a
  *       process that has no worker, and could leave our handler by a jump; and a system call that this signal should interrupt would be
- *       restarted without returning EINTR. */
+ *       restarted without returning EINTR.
+ *   X7  A process that was condemned (weft_kill, a link) is ended instead, in its own code only: nothing but frames of the program's is on its
+ *       stack, and it holds no lock that weft knows of. What it has deferred is called there; C++ frames are not unwound. */
 #ifndef WEFT_PREEMPT_PREEMPT_H
 #define WEFT_PREEMPT_PREEMPT_H
 
@@ -44,6 +46,7 @@ enum preempt_verdict {
     PREEMPT_WITH_PINNED, /* pinned processes need this thread */
     PREEMPT_NO_THREAD,   /* no thread to take the worker */
     PREEMPT_TOO_MANY,
+    PREEMPT_ENDED, /* X7 */
     PREEMPT_VERDICTS,
 };
 /* How often each was found, since the program began. */

@@ -6,6 +6,7 @@
 #define WEFT_PROC_MESSAGE_H
 
 #include "mem/pool.h"
+#include "proc/message_check.h"
 #include "queue/mpsc.h"
 #include "sys/sys.h"
 
@@ -20,10 +21,11 @@ struct message {
         weft_pid from; /* WEFT_EVENT_MESSAGE */
         int64_t error; /* WEFT_EVENT_COMPLETION */
     };
-    uint32_t size; /* of all that is behind this header */
-    uint8_t type;  /* enum weft_event_type or enum message_type; not WEFT_EVENT_MESSAGE: ask message_payload where the payload is */
-    uint8_t class; /* of the pool, or enum message_class */
-    uint8_t unused[2];
+    uint32_t size;   /* of all that is behind this header */
+    uint8_t type;    /* enum weft_event_type or enum message_type; not WEFT_EVENT_MESSAGE: ask message_payload where the payload is */
+    uint8_t class;   /* of the pool, or enum message_class */
+    uint8_t urgent;  /* in a bounded mailbox: it goes before the ordinary ones. Elsewhere not set */
+    uint8_t charged; /* MESSAGE_LARGE, MESSAGE_MOVED: its bytes are, to message_pool (pool.h, P3). Elsewhere not set */
     unsigned char data[];
 };
 _Static_assert(sizeof(struct message) == 32, "small messages fit the smallest block");
@@ -32,13 +34,17 @@ _Static_assert(sizeof(struct message) == 32, "small messages fit the smallest bl
 enum message_type {
     MESSAGE_REPLY = 0x10,  /* as a WEFT_EVENT_REQUEST: begins with a struct message_head */
     MESSAGE_MOVED = 0x11,  /* data is a struct message_moved */
-    MESSAGE_RESULT = 0x12, /* a completion; data is a struct message_result */
+    MESSAGE_RESULT = 0x12, /* a completion; data is a struct message_moved, the result, whose `user` says whether it was seen */
 };
 enum message_class {
     MESSAGE_LARGE = POOL_CLASSES, /* from sys->alloc */
     MESSAGE_SHELL,                /* of the smallest class, around a buffer that is released with it */
+    MESSAGE_REPLY_SHELL,          /* a reply around such a buffer: its head, and behind that what a shell has (message_reply_open) */
+    MESSAGE_NOTICE,               /* of MESSAGE_NOTICE_BLOCK bytes, with a weft_notice (life/tie.h) */
     MESSAGE_ROOM = 0x40,          /* or'ed to a class or MESSAGE_SHELL: room for a completion, freed with the runtime's pool */
 };
+
+enum { MESSAGE_NOTICE_BLOCK = 112 };
 
 /* One thread's caches. */
 struct message_cache {
@@ -49,29 +55,35 @@ struct message_cache {
 /* Before the payload of requests and replies. */
 struct message_head {
     uint64_t reference; /* names the request among those of its sender */
-    uint64_t unused;    /* so that payloads are aligned alike */
+    /* Of a request in a MESSAGE_LARGE: called with the payload before the message is freed, read or not. NULL: nothing. (Payloads are
+     * aligned by its size.) */
+    void (*release)(void *payload);
 };
+_Static_assert(sizeof(struct message_head) == 16, "payloads are aligned alike");
 
 struct message_moved {
     void *buffer;
     size_t size;
-    void (*release)(void *buffer); /* NULL: not to be released */
+    weft_release release; /* NULL: not to be released */
+    void *user;
 };
-/* A result that is not copied. */
-struct message_result {
-    struct message_moved moved; /* first; moved.release: if the process ends without having seen the result */
-    void (*seen)(void *buffer); /* releases it otherwise */
-};
-_Static_assert(sizeof(struct message) + sizeof(struct message_result) <= POOL_LEAST, "a shell is the smallest block");
+_Static_assert(sizeof(struct message) + sizeof(struct message_moved) <= POOL_LEAST, "a shell is the smallest block");
+/* `user` of a result that the process has been given as an event; before that it is NULL. */
+#define MESSAGE_SEEN ((void *)1)
 
 static inline struct message *message_of(struct mpsc_node *node) { return (struct message *)node; }
 static inline struct message_head *message_head(struct message *message) { return (struct message_head *)message->data; }
 static inline struct message_moved *message_moved(struct message *message) { return (struct message_moved *)message->data; }
-static inline struct message_result *message_result(struct message *message) { return (struct message_result *)message->data; }
 
 extern struct pool message_pool;
 
 struct message *message_new_large(size_t size);
+/* The pool has no block of this class, perhaps because of its limit: gives back what other classes do not need, and tries again. */
+struct message *message_new_again(struct message_cache *cache, unsigned class);
+/* Why there is no message of this size: WEFT_ENOBUFS if the limit is the reason (weft_config.max_mail_bytes), else WEFT_ENOMEM. */
+int message_refused(size_t size);
+/* The buffer of a moved message is its own no more. */
+void message_uncharge(struct message *message);
 /* By a thread without a cache. */
 void message_free_anywhere(struct message *message);
 /* The rest of message_free: large messages, shells, rooms. */
@@ -81,8 +93,22 @@ struct message *message_new_room(struct message_cache *cache, size_t size);
 static inline size_t message_capacity(const struct message *message) {
     return pool_class_size(message->class & ~MESSAGE_ROOM) - sizeof *message;
 }
-/* A shell around a buffer, which it releases when it is freed; NULL when there is no memory. */
-struct message *message_new_moved(struct message_cache *cache, void *buffer, size_t size, void (*release)(void *buffer));
+/* A shell around a buffer, which is released when it is freed; NULL when there is no memory. */
+struct message *message_new_moved(struct message_cache *cache, const struct message_moved *moved);
+/* The same as a reply to the request with this reference. */
+struct message *message_new_moved_reply(struct message_cache *cache, const struct message_moved *moved, uint64_t reference);
+/* The request that a reply is to has been found, so its head is not needed any more: one with a buffer becomes a moved message like any other. */
+static inline void message_reply_open(struct message *message) {
+    if (__builtin_expect(message->class != MESSAGE_REPLY_SHELL, 1)) return;
+    memmove(message->data, message->data + sizeof(struct message_head), sizeof(struct message_moved));
+    message->type = MESSAGE_MOVED;
+}
+/* Where a message has its buffer, which it may have to release; NULL: it has none. */
+static inline struct message_moved *message_shell(struct message *message) {
+    unsigned class = message->class & ~(unsigned)MESSAGE_ROOM;
+    if (class == MESSAGE_SHELL || (class == MESSAGE_REPLY_SHELL && message->type == MESSAGE_MOVED)) return message_moved(message);
+    return class == MESSAGE_REPLY_SHELL ? (struct message_moved *)(message->data + sizeof(struct message_head)) : NULL;
+}
 
 /* What the receiver sees. */
 struct message_payload {
@@ -100,7 +126,7 @@ static inline struct message *message_new(struct message_cache *cache, size_t si
     if (__builtin_expect(size > pool_class_size(POOL_CLASSES - 1) - sizeof(struct message), 0)) return message_new_large(size);
     unsigned class = pool_class_of(sizeof(struct message) + size);
     struct message *message = pool_take(&cache->pool, class);
-    if (__builtin_expect(!message, 0)) return NULL;
+    if (__builtin_expect(!message, 0) && !(message = message_new_again(cache, class))) return NULL;
     message->size = (uint32_t)size;
     message->class = (uint8_t) class;
     return message;
@@ -118,6 +144,7 @@ static inline struct message *message_copy(struct message_cache *cache, weft_pid
 }
 
 static inline void message_free(struct message_cache *cache, struct message *message) {
+    message_gone(message);
     if (__builtin_expect(message->class >= POOL_CLASSES, 0)) message_free_other(cache, message);
     else pool_give(&cache->pool, message->class, message);
 }

@@ -22,6 +22,7 @@ enum {
     PROC_MEASURED = 16, /* how deep it uses its stack is asked at its end: fiber/stack_usage.h */
     PROC_HOLDS = 32,    /* a mutex of the C library: fiber/mutex_check.c */
     PROC_PREEMPT = 64,  /* it may be interrupted anywhere: preempt/preempt.h */
+    PROC_BOUNDED = 128, /* its mailbox is bounded, and it receives as one with PROC_MAILBOX: mail/bounds.h */
 };
 /* How a process runs. True: it has a stack of its own (fiber/). */
 enum proc_kind {
@@ -29,6 +30,12 @@ enum proc_kind {
     PROC_STACKFUL,
     PROC_UPCALL,  /* stackful, and now in a function of the program's that must not wait */
     PROC_STOPPED, /* stackful, interrupted, and keeps its thread: there is no stack to switch to (thread/stopped.h) */
+    PROC_PACKED,  /* stackful, and its stack is packed: the loop restores it before it runs (fiber/pack.h) */
+};
+
+/* The process that has spawned this one, which may have ended. Slot 0: a thread has. For weft_info. */
+struct proc_parent {
+    uint32_t generation, slot;
 };
 
 struct proc {
@@ -46,7 +53,11 @@ struct proc {
     /* Policy `line`: see queue/line.h. For a block that is free or being freed, node.next links it to other such blocks. */
     union {
         struct line_node node;
-        struct mpsc_node pinned_node; /* of a pinned process, which is never in a line: in its worker's inbox */
+        struct mpsc_node pinned_node; /* of a pinned process, which is never in a line: in its worker's pinned queue */
+        struct {
+            void *linked;              /* node.next */
+            struct proc_parent parent; /* of a living process; not in policy `line`, whose node has a link here */
+        };
     };
 
     /* The thread that runs the process. */

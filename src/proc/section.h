@@ -26,13 +26,13 @@ static inline void section_init(struct section *section) { atom_store_rlx(&secti
 static inline void section_enter(struct section *own) {
     /* rel: a keeper that waits for the previous section may see this entry instead of that section_leave; it must see all
      * that was done in the previous section all the same (N2). */
-    atom_store_rel(&own->count, atom_load_rlx(&own->count) + 1);
+    atom_count_rel(&own->count);
     atom_fence_light(); /* B */
 }
 
 static inline void section_leave(struct section *own) {
     /* rel: pairs with the acq in section_has_left; without it the block could be reused before the push is over (N2). */
-    atom_store_rel(&own->count, atom_load_rlx(&own->count) + 1);
+    atom_count_rel(&own->count);
 }
 
 /* After fence A. The count to compare with later. */

@@ -13,7 +13,8 @@
  *
  *   state      meaning                         owner of the process's stack and private data
  *   READY      wants to run                    none; the thread that wins the claim gets them
- *   RUNNING    is being run                    the thread that claimed it
+ *   RUNNING    is being run, or is held by a   the thread that claimed or holds it
+ *              sender for a moment
  *   BLOCKED    waits for a completion          none; saved, untouched until it is READY or RUNNING again
  *   IDLE       waits for a message             none; likewise
  *   COMPLETE   has ended                       the slot's keeper, which may reuse or free them
@@ -22,11 +23,12 @@
  *   state_init, state_forget, state_revive               the slot's keeper: the thread whose magazine has it (proc/table.h)
  *   state_pin, state_unpin                               the process itself, while it runs
  *   state_requeue (state_yield), _park, _complete        the thread that runs the process, once its registers are saved
- *                                                        and its stack is no longer in use ("commit after the switch")
+ *                                                        and its stack is no longer in use ("commit after the switch");
+ *                                                        state_requeue also the sender that holds it
  *   state_claim, state_claim_any                         any worker
  *   state_seize                                          the thread that takes the runtime down
- *   state_wake, state_wake_to_run                        any thread that keeps the block from being freed meanwhile
- *   state_cancel, state_preempt                          likewise
+ *   state_wake, state_wake_to_run, state_hold, _take     any thread that keeps the block from being freed meanwhile
+ *   state_cancel, state_condemn, state_preempt           likewise
  *   state_is_cancelled, state_is_preempted, ..._forget   the process itself
  *
  * S1  A process is run by the one thread whose compare-and-swap moved it to RUNNING; that thread then sees everything that
@@ -41,7 +43,8 @@
  *     table_guess_send).
  *     For the same reason no transition of a living process is a plain store, which would cut the chain of
  *     read-modify-writes through which the claim sees the wakers; state_yield_tso says where it may be.
- * S4  NOTIFIED exists only beside RUNNING.
+ * S4  NOTIFIED and MAIL exist only beside RUNNING. MAIL is the mark of a wake for a message: a process that parks until a message comes
+ *     has looked into its mailbox and need not run again for it, but looks once more whether the mailbox is empty (STATE_LOOK).
  * S5  A wake that did not answer DEAD happens before the return of state_complete: what it delivered can be cleaned
  *     up there.
  * S6  CANCEL and PREEMPT live in another word; no transition can erase them. Set CANCEL first, then wake.
@@ -51,10 +54,10 @@
  * then is the stale one: the order in the queue suffers, S1 and S2's "one claim" do not.
  *
  * S7  PINNED_TO, if not 0, is one more than the number of the only worker that may run the process (fiber/pin.c). A claim by an entry
- *     fails then, and a hand-off is a wake: the process is claimed by that worker alone, out of its inbox (state_claim_any).
+ *     fails then, and a hand-off is a wake: the process is claimed by that worker alone, out of its pinned queue (state_claim_any).
  *
- * The word: bits 0-2 state, 3 NOTIFIED, 4-15 PINNED_TO, 16 NEWBORN (READY for the first time), 17-47 left unchanged by every
- * transition, 48-63 ticket: at the top, where it wraps around by itself. */
+ * The word: bits 0-2 state, 3 NOTIFIED, 4-15 PINNED_TO, 16 NEWBORN (READY for the first time), 17 MAIL, 18-47 left
+ * unchanged by every transition, 48-63 ticket: at the top, where it wraps around by itself. */
 #ifndef WEFT_PROC_STATE_H
 #define WEFT_PROC_STATE_H
 
@@ -66,9 +69,19 @@ enum state_name { STATE_READY = 1, STATE_RUNNING, STATE_BLOCKED, STATE_IDLE, STA
 struct state {
     atom_u64 word;
     atom_u32 asked; /* STATE_CANCEL ... */
+    uint16_t first; /* the ticket of its process's first queue entry, written by the keeper: dumps count turns from there */
 };
 
-enum { STATE_CANCEL = 1, STATE_PREEMPT = 2, STATE_MONITORED = 4, STATE_OWNS = 8, STATE_INTERRUPTIBLE = 16 };
+enum {
+    STATE_CANCEL = 1, /* it is asked to end */
+    STATE_PREEMPT = 2,
+    STATE_MONITORED = 4,
+    STATE_OWNS = 8,
+    STATE_INTERRUPTIBLE = 16,
+    STATE_KILL = 32, /* it is to end, whatever it does. Never without CANCEL */
+    STATE_EXIT = 64, /* it is to end because of a link, once it is not shielded. Likewise; its ties have the reason */
+    STATE_CONDEMNED = STATE_KILL | STATE_EXIT,
+};
 
 /* What the caller has to do now. */
 enum state_verdict {
@@ -76,6 +89,7 @@ enum state_verdict {
     STATE_ENQUEUE, /* put {process, ticket} into a run queue */
     STATE_RUN,     /* run it: the caller now owns its stack */
     STATE_DEAD,    /* it has ended; no process was woken */
+    STATE_LOOK,    /* it has parked, after a wake for a message: if its mailbox is not empty, wake it */
 };
 
 struct state_next {
@@ -89,7 +103,9 @@ struct state_next {
 #define STATE_PINNED_TO_SHIFT 4
 #define STATE_PINNED_TO (UINT64_C(0xfff) << STATE_PINNED_TO_SHIFT)
 #define STATE_NEWBORN (UINT64_C(1) << 16)
+#define STATE_MAIL (UINT64_C(1) << 17)
 #define STATE_TICKET_SHIFT 48
+#define STATE_TICKET_ONE (UINT64_C(1) << STATE_TICKET_SHIFT)
 
 #if WEFT_CHECK
 #define STATE_FIRST_TICKET UINT64_C(0xfffe) /* so that scenarios cross the wrap-around */
@@ -107,12 +123,12 @@ extern uint64_t (*state_pid)(const struct state *state);
 /* Panics: `operation` met the state that `word` holds. */
 void state_illegal(const struct state *state, const char *operation, uint64_t word, enum state_name wanted) __attribute__((noreturn, cold));
 
-/* The same word in another state, neither NOTIFIED nor NEWBORN. */
+/* The same word in another state, neither NOTIFIED nor MAIL nor NEWBORN. */
 static inline uint64_t state_with(uint64_t word, enum state_name name) {
-    return (word & ~(STATE_MASK | STATE_NOTIFIED | STATE_NEWBORN)) | (uint64_t)name;
+    return (word & ~(STATE_MASK | STATE_NOTIFIED | STATE_NEWBORN | STATE_MAIL)) | (uint64_t)name;
 }
 /* The same word, READY, with the next ticket. */
-static inline uint64_t state_made_ready(uint64_t word) { return state_with(word, STATE_READY) + (UINT64_C(1) << STATE_TICKET_SHIFT); }
+static inline uint64_t state_made_ready(uint64_t word) { return state_with(word, STATE_READY) + STATE_TICKET_ONE; }
 static inline void state_expect(const struct state *state, const char *operation, uint64_t word, enum state_name wanted) {
 #if WEFT_DEBUG
     if (state_of(word) != wanted) state_illegal(state, operation, word, wanted);
@@ -120,9 +136,10 @@ static inline void state_expect(const struct state *state, const char *operation
     (void)state, (void)operation, (void)word, (void)wanted;
 #endif
 }
-static inline struct state_next state_enqueue(uint64_t word) {
-    return (struct state_next){state_ticket(word), (uint16_t)((word & STATE_PINNED_TO) >> STATE_PINNED_TO_SHIFT), STATE_ENQUEUE};
+static inline struct state_next state_told(uint64_t word, enum state_verdict verdict) {
+    return (struct state_next){state_ticket(word), (uint16_t)((word & STATE_PINNED_TO) >> STATE_PINNED_TO_SHIFT), (uint8_t)verdict};
 }
+static inline struct state_next state_enqueue(uint64_t word) { return state_told(word, STATE_ENQUEUE); }
 
 /* ---- The slot's keeper --------------------------------------------------------------------------------------- */
 
@@ -150,6 +167,7 @@ static inline uint16_t state_revive_any(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: only the keeper moves it on from COMPLETE */
     state_expect(state, "state_revive", word, STATE_COMPLETE);
     word = state_made_ready(word) | STATE_NEWBORN;
+    state->first = state_ticket(word);
     /* rel: pairs with the acq of a claim; a stale entry whose ticket has wrapped around may claim before the new entry is
      * pushed, and must find the block fully made. A swap and not a store: a waker that has guessed the PID may have woken
      * the process before it was spawned (S3). */
@@ -161,6 +179,7 @@ static inline uint16_t state_revive_tso(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: as above */
     state_expect(state, "state_revive", word, STATE_COMPLETE);
     word = state_made_ready(word) | STATE_NEWBORN;
+    state->first = state_ticket(word);
     atom_store_rel(&state->word, word); /* rel: as above */
     return state_ticket(word);
 }
@@ -208,28 +227,31 @@ static inline uint16_t state_yield_tso(struct state *state) { return state_reque
 static inline uint16_t state_yield(struct state *state) { return state_requeue(state).ticket; }
 
 /* RUNNING -> `name` (IDLE or BLOCKED): STATE_NOTHING. If a wake came since the process was claimed, RUNNING -> READY:
- * STATE_ENQUEUE. */
+ * STATE_ENQUEUE. If that was for a message, and it waits for one: RUNNING -> IDLE, STATE_LOOK. */
 static inline struct state_next state_park(struct state *state, enum state_name name) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: the swaps below decide */
     state_expect(state, "state_park", word, STATE_RUNNING);
     WEFT_ASSERT(name == STATE_IDLE || name == STATE_BLOCKED, "state_park to %s", state_text(name));
-    /* rel: pairs with the acq of the claim (S1); a wake between the two continues the release sequence. A failure
-     * means that NOTIFIED was set; the swap below reads again. */
-    if (!(word & STATE_NOTIFIED) && atom_cas_rel_rlx(&state->word, &word, state_with(word, name)))
-        return (struct state_next){.verdict = STATE_NOTHING};
+    uint64_t noted = name == STATE_IDLE ? STATE_NOTIFIED : STATE_NOTIFIED | STATE_MAIL;
+    /* rel: pairs with the acq of the claim (S1); a wake between the two continues the release sequence. acq: pairs with the wakers', for
+     * STATE_LOOK. */
+    while (!(word & noted))
+        if (atom_cas_acqrel_rlx(&state->word, &word, state_with(word, name)))
+            return (struct state_next){.verdict = __builtin_expect(word & STATE_MAIL, 0) ? STATE_LOOK : STATE_NOTHING};
     word = state_made_ready(word);
     /* rel: as above. Only wakers write now, and they change nothing more. */
     atom_swap_rel(&state->word, word);
     return state_enqueue(word);
 }
 
-/* RUNNING -> COMPLETE. Returns what remains to be done: STATE_MONITORED, tell its monitors; STATE_OWNS, give up what it owns. */
+/* RUNNING -> COMPLETE. Returns what remains to be done: STATE_MONITORED, tell its monitors; STATE_OWNS, give up what it owns; and whether it
+ * was condemned. */
 static inline uint32_t state_complete(struct state *state) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_requeue_any */
     state_expect(state, "state_complete", word, STATE_RUNNING);
-    /* acq: pairs with the rel of state_wake (S5). sc, with the load after it: of this and state_monitor at least one sees the other. */
+    /* acq: pairs with the rel of state_wake_for (S5). sc, with the load after it: of this and state_monitor at least one sees the other. */
     atom_swap_sc(&state->word, state_with(word, STATE_COMPLETE));
-    return atom_load_sc(&state->asked) & (STATE_MONITORED | STATE_OWNS);
+    return atom_load_sc(&state->asked) & (STATE_MONITORED | STATE_OWNS | STATE_CONDEMNED);
 }
 
 /* ---- A worker with a queue entry, or a worker that wants one particular process ------------------------------ */
@@ -270,31 +292,84 @@ static inline bool state_seize(struct state *state) {
 
 /* ---- Wakers --------------------------------------------------------------------------------------------------- */
 
-/* The process has something new to do. IDLE, BLOCKED -> READY: STATE_ENQUEUE. RUNNING gets NOTIFIED, READY stays:
- * STATE_NOTHING. COMPLETE: STATE_DEAD. */
-static inline struct state_next state_wake(struct state *state) {
+/* `note`: NOTIFIED or MAIL. */
+static inline struct state_next state_wake_for(struct state *state, uint64_t note) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: the compare-and-swap decides */
     for (;;) {
         enum state_name name = state_of(word);
         bool asleep = name == STATE_IDLE || name == STATE_BLOCKED;
-        uint64_t next = asleep ? state_made_ready(word) : name == STATE_RUNNING ? word | STATE_NOTIFIED : word;
+        uint64_t next = asleep ? state_made_ready(word) : name == STATE_RUNNING ? word | note : word;
         /* rel: pairs with the acq of the claim that follows (S3) and of state_complete (S5). */
         if (!atom_cas_rel_rlx(&state->word, &word, next)) continue;
         if (asleep) return state_enqueue(next);
         return (struct state_next){.verdict = name == STATE_COMPLETE ? STATE_DEAD : STATE_NOTHING};
     }
 }
+/* The process has something new to do. IDLE, BLOCKED -> READY: STATE_ENQUEUE. RUNNING gets NOTIFIED, READY stays:
+ * STATE_NOTHING. COMPLETE: STATE_DEAD. */
+static inline struct state_next state_wake(struct state *state) { return state_wake_for(state, STATE_NOTIFIED); }
+/* The same for a message in its mailbox: RUNNING gets MAIL. */
+static inline struct state_next state_wake_for_mail(struct state *state) { return state_wake_for(state, STATE_MAIL); }
+
+/* Delivery (proc/deliver.h): IDLE -> RUNNING, with the next ticket. True: the caller holds the process, and *next is STATE_RUN with that
+ * ticket; soon it lets the process go (state_let_go) or leaves it to a worker as it is (queue/slot.h). False: it is in another state, and
+ * nothing was changed. */
+static inline bool state_hold(struct state *state, struct state_next *next) {
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: the compare-and-swap decides */
+    if (state_of(word) != STATE_IDLE) return false;
+    uint64_t held = state_with(word, STATE_RUNNING) + STATE_TICKET_ONE;
+    *next = state_told(held, STATE_RUN);
+    /* acq: pairs with the rel of state_park (S1): the caller writes to what is the process's own. No rel: state_let_go has one. */
+    return atom_cas_acq_rlx(&state->word, &word, held);
+}
+
+/* RUNNING, held, to READY, with the ticket that state_hold gave. For every machine, and where state_requeue_tso may be: */
+static inline struct state_next state_let_go_any(struct state *state) {
+    uint64_t word = state_with(atom_load_rlx(&state->word), STATE_READY); /* rlx: as in state_requeue_any */
+    atom_swap_rel(&state->word, word);                                    /* rel: pairs with the acq of the claim (S1). A swap: S3 */
+    return state_enqueue(word);
+}
+static inline struct state_next state_let_go_tso(struct state *state) {
+    uint64_t word = state_with(atom_load_rlx(&state->word), STATE_READY); /* rlx: as above */
+    atom_store_rel(&state->word, word);                                   /* rel: as above */
+    return state_enqueue(word);
+}
+static inline struct state_next state_let_go(struct state *state) {
+#if defined(__x86_64__) && !WEFT_CHECK
+    return state_let_go_tso(state);
+#else
+    return state_let_go_any(state);
+#endif
+}
+
+/* Of two threads that have taken a held process out of a slot, the owner and a thief, one gets it: true. */
+static inline bool state_confirm(struct state *state, uint16_t ticket) {
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: the compare-and-swap decides */
+    while (state_of(word) == STATE_RUNNING && state_ticket(word) == ticket)
+        if (atom_cas_rlx_rlx(&state->word, &word, word + STATE_TICKET_ONE)) return true; /* rlx: the slot orders (slot T4) */
+    return false;
+}
+
+/* The same for a caller that then runs the process (hand-off): IDLE, BLOCKED -> RUNNING, with `ready_too` READY as well; not one that is
+ * pinned (S7). */
+static inline bool state_take(struct state *state, bool ready_too) {
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: as above */
+    enum state_name name = state_of(word);
+    bool can = name == STATE_IDLE || name == STATE_BLOCKED || (ready_too && name == STATE_READY);
+    /* acq: as in state_claim. */
+    return can && !(word & STATE_PINNED_TO) && atom_cas_acq_rlx(&state->word, &word, state_with(word, STATE_RUNNING));
+}
 
 /* Hand-off: the caller wants to run the process itself, now. IDLE, BLOCKED, READY -> RUNNING: STATE_RUN, the caller has
  * claimed it (an entry it had in a queue is stale). RUNNING gets NOTIFIED: STATE_NOTHING. COMPLETE: STATE_DEAD. One that is pinned
  * is only woken (S7). */
 static inline struct state_next state_wake_to_run(struct state *state) {
-    uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_wake */
+    uint64_t word = atom_load_rlx(&state->word); /* rlx: as in state_wake_for */
     for (;;) {
         enum state_name name = state_of(word);
         if (__builtin_expect(name == STATE_COMPLETE || word & STATE_PINNED_TO, 0)) return state_wake(state);
         if (name == STATE_RUNNING) {
-            /* rel: as in state_wake. */
+            /* rel: as in state_wake_for. */
             if (atom_cas_rel_rlx(&state->word, &word, word | STATE_NOTIFIED)) return (struct state_next){.verdict = STATE_NOTHING};
         } else {
             /* acq: as in state_claim. No rel: what the caller delivered it will itself find. */
@@ -328,9 +403,28 @@ static inline bool state_is_cancelled(struct state *state) {
     return (atom_load_acq(&state->asked) & STATE_CANCEL) != 0;
 }
 
-/* The process has a monitor from now on. False: it has ended, and the thread that ended it may have missed the monitor. */
-static inline bool state_monitor(struct state *state) {
-    atom_or_sc(&state->asked, STATE_MONITORED); /* sc, with the load: pairs with state_complete */
+/* Ends the process: `how` is STATE_KILL or STATE_EXIT. True for the first caller, which wakes the process afterwards. */
+static inline bool state_condemn(struct state *state, uint32_t how) {
+    return !(atom_or_rel(&state->asked, how | STATE_CANCEL) & how); /* rel: as in state_cancel */
+}
+/* How it was condemned; 0: it was not. */
+static inline uint32_t state_condemned(struct state *state) {
+    return atom_load_acq(&state->asked) & STATE_CONDEMNED; /* acq: as in state_is_cancelled */
+}
+
+/* Something is left to do when the process ends, from now on. False: it has ended, and the thread that ended it may have missed this. */
+static inline bool state_leave_to_do(struct state *state, uint32_t what) {
+    atom_or_sc(&state->asked, what); /* sc, with the load: pairs with state_complete */
+    return state_of(atom_load_sc(&state->word)) != STATE_COMPLETE;
+}
+/* The process has a monitor from now on. False: as above. */
+static inline bool state_monitor(struct state *state) { return state_leave_to_do(state, STATE_MONITORED); }
+/* By any thread: when the process ends, something is to be given up (registry/registry.h). False: as above. */
+static inline bool state_give(struct state *state) { return state_leave_to_do(state, STATE_OWNS); }
+
+/* The same for a link: it also has something to give up. */
+static inline bool state_tie(struct state *state) {
+    atom_or_sc(&state->asked, STATE_MONITORED | STATE_OWNS); /* sc, with the load: as in state_monitor */
     return state_of(atom_load_sc(&state->word)) != STATE_COMPLETE;
 }
 
@@ -340,8 +434,12 @@ static inline bool state_is_monitored(struct state *state) {
 /* state_monitor by the spawner, before any other thread can know the process. rlx: published with the word. */
 static inline void state_monitor_newborn(struct state *state) { atom_or_rlx(&state->asked, STATE_MONITORED); }
 
-/* By the process itself: when it ends, something is to be given up (life/zombie.h). rlx: its own. */
-static inline void state_owns(struct state *state) { atom_or_rlx(&state->asked, STATE_OWNS); }
+/* By the process itself, or its spawner: when it ends, something is to be given up (life/zombie.h). rlx, both: its own; once set, it stays
+ * until the process has ended. */
+static inline bool state_has_to_give(struct state *state) { return (atom_load_rlx(&state->asked) & STATE_OWNS) != 0; }
+static inline void state_owns(struct state *state) {
+    if (!state_has_to_give(state)) atom_or_rlx(&state->asked, STATE_OWNS);
+}
 
 /* The process is about to wait in a place where the canceller has to interrupt the wait (life/interrupt.h); the second function
  * ends that. False: it has been cancelled already. */
@@ -357,6 +455,11 @@ static inline bool state_is_interruptible(struct state *state) {
     /* rlx: the canceller looks up the wait under a lock. If the process takes that lock later, it calls state_interruptible
      * later too, and sees the cancellation there. */
     return (atom_load_rlx(&state->asked) & STATE_INTERRUPTIBLE) != 0;
+}
+
+/* Whether the process of this block has been spawned and has not ended, for a thread that has found its PID there. */
+static inline bool state_lives(struct state *state) {
+    return state_of(atom_load_acq(&state->word)) != STATE_COMPLETE; /* acq: pairs with the rel in state_revive_any: its mailbox is open */
 }
 
 /* Asks the process to yield soon. rlx, all three: a hint that carries no data; late or missed is harmless. */

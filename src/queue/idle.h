@@ -65,7 +65,7 @@ void idle_resize(struct idle *idle, unsigned workers);
 
 /* Work was published: returns the worker that the caller must unpark, or IDLE_NOBODY. */
 static inline int idle_wake(struct idle *idle);
-/* The same for one worker, whether or not another worker searches (its own inbox, shutdown): true when the caller must
+/* The same for one worker, whether or not another worker searches (its own pinned queue, shutdown): true when the caller must
  * unpark it; false when it is awake, or another thread is waking it. */
 bool idle_wake_one(struct idle *idle, unsigned worker);
 

@@ -2,25 +2,28 @@
  *
  * Callers. "Consumer" is one thread at a time: the thread that runs the process the box belongs to.
  *
- *   mpsc_init                      one thread, before the box is shared
+ *   mpsc_init, mpsc_divert         one thread, before the box is shared
  *   mpsc_push, mpsc_push_unheard   any        lock-free
- *   mpsc_pop, mpsc_close           consumer
+ *   mpsc_pop, _direct, mpsc_close  consumer
  *   mpsc_take_all, mpsc_put_back   consumer
  *   mpsc_put_first                 consumer
+ *   mpsc_is_clear                  any        a hint, but for what the caller pushed itself
+ *   mpsc_hand_over                 a producer in place of the consumer, which sleeps until a push wakes it: it has claimed the consumer
  *   mpsc_is_empty                  consumer   exact: nothing pushed before is left
  *   mpsc_is_closed                 any        once true, always true
+ *   mpsc_each                      consumer   nothing pushed before is left out
  *   mpsc_expect_emptied            consumer   before it sleeps until a push wakes it
  *   mpsc_forget_look               consumer   when it lets go of the box in any other way
  *
  * Producers push onto a stack; the consumer takes the whole stack in one swap and turns it round into a list of its
  * own.
  *
- *   M1  head is NULL, the newest message pushed since the consumer last took all, or the mark of a closed box. Its lowest
- *       bit, HEARD, is set once one of these messages was pushed by mpsc_push.
+ *   M1  head is NULL, the newest message pushed since the consumer last took all, or a mark: bit 1 is set. The mark of a closed box is
+ *       MPSC_SHUT; any other is that of a diverted box. The lowest bit, HEARD, is set once one of these messages was pushed by mpsc_push.
  *   M2  A message belongs to its producer until the push succeeds, to the box until popped or returned by close, and
  *       then to the consumer. A push that fails keeps it with the producer.
- *   M3  Messages of one producer come out in the order in which they were pushed, and the box has one order in all:
- *       that of the successful pushes.
+ *   M3  Messages of one producer come out in the order in which they were pushed, and the box has one order in all: that of the
+ *       successful pushes; a message that is handed over comes before those whose push has not ended when its producer finds the box clear.
  *   M4  Of the pushes that come between two takes of the consumer, unheard ones apart, one is told that it is the first: its
  *       producer wakes the consumer. (What the consumer has taken and not popped yet does not count: it is awake then.) A
  *       producer that pushes unheard wakes the consumer later; until then any other producer's push still wakes it.
@@ -28,7 +31,9 @@
  *   M6  A producer that is refused, or a thread told that the box is closed, sees what the consumer did before it closed it.
  *   M7  A consumer that sleeps until a push wakes it has found the box empty since it was last woken. Otherwise a message
  *       whose wake-up is used up may lie there; the next push is then not the first and wakes no consumer: a lost wake-up.
- *       Asserted in debug builds and under the checker, where the consumer's last look is remembered. */
+ *       Asserted in debug builds and under the checker, where the consumer's last look is remembered.
+ *   M8  A box that was diverted before it was shared stays so until it is closed: its messages are kept by a detour, which does what
+ *       the box does otherwise, and keeps M2 to M7. Pushing, taking and closing test one bit, that of a closed box, and find both. */
 #ifndef WEFT_QUEUE_MPSC_H
 #define WEFT_QUEUE_MPSC_H
 
@@ -47,31 +52,47 @@ struct mpsc {
     struct mpsc_node *taken;         /* consumer: oldest first. NULL or MPSC_LOOKED: none */
 };
 
+enum { MPSC_HEARD = 1, MPSC_MARK = 2 }; /* M1 */
 /* `head` of a closed box. In debug builds also `taken`, when the consumer's last look found nothing. Never dereferenced. */
-extern struct mpsc_node mpsc_mark;
+#define MPSC_SHUT ((struct mpsc_node *)(uintptr_t)MPSC_MARK)
 #if WEFT_DEBUG
-#define MPSC_LOOKED (&mpsc_mark)
+#define MPSC_LOOKED MPSC_SHUT
 #else
 #define MPSC_LOOKED ((struct mpsc_node *)NULL)
 #endif
 
 enum mpsc_pushed {
-    MPSC_CLOSED = -EPIPE, /* refused: the message is still the caller's */
+    MPSC_CLOSED = -EPIPE,    /* refused: the message is still the caller's */
+    MPSC_DIVERTED = -EAGAIN, /* likewise, by a detour that takes such messages another way */
     MPSC_PUSHED = 0,
     MPSC_PUSHED_FIRST = 1, /* M4: the caller wakes the consumer */
 };
-enum { MPSC_HEARD = 1 }; /* M1 */
+
+/* What a diverted box leads to (M8). It may serve another box once this one is closed, so `push` is told for which box it is meant. */
+struct mpsc_detour {
+    atom_u32 queued; /* messages that a take would find */
+    enum mpsc_pushed (*push)(struct mpsc_detour *detour, struct mpsc *box, struct mpsc_node *node);
+    struct mpsc_node *(*take)(struct mpsc_detour *detour, unsigned most); /* consumer; oldest first */
+    struct mpsc_node *(*close)(struct mpsc_detour *detour);               /* consumer; likewise, all that is left */
+};
+enum { MPSC_DETOUR_MOST = 64 }; /* messages of a diverted box that one mpsc_take_all returns */
 
 void mpsc_init(struct mpsc *box);
+/* In place of mpsc_init. */
+void mpsc_divert(struct mpsc *box, struct mpsc_detour *detour);
+/* NULL: the box is not diverted, or closed. By any thread that knows that the memory of detours stays what it is. */
+struct mpsc_detour *mpsc_detour(struct mpsc *box);
 enum mpsc_pushed mpsc_push(struct mpsc *box, struct mpsc_node *node);
 /* The same by a producer that will wake the consumer in any case, but not yet: MPSC_PUSHED or MPSC_CLOSED. */
 enum mpsc_pushed mpsc_push_unheard(struct mpsc *box, struct mpsc_node *node);
 
-/* The oldest message, or NULL. */
+/* The oldest message, or NULL. mpsc_pop_direct: of a box that the caller knows not to be diverted; else NULL. */
 struct mpsc_node *mpsc_pop(struct mpsc *box);
+struct mpsc_node *mpsc_pop_direct(struct mpsc *box);
 
-/* A list of messages, oldest first, linked by next: what was put back, if anything was, or else all that there are now;
- * NULL when there are none. The caller may put the rest of the list back before it takes or pops again. */
+/* A list of messages, oldest first, linked by next: what was put back or handed over, if anything was, or else all that there are now (of a
+ * diverted box MPSC_DETOUR_MOST); NULL when there are none. Behind a single message come those that were pushed since. The caller may put the rest
+ * of the list back before it takes or pops again. */
 struct mpsc_node *mpsc_take_all(struct mpsc *box);
 static inline void mpsc_put_back(struct mpsc *box, struct mpsc_node *oldest) { box->taken = oldest; }
 /* The same before what is still there of an earlier list; *end is the `next` of the last one. */
@@ -80,10 +101,22 @@ static inline void mpsc_put_first(struct mpsc *box, struct mpsc_node *oldest, st
     box->taken = oldest;
 }
 
+/* Whether nothing was pushed since the consumer last took all, and the box is neither closed nor diverted. Once true of a box that is not
+ * closed, it is never diverted. */
+static inline bool mpsc_is_clear(struct mpsc *box) { return atom_load_rlx(&box->head) == NULL; } /* rlx: nothing is read through it */
+/* A message for a consumer that has none (M7): its list. */
+static inline void mpsc_hand_over(struct mpsc *box, struct mpsc_node *node) {
+    WEFT_ASSERT(!box->taken || box->taken == MPSC_LOOKED, "a message is put before others");
+    node->next = NULL;
+    box->taken = node;
+}
+
 /* Closes the box and returns what is left in it, oldest first, linked by next. Closing again returns NULL. */
 struct mpsc_node *mpsc_close(struct mpsc *box);
 
 bool mpsc_is_empty(struct mpsc *box);
+/* Calls `visit` with each message, which stays where it is, in no particular order. */
+void mpsc_each(struct mpsc *box, void (*visit)(struct mpsc_node *node, void *user), void *user);
 bool mpsc_is_closed(struct mpsc *box);
 
 static inline void mpsc_forget_look(struct mpsc *box) {

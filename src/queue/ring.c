@@ -1,8 +1,7 @@
 /* The bounded run queue of policy `ring`: see queue/ring.h.
  *
- * Relaxed operations in this file. On head: all of them; R2 needs coherence alone, and R4 gets its order from the
- * slots. On tail and on slots, by the owner: it reads back what it wrote itself. On next, by the owner: likewise, or a
- * thief's ENTRY_NONE, which carries nothing. */
+ * Why relaxed is enough in this file. On head, always: R2 needs coherence alone, and R4 gets its order from the slots. On tail and on
+ * slots, where the owner reads back what it wrote itself. On next, by the owner: likewise, or a thief's ENTRY_NONE, which carries nothing. */
 #include "queue/ring.h"
 
 #include <errno.h>

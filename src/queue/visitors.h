@@ -1,4 +1,4 @@
-/* A gate for a resource that many threads use for a moment and its owner takes away: the owner closes the gate and waits until
+/* Counts the users of a resource that many threads use for a moment and its owner takes away: the owner closes it and waits until
  * the last visitor has left. Visitors never wait, so signal handlers may be visitors.
  *
  *   operation           caller

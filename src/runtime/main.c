@@ -62,11 +62,11 @@ static int main_failed(const char *what, int error) {
     return 1;
 }
 
-int weft_main(int argc, char **argv, int (*app)(int argc, char **argv)) {
+int weft_main_with_sized(const weft_config *config, size_t config_size, int argc, char **argv, int (*app)(int argc, char **argv)) {
     struct main_call call = {.argc = argc, .argv = argv, .app = app, .result = 1};
     weft_runtime *runtime;
     weft_pid pid;
-    int error = weft_start(NULL, &runtime), reason = 0;
+    int error = weft_start_sized(config, config_size, &runtime), reason = 0;
     if (error) return main_failed("cannot start", error);
     weft_stackful_options options = {.runtime = runtime, .name = "main", .flags = WEFT_SPAWN_STACK_NOW | WEFT_SPAWN_JOINABLE};
     error = main_watch_deadlock((struct runtime *)runtime);
@@ -81,3 +81,5 @@ int weft_main(int argc, char **argv, int (*app)(int argc, char **argv)) {
     weft_stop(runtime, NULL, weft_in(patience)); /* processes that are left then have been reported; the program ends without them */
     return call.result;
 }
+
+int weft_main(int argc, char **argv, int (*app)(int argc, char **argv)) { return weft_main_with(NULL, argc, argv, app); }

@@ -3,6 +3,7 @@
 #include "fiber/snapshot.h"
 #include "life/cancel.h"
 #include "sys/print.h"
+#include "thread/cpu_time.h"
 #include "thread/stopped.h"
 
 #include <errno.h>
@@ -14,53 +15,39 @@
 
 void report_name(struct runtime *runtime, struct proc *proc, char *text, size_t size) {
     struct snapshot snapshot;
-    fiber_snapshot(proc, &snapshot);
+    fiber_snapshot(runtime, proc, &snapshot);
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior); /* rlx: a racy read */
     if (!snapshot.entry) {
         snprintf(text, size, "%s", behavior && behavior->name ? behavior->name : "?");
         return;
     }
-    int length = snapshot.name ? snprintf(text, size, "%s, ", snapshot.name) : 0;
+    int length = snapshot.name[0] ? snprintf(text, size, "%s, ", snapshot.name) : 0;
     if (length < 0 || (size_t)length >= size) return;
-    /* An interrupted process may hold the lock under which symbols are looked up: thread/stopped.h, A4. */
-    if (preempt_is_on(runtime)) snprintf(text + length, size - (size_t)length, "%p", snapshot.entry);
+    if (SYMBOL_LOCKS && preempt_is_on(runtime)) snprintf(text + length, size - (size_t)length, "%p", snapshot.entry);
     else fiber_symbol(snapshot.entry, text + length, size - (size_t)length);
 }
 
-static __attribute__((no_sanitize("thread"))) uint32_t report_since(struct proc *proc) { return proc->since; }
-static __attribute__((no_sanitize("thread"))) bool report_is_stackful(struct proc *proc) { return proc->stackful; }
+void report_wait_of(const weft_process_info *info, enum state_name state, char *text, size_t size) {
+    char about[32] = "", since[32] = "";
+    const char *what = info->stackful ? info->call : state == STATE_BLOCKED ? "a command or a message" : "a message";
+    *text = '\0';
+    if (info->since != WEFT_UNKNOWN) snprintf(since, sizeof since, ", for %.1f s", (double)info->since / 1e9);
+    if (info->state == WEFT_STATE_BLOCKING) snprintf(text, size, ", in a blocking call (%s)%s", what ? what : "?", since);
+    if (info->state != WEFT_STATE_WAITING || !what) return;
+    if (info->about_pid) snprintf(about, sizeof about, " of %016lx", (unsigned long)info->about_pid);
+    else if (info->about) snprintf(about, sizeof about, " of %#lx", (unsigned long)(uintptr_t)info->about);
+    snprintf(text, size, info->stackful ? ", in %s%s%s" : ", waits for %s%s%s", what, about, since);
+}
 
 void report_wait(struct runtime *runtime, struct proc *proc, char *text, size_t size) {
-    struct snapshot snapshot;
-    uint64_t word = atom_load_acq(&proc->state.word); /* acq: what is read below is not older; the word is read again at the end */
-    enum state_name state = state_of(word);
-    /* rlx: 0: there is no sysmon. The value stands still while sysmon sleeps. */
-    uint32_t coarse = atom_load_rlx(&runtime->coarse) ? sysmon_coarse(sys->now()) : 0;
-    uint32_t units = (coarse - report_since(proc)) & 0xffffff;
-    char about[32] = "", since[32] = "";
-    fiber_snapshot(proc, &snapshot);
-    const char *what = snapshot.entry ? snapshot.call : state == STATE_BLOCKED ? "a command or a message" : "a message";
-    *text = '\0';
-    if (coarse) snprintf(since, sizeof since, ", for %.1f s", (double)((uint64_t)units << COARSE_SHIFT) / 1e9);
-    if (snapshot.entry && snapshot.in_call) {
-        snprintf(text, size, ", in a blocking call (%s)%s", snapshot.call ? snapshot.call : "?", since);
-        return;
-    }
-    if ((state != STATE_IDLE && state != STATE_BLOCKED) || !what || atom_load_rlx(&proc->state.word) != word) return; /* rlx: as above */
-    bool of_process = snapshot.call && (strcmp(snapshot.call, "weft_join") == 0 || strcmp(snapshot.call, "weft_call") == 0);
-    if (snapshot.entry && snapshot.about)
-        snprintf(about, sizeof about, of_process ? " of %016lx" : " of %#lx", (unsigned long)(uintptr_t)snapshot.about);
-    snprintf(text, size, snapshot.entry ? ", in %s%s%s" : ", waits for %s%s%s", what, about, since);
+    weft_process_info info;
+    enum state_name state = info_read(runtime, proc, &info);
+    report_wait_of(&info, state, text, size);
 }
 
 /* ---- hogs ---------------------------------------------------------------------------------------------------------- */
 
 enum { HOGS_SHOWN = 20 };
-
-/* A race by intent: the memory always is a control block, and hog_show checks again that the step is the same. */
-static __attribute__((no_sanitize("thread"))) struct proc *hog_current(struct worker *worker) {
-    return *(struct proc *volatile *)&worker->current;
-}
 
 /* What would help; `error` is hog_place's. */
 static const char *hog_advice(struct runtime *runtime, bool stackful, int error) {
@@ -80,20 +67,15 @@ static int hog_place(struct worker *worker, char *text, size_t size) {
     return error;
 }
 
-/* When the step began: sysmon's; a racy read. */
-static __attribute__((no_sanitize("thread"))) uint64_t hog_since(struct worker *worker) {
-    return *(volatile uint64_t *)&worker->seen.step_since;
-}
-
 /* False: it is no hog any more. */
 static bool hog_show(struct worker *worker, uint64_t now) {
     char name[192], place[96];
     uint64_t steps = atom_load_rlx(&worker->local.counters.steps); /* rlx: if it has not changed at the end, the step is the same */
-    struct proc *proc = hog_current(worker);
+    struct proc *proc = worker_current_racy(worker);
     if (!proc || atom_load_rlx(&worker->give_way) != steps) return false;
     weft_pid pid = pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: as above */
     report_name(worker->runtime, proc, name, sizeof name);
-    const char *advice = hog_advice(worker->runtime, report_is_stackful(proc), hog_place(worker, place, sizeof place));
+    const char *advice = hog_advice(worker->runtime, info_is_stackful(proc), hog_place(worker, place, sizeof place));
     if (atom_load_rlx(&worker->local.counters.steps) != steps) return false;
     print_line(STDERR_FILENO, "  process %016lx (%s), on worker %u for %.3f s%s: %s\n", (unsigned long)pid, name, worker->index,
                (double)(now - worker->seen.step_since) / 1e9, place, advice);
@@ -124,9 +106,9 @@ static void left_place(struct runtime *runtime, struct proc *proc, uint64_t now,
     *text = '\0';
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
-        if (hog_current(worker) != proc) continue;
+        if (worker_current_racy(worker) != proc) continue;
         hog_place(worker, place, sizeof place);
-        snprintf(text, size, ", on worker %u for %.1f s%s", i, (double)(now - hog_since(worker)) / 1e9, place);
+        snprintf(text, size, ", on worker %u for %.1f s%s", i, (double)(now - info_step_since(worker)) / 1e9, place);
     }
 }
 

@@ -42,4 +42,20 @@ int weft_sim_wait(int machine, uint64_t deadline) {
 }
 int weft_sim_here(void) { return 0; }
 void weft_sim_partition(int one, int other, bool cut) { (void)one, (void)other, (void)cut; }
+int weft_sim_name(const char *name, const char *address) {
+    (void)name, (void)address;
+    return WEFT_ENOSYS;
+}
+int weft_sim_name_error(const char *name, int error) {
+    (void)name, (void)error;
+    return WEFT_ENOSYS;
+}
+int weft_sim_name_delay(const char *name, uint64_t ns) {
+    (void)name, (void)ns;
+    return WEFT_ENOSYS;
+}
+int weft_sim_child_sized(const char *name, const weft_sim_program *does, size_t size) {
+    (void)name, (void)does, (void)size;
+    return WEFT_ENOSYS;
+}
 #endif

@@ -1,9 +1,10 @@
 /* Starting a runtime, from a configuration and the environment. */
 #include "base/sized.h"
 #include "fiber/exceptions.h"
-#include "fiber/overflow.h"
+#include "fiber/fault.h"
 #include "mail/post.h"
 #include "preempt/preempt.h"
+#include "runtime/quit.h"
 #include "runtime/stop.h"
 #include "sched/atfork.h"
 #include "sched/door.h"
@@ -22,6 +23,7 @@
 enum {
     START_DESCRIPTORS = 4096, /* 36 KiB in the kernel */
     GRACE_MS = 5000,
+    MAIL_LEAST = 1 << 20,
     GRACE_MS_MOST = 24 * 60 * 60 * 1000,
 };
 
@@ -83,12 +85,36 @@ static int config_preempt(struct runtime *runtime, const weft_config *config) {
     return error;
 }
 
+/* After the settings that it excludes. */
+static int config_exclusive(struct runtime *runtime, const weft_config *config, uint64_t *workers) {
+    uint64_t exclusive = config->exclusive;
+    int error = config_number("WEFT_EXCLUSIVE", 0, 1, &exclusive);
+    if (error || !exclusive) return error;
+    if (*workers > 1)
+        return config_refuse("the number of workers", "more than 1", "1, or not given, because processes are to be exclusive");
+    if (runtime->extra_most)
+        return config_refuse("the number of extra workers", "more than 0", "not given, because processes are to be exclusive");
+    if (runtime->preempt.all) return config_refuse("preemption", "on", "off, because processes are to be exclusive");
+    runtime->exclusive = true;
+    *workers = 1;
+    return 0;
+}
+
+/* 0 is what a program asks for that wants no two processes to run at a time: there is a setting for that. */
+static int config_extra(uint64_t *extra) {
+    const char *text = sys->setting("WEFT_MAX_EXTRA");
+    if (*extra == 0 && text && strcmp(text, "0") == 0)
+        return config_refuse("WEFT_MAX_EXTRA", text,
+                             "a number from 1 on; for no extra workers set WEFT_EXCLUSIVE=1 (weft_config.exclusive)");
+    return config_number("WEFT_MAX_EXTRA", 1, EXTRA_MAX, extra);
+}
+
 static int config_threads(struct runtime *runtime, const weft_config *config) {
     uint64_t threads = config->max_threads, extra = config->max_extra;
     const char *then = config->at_max_threads ? config->at_max_threads : sys->setting("WEFT_AT_MAX_THREADS");
     int error = config_given("the number of extra workers", EXTRA_MAX, extra);
     if (!error) error = config_number("WEFT_MAX_THREADS", 1, UINT32_MAX, &threads);
-    if (!error) error = config_number("WEFT_MAX_EXTRA", 1, EXTRA_MAX, &extra);
+    if (!error) error = config_extra(&extra);
     runtime->threads.most = (unsigned)threads;
     runtime->extra_most = (unsigned)extra;
     runtime->blocking_fails = then && strcmp(then, "error") == 0;
@@ -104,6 +130,25 @@ static int config_grace(struct runtime *runtime, const weft_config *config) {
     return error;
 }
 
+static int config_quit(struct runtime *runtime, const weft_config *config) {
+    const char *text = sys->setting("WEFT_SIGQUIT");
+    bool off = text && strcmp(text, "0") == 0, on = !text || !*text || strcmp(text, "1") == 0;
+    runtime->prints_on_quit = on && !config->keep_sigquit;
+    return on || off ? 0 : config_refuse("WEFT_SIGQUIT", text, "0 or 1");
+}
+
+/* The messages are the program's, not the runtime's: proc/message.h. */
+static int config_mail(const weft_config *config) {
+    uint64_t most = config->max_mail_bytes;
+    int error = config_number("WEFT_MAX_MAIL_BYTES", MAIL_LEAST, UINT64_MAX / 2, &most);
+    if (error) return error;
+    char text[32];
+    snprintf(text, sizeof text, "%lu", (unsigned long)most);
+    if (most && most < MAIL_LEAST) return config_refuse("max_mail_bytes", text, "at least 1048576, or 0");
+    if (most) atom_store_rlx(&message_pool.most, most); /* rlx: a number */
+    return 0;
+}
+
 static int runtime_configure(struct runtime *runtime, const weft_config *config, unsigned *workers) {
     uint64_t count = config->workers, seed = config->seed, stack_size = config->stack_size;
     runtime->most = config->max_processes;
@@ -117,10 +162,18 @@ static int runtime_configure(struct runtime *runtime, const weft_config *config,
     if (!error) error = config_deque_wake(config->deque_wake, &runtime->deque_local);
     if (!error) error = config_threads(runtime, config);
     if (!error) error = config_grace(runtime, config);
+    if (!error) error = config_mail(config);
+    if (!error) error = config_quit(runtime, config);
     uint64_t check = config->check_mutexes || WEFT_DEBUG;
     if (!error) error = config_number("WEFT_CHECK_MUTEXES", 0, 1, &check);
     if (!error) error = config_preempt(runtime, config);
+    if (!error) error = config_exclusive(runtime, config, &count);
+    uint64_t contains = config->contain_faults, measures = config->cpu_times;
+    if (!error) error = config_number("WEFT_CONTAIN_FAULTS", 0, 1, &contains);
+    if (!error) error = config_number("WEFT_CPU_TIMES", 0, 1, &measures);
     if (error) return error;
+    runtime->measures_cpu = measures;
+    runtime->contains = contains && ANNOTATE_ADDRESS + ANNOTATE_THREAD == 0; /* sanitizers report faults themselves */
     runtime->check_mutexes = check;
     if (count == 0) count = sys->cpus();
     if (count > WORKERS_MAX) count = WORKERS_MAX;
@@ -136,19 +189,20 @@ int runtime_init(struct runtime *runtime, uint64_t processes) {
     lock_init(&runtime->lock);
     lock_init(&runtime->resizing);
     lock_init(&runtime->send_afters.lock);
-    lock_init(&runtime->interrupts_lock);
+    lock_init(&runtime->interrupts.lock);
+    lock_init(&runtime->supers.lock);
     for (unsigned i = 0; i < CONTEXT_LOCKS; i++)
         lock_init(&runtime->context_locks[i]);
     pool_init(&runtime->pool);
     stacks_init(&runtime->stacks);
     for (unsigned i = 0; i < MONITOR_LOCKS; i++)
-        lock_init(&runtime->monitor_locks[i]), lock_init(&runtime->zombie_locks[i]);
+        lock_init(&runtime->monitor_locks[i]), lock_init(&runtime->ties_locks[i]);
     inject_init(&runtime->inject);
     table_init(&runtime->table, (uint32_t)processes);
     idle_init(&runtime->idle, 1);
     lock_init(&runtime->moving);
     threads_init(&runtime->threads, runtime->threads.most ? runtime->threads.most : THREADS_DEFAULT);
-    if (!runtime->extra_most) runtime->extra_most = EXTRA_MAX;
+    if (!runtime->extra_most && !runtime->exclusive) runtime->extra_most = EXTRA_MAX;
     parker_init(&runtime->stopper);
     posts_init(&runtime->posts);
     for (unsigned i = 0; i < DOORS; i++) {
@@ -171,6 +225,7 @@ int weft_start_sized(const weft_config *config, size_t config_size, weft_runtime
     if (!config) return config_too_new();
     atfork_check("weft_start");
     atfork_register();
+    message_check_begin();
     sys->net->make_room(START_DESCRIPTORS);
     struct runtime *runtime = sys->alloc(sizeof *runtime);
     if (!runtime) return WEFT_ENOMEM;
@@ -190,9 +245,12 @@ int weft_start_sized(const weft_config *config, size_t config_size, weft_runtime
         return error == WEFT_ENOMEM ? WEFT_ENOMEM : WEFT_EAGAIN;
     }
     if (error) fprintf(stderr, "weft: only %u of %u workers could be started: %s\n", got, workers, weft_strerror(error));
-    overflow_begin();
+    fault_begin();
     if (sysmon_start(runtime) == 0) post_open(runtime);
-    else fprintf(stderr, "weft: no thread for the system monitor: processes that block or do not yield hold the others up\n");
+    else
+        runtime->prints_on_quit = false,
+        fprintf(stderr, "weft: no thread for the system monitor: processes that block or do not yield hold the others up\n");
+    quit_begin(runtime);
     if (runtime->preempt.all) preempt_begin(runtime, true); /* if that fails it has been reported, and processes run without preemption */
     *out = (weft_runtime *)runtime;
     return 0;

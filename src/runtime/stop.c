@@ -1,23 +1,31 @@
 /* Stopping a runtime: all processes are asked to end and run on until none is left or time is up, then the runtime is taken down. */
+#include "base/sim_hooks.h"
 #include "base/sized.h"
 #include "command/command.h"
-#include "fiber/overflow.h"
+#include "fiber/fault.h"
+#include "fiber/held_locks.h"
+#include "fiber/pack.h"
 #include "fiber/stack_usage.h"
 #include "forkjoin/thief.h"
 #include "life/cancel.h"
 #include "life/monitor.h"
 #include "life/spawn.h"
+#include "life/ties.h"
+#include "mail/bounds.h"
 #include "mail/lane.h"
 #include "mail/post.h"
 #include "mail/send_after.h"
 #include "net/desc.h"
 #include "os/signal.h"
 #include "preempt/preempt.h"
+#include "registry/registry.h"
+#include "runtime/quit.h"
 #include "runtime/report.h"
 #include "sched/atfork.h"
 #include "sched/door.h"
 #include "sched/netpoll.h"
 #include "sys/deadline.h"
+#include "thread/cpu_time.h"
 #include "thread/stopped.h"
 #include "thread/sysmon.h"
 #include "thread/thread.h"
@@ -49,10 +57,14 @@ static void left_visit(struct runtime *runtime, struct proc *proc, weft_pid pid,
 /* A process that a thread is still running is not touched, but its monitors are told that it has ended. */
 static void close_visit(struct runtime *runtime, struct proc *proc, weft_pid pid, void *user) {
     struct local *local = &runtime->doors[0];
-    bool seized = state_seize(&proc->state), alone = *(bool *)user;
+    bool newborn = state_is_newborn(&proc->state), seized = state_seize(&proc->state), alone = *(bool *)user;
     (void)pid;
+    if ((seized || alone) && proc->stackful == PROC_PACKED) pack_abandon(local, proc);
+    if (newborn && seized && info_is_stackful(proc)) fiber_discard(local, proc);
     if (seized || alone) proc_end(local, proc, WEFT_EKILLED);
-    else if (state_is_monitored(&proc->state)) monitor_tell(local, NULL, proc->slot, WEFT_EKILLED);
+    else bounds_forsake(proc);
+    if (!seized && !alone && state_is_monitored(&proc->state))
+        monitor_tell(local, NULL, proc->slot, &(struct reason){WEFT_EKILLED, NULL}, true);
 }
 
 /* Gives the messages' memory back, but for messages that the program has kept. */
@@ -76,9 +88,16 @@ void runtime_destroy(struct runtime *runtime) {
     command_destroy_all(runtime);
     forkjoin_destroy_all(runtime);
     monitor_destroy_all(runtime);
+    ties_destroy_all(runtime);
+    side_destroy(&runtime->sides.names, sizeof(struct fiber_name));
+    pack_destroy_all(runtime);
+    held_locks_destroy(runtime);
+    cpu_times_destroy(runtime);
+    registry_destroy(runtime);
     stack_usage_destroy(runtime);
     send_after_destroy_all(runtime);
     lane_destroy_all(runtime);
+    bounds_runtime_ends(runtime->bounded);
     messages_leave(runtime);
     table_destroy(&runtime->table);
     inject_destroy(&runtime->inject);
@@ -104,7 +123,7 @@ static bool stop_until(struct runtime *runtime, uint64_t deadline) {
 
 void stop_wait(struct runtime *runtime, uint64_t deadline) {
     atom_store_rlx(&runtime->stopping, true); /* rlx: the fence */
-    /* Pairs with the light one in spawn_make_ready: it sees `stopping` and cancels the new process itself, or the process is seen by
+    /* Pairs with the light one in spawn_open: it sees `stopping` and cancels the new process itself, or the process is seen by
      * cancel_all. And with the one in proc_end: it sees `stopping` and tells, or its count is seen by living. */
     sys_fence_heavy();
     door_settle(runtime->instance); /* threads at a door that did not see it have finished spawning and are counted */
@@ -160,14 +179,20 @@ static void runtime_stop(struct runtime *runtime, weft_stop_report *report, uint
     door_close(runtime, all);
     net_destroy(runtime); /* while the waiters' stacks still exist */
     signal_forsake(runtime);
+    quit_finish(runtime); /* after that: a watch of SIGQUIT would put its handler back */
     each_process(runtime, left_visit, report);
+    /* acq: as in find_steal_pass. */
+    for (unsigned i = 0, made = atom_load_acq(&runtime->made); i < made; i++)
+        policy_let_go(atom_load_rlx(&runtime->workers[i])); /* rlx: published by `made` */
     each_process(runtime, close_visit, &all);
+    message_check_left(runtime->instance);
     uint32_t births = atom_load_rlx(&runtime->births); /* rlx: all doors are closed */
     report->left += births;
     if (all && births == 0) {
         runtime_destroy(runtime);
-        overflow_finish();
+        fault_finish();
     } else {
+        sim_runtime_left();
         fprintf(stderr, "weft: a thread is still in a process that has not ended: the runtime's memory stays\n");
     }
 }

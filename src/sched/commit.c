@@ -10,6 +10,7 @@ void commit_park(struct worker *worker, struct proc *proc, enum state_name name,
     proc->since = atom_load_rlx(&worker->runtime->coarse); /* rlx: an approximate time */
 #endif
     struct state_next next = state_park(&proc->state, name);
+    if (next.verdict == STATE_LOOK && !mpsc_is_clear(&proc->box)) next = state_wake(&proc->state);
     if (next.verdict == STATE_ENQUEUE) ready_again(worker->runtime, worker, proc, next, READY_YIELDED);
 }
 

@@ -4,6 +4,7 @@
  * The doors outlive runtimes: closing takes every lock of the instance in turn, so no thread is inside when the runtime goes. */
 #include "sched/door.h"
 #include "base/handler.h"
+#include "base/sim_hooks.h"
 #include "sched/atfork.h"
 #include "sched/sched.h"
 
@@ -45,6 +46,16 @@ struct local *door_enter(unsigned instance, unsigned *door) {
     struct runtime *runtime = atom_load_rlx(&instances[instance].runtime); /* rlx: written under this lock too */
     if (runtime) return &runtime->doors[*door];
     door_leave(instance, *door);
+    return NULL;
+}
+
+struct runtime *door_hold(unsigned instance, unsigned *door) {
+    for (*door = 0; *door < DOORS; ++*door) {
+        if (!lock_try(&instances[instance].door[*door].lock)) continue;
+        struct runtime *runtime = atom_load_rlx(&instances[instance].runtime); /* rlx: as in door_enter */
+        if (!runtime) lock_drop(&instances[instance].door[*door].lock);
+        return runtime;
+    }
     return NULL;
 }
 
@@ -98,6 +109,7 @@ int door_open(struct runtime *runtime) {
         runtime->table.generation = instance->generation;
         runtime->send_afters.first = runtime->send_afters.serial = instance->serial;
         instance_set(instance, runtime);
+        sim_runtime_opened(at);
         error = 0;
     }
     lock_drop(&instances_lock);

@@ -6,6 +6,8 @@
 
 /* Takes the calling thread's door to the runtime of this instance; NULL when there is none. Held until door_leave: short. */
 struct local *door_enter(unsigned instance, unsigned *door);
+/* For a dump, without waiting: keeps the runtime by any door that is free. NULL: there is no runtime, or all doors are in use. Left by door_leave. */
+struct runtime *door_hold(unsigned instance, unsigned *door);
 void door_leave(unsigned instance, unsigned door);
 /* Gives the runtime an instance, and the generations and serial numbers that are new there: 0 or WEFT_ENOBUFS. */
 int door_open(struct runtime *runtime);

@@ -77,6 +77,9 @@ enum { STEAL_PASSES = 1 };
 enum { STEAL_PASSES = 4 };
 #endif
 
+/* The timers of a worker that sleeps are its own affair: it has been told when to wake up (timer_events_bedtime). */
+static bool find_shall_fire(struct worker *victim) { return !idle_is_asleep(&victim->runtime->idle, victim->index); }
+
 static struct proc *find_steal_pass(struct worker *worker, bool last_pass, bool *busy) {
     struct runtime *runtime = worker->runtime;
     unsigned made = atom_load_acq(&runtime->made); /* acq: pairs with the rel in worker_new; the workers below exist */
@@ -85,7 +88,7 @@ static struct proc *find_steal_pass(struct worker *worker, bool last_pass, bool 
         struct worker *victim = atom_load_rlx(&runtime->workers[(start + i) % made]); /* rlx: published by `made` */
         if (victim == worker) continue;
         struct proc *proc = policy_steal(worker, victim, last_pass, busy);
-        if (!proc && last_pass && timer_events_run(worker, victim)) proc = policy_pop(worker);
+        if (!proc && last_pass && find_shall_fire(victim) && timer_events_run(worker, victim)) proc = policy_pop(worker);
         if (proc) return proc;
     }
     return NULL;
@@ -101,14 +104,14 @@ static struct proc *find_steal(struct worker *worker) {
     return __builtin_expect(atom_load_rlx(&worker->runtime->fork_regions) != 0, 0) ? parts.steal_task(worker) : NULL;
 }
 
-/* ---- the worker's own inbox: pinned processes, which no other worker may run -------------------------------------- */
+/* ---- the worker's own pinned queue: pinned processes, which no other worker may run -------------------------------------- */
 
 static __attribute__((noinline)) struct proc *find_pinned(struct worker *worker) {
     struct mpsc_node *node = mpsc_pop(&worker->pinned_ready);
     if (!node) return NULL;
     struct proc *proc = (struct proc *)((unsigned char *)node - offsetof(struct proc, pinned_node));
     bool claimed = state_claim_any(&proc->state);
-    WEFT_ENSURE(claimed, "a process in an inbox was not ready");
+    WEFT_ENSURE(claimed, "a process in a pinned queue was not ready");
     return proc;
 }
 
@@ -214,7 +217,7 @@ static struct proc *find_stored(struct worker *worker) {
 static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *worker) {
     struct proc *proc = NULL;
     worker->fair.looks = 0;
-    bool rung = timer_events_run(worker, worker);
+    bool rung = timer_events_run_rested(worker);
     if (preempt_is_on(worker->runtime)) proc = find_held_up(worker);
     if (!proc) proc = find_stored(worker);
     if (!proc && rung) proc = policy_pop(worker);

@@ -15,14 +15,15 @@ enum {
 };
 #endif
 enum {
-    PLACES_MAX = IDLE_MAX, /* workers of all kinds */
-    BUDGET_CALLS = 64,     /* a process yields after so many calls in a row that could have waited and did not: at 10 to 60 ns a
+    PLACES_MAX = IDLE_MAX,        /* workers of all kinds */
+    CONDEMNED_LOOKS = 1000000000, /* ns; how often it is looked for condemned processes that run on, while there are any */
+    BUDGET_CALLS = 64,            /* a process yields after so many calls in a row that could have waited and did not: at 10 to 60 ns a
                            * call about a microsecond, of which the switch is a hundredth */
-    GLOBAL_TICK = 61,      /* every 61st process is one from the global queue */
-    GLOBAL_OFTEN = 16,     /* every 16th while very many wait there and the worker's own queue does not run empty */
-    FAIR_SOURCES = 5,      /* queues besides its own that a worker asks in turn when it looks round */
-    PINNED_TICK = 2,       /* on a worker with pinned processes every second process is a pinned one */
-    GLOBAL_PATIENCE = 64,  /* looks at GLOBAL_TICK before GLOBAL_OFTEN applies: by then a full ring has been worked off */
+    GLOBAL_TICK = 61,             /* every 61st process is one from the global queue */
+    GLOBAL_OFTEN = 16,            /* every 16th while very many wait there and the worker's own queue does not run empty */
+    FAIR_SOURCES = 5,             /* queues besides its own that a worker asks in turn when it looks round */
+    PINNED_TICK = 2,              /* on a worker with pinned processes every second process is a pinned one */
+    GLOBAL_PATIENCE = 64,         /* looks at GLOBAL_TICK before GLOBAL_OFTEN applies: by then a full ring has been worked off */
     NEWEST_RUNS_MAX =
         GLOBAL_PATIENCE * GLOBAL_TICK, /* most newborn in a row from the newest end of a deque: with 61 a tree of processes was
                                                       * walked in breadth, and took a tenth longer; with 16 * 61, 4 in 100 */

@@ -37,11 +37,18 @@ struct thread;
 struct parts {
     /* Running processes. */
     struct worker *(*run)(struct worker *worker, struct proc *proc);                        /* thread -> step: step_run */
-    void (*dispatch)(struct worker *worker, struct proc *proc, struct message *yield);      /* step -> command */
+    void (*begin_command)(struct worker *worker, struct proc *proc, struct message *yield); /* step -> command */
     void (*carry)(struct thread *self, struct fiber *fiber);                                /* thread -> fiber: fiber_carry */
     void (*guard_begin)(struct guard *, struct proc *, void (*undo)(void *arg), void *arg); /* life -> fiber */
     void (*guard_end)(struct guard *, struct proc *);
+    void (*heed)(struct worker *worker, bool after);                                      /* all -> fiber: fiber_heed_call; heed.h */
+    void (*keep)(struct proc *proc, bool on);                                             /* life -> fiber: fiber_keep */
     void (*mailbox_end)(struct local *local, struct proc *proc, struct mailbox *mailbox); /* fiber -> mail: mailbox_end */
+    int (*bounds_begin)(bool *counted, struct proc *, weft_pid, const weft_mailbox *);    /* life -> mail: bounds_begin */
+
+    /* Birth and end: names and groups. */
+    int (*registry_newborn)(struct local *, struct proc *, weft_pid pid, const char *name); /* life -> registry */
+    void (*registry_end)(struct local *local, uint32_t slot);
 
     /* Finding work. */
     struct proc *(*take_stopped)(struct worker *worker); /* sched -> thread: stopped_take */
@@ -52,9 +59,10 @@ struct parts {
     void (*deliver)(const struct epoll_event *event);            /* sched -> net: net_deliver */
 
     /* Threads and signals. */
-    void (*thread_begins)(struct signal_stack *mine, struct loop *loop); /* thread -> fiber: overflow.c */
+    void (*thread_begins)(struct signal_stack *mine, struct loop *loop); /* thread -> fiber: fault.c */
     void (*thread_ends)(struct signal_stack *mine);
     int (*preempt_begin)(struct runtime *runtime, bool all); /* fiber -> preempt */
+    bool (*condemned_any)(struct runtime *runtime);          /* thread -> life */
     bool (*in_program)(const struct thread *thread);         /* thread -> preempt: preempt_in_program */
 
     /* Reports. */
@@ -62,7 +70,7 @@ struct parts {
     void (*hogs)(struct runtime *runtime, uint64_t now);                               /* thread -> runtime: report_hogs */
     void (*all_asleep)(struct runtime *runtime, uint64_t now);                         /* thread -> runtime: deadlock_check */
     void (*sysmon_round)(struct runtime *runtime, uint64_t now);                       /* thread -> runtime: deadlock_hurry */
-    void (*dump)(weft_runtime *runtime, int descriptor);                               /* fiber -> runtime: weft_dump */
+    void (*dump)(weft_runtime *runtime, int descriptor);                               /* fiber -> runtime: dump_after_fault */
 };
 extern const struct parts parts __attribute__((visibility("hidden")));
 

@@ -1,6 +1,6 @@
 /* A worker's run queue: three policies, one interface.
  *
- *   ring    a one-slot LIFO, then a FIFO of 256; when it is full the older half goes to the global queue, its processes that have never
+ *   ring    a one-slot LIFO (`slot` for a process that its sender holds, else the ring's `next`; one of them is empty), then a FIFO of 256; when it is full the older half goes to the global queue, its processes that have never
  *           run to the worker's newborn queue; thieves take the older half
  *   deque   LIFO for the owner, oldest first for thieves; wake-ups go to the global FIFO
  *   line    a linked FIFO with a lock that no thread waits for (try-lock); thieves take the head
@@ -39,15 +39,70 @@ static bool ring_add(struct worker *own, uint64_t entry) {
     return true;
 }
 
+/* The process of an entry that was in a slot; NULL: there is none, or another thread has it. */
+static __attribute__((noinline, cold)) struct proc *slot_confirm(uint64_t entry) {
+    struct proc *proc = entry_ptr(entry);
+    return entry != ENTRY_NONE && state_confirm(&proc->state, entry_ticket(entry)) ? proc : NULL;
+}
+/* The same for what the owner has got out of its own. */
+static inline struct proc *slot_proc(struct slot_got got) {
+    return __builtin_expect(got.sure, 1) ? entry_ptr(got.entry) : slot_confirm(got.entry);
+}
+/* The same, into the ring. False: there is nothing. */
+static __attribute__((noinline)) bool slot_push_out(struct worker *own, struct slot_got got) {
+    struct proc *proc = slot_proc(got);
+    return proc && ring_add(own, entry_make(proc, state_let_go(&proc->state).ticket));
+}
+
+void policy_put_held(struct worker *own, struct proc *proc, uint16_t ticket) {
+    uint64_t next = ring_take_next(&own->ring);
+    struct slot_got before = slot_put(&own->slot, entry_make(proc, ticket));
+    bool more = next != ENTRY_NONE && ring_add(own, next);
+    if (before.entry != ENTRY_NONE && slot_push_out(own, before)) more = true;
+    if (more) ready_wake(own->runtime, own);
+}
+
+void policy_let_go(struct worker *worker) {
+    struct proc *proc = slot_confirm(slot_steal(&worker->slot));
+    if (proc) state_let_go(&proc->state);
+}
+
+/* The same with a process that is not held: `next` is empty. */
+static __attribute__((noinline)) bool ring_push_over_slot(struct worker *own, uint64_t entry) {
+    bool more = slot_push_out(own, slot_take(&own->slot));
+    ring_put_next(&own->ring, entry);
+    return more;
+}
+
 /* A process that was woken or spawned goes to the slot and pushes out the one that was there. Alone in the slot it is not worth waking a
  * sleeper: this worker runs it next, and one half of a ping-pong pair is best left where its partner runs. */
 static bool ring_policy_push(struct worker *own, uint64_t entry, enum ready_why why) {
     if (why == READY_YIELDED) return ring_add(own, entry);
+    if (__builtin_expect(!slot_is_empty(&own->slot), 0)) return ring_push_over_slot(own, entry);
     uint64_t pushed_out = ring_put_next(&own->ring, entry);
     return pushed_out != ENTRY_NONE && ring_add(own, pushed_out);
 }
 
+/* What the owner got is not surely its own, or has run often enough. */
+static __attribute__((noinline, cold)) struct proc *slot_pop_otherwise(struct worker *own, struct slot_got got) {
+    if (own->fair.slot_runs < SLOT_RUNS_MAX) {
+        own->fair.slot_runs++;
+        return slot_proc(got);
+    }
+    slot_push_out(own, got);
+    return NULL;
+}
+/* The held process, if there is one and it may run now. */
+static inline struct proc *slot_pop(struct worker *own) {
+    struct slot_got got = slot_take(&own->slot);
+    if (__builtin_expect(!got.sure || own->fair.slot_runs >= SLOT_RUNS_MAX, 0)) return slot_pop_otherwise(own, got);
+    own->fair.slot_runs++;
+    return entry_ptr(got.entry);
+}
+
 static struct proc *ring_policy_pop(struct worker *own) {
+    struct proc *held = slot_is_empty(&own->slot) ? NULL : slot_pop(own);
+    if (held) return held;
     uint64_t entry = ring_take_next(&own->ring);
     if (entry != ENTRY_NONE && own->fair.slot_runs >= SLOT_RUNS_MAX) {
         ring_add(own, entry);
@@ -66,6 +121,14 @@ static struct proc *ring_policy_pop(struct worker *own) {
     return NULL;
 }
 
+static __attribute__((noinline)) struct proc *slot_steal_proc(struct worker *own, struct worker *victim) {
+    struct proc *proc = slot_confirm(slot_steal(&victim->slot));
+    if (!proc) return NULL;
+    count(&own->local.counters.steals);
+    count(&own->local.counters.stolen);
+    return proc;
+}
+
 static struct proc *ring_policy_steal(struct worker *own, struct worker *victim, bool last_pass, bool *busy) {
     uint64_t first;
     struct proc *early = newborn_is_empty(victim) ? NULL : newborn_steal(own, victim);
@@ -73,7 +136,8 @@ static struct proc *ring_policy_steal(struct worker *own, struct worker *victim,
     int got = ring_steal(&own->ring, &victim->ring, &first);
     if (got < 0) *busy = true;
     if (got <= 0) {
-        if (!last_pass || (first = ring_steal_next(&victim->ring)) == ENTRY_NONE) return NULL;
+        if (!last_pass) return NULL;
+        if ((first = ring_steal_next(&victim->ring)) == ENTRY_NONE) return slot_steal_proc(own, victim);
         got = 1;
     }
     count(&own->local.counters.steals);
@@ -185,6 +249,7 @@ struct state_next policy_wake_to_run(struct runtime *runtime, struct proc *proc)
 
 int policy_init(struct worker *worker) {
     ring_init(&worker->ring);
+    slot_init(&worker->slot);
     inject_init(&worker->newborn);
     line_init(&worker->line);
     return worker->runtime->policy == POLICY_DEQUE ? deque_init(&worker->deque) : 0;
@@ -216,7 +281,7 @@ struct proc *policy_steal(struct worker *own, struct worker *victim, bool last_p
 
 bool policy_is_empty(struct worker *worker) {
     switch (worker->policy) {
-    case POLICY_RING: return ring_is_empty(&worker->ring) && newborn_is_empty(worker);
+    case POLICY_RING: return slot_is_empty(&worker->slot) && ring_is_empty(&worker->ring) && newborn_is_empty(worker);
     case POLICY_DEQUE: return deque_is_empty(&worker->deque);
     case POLICY_LINE: return line_is_empty(&worker->line);
     }

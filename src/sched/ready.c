@@ -26,7 +26,7 @@ __attribute__((noinline, cold)) void ready_pinned(struct runtime *runtime, struc
     (void)atom_load_acq(&proc->state.word); /* acq: pairs with the rel that parked the process, so that its worker is seen */
     struct worker *worker = atom_load_rlx(&runtime->workers[pinned_to]); /* rlx: as above */
     mpsc_push(&worker->pinned_ready, &proc->pinned_node);
-    if (worker == self) return; /* it is awake, and checks its inbox before it sleeps */
+    if (worker == self) return; /* it is awake, and checks its pinned queue before it sleeps */
     if (idle_wake_one(&runtime->idle, pinned_to)) ready_unpark(runtime, self, (int)pinned_to);
 }
 

@@ -5,6 +5,7 @@
 #include "base/rng.h"
 #include "ctx/annotate.h"
 #include "ctx/ctx.h"
+#include "proc/side.h"
 #include "queue/deque.h"
 #include "queue/idle.h"
 #include "queue/inject.h"
@@ -12,6 +13,7 @@
 #include "queue/parker.h"
 #include "queue/posts.h"
 #include "queue/ring.h"
+#include "queue/slot.h"
 #include "sched/local.h"
 #include "sched/upper_rooms.h"
 #include "time/timers.h"
@@ -42,6 +44,7 @@ struct loop {
     struct annotate annotate;
     int *error_number;                             /* the thread's errno */
     uintptr_t signals;                             /* its stack for signal handlers, or NO_STACK */
+    uintptr_t base;                                /* its frames lie below this address */
     uint32_t exceptions_version, exceptions_count; /* fiber/exceptions.h */
     struct exceptions_state *exceptions[EXCEPTIONS_MOST];
 };
@@ -74,7 +77,7 @@ struct worker {
     enum weft_status left_status;
     struct fiber *left_stack;
     struct proc *claimed;
-    struct stack *spare; /* for a process whose own stack has overflowed: fiber/overflow.c */
+    struct stack *spare; /* for a process to end on: fiber/fault.h */
     uint32_t unmeasured; /* stacks to take before the next is measured; and how many were measured: fiber/stack_usage.h */
     uint32_t measured;
     struct fair fair;
@@ -84,13 +87,14 @@ struct worker {
     struct weft_out out;
     weft_event events[EVENT_BATCH];
 
-    /* Timers (timer_event.c): how many fired since this worker last slept, when it last fired some, how long it rests between. */
+    /* Timers (timer_event.c): how many fired since the worker last found its queue empty, when it last fired some, how long it rests between. */
     uint32_t rung, rest;
     uint64_t rung_at;
     struct timers timers; /* other workers and sysmon fire them too */
     struct lock ringing;  /* held by the thread that fires them: one at a time, so that they fire in order */
 
     /* The run queue: the one of the runtime's policy. Other workers steal from it. */
+    struct slot slot; /* policy ring, before its `next` */
     struct ring ring;
     struct inject newborn; /* beside the ring: newborn.h */
     struct deque deque;
@@ -127,6 +131,8 @@ struct worker {
         uint64_t signalled, signalled_step, signalled_cpu;
         uint64_t asleep_at; /* when its thread was last found asleep */
         uint32_t patient;   /* the number of a hog's thread that yields the CPU to threads that wake up beside it; 0: none */
+        uint32_t timed;     /* cpu_time.c: the thread whose time was last asked for, and that time */
+        uint64_t timed_cpu;
     } seen;
 };
 
@@ -153,9 +159,13 @@ struct runtime {
     uint8_t stack_class; /* of that */
     bool check_mutexes;  /* fiber/mutex_check.c */
     uint64_t most;       /* processes; 0: as many as there are slots */
-    unsigned extra_most; /* extra workers */
+    unsigned extra_most; /* extra workers; none if `exclusive` */
+    bool exclusive;      /* set once: one worker, and no preemption */
     uint64_t grace;      /* ns; weft_stop */
     bool blocking_fails; /* weft_blocking, when there are as many threads as there may be */
+    bool prints_on_quit; /* runtime/quit.h */
+    bool contains;       /* faults: fiber/contain.h */
+    bool measures_cpu;   /* thread/cpu_time.h */
 
     atom_u32 coarse; /* sysmon's clock, in units of 2^COARSE_SHIFT ns; 0: there is no sysmon. Seldom written */
 
@@ -177,13 +187,14 @@ struct runtime {
     ATOM_PTR(struct worker) workers[PLACES_MAX];
 
     struct lock context_locks[CONTEXT_LOCKS];
-    struct lock monitor_locks[MONITOR_LOCKS], zombie_locks[MONITOR_LOCKS];
-    struct lock interrupts_lock;
-    struct interrupt *interrupts;                           /* interrupt.c */
-    ATOM_PTR(struct monitor_chunk) monitored[TABLE_CHUNKS]; /* monitor.c */
-    ATOM_PTR(struct command) commands;                      /* newest first */
+    struct lock monitor_locks[MONITOR_LOCKS], ties_locks[MONITOR_LOCKS];
+    struct interrupts interrupts;
+    struct supers supers;
+    struct sides sides;
     struct send_afters send_afters;
-    ATOM_PTR(struct lane_chunk) lanes[TABLE_CHUNKS]; /* lane.c */
+    ATOM_PTR(struct command) commands;  /* newest first */
+    ATOM_PTR(struct registry) registry; /* registry/: NULL until the first name or group */
+    bool bounded;                       /* some process has had a bounded mailbox: bounds_spare.c, under its lock */
 
     atom_u32 fork_regions; /* fork/join regions that thieves should look at */
     ATOM_PTR(struct regions) regions;
@@ -237,9 +248,7 @@ static inline bool worker_shall_give_way(struct worker *own) {
     return atom_load_rlx(&own->give_way) == atom_load_rlx(&own->local.counters.steps);
 }
 
-static inline void count(atom_u64 *counter) {
-    atom_store_rlx(counter, atom_load_rlx(counter) + 1); /* rlx: one writer; readers want a number, no order */
-}
+static inline void count(atom_u64 *counter) { atom_count_rlx(counter); /* rlx: one writer; readers want a number, no order */ }
 static inline void count_many(atom_u64 *counter, uint64_t n) { atom_store_rlx(counter, atom_load_rlx(counter) + n); }
 
 #endif

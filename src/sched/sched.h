@@ -5,19 +5,27 @@
 #include "base/spin.h"
 #include "sched/fair.h"
 
+/* Policy ring: queues a process that the caller holds on its own worker, to run next. */
+void policy_put_held(struct worker *own, struct proc *proc, uint16_t ticket);
+
 /* ---- ready.c: the one door into the run queues -------------------------------------------------------------------- */
 
 enum ready_why { READY_WOKEN, READY_SPAWNED, READY_YIELDED };
 /* Queues `proc`, which the caller has made READY and whose ticket it has. `self` is the calling thread's worker if it is one of this
  * runtime's. */
 void ready(struct runtime *runtime, struct worker *self, struct proc *proc, uint16_t ticket, enum ready_why why);
-/* The same for a process that may be pinned: then it goes to its own worker's inbox. (`pinned_to` comes from the state word that was
- * made READY: a queue tolerates a surplus entry, an inbox does not.) */
+/* The same for a process that may be pinned: then it goes to its own worker's pinned queue. (`pinned_to` comes from the state word that was
+ * made READY: a queue tolerates a surplus entry, a pinned queue does not.) */
 void ready_pinned(struct runtime *runtime, struct worker *self, struct proc *proc, unsigned pinned_to);
 static inline void ready_again(struct runtime *runtime, struct worker *self, struct proc *proc, struct state_next next,
                                enum ready_why why) {
     if (__builtin_expect(next.pinned_to != 0, 0)) ready_pinned(runtime, self, proc, next.pinned_to - 1u);
     else ready(runtime, self, proc, next.ticket, why);
+}
+/* The same for a process that the caller holds (proc/deliver.h), as READY_WOKEN. */
+static inline void ready_held(struct runtime *runtime, struct worker *self, struct proc *proc, struct state_next next) {
+    if (__builtin_expect(self && self->policy == POLICY_RING && !next.pinned_to, 1)) policy_put_held(self, proc, next.ticket);
+    else ready_again(runtime, self, proc, state_let_go(&proc->state), READY_WOKEN);
 }
 /* Wakes a process. The caller knows that `proc` is a control block, if not which process has it now. */
 void proc_wake(struct runtime *runtime, struct worker *self, struct proc *proc);
@@ -39,6 +47,8 @@ struct proc *policy_pop(struct worker *own);
 struct proc *policy_steal(struct worker *own, struct worker *victim, bool last_pass, bool *busy);
 /* Hand-off: wakes the process and claims it for the caller if it was waiting or queued. */
 struct state_next policy_wake_to_run(struct runtime *runtime, struct proc *proc);
+/* The thread that takes the runtime down: lets a process go that is held in the worker's slot, and queues it nowhere. */
+void policy_let_go(struct worker *worker);
 /* Whether the worker's queue looks empty; by any thread, a hint unless behind a fence. */
 bool policy_is_empty(struct worker *worker);
 

@@ -78,12 +78,24 @@ bool timer_events_run(struct worker *self, struct worker *of) {
     return rung > 0;
 }
 
-uint64_t timer_events_bedtime(struct worker *own) {
-    uint64_t next = timers_next(&own->timers);
+/* As many fired as `rung` says: a longer rest while they are several, a shorter one for a single timer. */
+static void timer_events_adapt(struct worker *own) {
     if (own->rung == 1) own->rest = own->rest > TIMER_EVENT_REST_LEAST ? own->rest / 2 : 0;
     uint32_t most = own->rung >= TIMER_EVENT_MANY ? TIMER_EVENT_REST_MOST : own->rung > 1 ? TIMER_EVENT_REST_FEW : 0;
     if (own->rest < most) own->rest = own->rest ? own->rest * 2 : TIMER_EVENT_REST_LEAST;
     own->rung = 0;
-    uint64_t rested = own->rung_at + own->rest;
+}
+
+uint64_t timer_events_bedtime(struct worker *own) {
+    uint64_t next = timers_next(&own->timers), rested = own->rung_at + own->rest;
     return next < rested ? rested : next;
+}
+
+bool timer_events_run_rested(struct worker *own) {
+    if (timers_next(&own->timers) == SYS_FOREVER || sys->now() < timer_events_bedtime(own)) return false;
+    uint32_t before = own->rung;
+    bool rung = timer_events_run(own, own);
+    if (own->rung - before < TIMERS_BATCH) timer_events_adapt(own);
+    else own->rung_at = 0; /* there may be more that are due: without a rest */
+    return rung;
 }

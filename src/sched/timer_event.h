@@ -38,12 +38,15 @@ static inline bool timer_event_cancel(struct timer_event *event) { return timers
  * processes that wait for other things. They fire in order, and so one thread at a time: while another thread fires them, nothing is
  * done here. True: some fired, and there may be more. */
 bool timer_events_run(struct worker *self, struct worker *of);
+/* The same for the worker's own, when it has nothing else to run: not before its rest is over (timer_events_bedtime). */
+bool timer_events_run_rested(struct worker *own);
 /* The same for those that were due at `now`, with a `local` that need not be a worker's (then `self` is NULL). Returns how many fired. */
 uint32_t timer_events_ring(struct local *local, struct worker *self, struct worker *of, uint64_t now);
 
 /* Until when the worker, which has nothing to do, may sleep: until its next timer is due. But to sleep and wake up costs as much as a
- * hundred timers. While several are due at each wake-up, the worker rests between: 16 us, then longer if still several are due each
- * time, and up to a millisecond while many are. Single timers are not late. */
+ * hundred timers. While several are due each time it has nothing else to run, the worker rests between: 16 us, then longer if still several are
+ * due each time, and up to a millisecond while many are. Single timers are not late. It rests whichever thread wakes it: two workers that woke each
+ * other for every few timers spent 5 us on a sleeper. */
 uint64_t timer_events_bedtime(struct worker *own);
 
 /* After another thread armed a timer there: if the worker has no thread any more, its timers move to the first worker. */

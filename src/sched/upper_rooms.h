@@ -1,8 +1,10 @@
-/* What rooms above the scheduler keep in each runtime: the pool of threads, preemption, sysmon, deadlocks, later messages. They are embedded in
+/* What rooms above the scheduler keep in each runtime: the pool of threads, preemption, sysmon, deadlocks, later messages, supervisors, records beside the
+ * processes. They are embedded in
  * struct runtime, so that reaching them costs nothing; each is used by the files that are named beside it. */
 #ifndef WEFT_SCHED_UPPER_ROOMS_H
 #define WEFT_SCHED_UPPER_ROOMS_H
 
+#include "proc/side.h"
 #include "queue/lock.h"
 #include "queue/parker.h"
 #include "sched/local.h"
@@ -44,6 +46,8 @@ struct preempt {
         unsigned times;
     } overdue;
     atom_u64 times;     /* interruptions in all */
+    atom_u64 condemned; /* until this moment whatever runs is interrupted, because it may have been condemned, and ends then; 0: none is
+                         * known. Then sysmon looks whether one still lives (stopped.c). rlx: a request */
     atom_bool settling; /* the runtime stops: a process interrupted from now on stays stopped, so it must be where it can be left */
     atom_bool anywhere; /* settling has taken too long: stop processes wherever they are */
     struct thread_maker maker;
@@ -62,6 +66,7 @@ struct sysmon {
     uint64_t come_back; /* its own: when a timer of a stuck worker will be late, or memory is to be given back */
     bool trims;         /* sysmon_trim.c: there is memory to give back; when it last gave some back */
     uint64_t trimmed;
+    uint32_t packs_from;                 /* sysmon_pack.c: the next chunk of processes to look at, + 1; 0: none */
     uint64_t crowded_since, complain_at; /* its own: since when every worker has a hog; when it may complain again */
 };
 
@@ -83,6 +88,32 @@ struct send_afters {
     struct send_after *free;
     struct send_after_chunk *chunks;
     uint64_t first, serial; /* serials up to `first` belong to former runtimes of the same instance; `serial` is the last one given out */
+};
+
+/* The supervisors that run, for dumps: super/tree.c. */
+struct supers {
+    struct lock lock;
+    struct super *first;
+    atom_bool known; /* there has been one */
+};
+
+/* Threads in calls that can be given up: life/interrupt.c. */
+struct interrupts {
+    struct lock lock;
+    struct interrupt *first;
+};
+
+/* What only some processes have: a record for each slot of the process table, made when the first process needs one. */
+struct sides {
+    struct side monitored;            /* the lists of life/monitor.c */
+    struct side ties;                 /* life/ties.h */
+    struct side names;                /* struct fiber_name: fiber/fiber.h */
+    struct side packings, pack_rooms; /* struct packing, struct pack_room: fiber/pack.h */
+    struct side step_locks;           /* fiber/held_locks.c */
+    struct side cpu_times;            /* thread/cpu_time.c */
+    struct side lanes;                /* mail/lane.c */
+    atom_bool packs;                  /* some process may be packed; rlx: never false again */
+    atom_bool step_locks_lost;        /* there was no memory for some of them */
 };
 
 #endif

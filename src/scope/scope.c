@@ -5,9 +5,12 @@
  *   O2  A child is counted in `living` from before it is spawned until its end has been told; the owner does not return before that.
  *   O3  The end of a child in the list has not been told, so its control block is still its own. A child that ends before its spawner has
  *       put it into the list is marked CHILD_ENDED and left to the spawner.
- *   O4  `failure` is set once. The thread that sets it cancels all children in the list; a child that is listed later is cancelled then. */
+ *   O4  `failure` is set once. The thread that sets it cancels all children in the list; a child that is listed later is cancelled then.
+ *   O5  A killed owner still waits for its children (O2), so it kills them. */
 #include "base/sized.h"
 #include "life/cancel.h"
+#include "life/newborn_ties.h"
+#include "sched/heed.h"
 #include "sys/deadline.h"
 #include "wait/wait.h"
 
@@ -19,7 +22,10 @@ struct scope {
     uint64_t deadline;
     struct lock lock;
     int failure;
-    struct runtime *runtime; /* NULL: the scope is over */
+    struct reason_detail *detail; /* of the failure, with a reference; NULL: none */
+    bool apart;                   /* WEFT_SCOPE_APART */
+    bool killed;                  /* its owner was: its children are killed, and not only cancelled */
+    struct runtime *runtime;      /* NULL: the scope is over */
     struct proc *owner;
     size_t living;
     struct scope_child *children; /* newest first */
@@ -57,20 +63,27 @@ static void scope_unlink(struct scope *scope, struct scope_child *child) {
 }
 
 static void scope_cancel_child(struct scope *scope, struct worker *self, struct scope_child *child) {
-    cancel_now(scope->runtime, self, entry_ptr(child->entry)); /* O3 */
+    struct proc *proc = entry_ptr(child->entry); /* O3 */
+    if (scope->killed) condemn_now(scope->runtime, self, proc, STATE_KILL);
+    else cancel_now(scope->runtime, self, proc);
 }
 
-/* O4 */
-static void scope_fail(struct scope *scope, struct worker *self, int reason) {
-    if (scope->failure) return;
-    scope->failure = reason;
+static void scope_cancel_children(struct scope *scope, struct worker *self) {
     for (struct scope_child *child = scope->children; child; child = child->next)
         scope_cancel_child(scope, self, child);
 }
 
+/* O4 */
+static void scope_fail(struct scope *scope, struct worker *self, const struct reason *reason) {
+    if (scope->failure) return;
+    scope->failure = reason->code;
+    scope->detail = reason_detail_hold(reason->detail);
+    scope_cancel_children(scope, self);
+}
+
 /* ---- the end of children --------------------------------------------------------------------------------------------------- */
 
-static void scope_tell(struct local *local, struct worker *self, struct monitor *monitor, int reason) {
+static bool scope_tell(struct local *local, struct worker *self, struct monitor *monitor, const struct reason *reason) {
     struct scope_child *child = (struct scope_child *)monitor;
     struct scope *scope = child->scope;
     struct wake wake;
@@ -78,30 +91,49 @@ static void scope_tell(struct local *local, struct worker *self, struct monitor 
     bool listed = child->entry != CHILD_UNLISTED;
     if (listed) scope_unlink(scope, child);
     else child->entry = CHILD_ENDED; /* O3 */
-    if (reason) scope_fail(scope, self, reason);
+    if (reason->code && !scope->apart) scope_fail(scope, self, reason);
     scope->living--;
     bool wakes = scope->wait && (scope->living == 0 || scope->own == child) && wait_claim(scope->wait, 1, &wake);
     if (wakes) scope->wait = NULL;
     lock_drop(&scope->lock); /* from here on the scope may be gone, unless its owner is to be woken here */
     if (listed) pool_give(&local->blocks, 0, child);
     if (wakes) wait_wake_inside(&wake);
+    return false;
 }
 
 static void scope_late(struct local *local, struct worker *self, struct timer_event *event) {
     struct scope *scope = (struct scope *)((unsigned char *)event - offsetof(struct scope, timer));
     (void)local;
     lock_take(&scope->lock);
-    scope_fail(scope, self, WEFT_ETIMEDOUT);
+    scope_fail(scope, self, &(struct reason){WEFT_ETIMEDOUT, NULL});
     lock_drop(&scope->lock);
 }
 
-void weft_scope_cancel(weft_scope *opaque) {
-    struct scope *scope = scope_of(opaque);
+static void scope_cancel(struct scope *scope) {
     struct worker *self = worker_here();
-    if (!scope) return;
     lock_take(&scope->lock);
-    scope_fail(scope, self && self->runtime == scope->runtime ? self : NULL, WEFT_ECANCELED);
+    scope_fail(scope, self && self->runtime == scope->runtime ? self : NULL, &(struct reason){WEFT_ECANCELED, NULL});
     lock_drop(&scope->lock);
+}
+
+void weft_scope_cancel(weft_scope *scope) {
+    heed(my_worker);
+    if (scope) scope_cancel(scope_of(scope));
+}
+
+/* O5. By the owner. */
+static void scope_kill(struct scope *scope) {
+    lock_take(&scope->lock);
+    scope->killed = true;
+    if (!scope->failure) scope->failure = WEFT_EKILLED;
+    scope_cancel_children(scope, worker_here());
+    lock_drop(&scope->lock);
+}
+
+/* The owner was cancelled, or ends: so are its children. */
+static void scope_pass_on(struct scope *scope) {
+    if (state_condemned(&scope->owner->state) & STATE_KILL) scope_kill(scope);
+    else scope_cancel(scope);
 }
 
 /* ---- children ---------------------------------------------------------------------------------------------------------------- */
@@ -112,7 +144,7 @@ static bool scope_is_late(const struct scope *scope) { return scope->deadline !=
 /* Counts one more child; false: the scope takes no more. */
 static bool scope_admit(struct scope *scope, struct worker *self) {
     lock_take(&scope->lock);
-    if (scope_is_late(scope)) scope_fail(scope, self, WEFT_ETIMEDOUT);
+    if (scope_is_late(scope)) scope_fail(scope, self, &(struct reason){WEFT_ETIMEDOUT, NULL});
     bool open = scope->failure == 0;
     if (open) scope->living++;
     lock_drop(&scope->lock);
@@ -141,7 +173,7 @@ static void scope_list(struct worker *worker, struct scope *scope, struct scope_
 int weft_scope_spawn_with_sized(weft_scope *opaque, weft_entry entry, void *arg, const weft_stackful_options *options, size_t options_size,
                                 weft_pid *pid) {
     struct scope *scope = scope_of(opaque);
-    struct worker *worker = fiber_worker("weft_scope_spawn");
+    struct worker *worker = fiber_caller("weft_scope_spawn");
     weft_stackful_options mine;
     weft_pid unwanted;
     uint16_t ticket;
@@ -149,9 +181,12 @@ int weft_scope_spawn_with_sized(weft_scope *opaque, weft_entry entry, void *arg,
     if (!options) return WEFT_EINVAL;
     if (!pid) pid = &unwanted;
     if (worker->runtime != scope->runtime || (options->runtime && (struct runtime *)options->runtime != scope->runtime))
-        WEFT_MISUSE("weft_scope_spawn", "a scope's children live in its owner's runtime", "begin a scope there");
+        WEFT_REFUSE("weft_scope_spawn", "a scope's children live in its owner's runtime", "begin a scope there");
     if (options->flags & WEFT_SPAWN_JOINABLE)
-        WEFT_MISUSE("weft_scope_spawn", "a scope's child cannot be spawned WEFT_SPAWN_JOINABLE", "leave it out: the scope waits for it");
+        WEFT_REFUSE("weft_scope_spawn", "a scope's child cannot be spawned WEFT_SPAWN_JOINABLE", "leave it out: the scope waits for it");
+    if (options->flags & SPAWN_TIED)
+        WEFT_MISUSE("weft_scope_spawn", "a scope's child cannot be spawned WEFT_SPAWN_MONITOR or WEFT_SPAWN_LINK",
+                    "monitor or link it once it is spawned");
     if (!scope_admit(scope, worker)) return WEFT_ECANCELED;
     struct scope_child *child = pool_take(&worker->local.blocks, 0);
     int error = WEFT_ENOMEM;
@@ -222,9 +257,9 @@ static void scope_wait(struct scope *scope) {
     struct fiber *fiber = fiber_of(scope->owner);
     unsigned shields = fiber->shields;
     for (int error = 0; scope_wait_once(scope, &error);)
-        if (error == WEFT_ECANCELED && fiber->shields == shields) {
-            weft_scope_cancel((weft_scope *)scope);
-            fiber->shields++; /* the owner still waits for the children */
+        if (error == WEFT_ECANCELED) {
+            scope_pass_on(scope);
+            fiber->shields += scope->killed ? FIBER_KEPT : 1; /* the owner still waits for the children */
         }
     fiber->shields = shields;
     timer_event_cancel(&scope->timer);
@@ -233,16 +268,18 @@ static void scope_wait(struct scope *scope) {
 /* The owner ends within the scope, or leaves it by an exception. */
 static void scope_abandon(void *arg) {
     struct scope *scope = arg;
-    weft_scope_cancel(arg);
+    scope_pass_on(scope);
     scope_wait(scope);
+    reason_detail_drop(scope->detail);
     scope->runtime = NULL;
 }
 
-void weft_scope_begin(weft_scope *opaque, uint64_t deadline) {
-    struct scope *scope = scope_of(opaque);
-    struct worker *worker = fiber_worker("weft_scope_begin");
+static void scope_begin(struct scope *scope, struct cleanup cleanup, unsigned flags, uint64_t deadline, const char *call) {
+    struct worker *worker = fiber_worker(call);
+    if (flags & ~(unsigned)WEFT_SCOPE_APART) WEFT_REFUSE(call, "a flag that does not exist", "give WEFT_SCOPE_APART, or 0");
     *scope = (struct scope){
-        .cleanup = {.run = scope_abandon, .arg = scope, .pair = "weft_scope_end"},
+        .cleanup = cleanup,
+        .apart = flags & WEFT_SCOPE_APART,
         .runtime = worker->runtime,
         .owner = worker->current,
         .deadline = deadline,
@@ -250,19 +287,49 @@ void weft_scope_begin(weft_scope *opaque, uint64_t deadline) {
     lock_init(&scope->lock);
     timer_event_init(&scope->timer, scope_late);
     cleanup_push(worker->current, &scope->cleanup);
-    if (scope_is_late(scope)) deadline_check(deadline, "weft_scope_begin"), scope->failure = WEFT_ETIMEDOUT;
+    if (scope_is_late(scope)) deadline_check(deadline, call), scope->failure = WEFT_ETIMEDOUT;
     else if (deadline != WEFT_FOREVER) timer_event_arm(worker, &scope->timer, deadline);
 }
 
-int weft_scope_end(weft_scope *opaque) {
-    struct scope *scope = scope_of(opaque);
-    struct proc *self = fiber_worker("weft_scope_end")->current;
-    if (self != scope->owner) WEFT_MISUSE("weft_scope_end", "called by another than the scope's owner", "end it where it began");
+static void scope_begin_here(weft_scope *opaque, unsigned flags, uint64_t deadline, const char *call) {
+    struct cleanup cleanup = {.run = scope_abandon, .arg = opaque, .pair = "weft_scope_end"};
+    fiber_caller(call);
+    scope_begin(scope_of(opaque), cleanup, flags, deadline, call);
+}
+void weft_scope_begin_with(weft_scope *scope, unsigned flags, uint64_t deadline) {
+    scope_begin_here(scope, flags, deadline, "weft_scope_begin_with");
+}
+
+void weft_scope_begin(weft_scope *scope, uint64_t deadline) { scope_begin_here(scope, 0, deadline, "weft_scope_begin"); }
+
+/* By the owner, which it returns. */
+static struct proc *scope_wait_owner(struct scope *scope, const char *call) {
+    struct proc *self = fiber_worker(call)->current;
+    if (self != scope->owner) WEFT_MISUSE(call, "called by another than the scope's owner", "end it where it began");
     fiber_spend(worker_here(), WEFT_FOREVER); /* costs budget: it may return without waiting */
     scope_wait(scope);
+    return self;
+}
+
+/* The reason has a reference of the caller's. */
+static struct reason scope_end(struct scope *scope) {
+    if (!scope->cleanup.pair) WEFT_REFUSE("weft_scope_end", "the scope is a bundle's", "call weft_bundle_close");
+    struct proc *self = scope_wait_owner(scope, "weft_scope_end");
     cleanup_pop(self, &scope->cleanup);
     scope->runtime = NULL; /* for weft_scope_leave */
-    return scope->failure;
+    return (struct reason){scope->failure, scope->detail};
+}
+
+int weft_scope_end(weft_scope *scope) {
+    struct reason reason = scope_end(scope_of(scope));
+    reason_detail_drop(reason.detail);
+    return reason.code;
+}
+
+int weft_scope_end_reason(weft_scope *scope, weft_reason *shown) {
+    struct reason reason = scope_end(scope_of(scope));
+    *shown = reason_shown(reason);
+    return reason.code;
 }
 
 void weft_scope_leave(weft_scope *opaque) {
@@ -281,4 +348,36 @@ int weft_spawn_many(size_t n, weft_entry entry, void *args, size_t size) {
     if (error && error != WEFT_ECANCELED) weft_scope_cancel(&scope);
     int result = weft_scope_end(&scope);
     return error && error != WEFT_ECANCELED ? error : result;
+}
+
+/* ---- bundles: in memory of their own, so their cleanups need not be called inside out with others -------------------------------- */
+
+struct weft_bundle {
+    struct scope scope;
+};
+
+static void bundle_abandon(void *arg) {
+    struct weft_bundle *bundle = arg;
+    scope_abandon(&bundle->scope);
+    sys->free(bundle, sizeof *bundle);
+}
+
+int weft_bundle_open(unsigned flags, weft_bundle **bundle, uint64_t deadline) {
+    fiber_caller("weft_bundle_open");
+    struct weft_bundle *made = sys->alloc(sizeof *made);
+    if (!made) return WEFT_ENOMEM;
+    scope_begin(&made->scope, (struct cleanup){.run = bundle_abandon, .arg = made}, flags, deadline, "weft_bundle_open");
+    *bundle = made;
+    return 0;
+}
+
+weft_scope *weft_bundle_scope(weft_bundle *bundle) { return (weft_scope *)(void *)&bundle->scope; }
+
+int weft_bundle_close(weft_bundle *bundle) {
+    struct proc *self = scope_wait_owner(&bundle->scope, "weft_bundle_close");
+    int failure = bundle->scope.failure;
+    reason_detail_drop(bundle->scope.detail);
+    cleanup_remove(self, &bundle->scope.cleanup);
+    sys->free(bundle, sizeof *bundle);
+    return failure;
 }

@@ -1,6 +1,8 @@
-/* Running one step of a process: fill the events, call the step, carry out its output, go on to the next state. */
+/* Running one step. Of a step process: fill the events, call the step, carry out its output, go on to the next state. Of a stackful one: switch to it
+ * until it leaves its stack. */
 #include "step/step.h"
 
+#include "life/ties.h"
 #include "mail/send.h"
 #include "sched/parts.h"
 
@@ -11,8 +13,8 @@ static __attribute__((noinline)) void event_other(weft_event *event, struct mess
     struct message_payload payload = message_payload(message);
     event->data = payload.data;
     event->size = payload.size;
-    if (message->type == WEFT_EVENT_REQUEST) event->type = WEFT_EVENT_REQUEST;
-    if (message->type == MESSAGE_RESULT) message_moved(message)->release = message_result(message)->seen;
+    if (message->type == WEFT_EVENT_REQUEST || message->type == WEFT_EVENT_NOTICE) event->type = message->type;
+    if (message->type == MESSAGE_RESULT) message_moved(message)->user = MESSAGE_SEEN;
     else if (message->type != WEFT_EVENT_COMPLETION) return;
     event->type = WEFT_EVENT_COMPLETION;
     event->error = (int32_t)message->error;
@@ -29,13 +31,8 @@ static inline void event_from(weft_event *event, struct message *message) {
     if (__builtin_expect(message->type != WEFT_EVENT_MESSAGE, 0)) event_other(event, message);
 }
 
-/* Fills the worker's events from the mailbox, a cancellation first. *messages is the list of the messages that they point into. */
-static inline size_t step_events(struct worker *worker, struct proc *proc, struct mpsc_node **messages) {
-    size_t count = 0;
-    if (__builtin_expect(!proc->cancel_told && state_is_cancelled(&proc->state), 0)) {
-        proc->cancel_told = true;
-        worker->events[count++] = (weft_event){.type = WEFT_EVENT_CANCEL};
-    }
+/* Fills the worker's events from the mailbox, behind the `count` that are there. *messages is the list of the messages that they point into. */
+static inline size_t step_events(struct worker *worker, struct proc *proc, size_t count, struct mpsc_node **messages) {
     struct mpsc_node *node = mpsc_take_all(&proc->box), *last = NULL;
     *messages = node;
     for (; node && count < EVENT_BATCH; node = node->next) {
@@ -47,6 +44,19 @@ static inline size_t step_events(struct worker *worker, struct proc *proc, struc
         mpsc_put_back(&proc->box, node);
     }
     return count;
+}
+
+/* The same for a process that was cancelled: that is its first event, once. STEP_ENDS: it was condemned, and has ended. */
+#define STEP_ENDS SIZE_MAX
+static __attribute__((noinline, cold)) size_t step_events_cancelled(struct worker *worker, struct proc *proc, struct mpsc_node **messages) {
+    if (state_condemned(&proc->state)) {
+        proc_end(&worker->local, proc, REASON_CONDEMNED);
+        return STEP_ENDS;
+    }
+    size_t told = proc->cancel_told ? 0 : 1;
+    if (told) worker->events[0] = (weft_event){.type = WEFT_EVENT_CANCEL};
+    proc->cancel_told = true;
+    return step_events(worker, proc, told, messages);
 }
 
 static inline void step_free(struct worker *worker, struct mpsc_node *node) {
@@ -64,7 +74,7 @@ void weft_out_status(weft_out *out, enum weft_status status) { out->status = sta
 static int handoff_copy(weft_out *out, weft_pid to, uint64_t tag, const void *data, size_t size) {
     struct local *local = &out->worker->local;
     struct message *message = message_copy(&local->cache, worker_pid(out->worker), tag, data, size);
-    if (!message) return WEFT_ENOMEM;
+    if (!message) return message_refused(size);
     int error = send_count(local, message, send_unheard(local, to, message));
     if (!error) out->handoff_to = to;
     return error;
@@ -76,6 +86,13 @@ int weft_out_handoff(weft_out *out, weft_pid to, uint64_t tag, const void *data,
     int error = handoff_copy(out, to, tag, data, size);
     local_leave(&out->worker->local);
     return error;
+}
+
+int weft_out_exit_with(weft_out *out, int code, const void *data, size_t size) {
+    if (code > 0) WEFT_REFUSE("weft_out_exit_with", "a code above 0, which no step ends with", "give 0, or one below");
+    ties_leave_detail(out->worker->runtime, out->proc, data && size > 0 ? reason_detail_new(code, 0, NULL, data, size) : NULL);
+    out->status = WEFT_STEP_DONE;
+    return code;
 }
 
 /* ---- on to the next state ----------------------------------------------------------------------------------------- */
@@ -109,7 +126,7 @@ static __attribute__((noinline, cold)) struct proc *step_output(struct worker *w
     while (out->yields) {
         struct message *yield = out->yields;
         out->yields = (struct message *)yield->node.next;
-        parts.dispatch(worker, proc, yield);
+        parts.begin_command(worker, proc, yield);
     }
     out->yields_end = &out->yields;
     struct proc *target = out->handoff_to ? step_handoff(worker, out->handoff_to) : NULL;
@@ -139,7 +156,9 @@ static inline struct proc *step_stackful(struct worker **own, struct proc *proc)
 static inline struct proc *step_once(struct worker *worker, struct proc *proc, bool may) {
     struct weft_out *out = &worker->out;
     struct mpsc_node *messages;
-    size_t count_events = step_events(worker, proc, &messages);
+    size_t count_events;
+    if (__builtin_expect(!state_is_cancelled(&proc->state), 1)) count_events = step_events(worker, proc, 0, &messages);
+    else if ((count_events = step_events_cancelled(worker, proc, &messages)) == STEP_ENDS) return NULL;
     if (__builtin_expect(count_events == 0 && proc->waits != WEFT_STEP_CONTINUE, 0)) {
         /* A late wake-up: the process had already handled what it was for. */
         step_goes_on(worker, proc, proc->waits, false);

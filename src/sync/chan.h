@@ -21,7 +21,8 @@
 struct chan {
     struct lock lock;
     bool closed;
-    size_t element_size, capacity; /* set once */
+    bool of_bytes;                 /* set once: elements are weft_bytes, and a place in the ring is a size with the bytes behind it */
+    size_t element_size, capacity; /* set once. Of a place in the ring; how many there are */
     size_t head, count;            /* of the ring: the oldest element, how many there are */
     struct waiters senders, receivers;
     _Alignas(16) unsigned char ring[];
@@ -33,10 +34,14 @@ static inline struct chan *chan_of(weft_chan *chan) { return (struct chan *)(voi
 enum { CHAN_SHUT = 1 };
 static inline uint32_t chan_why(size_t number) { return (uint32_t)(number + 1) << 1; }
 
-static inline void chan_copy(void *to, const void *from, size_t size) {
+/* Which way an element is copied: into a place of the ring, out of one, or from the sender to the receiver. */
+enum chan_way { CHAN_IN, CHAN_OUT, CHAN_ACROSS };
+/* channel.c: elements of any size but that of a word, and those of channels of bytes. */
+void chan_copy_other(const struct chan *chan, void *to, const void *from, enum chan_way way);
+static inline void chan_copy(const struct chan *chan, void *to, const void *from, enum chan_way way) {
     typedef uint64_t __attribute__((may_alias, aligned(1))) word;
-    if (size == sizeof(word)) *(word *)to = *(const word *)from;
-    else if (size > 0) memcpy(to, from, size);
+    if (chan->element_size == sizeof(word)) *(word *)to = *(const word *)from;
+    else chan_copy_other(chan, to, from, way);
 }
 
 static inline unsigned char *chan_at(struct chan *chan, size_t place) {
@@ -44,19 +49,19 @@ static inline unsigned char *chan_at(struct chan *chan, size_t place) {
 }
 
 static inline void chan_push(struct chan *chan, const void *element) {
-    chan_copy(chan_at(chan, chan->head + chan->count), element, chan->element_size);
+    chan_copy(chan, chan_at(chan, chan->head + chan->count), element, CHAN_IN);
     chan->count++;
 }
 
 static inline void chan_pop(struct chan *chan, void *element) {
-    if (element) chan_copy(element, chan_at(chan, chan->head), chan->element_size);
+    if (element) chan_copy(chan, element, chan_at(chan, chan->head), CHAN_OUT);
     chan->head = chan->head + 1 < chan->capacity ? chan->head + 1 : 0;
     chan->count--;
 }
 
 /* Straight from the sender's memory to the receiver's. */
 static inline void chan_pass(struct chan *chan, void *to, const void *from) {
-    if (to) chan_copy(to, from, chan->element_size);
+    if (to) chan_copy(chan, to, from, CHAN_ACROSS);
 }
 
 /* Sends if possible without waiting: 0 or WEFT_ECLOSED; WEFT_EAGAIN: it would have to wait. The caller wakes *other, if not NULL. */

@@ -1,16 +1,81 @@
 /* The calls of weft/channel.h but for weft_select; the protocol is in chan.h. */
 #include "fiber/ret_jump.h"
+#include "sched/heed.h"
 #include "sync/chan.h"
 #include "sys/sys.h"
+
+/* ---- elements of a size of their own ------------------------------------------------------------------------------------ */
+
+/* A place in the ring of a channel of bytes. It is never as small as a word (chan_copy). */
+struct chan_place {
+    size_t size;
+    unsigned char bytes[];
+};
+static size_t chan_most(const struct chan *chan) { return chan->element_size - sizeof(struct chan_place); }
+
+/* To the receiver: as much as it has room for. */
+static void chan_give_bytes(weft_bytes *to, const void *bytes, size_t size) {
+    size_t fits = size < to->size ? size : to->size;
+    if (fits > 0) memcpy(to->data, bytes, fits);
+    to->size = size;
+}
+
+static void chan_copy_bytes(const struct chan *chan, void *to, const void *from, enum chan_way way) {
+    if (way == CHAN_OUT) {
+        chan_give_bytes(to, ((const struct chan_place *)from)->bytes, ((const struct chan_place *)from)->size);
+        return;
+    }
+    const weft_bytes *given = from;
+    struct chan_place *place = to;
+    if (given->size > chan_most(chan))
+        WEFT_MISUSE("weft_chan_send", "more bytes than an element of the channel may have",
+                    "call weft_chan_send_bytes, which answers WEFT_EMSGSIZE");
+    if (way == CHAN_ACROSS) {
+        chan_give_bytes(to, given->data, given->size);
+        return;
+    }
+    place->size = given->size;
+    if (given->size > 0) memcpy(place->bytes, given->data, given->size);
+}
+
+void chan_copy_other(const struct chan *chan, void *to, const void *from, enum chan_way way) {
+    if (__builtin_expect(chan->of_bytes, 0)) chan_copy_bytes(chan, to, from, way);
+    else if (chan->element_size > 0) memcpy(to, from, chan->element_size);
+}
+
+int weft_chan_new_bytes(size_t most, size_t capacity, weft_chan **made) {
+    size_t place = sizeof(struct chan_place) + (most + sizeof(size_t) - 1) / sizeof(size_t) * sizeof(size_t);
+    if (most > SIZE_MAX / 4) return WEFT_ENOMEM;
+    int error = weft_chan_new(most ? place : place + sizeof(size_t), capacity, made);
+    if (!error) chan_of(*made)->of_bytes = true;
+    return error;
+}
+
+int weft_chan_send_bytes(weft_chan *chan, const void *data, size_t size, uint64_t deadline) {
+    if (!chan_of(chan)->of_bytes) WEFT_REFUSE("weft_chan_send_bytes", "the channel's elements have one size", "call weft_chan_send");
+    if (size > chan_most(chan_of(chan))) return WEFT_EMSGSIZE;
+    return weft_chan_send(chan, &(weft_bytes){(void *)(uintptr_t)data, size}, deadline);
+}
+
+int weft_chan_recv_bytes(weft_chan *chan, void *data, size_t room, size_t *size, uint64_t deadline) {
+    weft_bytes bytes = {data, room};
+    if (!chan_of(chan)->of_bytes) WEFT_REFUSE("weft_chan_recv_bytes", "the channel's elements have one size", "call weft_chan_recv");
+    int error = weft_chan_recv(chan, &bytes, deadline);
+    if (!error && size) *size = bytes.size;
+    return error;
+}
+
+/* ---- channels ------------------------------------------------------------------------------------------------------------- */
 
 int weft_chan_new(size_t element_size, size_t capacity, weft_chan **made) {
     size_t bytes;
     struct chan *chan = NULL;
-    if (!made) WEFT_MISUSE("weft_chan_new", "no place for the channel", "give one");
+    heed(my_worker);
+    if (!made) WEFT_REFUSE("weft_chan_new", "no place for the channel", "give one");
     if (!__builtin_mul_overflow(element_size, capacity, &bytes) && bytes < SIZE_MAX / 2) chan = sys->alloc(sizeof *chan + bytes);
     if (!chan) return WEFT_ENOMEM;
     lock_init(&chan->lock);
-    chan->closed = false;
+    chan->closed = chan->of_bytes = false;
     chan->element_size = element_size;
     chan->capacity = capacity;
     chan->head = chan->count = 0;
@@ -25,8 +90,21 @@ void weft_chan_free(weft_chan *opaque) {
     lock_take(&chan->lock);
     bool waited_at = chan->senders.first || chan->receivers.first;
     lock_drop(&chan->lock);
-    if (waited_at) WEFT_MISUSE("weft_chan_free", "a process or thread waits at the channel", "close it and wait until all have left");
+    if (waited_at) WEFT_REFUSE("weft_chan_free", "a process or thread waits at the channel", "close it and wait until all have left");
     sys->free(chan, sizeof *chan + chan->capacity * chan->element_size);
+}
+
+static void chan_discard(struct chan *chan, size_t place, void (*discard)(void *element, void *user), void *user) {
+    struct chan_place *bytes = (struct chan_place *)chan_at(chan, place);
+    if (chan->of_bytes) discard(&(weft_bytes){bytes->bytes, bytes->size}, user);
+    else discard(bytes, user);
+}
+
+void weft_chan_free_with(weft_chan *opaque, void (*discard)(void *element, void *user), void *user) {
+    struct chan *chan = chan_of(opaque);
+    for (size_t i = 0; chan && i < chan->count; i++)
+        chan_discard(chan, chan->head + i, discard, user);
+    weft_chan_free(opaque);
 }
 
 /* With the lock held: waits in one of the channel's lists. */
@@ -86,6 +164,7 @@ static void chan_shut(struct waiters *list, struct wakes *wakes) {
 int weft_chan_close(weft_chan *opaque) {
     struct chan *chan = chan_of(opaque);
     struct wakes wakes = {NULL, NULL};
+    heed(my_worker);
     if (!chan) return 0;
     lock_take(&chan->lock);
     bool was = chan->closed;

@@ -2,6 +2,8 @@
  * afterwards finds it there. */
 #include "sync/mutex.h"
 
+#include "sched/heed.h"
+
 struct cond {
     struct lock lock;
     atom_u32 waits; /* whether the list has a waiter; written under the lock */
@@ -49,5 +51,11 @@ static void cond_wake(struct cond *cond, bool all) {
     wakes_run(&wakes, wait_wake);
 }
 
-void weft_cond_signal(weft_cond *cond) { cond_wake(cond_of(cond), false); }
-void weft_cond_broadcast(weft_cond *cond) { cond_wake(cond_of(cond), true); }
+void weft_cond_signal(weft_cond *cond) {
+    cond_wake(cond_of(cond), false);
+    heed_after(my_worker);
+}
+void weft_cond_broadcast(weft_cond *cond) {
+    cond_wake(cond_of(cond), true);
+    heed_after(my_worker);
+}

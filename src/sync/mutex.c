@@ -101,11 +101,11 @@ int weft_mutex_lock(weft_mutex *opaque, uint64_t deadline) {
 void mutex_lock_anyway(struct mutex *mutex, const char *call) {
     struct worker *self = worker_here();
     struct fiber *fiber = self && self->current && self->current->stackful ? fiber_of(self->current) : NULL;
-    if (fiber) fiber->shields++;
+    if (fiber) fiber->shields += FIBER_KEPT;
     int error = 0;
     if (mutex_try(mutex)) held_lock_entered(self, mutex);
     else error = mutex_lock_other(mutex, WEFT_FOREVER, call);
-    if (fiber) fiber->shields--;
+    if (fiber) fiber->shields -= FIBER_KEPT;
     WEFT_ENSURE(error == 0, "a wait without a deadline, shielded, was ended: %d", error);
 }
 
@@ -143,6 +143,6 @@ void mutex_unlock(struct mutex *mutex, const char *call) {
 }
 
 void weft_mutex_unlock(weft_mutex *mutex) {
-    held_lock_left(my_worker);
-    mutex_release(mutex_of(mutex), "weft_mutex_unlock");
+    if (__builtin_expect(held_lock_left_stackful(my_worker), 1)) mutex_release(mutex_of(mutex), "weft_mutex_unlock");
+    else mutex_unlock(mutex_of(mutex), "weft_mutex_unlock"); /* the rest of held_lock_left, kept out of the short path */
 }

@@ -1,31 +1,11 @@
-/* The semaphore behind weft/sync.h.
- *
- * The word is the number of permits, doubled, and QUEUE.
- *
- *   Q1  Without QUEUE permits are taken and given in one step. With it, the word changes under the lock only.
- *   Q2  A waiter sets QUEUE and enters the list in one critical section of the lock; while it is there, QUEUE is set. So no caller
- *       overtakes it.
- *   Q3  A release that leaves permits over does not clear QUEUE: the caller that takes them does, under the lock. So a release does not
- *       touch the semaphore after the process that it admitted may have gone on, and that process may free the memory. */
+/* The calls of weft/sync.h for semaphores; the protocol is in sem.h. */
+#include "sync/sem.h"
 #include "fiber/ret_jump.h"
-#include "wait/waiters.h"
-
-#include <weft/sync.h>
-
-enum { SEM_QUEUE = 1 };
-
-struct sem {
-    atom_u64 word;
-    struct lock lock;
-    struct waiters waiting;
-};
-_Static_assert(sizeof(struct sem) <= sizeof(weft_sem), "the public struct has room");
-
-static inline struct sem *sem_of(weft_sem *sem) { return (struct sem *)(void *)sem; }
+#include "sched/heed.h"
 
 void weft_sem_init(weft_sem *opaque, uint32_t permits) {
     struct sem *sem = sem_of(opaque);
-    if (permits > WEFT_SEM_MAX) WEFT_MISUSE("weft_sem_init", "too many permits", "up to WEFT_SEM_MAX");
+    if (permits > WEFT_SEM_MAX) WEFT_REFUSE("weft_sem_init", "too many permits", "up to WEFT_SEM_MAX");
     atom_store_rlx(&sem->word, (uint64_t)permits << 1); /* rlx: not shared yet */
     lock_init(&sem->lock);
     sem->waiting.first = sem->waiting.last = NULL;
@@ -49,18 +29,7 @@ static void sem_grant(struct sem *sem, uint64_t permits, struct wakes *wakes) {
     atom_store_rlx(&sem->word, permits << 1 | (queue ? SEM_QUEUE : 0));
 }
 
-/* Takes them if there are enough and QUEUE is not set. */
-static inline bool sem_try(struct sem *sem, uint64_t permits) {
-    for (struct spin spin = spin_begin();; spin_retry(&spin)) {
-        uint64_t found = atom_load_rlx(&sem->word); /* rlx: the exchange decides */
-        if (found & SEM_QUEUE || found >> 1 < permits) return false;
-        /* acq: pairs with the rel in weft_sem_release. */
-        if (atom_cas_acq_rlx(&sem->word, &found, found - (permits << 1))) return true;
-    }
-}
-
-/* Under the lock: takes them, in spite of QUEUE if the list is empty; else sets QUEUE if `queue` says so. */
-static bool sem_take(struct sem *sem, uint64_t permits, bool queue) {
+bool sem_take(struct sem *sem, uint64_t permits, bool queue) {
     for (struct spin spin = spin_begin();; spin_retry(&spin)) {
         uint64_t found = atom_load_rlx(&sem->word); /* rlx: the exchange decides */
         bool enough = !sem->waiting.first && found >> 1 >= permits;
@@ -69,6 +38,12 @@ static bool sem_take(struct sem *sem, uint64_t permits, bool queue) {
         /* acq: as in sem_try. */
         if (atom_cas_acq_rlx(&sem->word, &found, enough ? without - (permits << 1) : found | SEM_QUEUE)) return enough;
     }
+}
+
+/* rlx: with QUEUE only the lock's holder writes it; without it there are no waiters. */
+void sem_left(struct sem *sem, struct wakes *wakes) {
+    uint64_t found = atom_load_rlx(&sem->word);
+    if (found & SEM_QUEUE) sem_grant(sem, found >> 1, wakes);
 }
 
 FIBER_SLOW int sem_acquire_slow(struct sem *sem, uint64_t permits, uint64_t deadline);
@@ -80,10 +55,7 @@ FIBER_SLOW int sem_acquire_slow(struct sem *sem, uint64_t permits, uint64_t dead
     turn_begin(&turn, sem, 1)->amount = permits;
     int why = waiters_wait(&sem->waiting, &turn.waiter, &sem->lock, deadline, "weft_sem_acquire");
     if (__builtin_expect(why > 0, 1)) return 0;
-    /* The waiters behind this one may have waited only because it asked for so many. rlx: with QUEUE only the lock's holder writes it;
-     * without it there are no waiters. */
-    uint64_t found = atom_load_rlx(&sem->word);
-    if (found & SEM_QUEUE) sem_grant(sem, found >> 1, &wakes);
+    sem_left(sem, &wakes);
     lock_drop(&sem->lock);
     wakes_run(&wakes, wait_wake);
     return why;
@@ -92,7 +64,7 @@ FIBER_SLOW int sem_acquire_slow(struct sem *sem, uint64_t permits, uint64_t dead
 int weft_sem_acquire(weft_sem *opaque, uint32_t permits, uint64_t deadline) {
     struct sem *sem = sem_of(opaque);
     if (__builtin_expect(permits > WEFT_SEM_MAX, 0))
-        WEFT_MISUSE("weft_sem_acquire", "more permits than there can be", "ask for up to WEFT_SEM_MAX");
+        WEFT_REFUSE("weft_sem_acquire", "more permits than there can be", "ask for up to WEFT_SEM_MAX");
     fiber_spend(my_worker, deadline);
     if (__builtin_expect(sem_try(sem, permits), 1)) return 0;
     lock_take(&sem->lock);
@@ -120,8 +92,7 @@ static __attribute__((noinline)) bool sem_release_slow(struct sem *sem, uint64_t
     return queue;
 }
 
-void weft_sem_release(weft_sem *opaque, uint32_t permits) {
-    struct sem *sem = sem_of(opaque);
+void sem_release(struct sem *sem, uint32_t permits) {
     for (struct spin spin = spin_begin();; spin_retry(&spin)) {
         uint64_t found = atom_load_rlx(&sem->word); /* rlx: the exchange decides */
         if ((found >> 1) + permits > WEFT_SEM_MAX) sem_overflow();
@@ -129,4 +100,9 @@ void weft_sem_release(weft_sem *opaque, uint32_t permits) {
         /* rel: pairs with the acq in sem_try and sem_take. */
         if (found & SEM_QUEUE ? sem_release_slow(sem, permits) : atom_cas_rel_rlx(&sem->word, &found, with)) return;
     }
+}
+
+void weft_sem_release(weft_sem *sem, uint32_t permits) {
+    sem_release(sem_of(sem), permits);
+    heed_after(my_worker);
 }

@@ -39,19 +39,19 @@ const struct synch2_waiter synch2_thread_waiter = {
 
 static const struct synch2_waiter *synch2_waiter(struct synch2 *s) { return s->waiter ? s->waiter : &synch2_any_waiter; }
 
-static void __attribute__((noinline, cold)) synch2_wake(struct synch2 *s, unsigned who) {
+static void __attribute__((noinline, cold)) synch2_wake(struct synch2 *s, unsigned role) {
     const struct synch2_waiter *waiter = synch2_waiter(s);
-    atom_store_rlx(&s->role[who].bell, 0); /* rlx: see synch2_ring */
-    waiter->wake(waiter, who, &s->role[who].bell);
+    atom_store_rlx(&s->role[role].bell, 0); /* rlx: see synch2_ring */
+    waiter->wake(waiter, role, &s->role[role].bell);
 }
 
 /* Wakes the role if it sleeps: something was written that it may be waiting for (S6). */
-static inline void synch2_ring(struct synch2 *s, unsigned who) {
+static inline void synch2_ring(struct synch2 *s, unsigned role) {
     /* Orders the write before the load of the bell; pairs with the heavy fence in synch2_raise. Without it the load
      * could come first and find the bell down, and the sleeper then miss the write. The bell itself needs no order: it
      * carries nothing but the wake-up, and a 0 too many only makes the sleeper check again. */
     atom_fence_light();
-    if (atom_load_rlx(&s->role[who].bell)) synch2_wake(s, who);
+    if (atom_load_rlx(&s->role[role].bell)) synch2_wake(s, role);
 }
 
 /* One wait, in its rounds: spin, yield, put the bell up and check once more, sleep. */

@@ -22,8 +22,8 @@ static void synch2_shield_process(bool on) {
     struct worker *self = worker_here();
     if (!self || !self->current || !self->current->stackful) return;
     struct fiber *fiber = fiber_of(self->current);
-    if (on) fiber->shields++;
-    else fiber->shields--;
+    if (on) fiber->shields += FIBER_KEPT;
+    else fiber->shields -= FIBER_KEPT;
 }
 
 /* Step processes, and tasks of a fork/join region, must not wait. Waiting to enter is their own mistake, and wait_for says so. But leaving
@@ -43,7 +43,8 @@ static int synch2_park(const struct synch2_waiter *waiter, unsigned role, atom_u
     lock_take(&at->bed_lock);
     if (atom_load_rlx(bell)) { /* recheck */ /* rlx: bed_lock orders it with the waker's store */
         turn_begin(&turn, NULL, 1);
-        why = waiters_wait(&at->bed, &turn.waiter, &at->bed_lock, deadline, "weft_synch2_enter");
+        why = waiters_wait(&at->bed, &turn.waiter, &at->bed_lock, deadline,
+                           deadline == WEFT_FOREVER ? "weft_synch2_enter" : "weft_synch2_enter_until");
         if (why > 0) return 0;
     }
     lock_drop(&at->bed_lock);

@@ -7,6 +7,7 @@
  *   G3  A waiter that finds the count 0 takes the lock and drops it before it goes on. So the caller that brought it to 0 is done with the
  *       memory. */
 #include "fiber/ret_jump.h"
+#include "sched/heed.h"
 #include "wait/waiters.h"
 
 #include <weft/sync.h>
@@ -23,6 +24,7 @@ _Static_assert(sizeof(struct group) <= sizeof(weft_waitgroup), "the public struc
 static inline struct group *group_of(weft_waitgroup *group) { return (struct group *)(void *)group; }
 
 void weft_waitgroup_add(weft_waitgroup *opaque, uint32_t count) {
+    heed(my_worker);
     /* rlx: a process that is started afterwards sees it by being started. */
     uint32_t found = count > WEFT_WAITGROUP_MAX ? UINT32_MAX : atom_add_rlx(&group_of(opaque)->word, count * GROUP_ONE);
     if (__builtin_expect((uint64_t)(found >> 1) + count > WEFT_WAITGROUP_MAX, 0))
@@ -49,7 +51,7 @@ void weft_waitgroup_done(weft_waitgroup *opaque) {
         uint32_t found = atom_load_rlx(&group->word); /* rlx: the exchange decides */
         if (found == (GROUP_ONE | GROUP_QUEUE)) break;
         if (__builtin_expect(found >> 1 == 0, 0))
-            WEFT_MISUSE("weft_waitgroup_done", "the count is 0", "call it as often as was added, after weft_waitgroup_add");
+            WEFT_REFUSE("weft_waitgroup_done", "the count is 0", "call it as often as was added, after weft_waitgroup_add");
         /* rel: pairs with the acq in group_is_done and group_done_slow. */
         if (atom_cas_rel_rlx(&group->word, &found, found - GROUP_ONE)) return;
     }

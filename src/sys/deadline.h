@@ -1,7 +1,7 @@
-/* Deadlines that are durations. A deadline is a moment of the monotonic clock, which begins when the machine starts: 1,000,000,000, meant as "one
+/* Catches a misuse: a duration that is passed as a deadline. The call aborts, by name. A deadline is a moment of the monotonic clock, which begins when the machine starts: 1,000,000,000, meant as "one
  * second from now", is the moment one second after that. It has passed, and the call would time out at once, always.
  *
- * A deadline in the first half of the time between the machine's start and the program's is taken for a duration. A moment that the program, or another
+ * A deadline in the first half of the time between the machine's start and the program's is regarded as a mistaken duration. A moment that the program, or another
  * program before it, has computed from the clock is later than that, even if it passed long ago. 0 is no duration: it means that the call does not wait.
  *
  * Caller: a call whose deadline has passed, before it says so. A call that need not wait does not ask. */

@@ -2,6 +2,7 @@
 #include "sys/heap.h"
 
 #include "base/spin.h"
+#include "sys/leak_roots.h"
 
 #include <errno.h>
 #include <string.h>
@@ -28,18 +29,7 @@ static struct {
 } heap;
 static atom_bool heap_on; /* acq and rel: `low` and `size` are set before */
 
-#if defined(__SANITIZE_ADDRESS__)
-#define HEAP_LEAKS 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HEAP_LEAKS 1
-#endif
-#endif
-#ifndef HEAP_LEAKS
-#define HEAP_LEAKS 0
-#endif
-#if HEAP_LEAKS
-void __lsan_register_root_region(const void *begin, size_t size);
+#if LEAK_ROOTS
 void __asan_poison_memory_region(void const volatile *begin, size_t size);
 void __asan_unpoison_memory_region(void const volatile *begin, size_t size);
 #else
@@ -88,12 +78,8 @@ static void *heap_cut(size_t size) {
     if (size > heap.size - heap.used) return NULL;
     void *block = heap.low + heap.used;
     heap.used += size;
-#if HEAP_LEAKS
-    while (heap.told < heap.used) { /* a root for the leak checker: what only this memory points to is no leak */
-        __lsan_register_root_region(heap.low + heap.told, HEAP_STEP);
-        heap.told += HEAP_STEP;
-    }
-#endif
+    for (; LEAK_ROOTS && heap.told < heap.used; heap.told += HEAP_STEP)
+        leak_root(heap.low + heap.told, HEAP_STEP);
     return block;
 }
 

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "sys/chunk.h"
 #include "sys/heap.h"
+#include "sys/leak_roots.h"
 #include "sys/sys.h"
 #include "sys/sys_file.h"
 #include "sys/sys_net.h"
@@ -73,9 +74,16 @@ static void *linux_map(size_t size, int flags) {
     return memory == MAP_FAILED ? NULL : memory;
 }
 
+/* A runtime may be as large as this. */
+static void *linux_map_rooted(size_t size) {
+    void *memory = linux_map(size, 0);
+    if (memory) leak_root(memory, size);
+    return memory;
+}
+
 static void *linux_alloc(size_t size) {
     if (size > PTRDIFF_MAX) return NULL;
-    if (size >= LINUX_MAP_FROM) return linux_map(size, 0);
+    if (size >= LINUX_MAP_FROM) return linux_map_rooted(size);
     if (heap_is_on()) return heap_take(size);
     int before = errno;
     size = (size + LINUX_ALIGN - 1) & ~(size_t)(LINUX_ALIGN - 1);
@@ -91,6 +99,7 @@ static void linux_free(void *memory, size_t size) {
         if (heap_is_on()) heap_keep(memory);
         else free(memory);
     } else if (memory) {
+        leak_uproot(memory, size);
         int r = munmap(memory, size);
         WEFT_ENSURE(r == 0, "free of %p, %zu bytes: errno %d", memory, size, errno);
     }
@@ -130,6 +139,7 @@ static int linux_vm_advise(void *memory, size_t size, enum sys_vm what) {
     case SYS_VM_SMALL: r = madvise(memory, size, MADV_NOHUGEPAGE); break;
     case SYS_VM_DROP: r = madvise(memory, size, MADV_DONTNEED); break;
     case SYS_VM_GUARD: r = linux_guard(memory, size); break;
+    case SYS_VM_ALLOW: r = mprotect(memory, size, PROT_READ | PROT_WRITE); break;
     case SYS_VM_DENY: r = mprotect(memory, size, PROT_NONE); break;
     }
     int error = r == 0 ? 0 : -errno;
@@ -208,6 +218,8 @@ static int linux_thread_start(sys_thread *thread, void *(*entry)(void *), void *
     errno = before;
     return -error;
 }
+
+static void linux_thread_name(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
 static int linux_thread_join(sys_thread thread) { return -pthread_join((pthread_t)thread.handle, NULL); }
 
@@ -352,6 +364,7 @@ const struct sys sys_linux = {
     .vm_guards = linux_vm_guards,
     .vm_resident = linux_vm_resident,
     .thread_start = linux_thread_start,
+    .thread_name = linux_thread_name,
     .thread_join = linux_thread_join,
     .yield = linux_yield,
     .thread_id = linux_thread_id,

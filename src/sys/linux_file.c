@@ -97,6 +97,14 @@ static int linux_child_open(int pid) { return (int)LINUX_RESULT(syscall(SYS_pidf
 
 static int linux_child_reap(int pid, int *status) { return LINUX_RESULT(waitpid(pid, status, WNOHANG)); }
 
+static int linux_child_peek(int pid) {
+    siginfo_t info = {.si_pid = 0};
+    int error = LINUX_RESULT(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT));
+    return error ? error : info.si_pid;
+}
+
+static int linux_child_signal(int pid, int number, bool group) { return LINUX_RESULT(kill(group ? -pid : pid, number)); }
+
 const struct sys_file sys_linux_file = {
     .open = linux_open,
     .close = linux_close,
@@ -116,4 +124,6 @@ const struct sys_file sys_linux_file = {
     .event_signal = linux_event_signal,
     .child_open = linux_child_open,
     .child_reap = linux_child_reap,
+    .child_peek = linux_child_peek,
+    .child_signal = linux_child_signal,
 };

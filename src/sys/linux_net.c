@@ -212,6 +212,7 @@ const struct sys_net sys_linux_net = {
     .make_room = linux_net_make_room,
     .close = linux_net_close,
     .start = linux_net_start,
+    .terminal = linux_net_terminal,
     .lookup = linux_net_lookup,
     .lookup_free = linux_net_lookup_free,
 };

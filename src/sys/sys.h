@@ -26,6 +26,7 @@ enum sys_vm {
     SYS_VM_SMALL, /* no huge pages here: a touch costs one page */
     SYS_VM_DROP,  /* their contents are not needed: zero when next touched, no memory until then; guards stay */
     SYS_VM_GUARD, /* a touch faults, without a mapping of its own; -EINVAL where the kernel cannot */
+    SYS_VM_ALLOW, /* undoes SYS_VM_DENY */
     SYS_VM_DENY,  /* a touch faults; splits the mapping. -ENOMEM: a program has 65,530 of them by default, not more */
 };
 
@@ -65,6 +66,8 @@ struct sys {
 
     /* Threads. `yield` gives the core to another thread that is ready. */
     int (*thread_start)(sys_thread *thread, void *(*entry)(void *), void *arg);
+    /* The calling thread's name, for debuggers and top(1); 15 bytes at most. */
+    void (*thread_name)(const char *name);
     int (*thread_join)(sys_thread thread);
     void (*yield)(void);
 

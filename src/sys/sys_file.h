@@ -47,6 +47,10 @@ struct sys_file {
     int (*child_open)(int pid);
     /* Does not block: the child's PID if it has ended, 0 if it has not. */
     int (*child_reap)(int pid, int *status);
+    /* The same, and the child can be reaped again: 0 if it has not ended. */
+    int (*child_peek)(int pid);
+    /* To the child, or to the process group that it leads. */
+    int (*child_signal)(int pid, int number, bool group);
 };
 
 extern const struct sys_file sys_linux_file;

@@ -5,6 +5,8 @@
 #ifndef WEFT_SYS_SYS_NET_H
 #define WEFT_SYS_SYS_NET_H
 
+#include <weft/child.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,6 +16,16 @@
 #include <sys/uio.h>
 
 struct addrinfo; /* <netdb.h> */
+
+/* A program that is to be started. */
+struct sys_start {
+    const char *const *arguments, *const *environment; /* the second NULL: this program's own */
+    const char *directory;                             /* NULL: this program's own */
+    int ends[3];                                       /* its descriptors 0, 1 and 2; -1: this program's own */
+    bool group, session;                               /* it leads one of its own; a session's controlling terminal is its descriptor 0 */
+    const weft_child_limit *limits;
+    size_t limit_count;
+};
 
 struct sys_net {
     /* Polling. poll_wait: until there are events, or the deadline (0: do not wait; SYS_FOREVER: none). */
@@ -55,8 +67,10 @@ struct sys_net {
     void (*make_room)(int count);
     int (*close)(int descriptor);
 
-    /* A program as a child, with these descriptors as its 0, 1 and 2 (-1: this program's own). */
-    int (*start)(const char *const *arguments, const int ends[3], pid_t *child);
+    /* A program as a child: 0 when it has been loaded. */
+    int (*start)(const struct sys_start *start, pid_t *child);
+    /* A pseudo-terminal: the controlling end and the other. Both block. rows 0: the size is not set. */
+    int (*terminal)(unsigned rows, unsigned columns, int pair[2]);
 
     /* Names: getaddrinfo, which may take long; its errors as a negative errno: -ENOENT, -EAGAIN ... */
     int (*lookup)(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found);
@@ -66,7 +80,8 @@ struct sys_net {
 extern const struct sys_net sys_linux_net;
 
 /* Parts of it: linux_start.c, linux_name.c. */
-int linux_net_start(const char *const *arguments, const int ends[3], pid_t *child);
+int linux_net_start(const struct sys_start *start, pid_t *child);
+int linux_net_terminal(unsigned rows, unsigned columns, int pair[2]);
 int linux_net_lookup(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found);
 void linux_net_lookup_free(struct addrinfo *found);
 

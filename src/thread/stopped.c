@@ -160,12 +160,26 @@ static bool preempt_needed(struct worker *worker, uint64_t now) {
     return false;
 }
 
+/* Whether the running process may have been condemned. When the time for which that was known is over, all processes are asked, with a pause
+ * that is long beside that. rlx, all: a request; one that comes meanwhile is not overwritten. */
+static bool preempt_to_end(struct runtime *runtime, uint64_t now) {
+    atom_u64 *until = &runtime->preempt.condemned;
+    uint64_t found = atom_load_rlx(until);
+    if (__builtin_expect(found == 0, 1)) return false;
+    if (now < found) return true;
+    bool any = parts.condemned_any(runtime);
+    uint64_t after = sys->now(), pause = (after - now) * 100;
+    atom_cas_rlx_rlx(until, &found, any ? after + (pause > CONDEMNED_LOOKS ? pause : CONDEMNED_LOOKS) : 0);
+    return any;
+}
+
 /* Whether the running process has used up its time slice. One that was stopped before has the whole slice if only stopped ones wait, and
  * a tenth if others do. */
 static bool preempt_is_due(struct worker *worker, uint64_t now) {
     struct preempt *preempt = &worker->runtime->preempt;
     uint64_t age = now - worker->seen.step_since;
     if (age < preempt->slice / PREEMPT_AGAIN_PART) return false;
+    if (age >= preempt->slice && preempt_to_end(worker->runtime, now)) return true;
     /* rlx, both: hints. A relief worker runs only processes that were stopped. */
     if (atom_load_rlx(&worker->relief) && !atom_load_rlx(&worker->leave)) return age >= preempt->slice && stopped_waiting(worker->runtime);
     bool again = atom_load_rlx(&worker->again) == worker->seen.steps; /* rlx: a number */
@@ -325,6 +339,7 @@ void preempt_settle(struct runtime *runtime) {
 static void *thread_maker_main(void *argument) {
     struct runtime *runtime = argument;
     struct thread_maker *maker = &runtime->preempt.maker;
+    sys->thread_name("weft-maker");
     while (!atom_load_acq(&maker->over)) {                  /* acq: pairs with the rel in thread_maker_stop */
         unsigned workers = atom_load_rlx(&runtime->wanted); /* rlx, here and below: numbers */
         unsigned wanted = 1 + (workers < PREEMPT_REST_MOST ? workers : PREEMPT_REST_MOST);

@@ -8,8 +8,10 @@
 #include "sched/parts.h"
 #include "sched/timer_event.h"
 #include "thread/backoff.h"
+#include "thread/cpu_time.h"
 #include "thread/oscall.h"
 #include "thread/stopped.h"
+#include "thread/sysmon_pack.h"
 #include "thread/sysmon_trim.h"
 #include "thread/worker.h"
 
@@ -156,6 +158,7 @@ static bool sysmon_round(struct runtime *runtime, uint64_t now) {
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
         if (oscall_drive_again(worker) || sysmon_call(worker, now)) some = true;
+        if (__builtin_expect(runtime->measures_cpu, 0)) cpu_time_sample(worker);
         bool hog = sysmon_hog(worker, now);
         hogs += hog;
         sysmon_patience(worker, hog);
@@ -194,6 +197,7 @@ static void *sysmon_main(void *argument) {
     uint64_t idle_since = 0, trimmed = sys->now();
     struct backoff backoff = backoff_begin();
     thread_is_careful = true;
+    sys->thread_name("weft-sysmon");
     sysmon->come_back = SYS_FOREVER;
     bool asked = false;                     /* whether it has checked for a deadlock since all workers fell asleep */
     while (!atom_load_acq(&sysmon->over)) { /* acq: pairs with the rel in sysmon_stop */
@@ -206,9 +210,11 @@ static void *sysmon_main(void *argument) {
         if (now - trimmed > SYSMON_TRIM) {
             stacks_trim(&runtime->stacks, false);
             trim_survey(runtime, false);
+            pack_survey(runtime);
             trimmed = now;
         }
         trim_slice(runtime, now);
+        pack_slice(runtime, now);
         parts.sysmon_round(runtime, now);
         if (!sysmon_all_asleep(runtime) || !delivered) {
             idle_since = 0;
@@ -222,7 +228,7 @@ static void *sysmon_main(void *argument) {
             parts.all_asleep(runtime, now); /* a thread of the program's own may have ended meanwhile */
             stacks_trim(&runtime->stacks, true);
             trim_asleep(runtime);
-            sysmon_sleep(runtime);
+            if (!pack_asleep(runtime)) sysmon_sleep(runtime);
             backoff = backoff_begin();
             idle_since = 0;
         }

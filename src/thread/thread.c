@@ -135,6 +135,7 @@ static void *thread_main(void *argument) {
     my_thread = self;
     thread_watch(self);
     self->number = sys->thread_id();
+    sys->thread_name("weft");
     self->loop.error_number = &errno;
     ctx_begin(); /* a process may have made this thread, which inherited that process's floating-point settings: it gets its own */
     annotate_thread(&self->loop.annotate);

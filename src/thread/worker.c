@@ -314,7 +314,8 @@ unsigned weft_workers(weft_runtime *runtime) { return atom_load_rlx(&((struct ru
 
 int weft_set_workers(weft_runtime *opaque, unsigned workers) {
     atfork_check("weft_set_workers");
-    if (workers == 0 || workers > WORKERS_MAX) return WEFT_EINVAL;
+    unsigned most = ((struct runtime *)opaque)->exclusive ? 1 : WORKERS_MAX;
+    if (workers == 0 || workers > most) return WEFT_EINVAL;
     if (my_worker && my_worker->runtime == (struct runtime *)opaque)
         WEFT_MISUSE("weft_set_workers", "called from a process of that runtime, whose worker would wait for itself",
                     "call it from another thread");

@@ -52,7 +52,7 @@ void blocking_enter(const char *call, bool is_long) {
     }
     if (!worker) return;
     if (!worker->current || !worker->current->stackful)
-        WEFT_MISUSE(call, "called from a step process, which must not block", "yield a command");
+        WEFT_REFUSE(call, "called from a step process, which must not block", "yield a command");
     fiber_worker(call);
     fiber_waits(worker->current, call, NULL);
     worker->current->since = atom_load_rlx(&worker->runtime->coarse); /* rlx: an approximate time */
@@ -74,7 +74,7 @@ void weft_blocking_leave(void) {
     struct thread *thread = thread_here();
     struct fiber *fiber = thread ? thread->caller : NULL;
     if (!fiber) {
-        if (my_worker) WEFT_MISUSE("weft_blocking_leave", "there was no weft_blocking_enter", "pair them");
+        if (my_worker) WEFT_REFUSE("weft_blocking_leave", "there was no weft_blocking_enter", "pair them");
         return;
     }
     if (fiber->calls > 1) {
@@ -89,6 +89,13 @@ void weft_blocking_leave(void) {
     thread->caller = NULL;
     if (lost) fiber_come_back(thread, fiber);
     else fiber_spend(my_worker, WEFT_FOREVER); /* many short calls in a row are a long one */
+}
+
+void blocking_leave(void) {
+    struct thread *thread = thread_here();
+    struct proc *proc = fiber_whole(thread && thread->caller ? thread->caller->proc : NULL);
+    weft_blocking_leave();
+    fiber_whole_end(proc);
 }
 
 /* ---- a function ---------------------------------------------------------------------------------------------------- */
@@ -167,11 +174,11 @@ static int errand_begin(struct worker *worker, struct errand *errand, uint64_t d
     size_t size = worker->runtime->stack_size > ERRAND_STACK ? worker->runtime->stack_size : ERRAND_STACK;
     weft_stackful_options options = {.name = "weft_blocking_until", .stack_size = size, .flags = WEFT_SPAWN_STACK_NOW};
     weft_pid pid;
-    return weft_spawn_with(errand_main, errand, &options, &pid);
+    return fiber_spawn(errand_main, errand, &options, &pid);
 }
 
 int weft_blocking_until(void (*fn)(void *arg), void *arg, void (*abandoned)(void *arg), uint64_t deadline) {
-    if (!abandoned) WEFT_MISUSE("weft_blocking_until", "nothing to call when it is abandoned", "use weft_blocking, or give a function");
+    if (!abandoned) WEFT_REFUSE("weft_blocking_until", "nothing to call when it is abandoned", "use weft_blocking, or give a function");
     if (!worker_here()) { /* a thread of the program */
         sim_blocking();
         fn(arg);

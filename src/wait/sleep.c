@@ -19,12 +19,13 @@ static __attribute__((noinline)) int sleep_for_ever(struct wait *wait) {
 }
 
 int weft_sleep_until(uint64_t moment) {
-    struct wait wait;
+    struct wait own;
     fiber_spend(
         worker_here(),
         WEFT_FOREVER); /* a moment that has passed is not waited for, but costs budget: a loop around this call gives way to others */
-    wait_begin(&wait);
-    int why = moment == WEFT_FOREVER ? sleep_for_ever(&wait) : wait_for(&wait, moment, "weft_sleep_until");
+    struct wait *wait = pack_room(worker_here(), &own, sizeof own);
+    wait_begin(wait);
+    int why = moment == WEFT_FOREVER ? sleep_for_ever(wait) : wait_for(wait, moment, "weft_sleep_until");
     return why == WEFT_ETIMEDOUT ? 0 : why;
 }
 

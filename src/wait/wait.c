@@ -76,6 +76,12 @@ static uint32_t wait_give_up(struct wait *wait, uint32_t why) {
     return atom_cas_rlx_rlx(&wait->claimed, &pending, why) ? why : wait_over(wait); /* rlx: as in wait_claim */
 }
 
+void wait_check(const char *call) {
+    struct worker *worker = worker_here();
+    if (!worker) atfork_check(call);
+    else fiber_worker(call);
+}
+
 int wait_late(void) {
     struct worker *worker = worker_here();
     struct proc *proc = worker ? worker->current : NULL;
@@ -99,30 +105,53 @@ static int wait_thread(struct wait *wait, uint64_t deadline, const char *call) {
     return wait_answer(claimed);
 }
 
+bool wait_claim_own(struct wait *wait, uint32_t why) {
+    uint32_t pending = WAIT_PENDING;
+    return atom_cas_rlx_rlx(&wait->claimed, &pending, why); /* rlx: as in wait_claim; only this thread goes on with what it means */
+}
+
+/* With a deadline: arms the timer, or gives up at once. */
+static inline uint32_t wait_arm(struct worker *worker, struct wait *wait, uint64_t deadline, const char *call, bool *armed) {
+    *armed = deadline > sys->now();
+    if (*armed) timer_event_arm(worker, &wait->timer, deadline);
+    else deadline_check(deadline, call);
+    return *armed ? WAIT_PENDING : wait_give_up(wait, WAIT_LATE);
+}
+
+static inline __attribute__((always_inline)) int wait_in_process(struct wait *wait, uint64_t deadline, const char *call, wait_look *look,
+                                                                 void *arg) {
+    struct worker *worker = look ? worker_here() : fiber_worker(call);
+    struct proc *proc = wait->proc;
+    uint32_t claimed = wait_over(wait), found;
+    bool armed = false;
+    fiber_waits(proc, call, wait->about);
+    if (claimed == WAIT_PENDING && deadline != WEFT_FOREVER) claimed = wait_arm(worker, wait, deadline, call, &armed);
+    while (claimed == WAIT_PENDING) {
+        if (look && (found = look(arg))) {
+            claimed = wait_give_up(wait, found);
+            break;
+        }
+        if (fiber_is_cancelled(proc)) {
+            claimed = wait_give_up(wait, WAIT_CANCELED);
+            fiber_was_cancelled(worker, proc);
+            break;
+        }
+        fiber_may_wait(proc, call);
+        worker = pack_leave(worker, look ? WEFT_STEP_IDLE : WEFT_STEP_BLOCKED, wait);
+        claimed = wait_over(wait);
+    }
+    if (armed) timer_event_cancel(&wait->timer);
+    return wait_answer(claimed);
+}
+
 int wait_for(struct wait *wait, uint64_t deadline, const char *call) {
     if (!wait->proc && !worker_here()) {
         atfork_check(call);
         return wait_thread(wait, deadline, call);
     }
-    struct worker *worker = fiber_worker(call);
-    struct proc *proc = wait->proc;
-    uint32_t claimed = wait_over(wait);
-    bool armed = false;
-    fiber_waits(proc, call, wait->about);
-    if (claimed == WAIT_PENDING && deadline != WEFT_FOREVER) {
-        armed = deadline > sys->now();
-        if (armed) timer_event_arm(worker, &wait->timer, deadline);
-        else deadline_check(deadline, call), claimed = wait_give_up(wait, WAIT_LATE);
-    }
-    while (claimed == WAIT_PENDING) {
-        if (fiber_is_cancelled(proc)) {
-            claimed = wait_give_up(wait, WAIT_CANCELED);
-            break;
-        }
-        fiber_may_wait(proc, call);
-        worker = fiber_leave(worker, WEFT_STEP_BLOCKED);
-        claimed = wait_over(wait);
-    }
-    if (armed) timer_event_cancel(&wait->timer);
-    return wait_answer(claimed);
+    return wait_in_process(wait, deadline, call, NULL, NULL);
+}
+
+int wait_for_any(struct wait *wait, uint64_t deadline, const char *call, wait_look *look, void *arg) {
+    return look ? wait_in_process(wait, deadline, call, look, arg) : wait_for(wait, deadline, call);
 }

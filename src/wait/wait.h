@@ -10,7 +10,8 @@
  *   wait_claim             any thread that knows that the wait still exists: it holds the lock of a list that the wait is in
  *   wait_wake, _inside     the waker that claimed it, soon afterwards, with all locks dropped; it must not wait in between
  *
- *   W1  A wait is claimed at most once: by a waker, by its deadline or by the waiter itself when it was cancelled.
+ *   W1  A wait is claimed at most once: by a waker, by its deadline or by the waiter itself when it was cancelled,
+ *       or has found what it looks for itself.
  *   W2  wait_for returns after the claim. Then only the lists in which no waker has found the wait still hold it: the waiter removes
  *       itself from those, under their locks.
  *   W3  A claim is marked BUSY until wait_wake, and the waiter does not go on before the mark is cleared, whatever else woke it. So
@@ -21,7 +22,7 @@
 #ifndef WEFT_WAIT_WAIT_H
 #define WEFT_WAIT_WAIT_H
 
-#include "fiber/fiber.h"
+#include "fiber/pack.h"
 #include "sched/timer_event.h"
 
 enum {
@@ -51,6 +52,16 @@ void wait_begin(struct wait *wait);
 /* Waits until the wait is claimed. Returns the waker's reason (1 and up), or WEFT_ETIMEDOUT, WEFT_ECANCELED. In a step process, which
  * must never wait, it aborts, naming `call`. With a deadline that has passed already it does not park. */
 int wait_for(struct wait *wait, uint64_t deadline, const char *call);
+/* The same; the waiter also looks for what no waker claims the wait for: messages in its own mailbox. `look` is asked before each sleep, and
+ * has found the mailbox empty when it returns 0; otherwise it returns the reason that the waiter claims the wait with, unless a waker was
+ * first. Then nothing that it has found must have been taken. With `look` NULL it is wait_for; else the caller is a stackful process,
+ * and has made sure of that. */
+typedef uint32_t wait_look(void *arg);
+int wait_for_any(struct wait *wait, uint64_t deadline, const char *call, wait_look *look, void *arg);
+/* The waiter claims its own wait, with a reason. False: a waker was first. */
+bool wait_claim_own(struct wait *wait, uint32_t why);
+/* At the beginning of a call that will wait: aborts, naming it, where wait_for would: in a step process. */
+void wait_check(const char *call);
 /* The error of a call that cannot be done at once and has no time left (it polls, or its deadline has passed): WEFT_ECANCELED in a
  * stackful process that is cancelled and not shielded, else WEFT_ETIMEDOUT. The one rule of all calls with a deadline
  * (weft/stackful.h): a process that only polls learns of its cancellation too. */

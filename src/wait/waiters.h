@@ -98,6 +98,7 @@ struct turn {
     struct wait wait;
     struct waiter waiter;
 };
+_Static_assert(sizeof(struct turn) <= sizeof(struct pack_room), "a process that may be packed waits there");
 static inline struct waiter *turn_begin(struct turn *turn, const void *about, uint32_t why) {
     wait_begin(&turn->wait);
     turn->wait.about = about;

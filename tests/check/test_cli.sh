@@ -122,7 +122,7 @@ expect "--model without a value is refused" 2 "$err" "c11.*tso.*sc"
 
 # ---- numbers and options --------------------------------------------------------------------------------------------
 
-for option in --bound --random --seed --max-executions; do
+for option in --bound --random --sample --seed --max-executions; do
     run sb_sc $option many
     expect "$option refuses a word" 2 "$err" "$option"
     run sb_sc $option
@@ -154,6 +154,10 @@ run sb_sc --max-executions 100
 expect "a scenario below its cap is exhausted" 0 "$out" 'sb_sc EXHAUSTED' '^3 passed, 0 failed$'
 run spinlock3 --model c11 --random 5
 expect "random executions are no exhaustion" 1 "$out" 'spinlock3 CAPPED' '^0 passed, 1 failed$'
+run spinlock3 --model c11 --sample 5
+expect "a sample that finds nothing is what was asked for" 0 "$out" 'spinlock3 CAPPED' '^1 passed, 0 failed$'
+run sb_rlx --model c11 --sample 1
+expect "a sample that misses an expected violation fails" 1 "$out" 'sb_rlx CAPPED' '^0 passed, 1 failed$'
 run sb_rlx --model c11 --random 200
 expect "random executions find a violation" 0 "$out" 'sb_rlx VIOLATION'
 

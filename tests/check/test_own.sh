@@ -151,6 +151,18 @@ CC=no-such-compiler run "$dir/none.c"
 expect "no compiler" 2 'the compiler no-such-compiler cannot be run: No such file.*CC'
 TMPDIR=/nonexistent run "$dir/none.c"
 expect "no place for temporary files" 2 'no temporary folder /nonexistent'
+for word in nonesuch.cpp ./nonesuch "$out"; do
+    run "$word"
+    expect "a file that is not C: $(basename "$word")" 2 'only C is checked, in files whose names end in .c'
+done
+run examples/check/spsc.c "$PWD/examples/check/spsc.c"
+expect "a file that is named twice" 2 '/spsc.c is named twice'
+mkdir "$dir/folder.c"
+run "$dir/folder.c"
+expect "a folder" 2 'folder.c is a folder'
+printf '#include <weft/chk.h>\nCHK_SCENARIO(idle, .about = "nothing")\n' >"$dir/idle.c"
+run "$dir/idle.c"
+expect "a scenario without threads" 2 "scenario 'idle' of idle.c has no threads"
 run $own/refused_create.c
 expect "a thread of its own" 3 'starts_thread calls pthread_create.*chk_self'
 run $own/refused_local.c

@@ -73,9 +73,10 @@ static char text[200000];
 static void opens(weft_out *out) { EXPECT_EQ(weft_out_open(out, 1, path, O_RDWR, 0), 0); }
 static void opens_nothing(weft_out *out) { EXPECT_EQ(weft_out_open(out, 2, "/nowhere/at/all", O_RDWR, 0), 0); }
 static void opens_no_name(weft_out *out) { EXPECT_EQ(weft_out_open(out, 2, "", O_RDWR, 0), 0); }
-static void writes(weft_out *out) { EXPECT_EQ(weft_out_write(out, 3, fd, text, sizeof text, -1, WEFT_FOREVER), 0); }
-static void writes_at(weft_out *out) { EXPECT_EQ(weft_out_write(out, 4, fd, "HELLO", 5, 100, WEFT_FOREVER), 0); }
-static void writes_nothing(weft_out *out) { EXPECT_EQ(weft_out_write(out, 4, fd, NULL, 0, -1, WEFT_FOREVER), 0); }
+static void writes(weft_out *out) { EXPECT_EQ(weft_out_write_all(out, 3, fd, text, sizeof text, -1, WEFT_FOREVER), 0); }
+static void writes_at(weft_out *out) { EXPECT_EQ(weft_out_write_all(out, 4, fd, "HELLO", 5, 100, WEFT_FOREVER), 0); }
+static void writes_much_at(weft_out *out) { EXPECT_EQ(weft_out_write_all(out, 4, fd, text, sizeof text, 100, WEFT_FOREVER), 0); }
+static void writes_nothing(weft_out *out) { EXPECT_EQ(weft_out_write_all(out, 4, fd, NULL, 0, -1, WEFT_FOREVER), 0); }
 static void reads_at(weft_out *out) { EXPECT_EQ(weft_out_read(out, 5, fd, 10, 98, WEFT_FOREVER), 0); }
 static void reads_much(weft_out *out) { EXPECT_EQ(weft_out_read(out, 6, fd, sizeof text + 50, 0, WEFT_FOREVER), 0); }
 static void reads_end(weft_out *out) { EXPECT_EQ(weft_out_read(out, 7, fd, 10, -1, WEFT_FOREVER), 0); }
@@ -158,12 +159,34 @@ static void all_errors(void) {
 }
 TEST(command_every_error) { rt_each(all_errors); }
 
+/* How much was written is told with an error too. */
+static void no_space(void) {
+    enum { MOST = 1000 };
+    size_t count;
+    begin();
+    fd = open(path, O_RDWR);
+    sys_script.file_most = MOST;
+    sys_script.file[SYS_FILE_WRITE].error = -ENOSPC;
+    for (unsigned at = 0; at < 2; at++) {
+        sys_script.file[SYS_FILE_WRITE].at = atom_load_rlx(&sys_script.counts.file[SYS_FILE_WRITE]) + 4;
+        EXPECT_EQ(play(at ? writes_much_at : writes), WEFT_ENOSPC);
+        memcpy(&count, last_data, sizeof count);
+        EXPECT(last_size == sizeof count && count == 3 * MOST);
+    }
+    sys_script.file_most = 0;
+    sys_script.file[SYS_FILE_WRITE].error = 0;
+    sys_script.file[SYS_FILE_WRITE].at = 0;
+    close(fd);
+    end();
+}
+TEST(command_counts_when_there_is_no_space) { rt_each(no_space); }
+
 /* ---- pipes: waiting, deadlines, being given up ---------------------------------------------------------------------------- */
 
 static int ends[2];
 static uint64_t deadline;
 static void reads_pipe(weft_out *out) { EXPECT_EQ(weft_out_read(out, 20, ends[0], 100, -1, deadline), 0); }
-static void writes_pipe(weft_out *out) { EXPECT_EQ(weft_out_write(out, 21, ends[1], text, sizeof text, -1, deadline), 0); }
+static void writes_pipe(weft_out *out) { EXPECT_EQ(weft_out_write_all(out, 21, ends[1], text, sizeof text, -1, deadline), 0); }
 
 static void pipes(void) {
     size_t count;
@@ -231,7 +254,7 @@ TEST(command_reads_when_the_runtime_stops) { rt_each(stops); }
 static int farewell_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self;
     for (size_t i = 0; i < count; i++) {
-        if (events[i].type == WEFT_EVENT_CANCEL) EXPECT_EQ(weft_out_write(out, 1, fd, "farewell", 8, 0, WEFT_FOREVER), 0);
+        if (events[i].type == WEFT_EVENT_CANCEL) EXPECT_EQ(weft_out_write_all(out, 1, fd, "farewell", 8, 0, WEFT_FOREVER), 0);
         if (events[i].type != WEFT_EVENT_COMPLETION) continue;
         EXPECT_EQ(events[i].error, 0);
         if (events[i].tag == 1) EXPECT_EQ(weft_out_close(out, 2, fd), 0);
@@ -302,7 +325,7 @@ static int copier_step(void *state, const weft_event *events, size_t count, weft
         if (events[i].tag < MANY) {
             EXPECT(events[i].size == BLOCK && !self->seen[number]);
             self->seen[number] = true;
-            EXPECT_EQ(weft_out_write(out, MANY + number, copy_to, events[i].data, BLOCK, (int64_t)number * BLOCK, WEFT_FOREVER), 0);
+            EXPECT_EQ(weft_out_write_all(out, MANY + number, copy_to, events[i].data, BLOCK, (int64_t)number * BLOCK, WEFT_FOREVER), 0);
         } else {
             self->outstanding--;
         }

@@ -3,10 +3,7 @@
 #define WEFT_TESTS_CROSS_CALLS_BLOCKING_H
 
 #include "name/dns_server.h"
-#include "trial.h"
-
-#include <spawn.h>
-#include <sys/wait.h>
+#include "raw.h"
 
 /* ---- functions that block ------------------------------------------------------------------------------------------- */
 
@@ -161,24 +158,13 @@ static inline int file_wait_stat(struct trial *trial, uint64_t deadline) {
 
 /* ---- children of the operating system ------------------------------------------------------------------------------- */
 
-/* A child that ends with the status 3 when its input does. */
 static inline void child_make(struct trial *trial) {
-    char *arguments[] = {"sh", "-c", "read line; exit 3", NULL};
-    posix_spawn_file_actions_t actions;
-    int ends[2];
-    EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[0], STDIN_FILENO);
-    EXPECT_EQ(posix_spawn(&trial->things.child, "/bin/sh", &actions, NULL, arguments, environ), 0);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[0]);
-    trial->things.raw[0] = ends[1];
+    trial->things.child = raw_child(&trial->things.raw[0]);
     atom_store_rel(&trial->things.spawned, 1);
 }
 static inline bool child_complete(struct trial *trial) {
-    siginfo_t info = {.si_pid = 0};
     if (atom_swap_acqrel(&trial->things.spawned, 0)) close(trial->things.raw[0]);
-    return waitid(P_PID, (id_t)trial->things.child, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0;
+    return raw_child_ended(trial->things.child);
 }
 static inline int child_wait(struct trial *trial, uint64_t deadline) {
     int status = 0, error = weft_waitpid(trial->things.child, &status, deadline);

@@ -3,17 +3,10 @@
 #ifndef WEFT_TESTS_CROSS_CALLS_FD_H
 #define WEFT_TESTS_CROSS_CALLS_FD_H
 
-#include "trial.h"
+#include "raw.h"
 
 enum { PIECE = 4096, FULL = 1 << 16 };
 
-/* The operating system's, of its own: what the caller closes stays open for the completer. */
-static inline int raw_of(weft_fd fd) {
-    int number = fcntl(weft_fd_number(fd), F_DUPFD_CLOEXEC, 0);
-    EXPECT(number >= 0);
-    EXPECT_EQ(fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK), 0);
-    return number;
-}
 static inline void fd_clean(struct trial *trial) {
     for (unsigned i = 0; i < 2; i++) {
         if (trial->things.fd[i] > 0) EXPECT_EQ(weft_fd_close(trial->things.fd[i]), 0);
@@ -57,14 +50,16 @@ static inline void tcp_make(struct trial *trial) {
     weft_fd door = weft_net_listen("127.0.0.1:0", NULL);
     EXPECT(door > 0);
     EXPECT_EQ(weft_net_name(door, &address), 0);
-    trial->things.raw[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    trial->things.raw[1] = raw_socket(AF_INET, SOCK_STREAM, true);
     EXPECT_EQ(connect(trial->things.raw[1], (struct sockaddr *)&address.place, address.size), 0);
+    weft_shield_begin(); /* the network takes its time, and a scope's deadline may come meanwhile */
     trial->things.fd[0] = weft_net_accept(door, NULL, WEFT_FOREVER);
     EXPECT(trial->things.fd[0] > 0);
     EXPECT_EQ(weft_fd_close(door), 0);
     EXPECT_EQ(write(trial->things.raw[1], "short", 5), 5);
     EXPECT_EQ(weft_fd_wait(trial->things.fd[0], WEFT_READABLE, WEFT_FOREVER), WEFT_READABLE);
     EXPECT_EQ(weft_fd_read(trial->things.fd[0], data, sizeof data, WEFT_FOREVER), 5);
+    weft_shield_end();
 }
 static inline bool tcp_complete(struct trial *trial) {
     char byte;
@@ -85,8 +80,10 @@ static inline int read_wait(struct trial *trial, uint64_t deadline) {
 }
 static inline int read_wait_all(struct trial *trial, uint64_t deadline) {
     char data[2];
-    ssize_t got = weft_fd_read_all(trial->things.fd[0], data, sizeof data, deadline);
-    return read_judge(got, data);
+    size_t got = 1;
+    int error = weft_fd_read_all(trial->things.fd[0], data, sizeof data, &got, deadline);
+    EXPECT_EQ(got, error ? 0 : 2);
+    return error ? error : read_judge(2, data);
 }
 static inline int read_wait_vector(struct trial *trial, uint64_t deadline) {
     char data[3];
@@ -120,7 +117,7 @@ static inline int read_wait_raw(struct trial *trial, uint64_t deadline) {
     if (ready < 0) return ready;
     return read_judge(read(trial->things.raw[0], data, sizeof data), data);
 }
-static inline void raw_make(struct trial *trial) { EXPECT_EQ(pipe2(trial->things.raw, O_CLOEXEC), 0); }
+static inline void raw_make(struct trial *trial) { raw_pipe(trial->things.raw, true); }
 static inline bool read_complete_end(struct trial *trial) {
     EXPECT_EQ(shutdown(trial->things.raw[1], SHUT_WR), 0);
     return true;
@@ -154,6 +151,14 @@ static inline int file_wait_readv(struct trial *trial, uint64_t deadline) {
     struct iovec parts[] = {{data, 1}, {data + 1, 2}};
     ssize_t got = weft_file_readv(trial->things.raw[0], parts, 2, deadline);
     return read_judge(got, data);
+}
+
+static inline int file_wait_read_all(struct trial *trial, uint64_t deadline) {
+    char data[2];
+    size_t got = 1;
+    int error = weft_file_read_all(trial->things.raw[0], data, sizeof data, &got, deadline);
+    EXPECT_EQ(got, error ? 0 : 2);
+    return error ? error : read_judge(2, data);
 }
 
 /* ---- writing -------------------------------------------------------------------------------------------------------- */
@@ -190,39 +195,56 @@ static inline int write_judge(ssize_t put) {
     EXPECT_EQ(put, PIECE);
     return 0;
 }
+static inline int write_judge_all(int error, size_t written) {
+    EXPECT_EQ(written, error ? 0 : PIECE);
+    return error;
+}
+static inline int write_wait_all(struct trial *trial, uint64_t deadline) {
+    size_t written = 1;
+    int error = weft_fd_write_all(trial->things.fd[1], piece, PIECE, &written, deadline);
+    return write_judge_all(error, written);
+}
 static inline int write_wait(struct trial *trial, uint64_t deadline) {
     return write_judge(weft_fd_write(trial->things.fd[1], piece, PIECE, deadline));
-}
-static inline int write_wait_some(struct trial *trial, uint64_t deadline) {
-    return write_judge(weft_fd_write_some(trial->things.fd[1], piece, PIECE, deadline));
 }
 static inline int write_wait_vector(struct trial *trial, uint64_t deadline) {
     struct iovec parts[] = {{piece, 1}, {piece + 1, PIECE - 1}};
     return write_judge(weft_fd_writev(trial->things.fd[1], parts, 2, deadline));
 }
+static inline int write_wait_vector_all(struct trial *trial, uint64_t deadline) {
+    struct iovec parts[] = {{piece, 1}, {piece + 1, PIECE - 1}};
+    size_t written = 1;
+    int error = weft_fd_writev_all(trial->things.fd[1], parts, 2, &written, deadline);
+    return write_judge_all(error, written);
+}
 static inline int write_wait_writable(struct trial *trial, uint64_t deadline) {
     int ready = weft_fd_wait(trial->things.fd[1], WEFT_WRITABLE, deadline);
     if (ready < 0) return ready;
     EXPECT_EQ(ready, WEFT_WRITABLE);
-    return write_wait_some(trial, 0);
+    return write_wait(trial, 0);
 }
 /* Full as the others, but of files' calls. */
 static inline void raw_make_full(struct trial *trial) {
-    EXPECT_EQ(pipe2(trial->things.raw, O_CLOEXEC | O_NONBLOCK), 0);
+    raw_pipe(trial->things.raw, false);
     trial->things.size = raw_fill(trial->things.raw[1]);
 }
 static inline int file_wait_write(struct trial *trial, uint64_t deadline) {
     return write_judge(weft_file_write(trial->things.raw[1], piece, PIECE, deadline));
 }
 static inline int file_wait_write_all(struct trial *trial, uint64_t deadline) {
-    size_t written = 0;
+    size_t written = 1;
     int error = weft_file_write_all(trial->things.raw[1], piece, PIECE, &written, deadline);
-    EXPECT_EQ(written, error ? 0 : PIECE);
-    return error;
+    return write_judge_all(error, written);
 }
 static inline int file_wait_writev(struct trial *trial, uint64_t deadline) {
     struct iovec parts[] = {{piece, 1}, {piece + 1, PIECE - 1}};
     return write_judge(weft_file_writev(trial->things.raw[1], parts, 2, deadline));
+}
+static inline int file_wait_writev_all(struct trial *trial, uint64_t deadline) {
+    struct iovec parts[] = {{piece, 1}, {piece + 1, PIECE - 1}};
+    size_t written = 1;
+    int error = weft_file_writev_all(trial->things.raw[1], parts, 2, &written, deadline);
+    return write_judge_all(error, written);
 }
 /* The direction ends under the process that waits to write. */
 static inline bool write_complete_end(struct trial *trial) {
@@ -230,9 +252,9 @@ static inline bool write_complete_end(struct trial *trial) {
     return true;
 }
 static inline int write_wait_end(struct trial *trial, uint64_t deadline) {
-    ssize_t put = weft_fd_write(trial->things.fd[1], piece, PIECE, deadline);
-    EXPECT(put < 0);
-    return put == WEFT_EPIPE ? 0 : (int)put;
+    int error = weft_fd_write_all(trial->things.fd[1], piece, PIECE, NULL, deadline);
+    EXPECT(error < 0);
+    return error == WEFT_EPIPE ? 0 : error;
 }
 
 #define READS(what) .is = CALL_ANYWHERE, .make = read_make_##what, .complete = read_complete, .clean = fd_clean
@@ -252,19 +274,23 @@ static inline int write_wait_end(struct trial *trial, uint64_t deadline) {
     CALL(fd_read_close, .is = CALL_LEVEL | CALL_ANYWHERE, .make = read_make_pair, .complete = read_complete_close,                         \
          .clean = read_clean_closed, .wait = read_wait_close)                                                                              \
     CALL(fd_write, WRITES(pipe), .wait = write_wait)                                                                                       \
-    CALL(fd_write_pair, WRITES(pair), .wait = write_wait)                                                                                  \
-    CALL(fd_write_some, WRITES(pipe), .wait = write_wait_some)                                                                             \
+    CALL(fd_write_all, WRITES(pipe), .wait = write_wait_all)                                                                               \
+    CALL(fd_write_all_pair, WRITES(pair), .wait = write_wait_all)                                                                          \
+    CALL(fd_writev_all, WRITES(pipe), .wait = write_wait_vector_all)                                                                       \
     CALL(fd_writev, WRITES(pipe), .wait = write_wait_vector)                                                                               \
     CALL(fd_wait_writable, WRITES(pipe), .wait = write_wait_writable)                                                                      \
     CALL(fd_write_end, .is = CALL_LEVEL | CALL_ANYWHERE, .make = write_make_pair, .complete = write_complete_end, .clean = fd_clean,       \
          .wait = write_wait_end)                                                                                                           \
     CALL(file_read, .is = CALL_REFUSES, .make = raw_make, .complete = read_complete, .clean = fd_clean, .wait = file_wait_read)            \
     CALL(file_readv, .is = CALL_REFUSES, .make = raw_make, .complete = read_complete, .clean = fd_clean, .wait = file_wait_readv)          \
+    CALL(file_read_all, .is = CALL_REFUSES, .make = raw_make, .complete = read_complete, .clean = fd_clean, .wait = file_wait_read_all)    \
     CALL(file_write, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete, .clean = write_clean,             \
          .wait = file_wait_write)                                                                                                          \
     CALL(file_writev, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete, .clean = write_clean,            \
          .wait = file_wait_writev)                                                                                                         \
     CALL(file_write_all, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete, .clean = write_clean,         \
-         .wait = file_wait_write_all)
+         .wait = file_wait_write_all)                                                                                                      \
+    CALL(file_writev_all, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete, .clean = write_clean,        \
+         .wait = file_wait_writev_all)
 
 #endif

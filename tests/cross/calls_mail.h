@@ -112,6 +112,40 @@ static inline int ask_wait_reply(struct trial *trial, uint64_t deadline) {
     return reply_judge(trial, reply, error);
 }
 
+/* ---- room in another's mailbox ---------------------------------------------------------------------------------------- */
+
+/* Its mailbox has one message, and no room for another. When it is told so, urgently, it receives the message. */
+static inline bool is_for_keeper(const weft_msg *message, void *unused) { return (void)unused, weft_msg_tag(message) != TAG_MAIL; }
+static inline void keeper(void *arg) {
+    struct trial *trial = arg;
+    weft_msg *message;
+    weft_shield_begin();
+    for (bool ends = false; !ends;) {
+        EXPECT_EQ(weft_recv_match(is_for_keeper, NULL, &message, WEFT_FOREVER), 0);
+        ends = weft_msg_tag(message) == TAG_END;
+        weft_msg_free(message);
+        if (ends) break;
+        EXPECT_EQ(weft_recv_tag(TAG_MAIL, &message, WEFT_FOREVER), 0);
+        weft_msg_free(message);
+        atom_store_rel(&trial->things.requested, 1);
+    }
+    weft_shield_end();
+}
+static inline void keeper_make(struct trial *trial) {
+    weft_mailbox mailbox = {.messages = 1};
+    weft_stackful_options options = {.runtime = rt.runtime, .mailbox = &mailbox};
+    EXPECT_EQ(weft_spawn_with(keeper, trial, &options, &trial->things.server), 0);
+    EXPECT_EQ(weft_send(trial->things.server, TAG_MAIL, NULL, 0), 0);
+}
+static inline void keeper_clean(struct trial *trial) { EXPECT_EQ(weft_send_urgent(trial->things.server, TAG_END, NULL, 0), 0); }
+static inline bool keeper_makes_room(struct trial *trial) {
+    if (!atom_swap_acqrel(&trial->things.spawned, 1)) EXPECT_EQ(weft_send_urgent(trial->things.server, TAG_UNIT, NULL, 0), 0);
+    return atom_load_acq(&trial->things.requested) != 0;
+}
+static inline int send_wait_room(struct trial *trial, uint64_t deadline) {
+    return weft_send_until(trial->things.server, TAG_MAIL, &deadline, sizeof deadline, deadline);
+}
+
 /* ---- ends of processes ---------------------------------------------------------------------------------------------- */
 
 static inline void join_make(struct trial *trial) { trial->things.server = spawn_beside(server, trial, WEFT_SPAWN_JOINABLE); }
@@ -119,6 +153,32 @@ static inline int join_wait(struct trial *trial, uint64_t deadline) {
     int reason = 0, error = weft_join(trial->things.server, &reason, deadline);
     if (!error) EXPECT_EQ(reason, REASON);
     return error;
+}
+
+static inline int join_reason_wait(struct trial *trial, uint64_t deadline) {
+    weft_reason reason = {.code = 0};
+    int error = weft_join_reason(trial->things.server, &reason, deadline);
+    if (!error) EXPECT_EQ(reason.code, REASON);
+    if (!error) weft_reason_free(&reason);
+    return error;
+}
+
+/* The notice of a monitor that was made just before. */
+static inline int notice_wait(struct trial *trial, uint64_t deadline) {
+    uint64_t reference;
+    weft_msg *message;
+    int error = weft_monitor(trial->things.server, TAG_UNIT, &reference);
+    if (error) return error;
+    error = weft_recv_tag(TAG_UNIT, &message, deadline);
+    if (error) {
+        weft_demonitor(reference, true);
+        return error;
+    }
+    EXPECT(weft_msg_notice(message) && weft_msg_notice(message)->reference == reference);
+    int code = weft_msg_notice(message)->reason.code;
+    weft_msg_free(message);
+    EXPECT(code == REASON || code == WEFT_ENOPROC);
+    return 0;
 }
 
 static inline void scope_child(void *arg) {
@@ -183,15 +243,20 @@ static inline int sleep_wait(struct trial *trial, uint64_t deadline) {
 }
 
 #define CALLS_MAIL(CALL)                                                                                                                   \
-    CALL(recv, .is = CALL_ANY_MAIL, .wait = recv_wait_any, .complete = recv_complete)                                                      \
-    CALL(recv_tag, .wait = recv_wait_tag, .complete = recv_complete)                                                                       \
-    CALL(recv_match, .wait = recv_wait_match, .complete = recv_complete)                                                                   \
-    CALL(recv_into, .is = CALL_ANY_MAIL, .wait = recv_wait_into, .complete = recv_complete)                                                \
-    CALL(call, .is = CALL_ONCE | CALL_NOT_BEFORE, .make = server_make, .wait = call_wait, .complete = server_answers,                      \
+    CALL(recv, .is = CALL_ANY_MAIL | CALL_MAIL, .wait = recv_wait_any, .complete = recv_complete)                                          \
+    CALL(recv_tag, .is = CALL_MAIL, .wait = recv_wait_tag, .complete = recv_complete)                                                      \
+    CALL(recv_match, .is = CALL_MAIL, .wait = recv_wait_match, .complete = recv_complete)                                                  \
+    CALL(recv_into, .is = CALL_ANY_MAIL | CALL_MAIL, .wait = recv_wait_into, .complete = recv_complete)                                    \
+    CALL(call, .is = CALL_ONCE | CALL_NOT_BEFORE | CALL_REFUSES, .make = server_make, .wait = call_wait, .complete = server_answers,       \
          .clean = server_clean)                                                                                                            \
-    CALL(call_end, .is = CALL_ONCE, .make = server_make, .wait = call_wait_end, .complete = server_ends, .clean = server_clean)            \
+    CALL(call_end, .is = CALL_ONCE | CALL_REFUSES, .make = server_make, .wait = call_wait_end, .complete = server_ends,                    \
+         .clean = server_clean)                                                                                                            \
     CALL(recv_reply, .gone = WEFT_ENOENT, .make = ask_make, .wait = ask_wait_reply, .complete = server_answers, .clean = server_clean)     \
+    CALL(send_full, .is = CALL_ANYWHERE, .make = keeper_make, .wait = send_wait_room, .complete = keeper_makes_room,                       \
+         .clean = keeper_clean)                                                                                                            \
     CALL(join, .is = CALL_ANYWHERE, .gone = WEFT_ENOPROC, .make = join_make, .wait = join_wait, .complete = server_ends)                   \
+    CALL(join_reason, .is = CALL_ANYWHERE, .gone = WEFT_ENOPROC, .make = join_make, .wait = join_reason_wait, .complete = server_ends)     \
+    CALL(notice, .is = CALL_ONCE, .make = server_make, .wait = notice_wait, .complete = server_ends, .clean = server_clean)                \
     CALL(scope_end, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_CHILDREN, .make = scope_make, .wait = scope_wait,                            \
          .complete = scope_complete)                                                                                                       \
     CALL(scope_until, .is = CALL_ONCE | CALL_NOT_BEFORE | CALL_CHILDREN, .wait = scope_wait_until, .complete = scope_complete)             \

@@ -15,8 +15,7 @@ static inline void listen_make(struct trial *trial) {
     EXPECT_EQ(weft_net_name(trial->things.fd[0], &trial->things.address), 0);
 }
 static inline int raw_connect(struct trial *trial) {
-    int number = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    EXPECT(number >= 0);
+    int number = raw_socket(AF_UNIX, SOCK_STREAM, false);
     if (connect(number, (struct sockaddr *)&trial->things.address.place, trial->things.address.size) == 0) return number;
     EXPECT_EQ(errno, EAGAIN);
     close(number);
@@ -37,7 +36,7 @@ static inline int accept_wait(struct trial *trial, uint64_t deadline) {
 /* A listener that has no room: as long as no process accepts, connecting has to wait. */
 static inline void connect_make(struct trial *trial) {
     struct sockaddr_un place = {.sun_family = AF_UNIX};
-    trial->things.raw[0] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    trial->things.raw[0] = raw_socket(AF_UNIX, SOCK_STREAM, false);
     EXPECT_EQ(bind(trial->things.raw[0], (struct sockaddr *)&place, sizeof(sa_family_t)), 0);
     EXPECT_EQ(listen(trial->things.raw[0], 0), 0);
     trial->things.address.size = sizeof trial->things.address.place;
@@ -65,8 +64,7 @@ static inline void datagram_make(struct trial *trial) {
     trial->things.fd[0] = weft_net_udp("127.0.0.1:0", NULL);
     EXPECT(trial->things.fd[0] > 0);
     EXPECT_EQ(weft_net_name(trial->things.fd[0], &trial->things.address), 0);
-    trial->things.raw[0] = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    EXPECT(trial->things.raw[0] >= 0);
+    trial->things.raw[0] = raw_socket(AF_INET, SOCK_DGRAM, true);
 }
 static inline bool datagram_complete(struct trial *trial) {
     const struct sockaddr *to = (const struct sockaddr *)&trial->things.address.place;
@@ -109,7 +107,7 @@ static inline int pass_wait_send(struct trial *trial, uint64_t deadline) {
 static inline void send_make(struct trial *trial) {
     struct sockaddr_un place = {.sun_family = AF_UNIX};
     weft_addr *to = &trial->things.address;
-    trial->things.raw[0] = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    trial->things.raw[0] = raw_socket(AF_UNIX, SOCK_DGRAM, false);
     EXPECT_EQ(bind(trial->things.raw[0], (struct sockaddr *)&place, sizeof(sa_family_t)), 0);
     to->size = sizeof to->place;
     EXPECT_EQ(getsockname(trial->things.raw[0], (struct sockaddr *)&to->place, &to->size), 0);
@@ -147,6 +145,12 @@ static inline int sendfile_wait(struct trial *trial, uint64_t deadline) {
     off_t offset = 0;
     return write_judge(weft_fd_sendfile(trial->things.fd[1], trial->things.raw[1], &offset, PIECE, deadline));
 }
+static inline int sendfile_wait_all(struct trial *trial, uint64_t deadline) {
+    off_t offset = 0;
+    size_t sent = 1;
+    int error = weft_fd_sendfile_all(trial->things.fd[1], trial->things.raw[1], &offset, PIECE, &sent, deadline);
+    return write_judge_all(error, sent);
+}
 
 #define CALLS_NET(CALL)                                                                                                                    \
     CALL(accept, .make = listen_make, .complete = accept_complete, .clean = fd_clean, .wait = accept_wait)                                 \
@@ -156,6 +160,8 @@ static inline int sendfile_wait(struct trial *trial, uint64_t deadline) {
     CALL(send_fds, WRITES(pair), .wait = pass_wait_send)                                                                                   \
     CALL(send_to, .is = CALL_LEVEL | CALL_ANYWHERE, .make = send_make, .complete = send_complete, .clean = send_clean, .wait = send_wait)  \
     CALL(sendfile, .is = CALL_LEVEL | CALL_ANYWHERE, .make = sendfile_make, .complete = write_complete, .clean = write_clean,              \
-         .wait = sendfile_wait)
+         .wait = sendfile_wait)                                                                                                            \
+    CALL(sendfile_all, .is = CALL_LEVEL | CALL_ANYWHERE, .make = sendfile_make, .complete = write_complete, .clean = write_clean,          \
+         .wait = sendfile_wait_all)
 
 #endif

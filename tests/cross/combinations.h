@@ -76,6 +76,7 @@ static inline bool rule_itself(const struct view *view) { return view->itself &&
 static inline bool rule_unit(const struct view *view) { return !view->nobody && view->call->is & (CALL_INSTANT | CALL_TIMES_OUT); }
 static inline bool rule_before(const struct view *view) { return view->moment == BEFORE && view->call->is & CALL_NOT_BEFORE; }
 static inline bool rule_mail(const struct view *view) { return view->state->has_mail && view->call->is & CALL_ANY_MAIL; }
+static inline bool rule_full(const struct view *view) { return view->state->bound == MAIL && view->call->is & CALL_MAIL; }
 static inline bool rule_deadline(const struct view *view) {
     return (view->state->deadline || view->limit == PATIENT) && view->call->is & CALL_NO_DEADLINE;
 }
@@ -99,6 +100,7 @@ static const struct rule {
     {"the call needs no completer", rule_unit},
     {"what the call waits for does not exist before the call", rule_before},
     {"the call would take the mail that lies there, and not wait", rule_mail},
+    {"the mailbox is full, and has no room for what the call waits for", rule_full},
     {"the call takes no deadline", rule_deadline},
     {"the state's deadline stands in the limit's place", rule_limit},
     {"nothing would ever end the call", rule_endless},

@@ -2,7 +2,7 @@
 #ifndef WEFT_TESTS_CROSS_DRIVER_H
 #define WEFT_TESTS_CROSS_DRIVER_H
 
-#include "oracle.h"
+#include "call_oracle.h"
 
 enum { A_LITTLE = 30 * 1000, A_WHILE = 2000 * 1000, SHORT = 3000 * 1000 };
 
@@ -93,7 +93,9 @@ static inline void owner_main(void *arg) {
 static inline void caller_spawn(struct trial *trial) {
     const struct state *state = trial->state;
     weft_stackful_options options = {.runtime = rt.runtime, .stack_size = 128 << 10, .flags = WEFT_SPAWN_JOINABLE};
+    weft_mailbox mailbox = {.messages = state->bound};
     if (!state->scope) options.flags |= state->flags;
+    if (state->bound) options.mailbox = &mailbox;
     if (state->context) {
         uint64_t deadline = state->context == WEFT_FOREVER ? WEFT_FOREVER : weft_in(state->context);
         EXPECT_EQ(weft_context_new(NULL, &trial->context, deadline), 0);

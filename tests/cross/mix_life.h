@@ -6,6 +6,7 @@
 #include "mix_fd.h"
 #include "mix_mail.h"
 #include "mix_sync.h"
+#include "mix_ties.h"
 #include "mix_time.h"
 #include "mix_work.h"
 
@@ -220,7 +221,7 @@ static const struct action {
     ACTION(spawn, 4) ACTION(join, 3) ACTION(scope, 3) ACTION(cancel, 3) ACTION(shielded, 2)
     ACTION(pinned, 2) ACTION(nopreempt, 1) ACTION(big, 1) ACTION(defer, 2)
     ACTION(context, 2) ACTION(waitgroup, 2) ACTION(datagram, 1) ACTION(child, 1)
-    ACTION(step, 2)
+    ACTION(step, 2) ACTION(monitor, 3) ACTION(link, 2) ACTION(kill, 2)
 };
 /* clang-format on */
 enum { ACTIONS = sizeof actions / sizeof actions[0] };
@@ -248,9 +249,11 @@ static inline void act(struct member *member) {
 
 static inline void life_open(void) {
     memset(&life, 0, sizeof life);
+    ties_open();
     actions_weigh();
 }
 static inline void life_close(void) {
+    ties_close();
     mix_balance("processes", &mix.begun, &mix.ended);
     mix_balance("commands", &life.yielded, &life.completed);
     mix_balance("deferred calls", &life.deferred, &life.undone);

@@ -10,6 +10,7 @@ static struct {
     atom_u64 sent, received, released;
     atom_u64 posted, delivered; /* letters and hand-offs to the server */
     atom_u64 asked, heard;      /* requests to the server */
+    atom_u64 unsure;            /* of these: the caller was cancelled, before it sent the request or after */
 } mail;
 
 struct letter {
@@ -17,8 +18,9 @@ struct letter {
     bool received;
 };
 
-static inline void letter_release(void *buffer) {
+static inline void letter_release(void *buffer, size_t size, void *user) {
     struct letter *letter = buffer;
+    EXPECT(size == sizeof *letter && !user);
     EXPECT_EQ(letter->check, letter->sender * 31 + letter->number);
     atom_add_rlx(&mail.received, letter->received);
     atom_add_rel(&mail.released, 1);
@@ -32,7 +34,7 @@ static inline void act_send(struct member *member) {
     *letter = (struct letter){.sender = member->id, .number = ++member->letters};
     letter->check = letter->sender * 31 + letter->number;
     atom_add_rlx(&mail.sent, 1);
-    int error = weft_send_move(to, mix_below(member, TAGS), letter, sizeof *letter, letter_release);
+    int error = weft_send_move(to, mix_below(member, TAGS), letter, sizeof *letter, letter_release, NULL);
     if (posted) EXPECT_EQ(error, 0);
     if (posted) atom_add_rlx(&mail.posted, 1);
     if (!error) return;
@@ -137,6 +139,7 @@ static inline void act_call(struct member *member) {
     uint64_t deadline = mix_below(member, 3) ? WEFT_FOREVER : mix_deadline(member);
     atom_add_rlx(&mail.asked, 1);
     int error = weft_call(mix.server, tag, NULL, 0, &reply, deadline);
+    if (error == WEFT_ECANCELED) atom_add_rel(&mail.unsure, 1);
     mix_expect(error, deadline);
     if (!error) reply_check(reply, tag);
 }
@@ -163,10 +166,13 @@ static inline void mail_open(void) {
     mix.server = mix_spawn(server_main, NULL);
 }
 static inline void mail_close(void) {
-    mix_balance("requests", &mail.asked, &mail.heard);
     mix_balance("letters to the server", &mail.posted, &mail.delivered);
+    mix_dismiss(mix.server); /* it has read all that was sent before */
     mix_balance("processes that answer", &mix.begun, &mix.ended);
-    mix_dismiss(mix.server);
+    uint64_t asked = atom_load_acq(&mail.asked), heard = atom_load_acq(&mail.heard), unsure = atom_load_acq(&mail.unsure);
+    if (heard > asked || heard + unsure < asked)
+        test_fail(__FILE__, __LINE__, "requests: %llu in, %llu of them unsure, %llu out", (unsigned long long)asked,
+                  (unsigned long long)unsure, (unsigned long long)heard);
 }
 /* When the runtime has stopped. */
 static inline void mail_audit(void) {

@@ -176,6 +176,8 @@ static const struct state states[] = {
     {.name = "plain"},
     {.name = "unread", .has_mail = true, .enter = mail_enter_unread, .leave = mail_leave},
     {.name = "saved", .has_mail = true, .enter = mail_enter_saved, .leave = mail_leave},
+    {.name = "bounded", .has_mail = true, .bound = 100, .enter = mail_enter_saved, .leave = mail_leave},
+    {.name = "full_mailbox", .has_mail = true, .bound = MAIL, .enter = mail_enter_unread, .leave = mail_leave},
     {.name = "asked", .enter = asked_enter, .leave = asked_leave},
     {.name = "late_answer", .enter = late_enter},
     {.name = "cancelled_before", .cancelled = EARLY, .enter = cancel_enter, .leave = cancelled_leave},

@@ -8,7 +8,7 @@
  *   policy, workers, preempt                                          the runtime's
  *
  * Every call is seen as taking a unit of something (a message, a permit, a connection, the end of a process). `complete` makes one
- * unit; the call takes it, or answers an error and has not taken it. So one oracle judges all of them (oracle.h). */
+ * unit; the call takes it, or answers an error and has not taken it. So one oracle judges all of them (call_oracle.h). */
 #ifndef WEFT_TESTS_CROSS_TRIAL_H
 #define WEFT_TESTS_CROSS_TRIAL_H
 
@@ -42,6 +42,7 @@ enum {
     CALL_ANY_MAIL = 512,  /* takes the oldest message, whatever it is */
     CALL_CHILDREN = 1024, /* waits for children of its own, which share the caller's context and runtime */
     CALL_ANYWHERE = 2048, /* threads may call it, too */
+    CALL_MAIL = 4096,     /* the unit is a message to the caller */
 };
 
 struct call {
@@ -71,6 +72,7 @@ struct state {
     uint64_t scope;                            /* likewise of a scope that the caller is a child in */
     int scope_result;
     unsigned flags;                      /* of the spawn */
+    size_t bound;                        /* messages that the caller's mailbox takes; 0: it is not bounded */
     void (*enter)(struct trial *trial);  /* in the caller, before the call */
     void (*during)(struct trial *trial); /* in the test's thread, when the call begins */
     void (*after)(struct trial *trial);  /* in the test's thread, when it has returned */

@@ -212,12 +212,31 @@ static void listens(void *arg) {
     }
 }
 static void big(void *arg) { (void)arg, weft_yield(); }
+/* A process-local value that is inherited: as many are destroyed as were made. */
+static weft_key inherited;
+static atom_u64 values;
+static void *value_again(void *value) {
+    atom_add_rel(&values, 1);
+    return value;
+}
+static void value_gone(void *value) {
+    (void)value;
+    atom_sub_rel(&values, 1);
+}
+static void boss_with_a_value(void) {
+    if (!inherited) EXPECT_EQ(weft_key_new(&(weft_key_options){value_gone, value_again}, &inherited), 0);
+    int error = weft_local_set(inherited, value_again(&values));
+    EXPECT(error == 0 || error == WEFT_ENOMEM);
+    if (error) value_gone(&values);
+}
 static void boss(void *arg) {
     (void)arg;
     weft_pid pids[6];
+    boss_with_a_value();
     for (unsigned i = 0; i < 6; i++) {
         weft_stackful_options options = {.stack_size = (size_t)(16 << 10) << i % 3, .flags = i % 2 ? WEFT_SPAWN_STACK_NOW : 0};
-        int error = weft_spawn_with(listens, NULL, &options, &pids[i]);
+        if (i > 2) options.arg_size = sizeof pids;
+        int error = weft_spawn_with(listens, pids, &options, &pids[i]);
         EXPECT(error == 0 || error == WEFT_ENOMEM || error == WEFT_ENOSTACK);
         if (error) pids[i] = WEFT_NOBODY;
     }
@@ -258,6 +277,7 @@ static bool scenario_failing_at(uint64_t n, const char *policy) {
         EXPECT_EQ(weft_stop(runtime, NULL, WEFT_FOREVER), 0);
     }
     bool came = atom_load_rlx(&sys_script.counts.alloc_failed) > 0;
+    EXPECT_EQ(atom_load_acq(&values), 0);
     EXPECT_EQ(sys_scripted_live(), 0);
     EXPECT_EQ(sys_scripted_mapped(), 0);
     sys_scripted_reset();
@@ -334,6 +354,117 @@ TEST(spawn_without_a_stack_leaves_no_traces) {
     rt_stop();
 }
 
+/* ---- discard: the argument of a process that never begins ------------------------------------------------------------------ */
+
+static atom_u64 discarded, begun;
+static void discards(void *cell) {
+    atom_add_rel((atom_u64 *)cell, 1);
+    weft_send(WEFT_NOBODY, 0, NULL, 0); /* it may call weft */
+    free(malloc(1));
+}
+static void begins(void *unused) {
+    (void)unused;
+    atom_add_rel(&begun, 1);
+}
+static weft_stackful_options discarding(unsigned flags) {
+    return (weft_stackful_options){.runtime = rt.runtime, .flags = flags, .discard = discards};
+}
+/* Every process has begun, or was discarded. With one worker few begin that are killed at once: only if the worker's thread gets no time. */
+static void expect_each(uint64_t processes) { EXPECT_EQ(atom_load_acq(&begun) + atom_load_acq(&discarded), processes); }
+static void kills_unborn(void *unused) {
+    (void)unused;
+    for (unsigned i = 0; i < 40; i++) {
+        weft_stackful_options options = discarding(WEFT_SPAWN_JOINABLE | (i % 2 ? WEFT_SPAWN_STACK_NOW : 0));
+        uint64_t before = atom_load_acq(&discarded);
+        weft_pid pid;
+        EXPECT_EQ(weft_spawn_with(begins, &discarded, &options, &pid), 0);
+        if (i % 4 < 2) weft_kill(pid);
+        EXPECT_EQ(weft_join(pid, NULL, WEFT_FOREVER), 0);
+        expect_each(i + 1);
+        if (i % 4 >= 2) EXPECT_EQ(atom_load_acq(&discarded), before);
+    }
+    EXPECT(atom_load_acq(&discarded) > 0);
+    weft_scope scope;
+    weft_stackful_options child = {.discard = discards};
+    weft_pid pid;
+    weft_scope_begin(&scope, WEFT_FOREVER);
+    EXPECT_EQ(weft_scope_spawn_with(&scope, begins, &discarded, &child, &pid), 0);
+    weft_kill(pid);
+    weft_scope_end(&scope);
+    expect_each(41);
+    uint64_t before = atom_load_acq(&discarded);
+    for (unsigned i = 0; i < 500; i++) { /* the block's next processes have none of it */
+        weft_pid next = weft_spawn_joinable(begins, &discarded);
+        weft_kill(next);
+        EXPECT_EQ(weft_join(next, NULL, WEFT_FOREVER), 0);
+    }
+    EXPECT_EQ(atom_load_acq(&discarded), before);
+    atom_store_rel(&done, 1);
+}
+static void discard_killed(const char *policy) {
+    rt_start(policy, 1); /* so that it does not begin before it is killed */
+    atom_store_rlx(&discarded, 0);
+    atom_store_rlx(&begun, 0);
+    atom_store_rlx(&done, 0);
+    victim_spawn(kills_unborn, NULL, 0, NULL);
+    rt_wait(&done, 1);
+    rt_stop();
+}
+TEST(spawn_killed_before_it_begins_is_discarded) {
+    discard_killed("ring");
+    discard_killed("deque");
+    discard_killed("line");
+}
+
+static void discards_without_stack(void *unused) {
+    weft_stackful_options options = discarding(WEFT_SPAWN_STACK_NOW);
+    weft_pid pid;
+    (void)unused;
+    options.stack_size = 4 << 20;
+    EXPECT_EQ(weft_spawn_with(begins, &discarded, &options, &pid), WEFT_ENOSTACK);
+    EXPECT_EQ(atom_load_acq(&discarded), 0); /* it is still the spawner's */
+    options.flags = WEFT_SPAWN_JOINABLE;
+    EXPECT_EQ(weft_spawn_with(begins, &discarded, &options, &pid), 0);
+    EXPECT_EQ(victim_reason(pid), WEFT_ENOSTACK);
+    EXPECT_EQ(atom_load_acq(&discarded), 1);
+    atom_store_rel(&done, 2);
+}
+TEST(spawn_without_a_stack_is_discarded) {
+    rt_start("ring", 1);
+    atom_store_rlx(&done, 0);
+    victim_spawn(is_plain, NULL, 0, NULL); /* what a first process needs is there afterwards */
+    rt_wait(&done, 1);
+    sys_script.map_most = 1 << 20;
+    victim_spawn(discards_without_stack, NULL, 0, NULL);
+    rt_wait(&done, 2);
+    sys_script.map_most = 0;
+    rt_stop();
+}
+
+/* The runtime is taken down while its only worker is held, and the process has not begun. */
+static void holds_the_worker(void *unused) {
+    (void)unused;
+    atom_add_rel(&done, 1);
+    while (!atom_load_acq(&over))
+        usleep(1000);
+}
+TEST(spawn_taken_down_is_discarded) {
+    struct child child;
+    if (child_fork(&child)) {
+        weft_runtime *runtime;
+        weft_pid pid;
+        if (weft_start(&(weft_config){.workers = 1, .max_threads = 1, .grace_ms = 1}, &runtime)) _exit(99);
+        weft_spawn_with(holds_the_worker, NULL, &(weft_stackful_options){.runtime = runtime}, &pid);
+        rt_wait(&done, 1);
+        for (unsigned i = 0; i < 2; i++)
+            weft_spawn_with(begins, &discarded,
+                            &(weft_stackful_options){.runtime = runtime, .discard = discards, .flags = i ? WEFT_SPAWN_STACK_NOW : 0}, &pid);
+        weft_stop(runtime, NULL, weft_in(20 * WEFT_MILLISECOND));
+        _exit(atom_load_acq(&begun) == 0 && atom_load_acq(&discarded) == 2 ? 0 : 1);
+    }
+    EXPECT_EXIT(&child, 0);
+}
+
 /* ---- stop ----------------------------------------------------------------------------------------------------------------- */
 
 static void stays(void *arg) {
@@ -388,6 +519,61 @@ static void two(void) {
     EXPECT_EQ(weft_stop(second_runtime, NULL, WEFT_FOREVER), 0);
 }
 TEST(spawn_in_another_runtime) { rt_each(two); }
+
+/* ---- copied arguments ----------------------------------------------------------------------------------------------------- */
+
+struct order {
+    unsigned number;
+    char text[100];
+};
+static void reads_last(void *arg) {
+    const struct order *order = arg;
+    EXPECT(order->number == (unsigned)atoi(order->text)); /* still there */
+    atom_add_rel(&done, 1);
+}
+static void reads_its_copy(void *arg) {
+    struct order *order = arg;
+    EXPECT_EQ((uintptr_t)order % 16, 0);
+    weft_defer(reads_last, order);
+    weft_yield();
+    EXPECT_EQ(order->number, (unsigned)atoi(order->text));
+    order->number += 1000; /* its own */
+    snprintf(order->text, sizeof order->text, "%u", order->number);
+    if (order->number % 3 == 0) weft_exit(1);
+}
+static void has_none(void *arg) {
+    EXPECT(!arg);
+    atom_add_rel(&done, 1);
+}
+static void gives_copies(void *arg) {
+    struct order order;
+    weft_pid pid;
+    (void)arg;
+    weft_scope scope;
+    weft_scope_begin(&scope, WEFT_FOREVER);
+    for (unsigned i = 0; i < 60; i++) {
+        order.number = i;
+        snprintf(order.text, sizeof order.text, "%u", i);
+        weft_stackful_options options = {.arg_size = sizeof order, .flags = i % 2 ? WEFT_SPAWN_STACK_NOW : 0};
+        if (i % 3 == 0) EXPECT(weft_spawn_copy(reads_its_copy, &order, sizeof order));
+        else if (i % 3 == 1) EXPECT_EQ(weft_scope_spawn_with(&scope, reads_its_copy, &order, &options, NULL), 0);
+        else EXPECT_EQ(weft_spawn_with(reads_its_copy, &order, &options, &pid), 0);
+        memset(&order, 0xee, sizeof order);
+    }
+    weft_scope_end(&scope);
+    EXPECT(weft_spawn_copy(has_none, &order, 0)); /* not the original, which may be gone by then */
+    EXPECT_EQ(weft_spawn_with(reads_its_copy, &order, &(weft_stackful_options){.arg_size = SIZE_MAX}, &pid), WEFT_EINVAL);
+    EXPECT(weft_spawn_copy(reads_its_copy, &order, SIZE_MAX) == WEFT_NOBODY && errno == -WEFT_EINVAL);
+    EXPECT_EQ(weft_spawn_with(big, &order, &(weft_stackful_options){.arg_size = sizeof order}, &pid), 0);
+    weft_kill(pid); /* perhaps before it has begun: its copy is freed all the same */
+    atom_add_rel(&done, 1);
+}
+static void copied(void) {
+    atom_store_rlx(&done, 0);
+    victim_spawn(gives_copies, NULL, 0, NULL);
+    rt_wait(&done, 62);
+}
+TEST(spawn_copies_its_argument) { rt_each(copied); }
 
 /* ---- many ----------------------------------------------------------------------------------------------------------------- */
 

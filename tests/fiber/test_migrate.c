@@ -38,16 +38,17 @@ static __attribute__((noinline)) bool local_is_stale(uintptr_t here, unsigned ro
 static void plain_local(void *arg) {
     int number = (int)(uintptr_t)arg;
     migrate_begin();
-    uintptr_t last = 0;
     for (unsigned round = 0; !atom_load_acq(&migrate_over); round++) {
         uintptr_t here = victim_thread();
         if (local_is_stale(here, round, migrate_pids[(number + 1) % MIGRATE_PROCESSES])) atom_add_rlx(&stale_local, 1);
         atom_add_rlx(&rounds, 1);
-        if (here != last) atom_add_rlx(&migrate_moves, 1);
-        last = here;
+        if (here != victim_thread()) atom_add_rlx(&migrate_moves, 1);
     }
     atom_add_rel(&migrate_done, 1);
 }
+
+/* Only a process that has moved reads what is another thread's. One worker moves too: to another thread, when its own gets no time. */
+static void expect_moved(uint64_t stale) { EXPECT(stale <= atom_load_rlx(&migrate_moves)); }
 
 static void count_errno(void) {
     atom_store_rlx(&rounds, 0);
@@ -55,7 +56,7 @@ static void count_errno(void) {
     migrate_run(plain_errno);
     printf("errno without <weft/errno.h>: wrong %lu times in %lu rounds\n", (unsigned long)atom_load_rlx(&stale_errno),
            (unsigned long)atom_load_rlx(&rounds));
-    if (rt.workers == 1) EXPECT_EQ(atom_load_rlx(&stale_errno), 0);
+    expect_moved(atom_load_rlx(&stale_errno));
 }
 TEST(migrate_control_errno) {
     if (ANNOTATE_THREAD) return; /* it would see the race with the thread whose variable that is, and be right */
@@ -71,7 +72,7 @@ static void count_local(void) {
     migrate_run(plain_local);
     printf("a thread-local variable by its name: the former thread's %lu times in %lu rounds\n", (unsigned long)atom_load_rlx(&stale_local),
            (unsigned long)atom_load_rlx(&rounds));
-    if (rt.workers == 1) EXPECT_EQ(atom_load_rlx(&stale_local), 0);
+    expect_moved(atom_load_rlx(&stale_local));
 }
 TEST(migrate_control_thread_local) {
     if (ANNOTATE_THREAD) return; /* as above */

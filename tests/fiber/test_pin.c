@@ -152,12 +152,12 @@ static void camps(void *arg) {
     while (worker_here()->index == 0 || worker_here()->index >= rt.workers) /* nor an extra one, of a machine that is busy otherwise */
         weft_sleep(100 * WEFT_MICROSECOND), weft_yield();
     weft_pin_begin();
-    struct worker *home = worker_here();
+    struct worker *mine = worker_here();
     uintptr_t here = victim_thread();
-    atom_store_rel(&pinned_on, home->index + 1);
+    atom_store_rel(&pinned_on, mine->index + 1);
     while (!atom_load_acq(&let_go)) {
         weft_sleep(200 * WEFT_MICROSECOND);
-        EXPECT(worker_here() == home && victim_thread() == here);
+        EXPECT(worker_here() == mine && victim_thread() == here);
     }
     weft_pin_end();
     atom_add_rel(&done, 1);

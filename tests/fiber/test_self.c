@@ -100,6 +100,6 @@ static void poll_body(void) {
     rt_spawn(&poller);
     rt_wait(&polled, 2);
 }
-TEST(calls_poll_is_for_everybody) { rt_each(poll_body); }
+TEST(checkpoint_is_for_all_callers) { rt_each(poll_body); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -95,6 +95,25 @@ static void modes(void) {
 }
 TEST(switch_keeps_modes_apart) { rt_each(modes); }
 
+/* Each ends at once, and the next one is born on its stack. */
+static void rounds_up_and_ends(void *arg) {
+    (void)arg;
+    EXPECT_EQ(a_third(), UINT64_C(0x3fd5555555555555));
+    round_up();
+    atom_add_rel(&done, 1);
+}
+static void spawns_many(void *arg) {
+    (void)arg;
+    for (unsigned i = 0; i < 40; i++)
+        EXPECT(weft_spawn(rounds_up_and_ends, NULL) != WEFT_NOBODY);
+}
+static void modes_of_the_dead(void) {
+    atom_store_rlx(&done, 0);
+    victim_spawn(spawns_many, NULL, 0, NULL);
+    rt_wait(&done, 40);
+}
+TEST(switch_gives_a_newborn_process_its_own_modes) { rt_each(modes_of_the_dead); }
+
 /* Nor those of step processes, on a thread that its call has made: they run on what the thread began with. */
 static int steps_to_nearest(void *self, const weft_event *events, size_t count, weft_out *out) {
     (void)self, (void)events, (void)count;
@@ -194,13 +213,17 @@ static void spawns_in_turn(void *arg) {
     }
     atom_add_rel(&done, 1);
 }
+/* Played: a real worker may be given to another thread between a process's last word and its end. */
 TEST(switch_stacks_are_used_again) {
-    rt_start("ring", 1);
+    stage_begin(POLICY_RING, 1);
+    stage_stacks(0);
     atom_store_rlx(&done, 0);
-    victim_spawn(spawns_in_turn, NULL, 0, NULL);
-    rt_wait(&done, 4);
+    stage_play(0);
+    weft_spawn(spawns_in_turn, NULL);
+    stage_run(0);
+    EXPECT_EQ(atom_load_rlx(&done), 4);
     EXPECT(stack_of[0] == stack_of[1] && stack_of[1] == stack_of[2]);
-    rt_stop();
+    stage_end();
 }
 
 /* What one leaves behind of its own does not reach the process that gets its stack: shields, pins, errno. */

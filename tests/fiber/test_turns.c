@@ -488,6 +488,35 @@ TEST(turns_of_timers_are_bounded) {
     stage_end();
 }
 
+static void sleepers_until_due(unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        EXPECT(weft_spawn(waits_for_time, NULL) != WEFT_NOBODY);
+    while (stage_step(0)) { /* until all sleep */
+    }
+    sys_scripted_jump(10000);
+}
+
+/* Several timers at once: the worker rests before it fires more, whichever thread has woken it. A single one: it does not. */
+TEST(turns_of_timers_come_after_a_rest) {
+    set_up(POLICY_RING, 1, 0);
+    struct worker *worker = stage_worker(0);
+    sys_scripted_freeze();
+    sleepers_until_due(8);
+    EXPECT(timer_events_run_rested(worker));
+    EXPECT(worker->rest > 10000);
+    sleepers_until_due(1);
+    EXPECT(!timer_events_run_rested(worker)); /* due, but the rest is not over */
+    EXPECT(timer_events_bedtime(worker) > sys->now());
+    sys_scripted_jump(worker->rest);
+    EXPECT(timer_events_run_rested(worker));
+    EXPECT_EQ(worker->rest, 0);
+    sleepers_until_due(1);
+    EXPECT(timer_events_run_rested(worker));
+    stage_run(0);
+    sys_scripted_unfreeze();
+    stage_end();
+}
+
 /* ---- a task that another task waits for ------------------------------------------------------------------------------------------ */
 
 WEFT_VOID_TASK(gives, weft_chan *, chan) {

@@ -24,12 +24,12 @@ static void poke(struct interrupt *interrupt) {
 static void begin(void) {
     runtime = calloc(1, sizeof *runtime);
     procs = aligned_alloc(64, WAITERS * sizeof *procs);
-    lock_init(&runtime->interrupts_lock);
+    lock_init(&runtime->interrupts.lock);
     for (unsigned i = 0; i < WAITERS; i++)
         state_init(&procs[i].state);
 }
 static void end(void) {
-    EXPECT(runtime->interrupts == NULL);
+    EXPECT(runtime->interrupts.first == NULL);
     free(procs);
     free(runtime);
 }

@@ -10,11 +10,12 @@ struct listener {
     int reason;
 };
 
-static void hear(struct local *local, struct worker *self, struct monitor *monitor, int reason) {
+static bool hear(struct local *local, struct worker *self, struct monitor *monitor, const struct reason *reason) {
     struct listener *listener = (struct listener *)monitor;
     EXPECT(local && (!self || &self->local == local));
-    listener->reason = reason;
+    listener->reason = reason->code;
     atom_add_rel(&listener->told, 1);
+    return false;
 }
 
 /* From the test's own thread, as a door would. */

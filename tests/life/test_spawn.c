@@ -3,6 +3,8 @@
 #include "runtime_helpers.h"
 #include "sched/runtime.h"
 
+#include <weft/weft.h>
+
 static atom_u64 steps, closes, heard;
 
 static int idle_step(void *self, const weft_event *events, size_t count, weft_out *out) {
@@ -323,5 +325,72 @@ static void tenants(const char *policy, unsigned workers) {
     rt_stop();
 }
 TEST_WITHIN(spawn_slots_are_reused_and_pids_are_not, 120) { rt_cases(tenants); }
+
+/* ---- a PID that is known before its process runs ------------------------------------------------------------------------ */
+
+enum { KNOWN = 300 };
+static struct known { weft_pid pid, announced; } knowns[KNOWN];
+static atom_u64 right;
+static void is_known(void *arg) {
+    const struct known *known = arg;
+    EXPECT(known->pid == weft_self()); /* written by the spawner, on whatever worker this runs */
+    EXPECT(known->announced == WEFT_NOBODY || known->announced == weft_self());
+    atom_add_rel(&right, 1);
+}
+static int known_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)events, (void)count;
+    is_known(*(struct known **)self);
+    weft_out_status(out, WEFT_STEP_DONE);
+    return 0;
+}
+static int known_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
+    (void)context, (void)method, (void)size;
+    *(const void **)self = input;
+    return 0;
+}
+static const weft_behavior known_behavior = {.name = "known", .state_size = sizeof(void *), .init = known_init, .step = known_step};
+static void announce(weft_pid pid, void *user) {
+    struct known *known = user;
+    EXPECT(known->announced == WEFT_NOBODY && !weft_alive(pid));
+    EXPECT_EQ(weft_send(pid, 0, NULL, 0), WEFT_ENOPROC);
+    known->announced = pid;
+}
+static void spawn_known(weft_runtime *runtime, weft_scope *scope, unsigned i) {
+    struct known *known = &knowns[i];
+    unsigned flags = i % 2 ? WEFT_SPAWN_ANNOUNCE : 0;
+    weft_spawn_announcement announcement = {announce, known};
+    if (scope && i % 5 == 0) flags |= WEFT_SPAWN_MONITOR;
+    weft_stackful_options options = {.runtime = runtime, .flags = flags, .announcement = announcement};
+    if (i % 3 == 0) {
+        weft_spawn_options step = {.runtime = runtime, .flags = flags, .input = known, .announcement = announcement};
+        EXPECT_EQ(weft_spawn_step(&known_behavior, &step, &known->pid), 0);
+    } else if (scope && i % 5 != 0) {
+        EXPECT_EQ(weft_scope_spawn_with(scope, is_known, known, &options, &known->pid), 0);
+    } else {
+        EXPECT_EQ(weft_spawn_with(is_known, known, &options, &known->pid), 0);
+    }
+    EXPECT(known->announced == (i % 2 ? known->pid : WEFT_NOBODY));
+}
+static void spawns_known(void *arg) {
+    (void)arg;
+    weft_scope scope;
+    weft_scope_begin(&scope, WEFT_FOREVER);
+    for (unsigned i = 0; i < KNOWN; i++)
+        spawn_known(NULL, &scope, i);
+    EXPECT_EQ(weft_scope_end(&scope), 0);
+}
+static void known_before(void) {
+    weft_pid pid;
+    atom_store_rlx(&right, 0);
+    memset(knowns, 0, sizeof knowns);
+    EXPECT_EQ(weft_spawn_with(spawns_known, NULL, &(weft_stackful_options){.runtime = rt.runtime}, &pid), 0);
+    rt_wait(&right, KNOWN);
+    rt_wait_until_none_lives();
+    memset(knowns, 0, sizeof knowns);
+    for (unsigned i = 0; i < KNOWN; i++) /* from this thread */
+        spawn_known(rt.runtime, NULL, i);
+    rt_wait(&right, 2 * KNOWN);
+}
+TEST(spawn_a_pid_is_known_before_its_process_runs) { rt_each(known_before); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -169,6 +169,41 @@ static void cancels_a_caller(void *unused) {
 static void cancel_body(void) { EXPECT_EQ(run(cancels_a_caller, NULL), 0); }
 TEST(call_is_cancelled) { rt_each(cancel_body); }
 
+/* One that is cancelled before is told at each call, although its server could be run, and answer, at once. */
+static void calls_cancelled(void *to) {
+    weft_msg *reply;
+    EXPECT_EQ(weft_cancel(weft_self()), 0);
+    for (unsigned i = 0; i < 3; i++)
+        EXPECT_EQ(weft_call(*(weft_pid *)to, 7, "x", 1, &reply, WEFT_FOREVER), WEFT_ECANCELED);
+    weft_shield_begin();
+    EXPECT_EQ(weft_call(*(weft_pid *)to, 7, "x", 1, &reply, WEFT_FOREVER), 0);
+    weft_msg_free(reply);
+    weft_shield_end();
+    weft_exit(5);
+}
+static atom_u64 requests;
+static void counting_server(void *unused) {
+    weft_msg *message;
+    (void)unused;
+    while (weft_recv(&message, WEFT_FOREVER) == 0) {
+        atom_add_rel(&requests, 1);
+        weft_reply(weft_msg_request(message), NULL, 0);
+        weft_msg_free(message);
+    }
+}
+static void calls_when_cancelled(void *unused) {
+    weft_pid pid = weft_spawn(counting_server, NULL);
+    int reason;
+    (void)unused;
+    atom_store_rlx(&requests, 0);
+    EXPECT_EQ(weft_join(run_flags(calls_cancelled, &pid, WEFT_SPAWN_JOINABLE), &reason, WEFT_FOREVER), 0);
+    EXPECT_EQ(reason, 5);
+    EXPECT_EQ(atom_load_acq(&requests), 1); /* the shielded one */
+    EXPECT_EQ(weft_cancel(pid), 0);
+}
+static void when_cancelled_body(void) { EXPECT_EQ(run(calls_when_cancelled, NULL), 0); }
+TEST(call_of_a_cancelled_process_sends_nothing) { rt_each(when_cancelled_body); }
+
 /* ---- several at once ---------------------------------------------------------------------------------------------------- */
 
 static void asks_several(void *unused) {

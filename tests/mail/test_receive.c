@@ -232,8 +232,8 @@ struct order {
     char note[8];
 };
 static atom_u64 releases;
-static void counts_release(void *buffer) {
-    (void)buffer;
+static void counts_release(void *buffer, size_t size, void *user) {
+    (void)buffer, (void)size, (void)user;
     atom_add_rel(&releases, 1);
 }
 static void asks_for_double(void *arg) {
@@ -268,7 +268,7 @@ static void receives_into(void *unused) {
     EXPECT(envelope.size == 0 && envelope.request.tag == 4);
     /* A buffer that was moved is released at once. */
     uint64_t before = atom_load_acq(&releases);
-    EXPECT_EQ(weft_send_move(self, 5, &sent, sizeof sent, counts_release), 0);
+    EXPECT_EQ(weft_send_move(self, 5, &sent, sizeof sent, counts_release, NULL), 0);
     EXPECT_EQ(weft_recv_into(&got, sizeof got, &envelope, WEFT_FOREVER), 0);
     EXPECT(envelope.size == sizeof sent && got.amount == 8 && atom_load_acq(&releases) == before + 1);
     /* A request can be answered. */
@@ -280,5 +280,41 @@ static void receives_into(void *unused) {
 }
 static void into_body(void) { run(receives_into, NULL); }
 TEST(recv_into_memory_of_ones_own) { rt_each(into_body); }
+
+/* ---- killed while it receives -------------------------------------------------------------------------------------------------- */
+
+/* A process that never waits is made to yield inside of weft_recv. If it is killed there, what it has in hand is not the message. */
+static weft_msg *in_hand;
+static atom_u64 killed_in_hand;
+static void has_nothing_in_hand(void *unused) {
+    (void)unused;
+    EXPECT(!in_hand);
+    atom_add_rel(&killed_in_hand, 1);
+}
+static void takes_in_hand(void *unused) {
+    (void)unused;
+    EXPECT_EQ(weft_defer(has_nothing_in_hand, NULL), 0);
+    while (weft_recv(&in_hand, WEFT_FOREVER) == 0) {
+        weft_msg_free(in_hand);
+        in_hand = NULL;
+    }
+}
+static void killed_receiving(void *unused) {
+    (void)unused;
+    for (unsigned i = 0; i < 20; i++) {
+        weft_pid pid = weft_spawn_joinable(takes_in_hand, NULL);
+        for (unsigned k = 0; k < 1000; k++)
+            EXPECT_EQ(weft_send(pid, k, "some bytes", 10), 0);
+        weft_yield(); /* with one worker: it receives 64, and gives way */
+        EXPECT_EQ(weft_kill(pid), 0);
+        EXPECT_EQ(weft_join(pid, NULL, WEFT_FOREVER), 0);
+    }
+    EXPECT(atom_load_acq(&killed_in_hand) > 0); /* some may have been killed before they began */
+}
+TEST(recv_when_it_is_killed_leaves_nothing_in_hand) {
+    rt_start("ring", 1);
+    EXPECT_EQ(run(killed_receiving, NULL), 0);
+    rt_stop();
+}
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -412,7 +412,7 @@ static void second_address(void *arg) {
         EXPECT(i < 10);
     EXPECT_EQ(fd, WEFT_ETIMEDOUT);
     sys_script.net_lookup = two_addresses;
-    fd = weft_net_connect_name("two.test", port, weft_in(4 * WEFT_SECOND));
+    fd = weft_net_connect_name("two.test", port, weft_in(8 * WEFT_SECOND));
     EXPECT(fd > 0);
     EXPECT_EQ(weft_net_peer(fd, &address), 0);
     EXPECT(strcmp(weft_addr_text(&address, first, sizeof first), second) == 0);

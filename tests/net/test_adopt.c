@@ -92,7 +92,7 @@ static void adopt_meddled(void *arg) {
     EXPECT_EQ(fcntl(number, F_SETFL, 0), 0);
     adopt_expect_patient(fd);
     while (weft_fd_write(fd, data, sizeof data, 0) > 0) {}
-    EXPECT_EQ(weft_fd_write(fd, data, sizeof data, weft_in(WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
+    EXPECT_EQ(weft_fd_write_all(fd, data, sizeof data, NULL, weft_in(WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
     EXPECT_EQ(weft_fd_close(fd), 0);
     close(other);
     net_is_done();

@@ -118,7 +118,7 @@ TEST(wait_for_any_descriptor) { rt_each(waits_all); }
 static weft_fd either_pair[2];
 static void either_fill(void) {
     static char data[1 << 16];
-    while (weft_fd_write_some(either_pair[0], data, sizeof data, 0) > 0) {}
+    while (weft_fd_write(either_pair[0], data, sizeof data, 0) > 0) {}
     EXPECT_EQ(weft_fd_wait(either_pair[0], WEFT_READABLE | WEFT_WRITABLE, 0), WEFT_ETIMEDOUT);
 }
 static void either_empty(void) {

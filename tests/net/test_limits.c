@@ -24,14 +24,18 @@ static void limits_fill(void) {
 /* One datagram, whatever it was put together from. */
 static void limits_datagram(weft_fd from, weft_fd to) {
     static struct iovec parts[IOV_MAX + 1];
+    size_t written;
     limits_fill();
-    EXPECT_EQ(weft_fd_writev(from, parts, limits_parts(parts, LIMITS_PARTS), WEFT_FOREVER), 2 * LIMITS_PARTS);
+    EXPECT_EQ(weft_fd_writev_all(from, parts, limits_parts(parts, LIMITS_PARTS), &written, WEFT_FOREVER), 0);
+    EXPECT_EQ(written, 2 * LIMITS_PARTS);
     EXPECT_EQ(weft_fd_read(to, limits_in, sizeof limits_in, WEFT_FOREVER), 2 * LIMITS_PARTS);
     EXPECT_EQ(memcmp(limits_in, limits_out, 2 * LIMITS_PARTS), 0);
     EXPECT_EQ(weft_fd_read(to, limits_in, sizeof limits_in, weft_in(WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
     EXPECT_EQ(weft_fd_writev(from, parts, limits_parts(parts, IOV_MAX), WEFT_FOREVER), 2 * IOV_MAX);
     EXPECT_EQ(weft_fd_read(to, limits_in, sizeof limits_in, WEFT_FOREVER), 2 * IOV_MAX);
-    EXPECT_EQ(weft_fd_writev(from, parts, limits_parts(parts, IOV_MAX + 1), WEFT_FOREVER), WEFT_EMSGSIZE);
+    EXPECT_EQ(weft_fd_writev(from, parts, limits_parts(parts, IOV_MAX + 1), WEFT_FOREVER), WEFT_EINVAL);
+    EXPECT_EQ(weft_fd_writev_all(from, parts, limits_parts(parts, IOV_MAX + 1), &written, WEFT_FOREVER), WEFT_EMSGSIZE);
+    EXPECT_EQ(written, 0);
     EXPECT_EQ(weft_fd_read(to, limits_in, sizeof limits_in, weft_in(WEFT_MILLISECOND)), WEFT_ETIMEDOUT);
     EXPECT_EQ(weft_fd_close(from), 0);
     EXPECT_EQ(weft_fd_close(to), 0);
@@ -71,6 +75,7 @@ static void limits_stream(void *arg) {
     static struct iovec parts[COUNT];
     weft_fd pair[2];
     uint64_t sum = 0, at = 0;
+    size_t written;
     (void)arg;
     limits_fill();
     EXPECT_EQ(weft_net_pair(pair), 0);
@@ -80,7 +85,8 @@ static void limits_stream(void *arg) {
         for (size_t k = 0; k < parts[i].iov_len; k++)
             sum += (unsigned char)limits_out[i + (int)k] * (++at % 1000);
     }
-    EXPECT_EQ(weft_fd_writev(pair[0], parts, COUNT, WEFT_FOREVER), (ssize_t)at);
+    EXPECT_EQ(weft_fd_writev_all(pair[0], parts, COUNT, &written, WEFT_FOREVER), 0);
+    EXPECT_EQ(written, at);
     EXPECT_EQ(weft_fd_close(pair[0]), 0);
     while (atom_load_acq(&net_done) < 1)
         EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), 0);
@@ -183,12 +189,14 @@ static void limits_nothing(void *arg) {
     for (unsigned closed = 0; closed < 2; closed++) {
         ssize_t wanted = closed ? WEFT_EBADF : 0;
         EXPECT_EQ(weft_fd_read(pair[0], NULL, 0, WEFT_FOREVER), wanted);
-        EXPECT_EQ(weft_fd_read_all(pair[0], NULL, 0, WEFT_FOREVER), wanted);
+        EXPECT_EQ(weft_fd_read_all(pair[0], NULL, 0, NULL, WEFT_FOREVER), wanted);
         EXPECT_EQ(weft_fd_readv(pair[0], NULL, 0, WEFT_FOREVER), wanted);
+        EXPECT_EQ(weft_fd_write_all(pair[0], "", 0, NULL, WEFT_FOREVER), wanted);
         EXPECT_EQ(weft_fd_write(pair[0], "", 0, WEFT_FOREVER), wanted);
-        EXPECT_EQ(weft_fd_write_some(pair[0], "", 0, WEFT_FOREVER), wanted);
         EXPECT_EQ(weft_fd_writev(pair[0], NULL, 0, WEFT_FOREVER), wanted);
+        EXPECT_EQ(weft_fd_writev_all(pair[0], NULL, 0, NULL, WEFT_FOREVER), wanted);
         EXPECT_EQ(weft_fd_sendfile(pair[0], 0, NULL, 0, WEFT_FOREVER), wanted);
+        EXPECT_EQ(weft_fd_sendfile_all(pair[0], 0, NULL, 0, NULL, WEFT_FOREVER), wanted);
         EXPECT_EQ(weft_fd_close(pair[0]), wanted);
     }
     EXPECT_EQ(weft_fd_close(pair[1]), 0);

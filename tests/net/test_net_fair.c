@@ -1,4 +1,4 @@
-/* Many descriptors that are ready all the time: everybody has a turn. */
+/* Many descriptors that are ready all the time: each has a turn. */
 #include "net_helpers.h"
 
 enum { FAIR_PAIRS = 1000 / RT_SLOW, FAIR_ROUNDS = 30 }; /* several times as many as a worker's ring holds */
@@ -80,9 +80,9 @@ static void fair_case(const char *policy, unsigned workers) {
     net_run_until(fair_begin, 1 + 2 * FAIR_PAIRS);
     rt_stop();
 }
-TEST_WITHIN(everybody_has_a_turn_ring, 60) { fair_case("ring", 1); }
-TEST_WITHIN(everybody_has_a_turn_ring_by_two, 60) { fair_case("ring", 2); }
-TEST_WITHIN(everybody_has_a_turn_deque, 60) { fair_case("deque", 2); }
-TEST_WITHIN(everybody_has_a_turn_line, 60) { fair_case("line", 2); }
+TEST_WITHIN(each_has_a_turn_ring, 60) { fair_case("ring", 1); }
+TEST_WITHIN(each_has_a_turn_ring_by_two, 60) { fair_case("ring", 2); }
+TEST_WITHIN(each_has_a_turn_deque, 60) { fair_case("deque", 2); }
+TEST_WITHIN(each_has_a_turn_line, 60) { fair_case("line", 2); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

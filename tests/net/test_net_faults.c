@@ -237,7 +237,7 @@ static void talk_server(void *arg) {
     EXPECT(fd > 0 && weft_fd_number(fd) > 0); /* so that weft does not take a short read for the last one */
     while ((n = weft_fd_read(fd, data, sizeof data, WEFT_FOREVER)) > 0) {
         struct iovec parts[2] = {{data, (size_t)n / 2}, {data + n / 2, (size_t)n - (size_t)n / 2}};
-        EXPECT_EQ(weft_fd_writev(fd, parts, 2, WEFT_FOREVER), n);
+        EXPECT_EQ(weft_fd_writev_all(fd, parts, 2, NULL, WEFT_FOREVER), 0);
     }
     EXPECT_EQ(n, 0);
     EXPECT_EQ(weft_fd_close(fd), 0);
@@ -253,8 +253,8 @@ static void talk(void *arg) {
     for (unsigned i = 0; i < TALK; i++)
         out[i] = (unsigned char)(i * 7);
     for (unsigned i = 0; i < TALK; i += TALK / 10) {
-        EXPECT_EQ(weft_fd_write(fd, out + i, TALK / 10, WEFT_FOREVER), TALK / 10);
-        EXPECT_EQ(weft_fd_read_all(fd, in + i, TALK / 10, WEFT_FOREVER), TALK / 10);
+        EXPECT_EQ(weft_fd_write_all(fd, out + i, TALK / 10, NULL, WEFT_FOREVER), 0);
+        EXPECT_EQ(weft_fd_read_all(fd, in + i, TALK / 10, NULL, WEFT_FOREVER), 0);
     }
     EXPECT(memcmp(in, out, TALK) == 0);
     EXPECT_EQ(weft_fd_close(fd), 0);
@@ -306,8 +306,8 @@ static void kinds_file(int file) {
     char data[KINDS_FILE];
     off_t offset = 0;
     net_tcp_pair(pair);
-    EXPECT_EQ(weft_fd_sendfile(pair[0], file, &offset, KINDS_FILE, WEFT_FOREVER), KINDS_FILE);
-    EXPECT_EQ(weft_fd_read_all(pair[1], data, KINDS_FILE, WEFT_FOREVER), KINDS_FILE);
+    EXPECT_EQ(weft_fd_sendfile_all(pair[0], file, &offset, KINDS_FILE, NULL, WEFT_FOREVER), 0);
+    EXPECT_EQ(weft_fd_read_all(pair[1], data, KINDS_FILE, NULL, WEFT_FOREVER), 0);
     for (unsigned i = 0; i < KINDS_FILE; i++)
         if (data[i] != (char)(i * 3)) EXPECT_EQ(data[i], (char)(i * 3));
     EXPECT_EQ(weft_fd_close(pair[0]), 0);
@@ -318,7 +318,7 @@ static void kinds_pipe(void) {
     char left[3], right[5];
     struct iovec out[2] = {{"abc", 3}, {"defgh", 5}}, in[2] = {{left, 3}, {right, 5}};
     EXPECT_EQ(weft_pipe(pair), 0);
-    EXPECT_EQ(weft_fd_writev(pair[1], out, 2, WEFT_FOREVER), 8);
+    EXPECT_EQ(weft_fd_writev_all(pair[1], out, 2, NULL, WEFT_FOREVER), 0);
     EXPECT_EQ(weft_fd_readv(pair[0], in, 2, WEFT_FOREVER), 8);
     EXPECT(memcmp(left, "abc", 3) == 0 && memcmp(right, "defgh", 5) == 0);
     EXPECT_EQ(weft_fd_close(pair[0]), 0);

@@ -12,7 +12,7 @@ static void echo_server(void *arg) {
     char data[4096];
     ssize_t n;
     while ((n = weft_fd_read(fd, data, sizeof data, WEFT_FOREVER)) > 0)
-        EXPECT_EQ(weft_fd_write(fd, data, (size_t)n, WEFT_FOREVER), n);
+        EXPECT_EQ(weft_fd_write_all(fd, data, (size_t)n, NULL, WEFT_FOREVER), 0);
     EXPECT_EQ(n, 0);
     EXPECT_EQ(weft_fd_close(fd), 0);
     net_is_done();
@@ -36,8 +36,8 @@ static void echo_client(void *arg) {
         size_t size = 1 + (seed * 7919u + round * 104729u) % ECHO_SIZE;
         for (size_t i = 0; i < size; i++)
             out[i] = (unsigned char)(seed + round * 31 + i);
-        EXPECT_EQ(weft_fd_write(fd, out, size, WEFT_FOREVER), (ssize_t)size);
-        EXPECT_EQ(weft_fd_read_all(fd, in, size, WEFT_FOREVER), (ssize_t)size);
+        EXPECT_EQ(weft_fd_write_all(fd, out, size, NULL, WEFT_FOREVER), 0);
+        EXPECT_EQ(weft_fd_read_all(fd, in, size, NULL, WEFT_FOREVER), 0);
         EXPECT(memcmp(in, out, size) == 0);
     }
     EXPECT_EQ(weft_net_shutdown(fd, WEFT_SIDE_WRITE), 0);
@@ -119,15 +119,15 @@ static void half_close(void *arg) {
         weft_fd pair[2];
         char data[64];
         net_tcp_pair(pair);
-        EXPECT_EQ(weft_fd_write(pair[0], "first", 5, WEFT_FOREVER), 5);
+        EXPECT_EQ(weft_fd_write_all(pair[0], "first", 5, NULL, WEFT_FOREVER), 0);
         EXPECT_EQ(weft_fd_read(pair[1], data, sizeof data, WEFT_FOREVER), 5);
-        EXPECT_EQ(weft_fd_write(pair[0], "last", 4, WEFT_FOREVER), 4);
+        EXPECT_EQ(weft_fd_write_all(pair[0], "last", 4, NULL, WEFT_FOREVER), 0);
         EXPECT_EQ(weft_net_shutdown(pair[0], WEFT_SIDE_WRITE), 0);
         if (i % 2) weft_sleep(100 * WEFT_MICROSECOND);
         EXPECT_EQ(weft_fd_read(pair[1], data, sizeof data, WEFT_FOREVER), 4);
         EXPECT_EQ(weft_fd_read(pair[1], data, sizeof data, WEFT_FOREVER), 0);
         EXPECT_EQ(weft_fd_read(pair[1], data, sizeof data, WEFT_FOREVER), 0);
-        EXPECT_EQ(weft_fd_write(pair[1], "answer", 6, WEFT_FOREVER), 6);
+        EXPECT_EQ(weft_fd_write_all(pair[1], "answer", 6, NULL, WEFT_FOREVER), 0);
         EXPECT_EQ(weft_fd_read(pair[0], data, sizeof data, WEFT_FOREVER), 6);
         EXPECT_EQ(weft_fd_close(pair[1]), 0);
         EXPECT_EQ(weft_fd_read(pair[0], data, sizeof data, WEFT_FOREVER), 0);
@@ -294,7 +294,7 @@ static void crowd_reader(void *arg) {
 }
 static void crowd_writer(void *arg) {
     for (uint64_t i = 1; i <= CROWD_WORDS / RT_SLOW; i++)
-        EXPECT_EQ(weft_fd_write(net_unbox(arg), &i, sizeof i, WEFT_FOREVER), sizeof i);
+        EXPECT_EQ(weft_fd_write_all(net_unbox(arg), &i, sizeof i, NULL, WEFT_FOREVER), 0);
     net_is_done();
 }
 static void crowd(void *arg) {
@@ -330,7 +330,7 @@ enum { FLOOD = 8 << 20 };
 static void flood_writer(void *arg) {
     static char data[1 << 16];
     for (size_t sent = 0; sent < FLOOD; sent += sizeof data)
-        EXPECT_EQ(weft_fd_write(net_unbox(arg), data, sizeof data, WEFT_FOREVER), (ssize_t)sizeof data);
+        EXPECT_EQ(weft_fd_write_all(net_unbox(arg), data, sizeof data, NULL, WEFT_FOREVER), 0);
     EXPECT_EQ(weft_net_shutdown(net_unbox(arg), WEFT_SIDE_WRITE), 0);
     net_is_done();
 }

@@ -152,6 +152,11 @@ static void in_the_rain(void *arg) {
     for (unsigned round = 0; round < 300 / RT_SLOW; round++) {
         EXPECT_EQ(weft_signal_watch(SIGUSR1, weft_self(), 5), 0);
         weft_sleep(100 * WEFT_MICROSECOND);
+        if (round == 0) { /* for as long as it takes until one has come */
+            EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), 0);
+            atom_add_rlx(&by_message, ((weft_signal *)weft_msg_data(message))->count);
+            weft_msg_free(message);
+        }
         EXPECT_EQ(weft_signal_unwatch(SIGUSR1), 0);
         while (weft_recv(&message, 0) == 0) {
             atom_add_rlx(&by_message, ((weft_signal *)weft_msg_data(message))->count);

@@ -179,8 +179,11 @@ static void reads_one(void *arg) {
     EXPECT_EQ(read(reader_ends[0], &got, 1), 1);
 }
 static void has_a_thread(void *arg) {
+    int error;
     (void)arg;
-    EXPECT_EQ(weft_blocking_long(reads_one, NULL), 0);
+    while ((error = weft_blocking_long(reads_one, NULL)) == WEFT_EAGAIN) /* on a busy machine an extra worker has the thread for a while */
+        weft_sleep(WEFT_MILLISECOND);
+    EXPECT_EQ(error, 0);
     atom_add_rel(&io_done, 1);
 }
 static void at_the_limit(const char *policy, unsigned workers) {

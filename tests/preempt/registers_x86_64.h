@@ -4,7 +4,7 @@
 
 #include "preempt_helpers.h"
 
-enum { PREEMPTIONS = 20000 };
+enum { PREEMPTIONS = 10000 };
 
 struct image {
     uint64_t general[14]; /* rax rbx rdx rsi rdi rbp r8 ... r15; rcx counts */

@@ -94,15 +94,17 @@ TEST(message_rooms_go_with_their_pool) {
 }
 
 static unsigned released;
-static void release(void *buffer) {
-    EXPECT(buffer == &released);
+static char user;
+static void release(void *buffer, size_t size, void *given) {
+    EXPECT(buffer == &released && size == 77 && given == &user);
     released++;
 }
+static struct message *moved(weft_release with) { return message_new_moved(&cache, &(struct message_moved){&released, 77, with, &user}); }
 
 TEST(message_moved_is_released_once) {
     begin();
     for (unsigned i = 0; i < 200; i++) {
-        struct message *message = message_new_moved(&cache, &released, 77, i % 2 ? release : NULL);
+        struct message *message = moved(i % 2 ? release : NULL);
         EXPECT(message);
         struct message_payload payload = message_payload(message);
         EXPECT(payload.data == &released);
@@ -136,7 +138,7 @@ TEST(message_is_freed_anywhere) {
     begin();
     released = 0;
     for (unsigned i = 0; i < 3000; i++) {
-        struct message *message = i % 3 ? message_new(&cache, i) : message_new_moved(&cache, &released, 77, release);
+        struct message *message = i % 3 ? message_new(&cache, i) : moved(release);
         EXPECT(message);
         message_free_anywhere(message);
     }

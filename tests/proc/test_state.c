@@ -86,6 +86,70 @@ TEST(state_hand_off_from_each_state) {
     }
 }
 
+TEST(state_hold_and_take_from_each_state) {
+    for (int i = 0; i < NAMES; i++) {
+        struct state s = in(names[i]);
+        struct state_next next;
+        EXPECT(state_hold(&s, &next) == (names[i] == STATE_IDLE));
+        EXPECT_EQ(name_of(&s), names[i] == STATE_IDLE ? STATE_RUNNING : names[i]);
+
+        bool waits = names[i] == STATE_IDLE || names[i] == STATE_BLOCKED;
+        s = in(names[i]);
+        EXPECT(state_take(&s, false) == waits);
+        EXPECT_EQ(name_of(&s), waits ? STATE_RUNNING : names[i]);
+        s = in(names[i]);
+        EXPECT(state_take(&s, true) == (waits || names[i] == STATE_READY));
+    }
+}
+
+TEST(state_held_is_woken_once) {
+    struct state s = in(STATE_IDLE);
+    uint16_t ticket = state_ticket(atom_load_rlx(&s.word));
+    struct state_next next;
+    EXPECT(state_hold(&s, &next) && next.verdict == STATE_RUN && next.ticket == (uint16_t)(ticket + 1));
+    EXPECT_EQ(state_wake(&s).verdict, STATE_NOTHING); /* it is let go soon, and runs then */
+    next = state_let_go(&s);
+    EXPECT(next.verdict == STATE_ENQUEUE && next.ticket == (uint16_t)(ticket + 1));
+    EXPECT(state_claim(&s, next.ticket));
+    EXPECT_EQ(state_park(&s, STATE_IDLE).verdict, STATE_NOTHING);
+}
+
+TEST(state_take_leaves_the_pinned_alone) {
+    struct state s = in(STATE_RUNNING);
+    state_pin(&s, 3);
+    EXPECT_EQ(state_park(&s, STATE_IDLE).verdict, STATE_NOTHING);
+    EXPECT(!state_take(&s, true));
+    struct state_next next;
+    EXPECT(state_hold(&s, &next) && next.pinned_to == 3); /* only to give it a message */
+    EXPECT_EQ(state_let_go(&s).pinned_to, 3);
+}
+
+TEST(state_confirm_has_one_winner) {
+    struct state s = in(STATE_IDLE);
+    struct state_next next;
+    EXPECT(state_hold(&s, &next));
+    EXPECT_EQ(state_wake(&s).verdict, STATE_NOTHING);
+    EXPECT(state_confirm(&s, next.ticket) && !state_confirm(&s, next.ticket));
+    EXPECT_EQ(state_park(&s, STATE_IDLE).verdict, STATE_ENQUEUE); /* the wake-up was not erased */
+    EXPECT(!state_confirm(&s, state_ticket(atom_load_rlx(&s.word))));
+}
+
+TEST(state_parks_after_a_wake_for_mail_and_looks) {
+    struct state s = in(STATE_RUNNING);
+    EXPECT_EQ(state_wake_for_mail(&s).verdict, STATE_NOTHING);
+    EXPECT_EQ(state_park(&s, STATE_IDLE).verdict, STATE_LOOK);
+    EXPECT_EQ(name_of(&s), STATE_IDLE);
+    EXPECT_EQ(state_wake_for_mail(&s).verdict, STATE_ENQUEUE);
+
+    s = in(STATE_RUNNING);
+    state_wake_for_mail(&s);
+    EXPECT_EQ(state_park(&s, STATE_BLOCKED).verdict, STATE_ENQUEUE); /* it waits for something else */
+    s = in(STATE_RUNNING);
+    state_wake_for_mail(&s);
+    state_wake(&s);
+    EXPECT_EQ(state_park(&s, STATE_IDLE).verdict, STATE_ENQUEUE);
+}
+
 TEST(state_park_after_a_wake_runs_again) {
     for (int i = 0; i < 2; i++) {
         enum state_name how = i ? STATE_BLOCKED : STATE_IDLE;
@@ -140,7 +204,7 @@ TEST(state_pinned_is_not_claimed_by_an_entry_nor_handed_over) {
 TEST(state_ticket_comes_round) {
     struct state s;
     uint16_t ticket = state_init(&s);
-    uint64_t between = UINT64_C(0x5eadbeef) << 17; /* what a later part may keep there */
+    uint64_t between = UINT64_C(0x1eadbeef) << 18; /* what a later part may keep there */
     atom_or_rlx(&s.word, between);
     for (unsigned i = 0; i < 70000; i++) {
         EXPECT(state_claim(&s, ticket));
@@ -148,7 +212,7 @@ TEST(state_ticket_comes_round) {
         EXPECT_EQ(next, (uint16_t)(ticket + 1));
         EXPECT(!state_claim(&s, ticket));
         ticket = next;
-        EXPECT((atom_load_rlx(&s.word) & (UINT64_C(0x7fffffff) << 17)) == between);
+        EXPECT((atom_load_rlx(&s.word) & (UINT64_C(0x3fffffff) << 18)) == between);
     }
 }
 

@@ -98,6 +98,63 @@ TEST(mpsc_take_all_and_put_back) {
     EXPECT(mpsc_take_all(&box) == NULL);
 }
 
+TEST(mpsc_handed_over_comes_first) {
+    struct message m[3];
+    mpsc_init(&box);
+    EXPECT(mpsc_is_clear(&box));
+    mpsc_hand_over(&box, &m[0].node);
+    EXPECT(mpsc_is_clear(&box) && !mpsc_is_empty(&box));
+    EXPECT_EQ(mpsc_push(&box, &m[1].node), MPSC_PUSHED_FIRST);
+    EXPECT_EQ(mpsc_push(&box, &m[2].node), MPSC_PUSHED);
+    EXPECT(!mpsc_is_clear(&box));
+    struct mpsc_node *list = mpsc_take_all(&box); /* a single message and all that came since */
+    EXPECT(list == &m[0].node && list->next == &m[1].node && m[1].node.next == &m[2].node && !m[2].node.next);
+    mpsc_hand_over(&box, &m[0].node);
+    EXPECT(mpsc_pop(&box) == &m[0].node && mpsc_pop(&box) == NULL);
+    mpsc_hand_over(&box, &m[1].node);
+    EXPECT(mpsc_close(&box) == &m[1].node && !mpsc_is_clear(&box));
+}
+
+/* A detour that keeps one message, and takes none but `wanted`. */
+static struct message *wanted, *kept;
+static enum mpsc_pushed detour_push(struct mpsc_detour *detour, struct mpsc *of, struct mpsc_node *node) {
+    EXPECT(of == &box);
+    if (node != &wanted->node) return MPSC_DIVERTED;
+    kept = wanted;
+    atom_store_rlx(&detour->queued, 1);
+    return MPSC_PUSHED_FIRST;
+}
+static struct mpsc_node *detour_take(struct mpsc_detour *detour, unsigned most) {
+    struct message *taken = kept;
+    EXPECT(most == 1 || most == MPSC_DETOUR_MOST);
+    kept = NULL;
+    atom_store_rlx(&detour->queued, 0);
+    if (taken) taken->node.next = NULL;
+    return taken ? &taken->node : NULL;
+}
+static struct mpsc_node *detour_close(struct mpsc_detour *detour) { return detour_take(detour, 1); }
+
+TEST(mpsc_diverted) {
+    static struct message m[3];
+    struct mpsc_detour detour = {.push = detour_push, .take = detour_take, .close = detour_close};
+    mpsc_divert(&box, &detour);
+    wanted = &m[1];
+    EXPECT(mpsc_detour(&box) == &detour && !mpsc_is_closed(&box) && mpsc_is_empty(&box));
+    EXPECT_EQ(mpsc_push(&box, &m[0].node), MPSC_DIVERTED);
+    EXPECT_EQ(mpsc_push(&box, &m[1].node), MPSC_PUSHED_FIRST);
+    EXPECT(!mpsc_is_empty(&box));
+    EXPECT(mpsc_pop(&box) == &m[1].node && mpsc_pop(&box) == NULL && mpsc_is_empty(&box));
+    EXPECT_EQ(mpsc_push(&box, &m[1].node), MPSC_PUSHED_FIRST);
+    EXPECT(mpsc_take_all(&box) == &m[1].node);
+    mpsc_put_back(&box, &m[1].node); /* comes before what the detour has */
+    wanted = &m[2];
+    EXPECT_EQ(mpsc_push_unheard(&box, &m[2].node), MPSC_PUSHED_FIRST);
+    EXPECT(mpsc_close(&box) == &m[1].node && m[1].node.next == &m[2].node && m[2].node.next == NULL);
+    EXPECT(mpsc_is_closed(&box) && mpsc_detour(&box) == NULL);
+    EXPECT_EQ(mpsc_push(&box, &m[2].node), MPSC_CLOSED);
+    EXPECT(mpsc_close(&box) == NULL);
+}
+
 TEST(mpsc_close_of_an_empty_box) {
     mpsc_init(&box);
     EXPECT(mpsc_close(&box) == NULL);
@@ -127,6 +184,7 @@ static void stress_produce(unsigned self) {
         switch (mpsc_push(&box, &message->node)) {
         case MPSC_PUSHED_FIRST: parker_unpark(&parker); break;
         case MPSC_PUSHED: break;
+        case MPSC_DIVERTED:
         case MPSC_CLOSED: atom_store_rlx(&refused[producer], i); return;
         }
         crew_stumble(&rng, 256);

@@ -2,6 +2,7 @@
 
 #include "crew.h"
 #include "proc/state.h"
+#include "queue/slot.h"
 
 #include <errno.h>
 
@@ -69,6 +70,24 @@ TEST(ring_next_is_one_entry_last_in_first_out) {
     EXPECT_EQ(ring_put_next(&ring, 3), ENTRY_NONE);
     EXPECT_EQ(ring_take_next(&ring), 3);
     EXPECT(ring_is_empty(&ring));
+}
+
+TEST(slot_owner_is_sure_unless_a_thief_came) {
+    struct slot slot;
+    slot_init(&slot);
+    EXPECT(slot_is_empty(&slot) && slot_take(&slot).entry == ENTRY_NONE && slot_steal(&slot) == ENTRY_NONE);
+    EXPECT_EQ(slot_put(&slot, 1).entry, ENTRY_NONE);
+    struct slot_got got = slot_put(&slot, 2);
+    EXPECT(got.entry == 1 && got.sure);
+    got = slot_take(&slot);
+    EXPECT(got.entry == 2 && got.sure && slot_is_empty(&slot));
+    slot_put(&slot, 3);
+    EXPECT_EQ(slot_steal(&slot), 3);
+    EXPECT(slot_is_empty(&slot) && slot_put(&slot, 4).entry == ENTRY_NONE);
+    got = slot_take(&slot);
+    EXPECT(got.entry == 4 && !got.sure); /* it may have been the thief's */
+    slot_put(&slot, 5);
+    EXPECT(slot_take(&slot).sure); /* the thief was seen, and has left */
 }
 
 TEST(ring_steal_takes_the_older_half_rounded_up) {

@@ -88,11 +88,11 @@ static void moves(void *unused) {
     static uint64_t buffer;
     weft_msg *message;
     (void)unused;
-    EXPECT_EQ(weft_send_move(weft_self(), 0, &buffer, sizeof buffer, NULL), 0);
+    EXPECT_EQ(weft_send_move(weft_self(), 0, &buffer, sizeof buffer, NULL, NULL), 0);
     EXPECT_EQ(weft_recv(&message, 0), 0);
     EXPECT(weft_msg_take(message) == &buffer);
     weft_msg_free(message);
-    EXPECT_EQ(weft_send_move(weft_self(), 0, &buffer, sizeof buffer, NULL), 0); /* unread */
+    EXPECT_EQ(weft_send_move(weft_self(), 0, &buffer, sizeof buffer, NULL, NULL), 0); /* unread */
 }
 static void sends_later(void *unused) {
     weft_timer timer;

@@ -80,8 +80,8 @@ static weft_msg *kept[KEPT];
 static atom_u64 released;
 static char buffer[] = "moved, not copied";
 
-static void release(void *moved) {
-    EXPECT(moved == buffer);
+static void release(void *moved, size_t size, void *user) {
+    EXPECT(moved == buffer && size == sizeof buffer && !user);
     atom_add_rel(&released, 1);
 }
 
@@ -94,7 +94,7 @@ static void keeper(void *unused) {
         EXPECT_EQ(weft_send(weft_self(), i, data, sizes[i]), 0);
         EXPECT_EQ(weft_recv(&kept[i], WEFT_FOREVER), 0);
     }
-    EXPECT_EQ(weft_send_move(weft_self(), KEPT - 1, buffer, sizeof buffer, release), 0);
+    EXPECT_EQ(weft_send_move(weft_self(), KEPT - 1, buffer, sizeof buffer, release, NULL), 0);
     EXPECT_EQ(weft_recv(&kept[KEPT - 1], WEFT_FOREVER), 0);
 }
 

@@ -170,4 +170,27 @@ TEST(main_is_interrupted) {
     }
 }
 
+/* ---- with a configuration ---------------------------------------------------------------------------------------------------- */
+
+static weft_config wanted;
+static void body_with(void) { _exit(weft_main_with(&wanted, 2, arguments, app)); }
+static int tells_workers(int argc, char **argv) {
+    EXPECT(argc == 2 && strcmp(argv[1], "one") == 0);
+    return (int)weft_workers(weft_own_runtime());
+}
+TEST(main_with_a_configuration) {
+    struct child child;
+    app = tells_workers;
+    wanted = (weft_config){.workers = 3, .policy = "line"};
+    child_run(&child, body_with);
+    EXPECT_EXIT(&child, 3);
+    wanted = (weft_config){.workers = 5, .policy = "deque"};
+    child_run(&child, body_with);
+    EXPECT_EXIT(&child, 5);
+    wanted = (weft_config){.policy = "nonsense"};
+    child_run(&child, body_with);
+    EXPECT_EXIT(&child, 1);
+    EXPECT_SAID(&child, "weft: cannot start:");
+}
+
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -2,6 +2,8 @@
 #include "runtime_helpers.h"
 #include "sched/runtime.h"
 
+#include <dirent.h>
+
 static struct runtime *inside(weft_runtime *runtime) { return (struct runtime *)runtime; }
 
 static void expect_refused(const weft_config *config, const char *what) {
@@ -67,6 +69,25 @@ TEST(start_refuses_numbers_that_make_no_sense) {
     expect_refused(&(weft_config){.workers = 1, .max_processes = (size_t)1 << 32}, "4294967296");
 }
 
+TEST(start_exclusive_excludes_others) {
+    expect_refused(&(weft_config){.exclusive = true, .workers = 2}, "exclusive");
+    expect_refused(&(weft_config){.exclusive = true, .preempt = true}, "exclusive");
+    expect_refused(&(weft_config){.exclusive = true, .max_extra = 1}, "exclusive");
+    environment("WEFT_MAX_EXTRA", "0");
+    expect_refused(NULL, "WEFT_EXCLUSIVE=1 (weft_config.exclusive)");
+    environment("WEFT_MAX_EXTRA", "65");
+    expect_refused(NULL, "a number from 1 to 64");
+    environment("WEFT_MAX_EXTRA", NULL);
+    environment("WEFT_EXCLUSIVE", "2");
+    expect_refused(NULL, "WEFT_EXCLUSIVE");
+    environment("WEFT_EXCLUSIVE", "1");
+    weft_runtime *runtime = started(NULL);
+    EXPECT_EQ(weft_workers(runtime), 1);
+    EXPECT(inside(runtime)->exclusive && inside(runtime)->extra_most == 0);
+    stopped(runtime);
+    environment("WEFT_EXCLUSIVE", NULL);
+}
+
 TEST(start_takes_the_struct_first_then_the_environment_then_the_default) {
     sys_scripted_install();
     sys_script.cpus = 3;
@@ -113,6 +134,29 @@ static int listener_step(void *self, const weft_event *events, size_t count, wef
 static const weft_behavior listener = {.name = "listener", .step = listener_step};
 
 /* More often than there are instances: their numbers come round. */
+/* How many of the program's threads have the name. */
+static unsigned threads_named(const char *name) {
+    char path[300], text[32];
+    unsigned count = 0;
+    DIR *all = opendir("/proc/self/task");
+    EXPECT(all);
+    for (struct dirent *one; (one = readdir(all)) != NULL;) {
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", one->d_name);
+        FILE *file = fopen(path, "r");
+        if (file && fgets(text, sizeof text, file)) count += strcmp(text, name) == 0;
+        if (file) fclose(file);
+    }
+    closedir(all);
+    return count;
+}
+TEST(start_names_its_threads) {
+    weft_runtime *runtime = started(&(weft_config){.workers = 3});
+    for (unsigned i = 0; i < 20000 && (threads_named("weft\n") < 3 || threads_named("weft-sysmon\n") < 1); i++)
+        usleep(1000); /* each names itself when it begins */
+    EXPECT(threads_named("weft\n") >= 3 && threads_named("weft-sysmon\n") == 1);
+    stopped(runtime);
+}
+
 TEST(start_and_stop_repeatedly) {
     static const char *const policies[] = {"ring", "deque", "line"};
     weft_pid former[4] = {0};

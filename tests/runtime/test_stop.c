@@ -58,7 +58,7 @@ static const weft_behavior waiter_behavior = {
 
 static weft_pid wait_how(enum weft_status how) { return rt_spawn_with(&waiter_behavior, &how, sizeof how); }
 
-static void everybody_is_asked(const char *policy, unsigned workers) {
+static void all_are_asked(const char *policy, unsigned workers) {
     enum { EACH = 300 };
     forget();
     rt_start(policy, workers);
@@ -72,7 +72,7 @@ static void everybody_is_asked(const char *policy, unsigned workers) {
     EXPECT_EQ(atom_load_rlx(&cancels), 2 * EACH + 3);
     EXPECT_EQ(atom_load_rlx(&closes), 2 * EACH + 3);
 }
-TEST(stop_asks_everybody_once) { rt_cases(everybody_is_asked); }
+TEST(stop_asks_each_process_once) { rt_cases(all_are_asked); }
 
 static void no_process(void) {}
 TEST(stop_without_processes) { rt_each(no_process); }

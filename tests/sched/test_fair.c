@@ -10,6 +10,8 @@
 #include "step/step.h"
 #include "thread/worker.h"
 
+#include <weft/stackful.h>
+
 enum { EACH = RT_SLOW > 1 ? 800 : 1000, WORKERS = RT_SLOW > 1 ? 2 : 16, MANY = EACH * WORKERS };
 
 static struct {
@@ -102,8 +104,8 @@ static bool deque_local; /* policy deque: a woken process stays with its waker *
 
 /* The worst wait of any process, in rounds. Plays for `rounds`. */
 static uint64_t play(enum policy_name policy, unsigned workers, const struct mix *mix, uint64_t rounds) {
-    uint32_t everybody = mix->senders + 2 * mix->pairs + mix->spinners;
-    EXPECT(everybody <= MANY);
+    uint32_t all = mix->senders + 2 * mix->pairs + mix->spinners;
+    EXPECT(all <= MANY);
     memset(&crowd, 0, sizeof crowd);
     rng_seed(&crowd.rng, test_seed(1), policy);
     stage_begin(policy, workers);
@@ -112,7 +114,7 @@ static uint64_t play(enum policy_name policy, unsigned workers, const struct mix
     uint64_t steps = rounds * workers;
     for (unsigned i = 0; crowd.now < steps; i++)
         EXPECT(stage_step(i % workers) || workers > 1);
-    for (uint32_t i = 0; i < everybody; i++) {
+    for (uint32_t i = 0; i < all; i++) {
         EXPECT(crowd.runs[i] > 0);
         note(i); /* the process that has not had its turn yet */
     }
@@ -128,20 +130,20 @@ struct promise {
 };
 
 /* First in, first out, on each worker; in the worst case all are in one line. */
-static struct promise promise_line(uint64_t everybody, unsigned workers) {
+static struct promise promise_line(uint64_t all, unsigned workers) {
     (void)workers;
-    return (struct promise){everybody, 0};
+    return (struct promise){all, 0};
 }
 /* The global queue is first in, first out; a worker that has taken a batch runs it before it comes back. The newborn, which it puts into
  * its own deque, are run newest first, and one in 61 meanwhile is from the global queue. */
-static struct promise promise_deque(uint64_t everybody, unsigned workers) {
-    return (struct promise){everybody / workers + 1 + 2 * (1 + 16), everybody / workers / (GLOBAL_TICK - 1)};
+static struct promise promise_deque(uint64_t all, unsigned workers) {
+    return (struct promise){all / workers + 1 + 2 * (1 + 16), all / workers / (GLOBAL_TICK - 1)};
 }
 /* In the ring there are at most RING_SIZE before one, each behind as many from the slot as may be; and three of four are from there. In
  * the global queue there are at most all, of which each worker takes one in four when its patience is at an end. */
-static struct promise promise_ring(uint64_t everybody, unsigned workers) {
+static struct promise promise_ring(uint64_t all, unsigned workers) {
     uint64_t ring = RING_SIZE * (SLOT_RUNS_MAX + 1) * GLOBAL_OFTEN / (GLOBAL_OFTEN - 1);
-    return (struct promise){ring + GLOBAL_OFTEN * everybody / workers, (GLOBAL_PATIENCE + 1) * GLOBAL_TICK};
+    return (struct promise){ring + GLOBAL_OFTEN * all / workers, (GLOBAL_PATIENCE + 1) * GLOBAL_TICK};
 }
 
 /* `times`: how often a process may have to queue up. Where a step wakes many, a ring that has just been filled from the global queue
@@ -149,8 +151,8 @@ static struct promise promise_ring(uint64_t everybody, unsigned workers) {
 static void expect_fair(enum policy_name policy, unsigned workers, const struct mix *mix, unsigned times) {
     static struct promise (*const promises[])(uint64_t, unsigned) = {promise_ring, promise_deque, promise_line};
     static const char *const names[] = {"ring", "deque", "line"};
-    uint64_t everybody = mix->senders + 2 * mix->pairs + mix->spinners;
-    struct promise promise = promises[policy](everybody, workers);
+    uint64_t all = mix->senders + 2 * mix->pairs + mix->spinners;
+    struct promise promise = promises[policy](all, workers);
     if (policy != POLICY_RING) times = 1;
     uint64_t bound = promise.first + times * promise.once, rounds = policy == POLICY_RING ? bound * 9 / 8 : 6 * EACH;
     uint64_t worst = play(policy, workers, mix, rounds);
@@ -201,7 +203,7 @@ TEST_WITHIN(fair_deque_local, 120) {
     }
 }
 
-/* ---- the same on real threads: everybody makes progress ------------------------------------------------------------------------ */
+/* ---- the same on real threads: all make progress ------------------------------------------------------------------------ */
 
 enum { RUNNERS = 3000 / RT_SLOW, SPINNERS = 3, ROUNDS = 5 };
 static weft_pid runners[RUNNERS];
@@ -215,7 +217,7 @@ static int runner_init(void *self, weft_context *context, const char *method, co
     memcpy(self, input, size);
     return 0;
 }
-/* A message goes round from each to the next; everybody has one to begin with and counts those that come by. */
+/* A message goes round from each to the next; each has one to begin with and counts those that come by. */
 static int runner_step(void *self, const weft_event *events, size_t count, weft_out *out) {
     struct runner *runner = self;
     for (size_t i = 0; i < count; i++) {
@@ -253,6 +255,53 @@ static void progress(void) {
     for (uint32_t i = 0; i < SPINNERS; i++)
         rt_wait(&spun[i], 10);
 }
-TEST(fair_everybody_makes_progress) { rt_each(progress); }
+TEST(fair_all_make_progress) { rt_each(progress); }
+
+/* ---- two that compute and yield, on one real worker, beside sysmon, which hurries a worker whose processes are slow -------------- */
+
+enum { TURNS = 1000, COMPUTES = 100 * 1000, MOST_IN_A_ROW = 3 };
+static atom_u64 counters_ended;
+static struct { /* plain: in an exclusive runtime one process at a time is between two of its calls */
+    const void *last;
+    unsigned begun, taken, in_a_row, most;
+} counted;
+
+/* Of processor time: how long the kernel keeps the thread waiting makes no turn longer. */
+static uint64_t thread_time(void) {
+    struct timespec time;
+    EXPECT_EQ(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time), 0);
+    return (uint64_t)time.tv_sec * RT_SECOND + (uint64_t)time.tv_nsec;
+}
+static void computes_and_yields(void *me) {
+    for (counted.begun++; counted.begun < 2;)
+        weft_yield();
+    for (; counted.taken < TURNS; weft_yield()) {
+        counted.in_a_row = counted.last == me ? counted.in_a_row + 1 : 1;
+        counted.last = me;
+        if (counted.in_a_row > counted.most) counted.most = counted.in_a_row;
+        counted.taken++;
+        for (uint64_t until = thread_time() + COMPUTES; thread_time() < until;) {}
+    }
+    atom_add_rel(&counters_ended, 1);
+}
+static void alternate(const char *policy) {
+    static char names[2];
+    memset(&counted, 0, sizeof counted);
+    atom_store_rlx(&counters_ended, 0);
+    rt_start_with(&(weft_config){.policy = policy, .exclusive = true, .seed = 1});
+    for (unsigned i = 0; i < 2; i++) {
+        weft_pid pid;
+        EXPECT_EQ(weft_spawn_with(computes_and_yields, &names[i], &(weft_stackful_options){.runtime = rt.runtime}, &pid), 0);
+    }
+    rt_wait(&counters_ended, 2);
+    printf("policy %s: at most %u of %u turns in a row\n", policy, counted.most, counted.taken);
+    EXPECT(counted.most <= MOST_IN_A_ROW);
+    rt_stop();
+}
+TEST(fair_two_that_compute_and_yield_alternate) {
+    alternate("ring");
+    alternate("deque");
+    alternate("line");
+}
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -143,21 +143,23 @@ static bool ended_by_the_sentence(const struct child *child) {
 }
 static bool ended_well(const struct child *child) { return WIFEXITED(child->status) && WEXITSTATUS(child->status) == 0; }
 
-enum { TIMES = 6 };
+/* Handlers that wait end the program within milliseconds, so they are tried more often. */
+enum { TIMES = 6, TIMES_WAITING = 30 };
 static void storms(const char *name, void (*does)(void), bool on_any_stack) {
     static struct child child;
     unsigned sentences = 0;
     /* The thread sanitizer calls handlers from inside of C library functions, where no frame of the kernel's tells of them. */
     if (RT_SLOW >= 8) return;
     handler_does = does;
-    for (unsigned i = 0; i < TIMES; i++) {
+    unsigned times = on_any_stack ? TIMES : TIMES_WAITING;
+    for (unsigned i = 0; i < times; i++) {
         flags = i % 2 || !on_any_stack ? SA_ONSTACK : 0;
         child_run(&child, storm);
         if (!ended_by_the_sentence(&child) && !ended_well(&child))
             test_fail(__FILE__, __LINE__, "%s, flags %x: status %x, said: %s", name, flags, child.status, child.said);
         sentences += ended_by_the_sentence(&child);
     }
-    printf("%s: %u of %u ended by the sentence\n", name, sentences, TIMES);
+    printf("%s: %u of %u ended by the sentence\n", name, sentences, times);
 }
 #define STORM(name)                                                                                                                        \
     TEST_WITHIN(handler_that_##name, 240) { storms(#name, name, true); }

@@ -108,6 +108,79 @@ static void cancels(void *unused) {
 static void cancels_body(void) { EXPECT_EQ(run(cancels, NULL), 0); }
 TEST(join_is_cancelled) { rt_each(cancels_body); }
 
+/* ---- weft_end ------------------------------------------------------------------------------------------------------------ */
+
+static struct {
+    atom_bool begun, over;
+    atom_u32 seen; /* how many owners have seen the end */
+} ended;
+static void ends_slowly(void *unused) {
+    (void)unused;
+    EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), 0);
+    atom_store_rel(&ended.over, true);
+}
+/* `shielded`: only a kill ends it. Either way it takes a while. */
+static void owned(void *shielded) {
+    EXPECT_EQ(weft_defer(ends_slowly, NULL), 0);
+    if (shielded) weft_shield_begin();
+    atom_store_rel(&ended.begun, true);
+    (void)weft_sleep(3600 * WEFT_SECOND);
+    weft_exit(4);
+}
+static weft_pid owned_spawn(void *shielded) {
+    atom_store_rel(&ended.begun, false);
+    atom_store_rel(&ended.over, false);
+    weft_pid pid = run_flags(owned, shielded, WEFT_SPAWN_JOINABLE);
+    while (!atom_load_acq(&ended.begun))
+        run_others();
+    return pid;
+}
+static void sees_its_end(void *unused) {
+    (void)unused;
+    if (atom_load_acq(&ended.over)) atom_add_rel(&ended.seen, 1);
+}
+/* It is cancelled, or killed, before it ends its child, or while it waits for that. */
+static void owner(void *pid) {
+    int reason = 0;
+    EXPECT_EQ(weft_defer(sees_its_end, NULL), 0);
+    EXPECT_EQ(weft_end(*(weft_pid *)pid, &reason), 0);
+    EXPECT(reason == 4 || reason == WEFT_EKILLED);
+    EXPECT_EQ(weft_end(*(weft_pid *)pid, &reason), WEFT_ENOPROC);
+}
+static void ends_in_a_deferred(void *pid) { EXPECT_EQ(weft_end(*(weft_pid *)pid, NULL), 0); }
+static void owner_that_exits(void *pid) {
+    EXPECT_EQ(weft_defer(sees_its_end, NULL), 0);
+    EXPECT_EQ(weft_defer(ends_in_a_deferred, pid), 0);
+    (void)weft_sleep(3600 * WEFT_SECOND);
+}
+static void owners(void *unused) {
+    weft_entry const all[] = {owner, owner_that_exits};
+    (void)unused;
+    atom_store_rel(&ended.seen, 0);
+    for (unsigned i = 0; i < 12; i++) {
+        bool kill = i % 2;
+        weft_pid child = owned_spawn(kill ? &ended : NULL), pid = weft_spawn_joinable(all[i / 2 % 2], &child);
+        for (unsigned k = 0; k < 3; k++)
+            run_others();
+        int error = kill ? weft_kill(pid) : weft_cancel(pid), reason = run_join(pid);
+        EXPECT(error == 0 || error == WEFT_ENOPROC); /* the latter: it has ended its child, and itself, by now */
+        EXPECT(reason == 0 || reason == WEFT_EKILLED);
+        if (weft_alive(child)) weft_kill(child); /* the owner was killed before it began */
+        else EXPECT(atom_load_acq(&ended.over));
+        weft_detach(child);
+    }
+    EXPECT(atom_load_acq(&ended.seen) >= 6); /* those that were cancelled at the least */
+}
+static void end_body(void) {
+    int reason = 0;
+    EXPECT_EQ(run(owners, NULL), 0);
+    weft_pid pid = run_flags(owned, NULL, WEFT_SPAWN_JOINABLE);
+    EXPECT_EQ(weft_end(pid, &reason), 0); /* from a thread */
+    EXPECT(reason == 4 || reason == WEFT_ECANCELED);
+    EXPECT_EQ(weft_end(pid, &reason), WEFT_ENOPROC);
+}
+TEST(join_ends_what_uses_its_memory) { rt_each(end_body); }
+
 /* ---- weft_defer --------------------------------------------------------------------------------------------------------- */
 
 static struct {

@@ -216,6 +216,7 @@ static void slow_to_end(void *unused) {
     weft_shield_end();
     atom_add_rel(&ended, 1);
 }
+static atom_bool has_all;
 static void owner(void *how) {
     weft_scope outer, inner;
     weft_scope_begin(&outer, WEFT_FOREVER);
@@ -224,6 +225,7 @@ static void owner(void *how) {
     weft_scope_begin(&inner, WEFT_FOREVER);
     for (unsigned i = 0; i < 5; i++)
         weft_scope_spawn(&inner, slow_to_end, NULL);
+    atom_store_rel(&has_all, true);
     switch ((uintptr_t)how) {
     case 0: break;
     case 1: EXPECT_EQ(weft_sleep(3600 * WEFT_SECOND), WEFT_ECANCELED); break;
@@ -238,8 +240,10 @@ static void owners(void *unused) {
     (void)unused;
     for (uintptr_t how = 0; how < 3; how++) {
         atom_store_rlx(&ended, 0);
+        atom_store_rlx(&has_all, false);
         weft_pid pid = weft_spawn_joinable(owner, (void *)how);
-        run_others();
+        while (!atom_load_acq(&has_all))
+            weft_yield();
         EXPECT(weft_sleep(2 * WEFT_MILLISECOND) == 0);
         int error = weft_cancel(pid), reason = 0;
         EXPECT(error == 0 || how == 2);
@@ -331,5 +335,115 @@ static void leaves_open(void) {
         pause();
 }
 TEST(scope_left_open_aborts_by_name) { EXPECT_ABORT(leaves_open, "weft_scope_end"); }
+
+/* ---- children that fail alone --------------------------------------------------------------------------------------------- */
+
+static void serves(void *unused) {
+    (void)unused;
+    weft_scope scope;
+    atom_store_rlx(&ended, 0);
+    weft_scope_begin_with(&scope, WEFT_SCOPE_APART, WEFT_FOREVER);
+    for (unsigned i = 0; i < 20; i++) {
+        EXPECT_EQ(weft_scope_spawn(&scope, fails, (void *)(intptr_t)(i % 2 ? 5 : WEFT_EACCES)), 0);
+        EXPECT_EQ(weft_scope_spawn(&scope, yields_and_counts, (void *)3), 0);
+        while (i == 10 && atom_load_acq(&ended) < 22) /* all of them have failed, and more are spawned */
+            weft_yield();
+    }
+    EXPECT_EQ(weft_scope_end(&scope), 0);
+    EXPECT_EQ(atom_load_acq(&ended), 40);
+    weft_scope_begin_with(&scope, WEFT_SCOPE_APART, weft_in(WEFT_MILLISECOND)); /* its deadline holds all the same */
+    for (unsigned i = 0; i < 2; i++) {
+        int error = weft_scope_spawn(&scope, i ? sleeps : fails, (void *)5);
+        EXPECT(error == 0 || error == WEFT_ECANCELED); /* it may have come already */
+    }
+    weft_sleep(2 * WEFT_MILLISECOND);
+    EXPECT_EQ(weft_scope_end(&scope), WEFT_ETIMEDOUT);
+    weft_scope_begin_with(&scope, WEFT_SCOPE_APART, WEFT_FOREVER);
+    EXPECT_EQ(weft_scope_spawn(&scope, sleeps, NULL), 0);
+    weft_scope_cancel(&scope);
+    EXPECT_EQ(weft_scope_end(&scope), WEFT_ECANCELED);
+}
+static void apart(void) { run(serves, NULL); }
+TEST(scope_children_fail_alone) { rt_each(apart); }
+
+/* ---- bundles ---------------------------------------------------------------------------------------------------------------- */
+
+static void any_order(void *unused) {
+    weft_bundle *bundles[4];
+    weft_scope scope;
+    (void)unused;
+    atom_store_rlx(&ended, 0);
+    for (unsigned i = 0; i < 4; i++)
+        EXPECT_EQ(weft_bundle_open(i == 3 ? WEFT_SCOPE_APART : 0, &bundles[i], WEFT_FOREVER), 0);
+    weft_scope_begin(&scope, WEFT_FOREVER);
+    EXPECT_EQ(weft_scope_spawn(weft_bundle_scope(bundles[0]), sleeps, NULL), 0);
+    EXPECT_EQ(weft_scope_spawn_many(weft_bundle_scope(bundles[1]), 5, counts, NULL, 0), 0);
+    EXPECT_EQ(weft_scope_spawn(weft_bundle_scope(bundles[2]), fails, (void *)5), 0);
+    EXPECT_EQ(weft_scope_spawn(weft_bundle_scope(bundles[3]), fails, (void *)5), 0);
+    EXPECT_EQ(weft_scope_spawn(&scope, counts, NULL), 0);
+    EXPECT_EQ(weft_bundle_close(bundles[1]), 0);
+    EXPECT_EQ(weft_scope_end(&scope), 0); /* between two bundles that are open */
+    EXPECT_EQ(weft_bundle_close(bundles[3]), 0);
+    weft_scope_cancel(weft_bundle_scope(bundles[0]));
+    EXPECT_EQ(weft_bundle_close(bundles[0]), WEFT_ECANCELED);
+    EXPECT_EQ(weft_bundle_close(bundles[2]), 5);
+    EXPECT_EQ(atom_load_acq(&ended), 9);
+}
+static void leaves_bundles(void *how) {
+    weft_bundle *bundle;
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_EQ(weft_bundle_open(0, &bundle, WEFT_FOREVER), 0);
+        EXPECT_EQ(weft_scope_spawn(weft_bundle_scope(bundle), sleeps, NULL), 0);
+    }
+    if (how == counts) weft_exit(4);
+    if (how != sleeps) return;
+    EXPECT_EQ(weft_kill(weft_self()), 0);
+    expect_the_end();
+}
+static void bundles(void) {
+    run(any_order, NULL);
+    atom_store_rlx(&ended, 0);
+    run(leaves_bundles, NULL); /* returns, exits, is killed: all are ended and freed */
+    run(leaves_bundles, (void *)counts);
+    EXPECT_EQ(atom_load_acq(&ended), 6);
+    run(leaves_bundles, (void *)sleeps); /* its children are killed with it */
+}
+TEST(bundles_are_closed_in_any_order) { rt_each(bundles); }
+
+static void ends_a_bundle(void *unused) {
+    weft_bundle *bundle;
+    (void)unused;
+    weft_bundle_open(0, &bundle, WEFT_FOREVER);
+    weft_scope_end(weft_bundle_scope(bundle));
+}
+static void bundle_ended_as_scope(void) {
+    rt_start("ring", 1);
+    run(ends_a_bundle, NULL);
+}
+TEST(bundle_ended_as_a_scope_aborts) { EXPECT_ABORT(bundle_ended_as_scope, "weft_bundle_close"); }
+
+/* The whole reason of the child that has failed first; without one, or unasked for, nothing is left of it. */
+static void fails_with_words(void *unused) {
+    (void)unused;
+    weft_exit_with(-7, "words", 6);
+}
+static void whole_reason(void *unused) {
+    (void)unused;
+    for (unsigned i = 0; i < 4; i++) {
+        weft_scope scope;
+        weft_reason reason = {.code = 1};
+        weft_scope_begin(&scope, WEFT_FOREVER);
+        if (i > 0) EXPECT_EQ(weft_scope_spawn(&scope, fails_with_words, NULL), 0);
+        if (i == 3) weft_exit(0);
+        EXPECT_EQ(i == 2 ? weft_scope_end(&scope) : weft_scope_end_reason(&scope, &reason), i > 0 ? -7 : 0);
+        if (i == 2) continue;
+        EXPECT_EQ(reason.code, i > 0 ? -7 : 0);
+        EXPECT_EQ(reason.size, i > 0 ? 6 : 0);
+        if (i > 0) EXPECT(memcmp(reason.data, "words", 6) == 0);
+        weft_reason_free(&reason);
+    }
+}
+static void whole_reason_body(void) { EXPECT_EQ(run(whole_reason, NULL), 0); }
+TEST(scope_tells_the_whole_reason) { rt_each(whole_reason_body); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -2,17 +2,11 @@
 #ifndef WEFT_TESTS_SIM_NET_PROGRAMS_H
 #define WEFT_TESTS_SIM_NET_PROGRAMS_H
 
+#include "need.h"
 #include "seeds.h"
 
 #include <weft/weft.h>
 
-#define NEED(what)                                                                                                                         \
-    do {                                                                                                                                   \
-        if (!(what)) {                                                                                                                     \
-            dprintf(STDERR_FILENO, "line %d: not %s\n", __LINE__, #what);                                                                  \
-            _exit(1);                                                                                                                      \
-        }                                                                                                                                  \
-    } while (0)
 #define SECOND UINT64_C(1000000000)
 
 /* A body for seeds_pass out of a function that runs as the first process. */
@@ -44,13 +38,20 @@ static inline void net_connected(const char *where, weft_fd *client, weft_fd *se
     NEED(*server > 0 && weft_fd_close(listener) == 0);
 }
 
+/* Reads until there is no more; how many bytes came, fewer than there is room for. */
+static inline size_t net_read_to_end(weft_fd fd, void *data, size_t room) {
+    size_t got;
+    NEED(weft_fd_read_all(fd, data, room, &got, WEFT_FOREVER) == WEFT_EEOF);
+    return got;
+}
+
 static inline void net_echo(void *arg) {
     weft_fd fd = *(weft_fd *)arg;
     char data[100];
     ssize_t n;
     free(arg);
     while ((n = weft_fd_read(fd, data, sizeof data, WEFT_FOREVER)) > 0)
-        NEED(weft_fd_write(fd, data, (size_t)n, WEFT_FOREVER) == n);
+        NEED(weft_fd_write_all(fd, data, (size_t)n, NULL, WEFT_FOREVER) == 0);
     NEED(n == 0 && weft_fd_close(fd) == 0);
 }
 

@@ -127,10 +127,54 @@ static int threads(void) {
     return pthread_join(thread, NULL) != 0 || !good;
 }
 
+/* ---- nap: a promise of a time, which a stall breaks -------------------------------------------------------------------------------- */
+
+static int nap(void) {
+    uint64_t before = weft_now();
+    weft_sleep(WEFT_MILLISECOND);
+    assert(weft_now() - before < WEFT_SECOND);
+    return 0;
+}
+
+/* ---- machines: two, each with its runtime ------------------------------------------------------------------------------------------ */
+
+static int short_app(int argc, char **argv) {
+    (void)argc, (void)argv;
+    weft_sleep(WEFT_MILLISECOND);
+    return 0;
+}
+static void machine(void *arg) {
+    (void)arg;
+    weft_main(0, NULL, short_app);
+}
+static int machines(void) {
+    int both[] = {weft_sim_machine("one", machine, NULL), weft_sim_machine("other", machine, NULL)};
+    return weft_sim_wait(both[0], WEFT_FOREVER) || weft_sim_wait(both[1], WEFT_FOREVER);
+}
+
 /* ---- those that end in their own ways -------------------------------------------------------------------------------------------- */
 
 static int crash(void) {
     if (weft_sim_seed() == 5) raise(SIGSEGV);
+    return 0;
+}
+
+/* One byte behind a block of the heap. */
+static int overflow(void) {
+    volatile size_t size = 16;
+    volatile char *block = malloc(size);
+    if (block && weft_sim_seed() == 5) block[size] = 1;
+    free((void *)block);
+    return 0;
+}
+
+static int quits(void) { _exit(0); }
+
+/* A point whose name is not one word. */
+static int points(void) {
+    weft_sim_point("after a\ncommit");
+    weft_sim_point("");
+    weft_sim_point(NULL);
     return 0;
 }
 
@@ -159,8 +203,9 @@ static int ends_server(void) {
 static const struct {
     const char *name;
     int (*run)(void);
-} subjects[] = {{"ring", ring},     {"lost", lost},       {"deadlock", deadlock}, {"threads", threads},   {"crash", crash},
-                {"status", status}, {"outside", outside}, {"stuck", stuck},       {"server", ends_server}};
+} subjects[] = {{"ring", ring},     {"lost", lost},       {"deadlock", deadlock}, {"threads", threads},    {"crash", crash},
+                {"status", status}, {"outside", outside}, {"stuck", stuck},       {"server", ends_server}, {"overflow", overflow},
+                {"quits", quits},   {"points", points},   {"nap", nap},           {"machines", machines}};
 
 static int app(int argc, char **argv) {
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++)

@@ -4,6 +4,8 @@
 #include <weft/weft.h>
 
 #include <assert.h>
+#include <pthread.h>
+#include <time.h>
 
 enum { PROCESSES = 20, ROUNDS = 10, HOUR_S = 3600 };
 #define SECOND UINT64_C(1000000000)
@@ -55,6 +57,88 @@ static int sleeps(int argc, char **argv) {
 static int sleeps_main(void) { return weft_main(0, NULL, sleeps); }
 
 TEST_WITHIN(an_hour_takes_no_time, 120) { seeds_pass(1, 50, sleeps_main); }
+
+/* ---- loops that wait for what needs another thread ------------------------------------------------------------------------ */
+
+static void waits_to_be_cancelled(void *arg) {
+    (void)arg;
+    while (!weft_cancelled())
+        weft_yield();
+}
+static int yields_main(void) {
+    weft_runtime *runtime;
+    weft_pid pid;
+    if (weft_start(&(weft_config){.workers = 2}, &runtime)) return 1;
+    if (weft_spawn_with(waits_to_be_cancelled, NULL, &(weft_stackful_options){.runtime = runtime, .flags = WEFT_SPAWN_JOINABLE}, &pid))
+        return 1;
+    nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    weft_cancel(pid);
+    weft_join(pid, NULL, WEFT_FOREVER);
+    return weft_stop(runtime, NULL, WEFT_FOREVER);
+}
+
+static pthread_mutex_t flag_mutex = PTHREAD_MUTEX_INITIALIZER;
+static bool flag;
+static void *sets_the_flag(void *arg) {
+    nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+    pthread_mutex_lock(&flag_mutex);
+    flag = true;
+    pthread_mutex_unlock(&flag_mutex);
+    return arg;
+}
+static bool flag_is_set(void) {
+    pthread_mutex_lock(&flag_mutex);
+    bool is_set = flag;
+    pthread_mutex_unlock(&flag_mutex);
+    return is_set;
+}
+static int polls_main(void) {
+    pthread_t other;
+    if (pthread_create(&other, NULL, sets_the_flag, NULL)) return 1;
+    while (!flag_is_set()) {}
+    return pthread_join(other, NULL);
+}
+
+/* In quiet seeds, and where no decision is made at all. */
+static void ends_without_decisions(int (*body)(void)) {
+    setenv("WEFT_SIM_QUIET", "switch,next", 1);
+    seeds_pass(1, 20, body);
+    setenv("WEFT_SIM_SCRIPT", "/dev/null", 1);
+    seeds_pass(1, 1, body);
+}
+TEST_WITHIN(a_loop_of_yields_does_not_keep_the_others_from_running, 120) { ends_without_decisions(yields_main); }
+TEST_WITHIN(a_loop_of_effects_does_not_keep_the_others_from_running, 120) { ends_without_decisions(polls_main); }
+
+/* ---- what a program does with threads besides --------------------------------------------------------------------------- */
+
+/* A child of a program with several threads has one: it is not simulated, so a sleep ends. */
+static int forks_main(void) {
+    pthread_t other;
+    int status;
+    if (pthread_create(&other, NULL, sets_the_flag, NULL)) return 1;
+    pid_t child = fork();
+    if (child == 0) {
+        usleep(1);
+        exit(7);
+    }
+    if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 7) return 2;
+    return pthread_join(other, NULL);
+}
+TEST_WITHIN(a_child_made_by_fork_is_not_simulated, 60) { seeds_pass(1, 8, forks_main); }
+
+static void *sleeps_for_ever(void *arg) {
+    for (;;)
+        sleep(UINT_MAX);
+    return arg;
+}
+static int cancels_main(void) {
+    pthread_t other;
+    void *result;
+    if (pthread_create(&other, NULL, sleeps_for_ever, NULL)) return 1;
+    usleep(100);
+    return pthread_cancel(other) || pthread_join(other, &result) || result != PTHREAD_CANCELED;
+}
+TEST_WITHIN(a_thread_that_sleeps_can_be_cancelled, 60) { seeds_pass(1, 20, cancels_main); }
 
 /* ---- threads that the kernel does not run for a while -------------------------------------------------------------------- */
 

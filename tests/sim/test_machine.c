@@ -148,4 +148,57 @@ static int killed_main(void) {
 
 TEST_WITHIN(a_machine_that_is_killed_anywhere_holds_nothing_that_others_need, 300) { seeds_pass(1, 60, killed_main); }
 
+/* ---- what a machine must not do ------------------------------------------------------------------------------------------------------ */
+
+static void exits(void *arg) { exit(arg != NULL); }
+static int exit_main(void) {
+    weft_sim_wait(weft_sim_machine("exits", exits, NULL), WEFT_FOREVER);
+    return 1;
+}
+static int cut_main(void) {
+    weft_sim_partition(0, 5, true);
+    return 1;
+}
+TEST(a_machine_that_would_end_all_and_one_that_is_not_there_are_told) {
+    struct seed_result result;
+    seed_run(1, exit_main, &result);
+    EXPECT(strstr(result.line, "verdict=machine") && strstr(result.said, "machine 1 has called exit"));
+    seed_run(1, cut_main, &result);
+    EXPECT(strstr(result.said, "weft_sim_partition: there is no machine 5"));
+    EXPECT_EQ(weft_sim_machine("none", NULL, NULL), WEFT_EINVAL);
+}
+
+/* ---- many lives -------------------------------------------------------------------------------------------------------------------- */
+
+enum { LIVES = 400 }; /* more than there are instances of runtimes, and 2,000 threads */
+static int lives, ended_lives;
+
+static void short_child(void *arg) { (void)arg; }
+static int short_life(int argc, char **argv) {
+    (void)argc, (void)argv;
+    weft_join(weft_spawn_joinable(short_child, NULL), NULL, WEFT_FOREVER);
+    ended_lives++;
+    weft_sleep(SECOND);
+    return 0;
+}
+static void short_machine(void *arg) {
+    (void)arg;
+    lives++;
+    weft_main(0, NULL, short_life);
+}
+static int many_lives_main(void) {
+    int machine = weft_sim_machine("short", short_machine, NULL);
+    while (lives < LIVES) {
+        weft_sim_wait(machine, weft_in(SECOND / 2));
+        weft_sim_crash(machine);
+        HOLDS(weft_sim_wait(machine, WEFT_FOREVER) == WEFT_EKILLED);
+        HOLDS(weft_sim_restart(machine) == 0);
+    }
+    HOLDS(weft_sim_wait(machine, WEFT_FOREVER) == 0);
+    HOLDS(ended_lives >= LIVES); /* each runtime has started */
+    return 0;
+}
+
+TEST_WITHIN(a_machine_can_crash_more_often_than_there_are_runtimes, 120) { seeds_pass(1, 2, many_lives_main); }
+
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -2,7 +2,8 @@
 #include "seeds.h"
 
 #include "cross/mixture.h"
-#include "world/child.h"
+
+#include <weft/sim.h>
 
 enum { MIXTURES = 40 };
 
@@ -10,7 +11,7 @@ enum { MIXTURES = 40 };
 static int shell(const char *const *arguments, const int ends[3]) {
     char data[16];
     (void)arguments;
-    while (sim_child_read(ends[0], data, sizeof data) > 0) {}
+    while (read(ends[0], data, sizeof data) > 0) {}
     return 5;
 }
 
@@ -18,7 +19,7 @@ static int one_mixture(void) {
     static const char *const policies[] = {"ring", "deque", "line"};
     static const unsigned workers[] = {1, 2, 4};
     uint64_t seed = sim_seed();
-    sim_child_register("sh", shell);
+    EXPECT_EQ(weft_sim_child("sh", &(weft_sim_program){.main = shell}), 0);
     mixture_run(policies[seed % 3], workers[seed / 3 % 3], false, seed);
     return 0;
 }

@@ -16,8 +16,8 @@ static void asks(void *arg) {
     for (int i = 0; i < BYTES; i++)
         sent[i] = (unsigned char)weft_sim_random(256);
     for (int from = 0; from < BYTES; from += BYTES / 10) {
-        NEED(weft_fd_write(fd, sent + from, BYTES / 10, WEFT_FOREVER) == BYTES / 10);
-        NEED(weft_fd_read_all(fd, got + from, BYTES / 10, WEFT_FOREVER) == BYTES / 10);
+        NEED(weft_fd_write_all(fd, sent + from, BYTES / 10, NULL, WEFT_FOREVER) == 0);
+        NEED(weft_fd_read_all(fd, got + from, BYTES / 10, NULL, WEFT_FOREVER) == 0);
     }
     NEED(memcmp(sent, got, BYTES) == 0 && weft_fd_close(fd) == 0);
     unfinished--;
@@ -57,12 +57,12 @@ static void half_closes(void) {
     weft_fd client, server;
     char data[16];
     net_connected("127.0.0.1:0", &client, &server);
-    NEED(weft_fd_write(client, "ask", 3, WEFT_FOREVER) == 3 && weft_net_shutdown(client, WEFT_SIDE_WRITE) == 0);
+    NEED(weft_fd_write_all(client, "ask", 3, NULL, WEFT_FOREVER) == 0 && weft_net_shutdown(client, WEFT_SIDE_WRITE) == 0);
     NEED(weft_fd_write(client, "x", 1, WEFT_FOREVER) == WEFT_EPIPE);
-    NEED(weft_fd_read_all(server, data, sizeof data, WEFT_FOREVER) == 3);
+    NEED(net_read_to_end(server, data, sizeof data) == 3);
     NEED(weft_fd_read(server, data, sizeof data, WEFT_FOREVER) == 0);
-    NEED(weft_fd_write(server, "answer", 6, WEFT_FOREVER) == 6 && weft_fd_close(server) == 0);
-    NEED(weft_fd_read_all(client, data, sizeof data, WEFT_FOREVER) == 6);
+    NEED(weft_fd_write_all(server, "answer", 6, NULL, WEFT_FOREVER) == 0 && weft_fd_close(server) == 0);
+    NEED(net_read_to_end(client, data, sizeof data) == 6);
     NEED(weft_fd_read(client, data, sizeof data, WEFT_FOREVER) == 0 && weft_fd_close(client) == 0);
 }
 PROGRAM(half_closes)
@@ -73,7 +73,7 @@ static void resets_at(const char *where) {
     weft_fd client, server;
     char data[16];
     net_connected(where, &client, &server);
-    NEED(weft_fd_write(client, "unread", 6, WEFT_FOREVER) == 6);
+    NEED(weft_fd_write_all(client, "unread", 6, NULL, WEFT_FOREVER) == 0);
     NEED(weft_fd_wait(server, WEFT_READABLE, WEFT_FOREVER) == WEFT_READABLE && weft_fd_close(server) == 0);
     NEED(weft_fd_read(client, data, sizeof data, WEFT_FOREVER) == WEFT_ECONNRESET);
     NEED(weft_fd_read(client, data, sizeof data, WEFT_FOREVER) == 0);
@@ -169,7 +169,7 @@ static void is_held_back(void) {
     net_connected("127.0.0.1:0", &client, &server);
     weft_pid reader = weft_spawn_joinable(reads_slowly, &server);
     uint64_t before = weft_now();
-    NEED(weft_fd_write(client, data, MUCH, WEFT_FOREVER) == MUCH);
+    NEED(weft_fd_write_all(client, data, MUCH, NULL, WEFT_FOREVER) == 0);
     NEED(weft_now() - before >= SECOND && weft_fd_close(client) == 0); /* it does not fit */
     NEED(weft_join(reader, NULL, WEFT_FOREVER) == 0);
 }

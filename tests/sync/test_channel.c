@@ -449,4 +449,120 @@ static void free_with_a_waiter(void) {
 }
 TEST(channel_free_with_a_waiter_aborts) { EXPECT_ABORT(free_with_a_waiter, "weft_chan_free", "waits at the channel"); }
 
+/* ---- elements of a size of their own ------------------------------------------------------------------------------------ */
+
+TEST(channel_of_bytes_alone) {
+    weft_chan *chan;
+    char got[40];
+    size_t size;
+    EXPECT_EQ(weft_chan_new_bytes(32, 2, &chan), 0);
+    EXPECT_EQ(weft_chan_send_bytes(chan, got, 33, 0), WEFT_EMSGSIZE);
+    for (unsigned i = 0; i < 6; i++) { /* over the end of the ring */
+        EXPECT_EQ(weft_chan_send_bytes(chan, "0123456789012345678901234567890", i * 6, 0), 0);
+        EXPECT_EQ(weft_chan_send(chan, &(weft_bytes){"abc", 3}, 0), 0);
+        EXPECT_EQ(weft_chan_send_bytes(chan, "x", 1, 0), WEFT_ETIMEDOUT);
+        memset(got, 'z', sizeof got);
+        EXPECT_EQ(weft_chan_recv_bytes(chan, got, 8, &size, 0), 0); /* cut off */
+        EXPECT_EQ(size, i * 6);
+        EXPECT(memcmp(got, "01234567zz", size < 8 ? size : 10) == 0);
+        EXPECT_EQ(weft_chan_recv_bytes(chan, got, sizeof got, NULL, 0), 0);
+        EXPECT(memcmp(got, "abc", 3) == 0);
+    }
+    EXPECT_EQ(weft_chan_send_bytes(chan, NULL, 0, 0), 0);
+    EXPECT_EQ(weft_chan_recv(chan, NULL, 0), 0);
+    weft_chan_close(chan);
+    EXPECT_EQ(weft_chan_recv_bytes(chan, got, sizeof got, &size, WEFT_FOREVER), WEFT_ECLOSED);
+    weft_chan_free(chan);
+    EXPECT_EQ(weft_chan_new_bytes(0, 1, &chan), 0);
+    EXPECT_EQ(weft_chan_send_bytes(chan, NULL, 0, 0), 0);
+    EXPECT_EQ(weft_chan_recv_bytes(chan, NULL, 0, &size, 0), 0);
+    EXPECT_EQ(size, 0);
+    weft_chan_free(chan);
+    EXPECT_EQ(weft_chan_new_bytes(SIZE_MAX, 1, &chan), WEFT_ENOMEM);
+}
+
+/* What is in a channel when it is freed: told in order, over the end of the ring. */
+static void told_numbers(void *element, void *user) {
+    unsigned **next = user;
+    *(*next)++ = *(unsigned *)element;
+}
+static void told_bytes(void *element, void *user) {
+    const weft_bytes *bytes = element;
+    unsigned **next = user;
+    EXPECT_EQ(bytes->size, 2);
+    *(*next)++ = ((const unsigned char *)bytes->data)[1];
+}
+TEST(channel_freed_with_what_is_in_it) {
+    unsigned told[4] = {0}, *next = told;
+    weft_chan *chan;
+    weft_chan_free_with(NULL, told_numbers, &next);
+    EXPECT_EQ(weft_chan_new(sizeof(unsigned), 3, &chan), 0);
+    for (unsigned i = 1; i <= 4; i++) {
+        EXPECT_EQ(weft_chan_send(chan, &i, 0), 0);
+        if (i < 3) EXPECT_EQ(weft_chan_recv(chan, NULL, 0), 0);
+    }
+    weft_chan_free_with(chan, told_numbers, &next);
+    EXPECT(next == told + 2 && told[0] == 3 && told[1] == 4);
+    EXPECT_EQ(weft_chan_new_bytes(4, 2, &chan), 0);
+    EXPECT_EQ(weft_chan_send_bytes(chan, "a\7", 2, 0), 0);
+    weft_chan_free_with(chan, told_bytes, &next);
+    EXPECT(next == told + 3 && told[2] == 7);
+    EXPECT_EQ(weft_chan_new(sizeof(unsigned), 0, &chan), 0);
+    weft_chan_free_with(chan, told_numbers, &next);
+    EXPECT(next == told + 3);
+}
+
+/* A line of so many letters; which, its length says. */
+static void sends_lines(void *arg) {
+    char line[64];
+    (void)arg;
+    for (unsigned i = 0; i < 300; i++) {
+        unsigned length = i % 60;
+        memset(line, 'a' + (int)(length % 26), sizeof line);
+        if (i % 2) EXPECT_EQ(weft_chan_send_bytes(place, line, length, WEFT_FOREVER), 0);
+        else EXPECT_EQ(weft_select(&(weft_case[]){weft_case_send(place, &(weft_bytes){line, length})}[0], 1, WEFT_FOREVER), 0);
+    }
+    atom_add_rel(&happened, 1);
+}
+static void receives_lines(void *arg) {
+    char line[64];
+    weft_bytes bytes;
+    (void)arg;
+    for (unsigned i = 0; i < 300; i++) {
+        bytes = (weft_bytes){line, sizeof line};
+        if (i % 2) EXPECT_EQ(weft_chan_recv_bytes(place, line, sizeof line, &bytes.size, WEFT_FOREVER), 0);
+        else EXPECT_EQ(weft_select(&(weft_case[]){weft_case_recv(place, &bytes)}[0], 1, WEFT_FOREVER), 0);
+        EXPECT(bytes.size < 60);
+        for (size_t at = 0; at < bytes.size; at++)
+            EXPECT_EQ(line[at], 'a' + (int)(bytes.size % 26));
+    }
+    atom_add_rel(&happened, 1);
+}
+static void lines(void) {
+    for (size_t capacity = 0; capacity < 3; capacity++) { /* 0: straight from the sender to the receiver */
+        atom_store_rlx(&happened, 0);
+        EXPECT_EQ(weft_chan_new_bytes(60, capacity, &place), 0);
+        for (unsigned i = 0; i < 3; i++) {
+            crowd_spawn(sends_lines, NULL);
+            crowd_spawn(receives_lines, NULL);
+        }
+        rt_wait(&happened, 6);
+        rt_wait_until_none_lives();
+        weft_chan_free(place);
+    }
+}
+TEST(channel_of_bytes) { rt_each(lines); }
+
+static void too_long(void) {
+    weft_chan *chan;
+    char bytes[100] = {0};
+    weft_chan_new_bytes(10, 1, &chan);
+    weft_chan_send(chan, &(weft_bytes){bytes, sizeof bytes}, 0);
+}
+static void of_one_size(void) { weft_chan_send_bytes(chan_make(8, 1), "x", 1, 0); }
+TEST(channel_of_bytes_misuse_aborts) {
+    EXPECT_ABORT(too_long, "weft_chan_send_bytes");
+    EXPECT_ABORT(of_one_size, "weft_chan_send_bytes");
+}
+
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -341,12 +341,12 @@ static void run_stress(uint64_t turns, uint32_t rounds, unsigned sleep_each, boo
            (unsigned long long)atom_load_rlx(&counted.wakes));
 }
 
-TEST(synch2_stress_busy) { run_stress(50000, synch2_thread_waiter.rounds[0], 0, true); }
-TEST(synch2_stress_spins_only) { run_stress(50000, SYNCH2_NO_SLEEP, 0, true); }
-TEST(synch2_stress_sleeps_at_once) { run_stress(50000, 0, 0, true); }
+TEST(synch2_stress_busy) { run_stress(5000, synch2_thread_waiter.rounds[0], 0, true); }
+TEST(synch2_stress_spins_only) { run_stress(5000, SYNCH2_NO_SLEEP, 0, true); }
+TEST(synch2_stress_sleeps_at_once) { run_stress(5000, 0, 0, true); }
 TEST(synch2_stress_with_naps) { run_stress(2000, synch2_thread_waiter.rounds[0], 4, true); }
-TEST(synch2_stress_mixed) { run_stress(50000, synch2_thread_waiter.rounds[0], 100, false); }
-TEST(synch2_stress_mixed_sleeps_at_once) { run_stress(20000, 0, 50, false); }
+TEST(synch2_stress_mixed) { run_stress(5000, synch2_thread_waiter.rounds[0], 100, false); }
+TEST(synch2_stress_mixed_sleeps_at_once) { run_stress(2000, 0, 50, false); }
 
 /* Signals and wake-ups for no reason. */
 TEST(synch2_stress_disturbed) {
@@ -363,8 +363,8 @@ TEST(synch2_stress_full_fences) {
     sys_script.fence_refused = true;
     sys_fence_setup();
     EXPECT(atom_fence_light_is_full);
-    run_stress(20000, 0, 50, false);
-    run_stress(50000, synch2_thread_waiter.rounds[0], 0, true);
+    run_stress(2000, 0, 50, false);
+    run_stress(5000, synch2_thread_waiter.rounds[0], 0, true);
     sys_scripted_reset();
     sys_fence_setup();
 }

@@ -386,4 +386,43 @@ TEST(hogs_that_disturb_no_process_are_not_named) {
     rt_stop();
 }
 
+/* ---- none at all: exclusive processes ---------------------------------------------------------------------------------------- */
+
+static atom_u64 inside_now, turns_taken;
+static void alone_between_calls(void *arg) {
+    (void)arg;
+    for (unsigned i = 0; i < 3; i++) {
+        EXPECT_EQ(atom_add_acq(&inside_now, 1), 0); /* no other process is between two of its calls */
+        for (uint64_t until = weft_now() + 30 * RT_MS; weft_now() < until;) {}
+        atom_sub_rel(&inside_now, 1);
+        atom_add_rel(&turns_taken, 1);
+        if (i == 1) EXPECT_EQ(weft_blocking_long((void (*)(void *))(void (*)(void))sched_yield, NULL), 0);
+        else weft_yield();
+    }
+    atom_add_rel(&done, 1);
+}
+static void exclusive(const char *policy) {
+    printf("policy %s\n", policy);
+    begin();
+    atom_store_rlx(&turns_taken, 0);
+    rt_start_with(&(weft_config){.policy = policy, .exclusive = true, .seed = 1});
+    EXPECT_EQ(weft_workers(rt.runtime), 1);
+    EXPECT_EQ(weft_set_workers(rt.runtime, 2), WEFT_EINVAL);
+    EXPECT_EQ(weft_set_workers(rt.runtime, 1), 0);
+    for (unsigned i = 0; i < 4; i++)
+        spawn_here(alone_between_calls, NULL, "alone");
+    rt_wait(&done, 4);
+    EXPECT_EQ(atom_load_acq(&turns_taken), 12);
+    EXPECT_EQ(atom_load_rlx(&runtime()->extra), 0);
+    weft_pid pid;
+    weft_stackful_options options = {.runtime = rt.runtime, .flags = WEFT_SPAWN_PREEMPT};
+    EXPECT_EQ(weft_spawn_with(hogs, NULL, &options, &pid), WEFT_EINVAL);
+    rt_stop();
+}
+TEST(hogs_keep_exclusive_processes_waiting) {
+    exclusive("ring");
+    exclusive("deque");
+    exclusive("line");
+}
+
 int main(int argc, char **argv) { return test_main(argc, argv); }

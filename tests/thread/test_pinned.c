@@ -1,4 +1,4 @@
-/* A worker's inbox, one step at a time: order, turns, thieves, hand-off. */
+/* A worker's pinned queue, one step at a time: order, turns, thieves, hand-off. */
 #include "sched_stage.h"
 
 #include "life/spawn.h"
@@ -6,9 +6,9 @@
 #include "step/step.h"
 #include "thread/worker.h"
 
-static void pin_to(weft_pid pid, unsigned home) {
-    EXPECT(worker_pin(stage_worker(home)));
-    state_pin(&stage_proc(pid)->state, home + 1);
+static void pin_to(weft_pid pid, unsigned pinned_to) {
+    EXPECT(worker_pin(stage_worker(pinned_to)));
+    state_pin(&stage_proc(pid)->state, pinned_to + 1);
 }
 static enum weft_status goes_on(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)part, (void)events, (void)count, (void)out;

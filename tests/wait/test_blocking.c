@@ -233,7 +233,7 @@ static void computes_in_rounds(void *arg) {
     }
     atom_add_rel(&done, 1);
 }
-static void who_waits_elsewhere(const char *policy) {
+static void process_waits_elsewhere(const char *policy) {
     printf("policy %s\n", policy);
     atom_store_rlx(&done, 0);
     atom_store_rlx(&ran, 0);
@@ -249,9 +249,9 @@ static void who_waits_elsewhere(const char *policy) {
     rt_stop();
 }
 TEST(blocking_makes_room_for_a_process_that_waits_elsewhere) {
-    who_waits_elsewhere("ring");
-    who_waits_elsewhere("deque");
-    who_waits_elsewhere("line");
+    process_waits_elsewhere("ring");
+    process_waits_elsewhere("deque");
+    process_waits_elsewhere("line");
 }
 
 /* ---- cancelled, late, abandoned ---------------------------------------------------------------------------------------------- */

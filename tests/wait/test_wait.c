@@ -66,7 +66,7 @@ static int waits_group(uint64_t deadline) { return weft_waitgroup_wait(&working,
 static int waits_synch2(uint64_t deadline) { return weft_synch2_enter_until(&entered, 1, deadline); }
 static char byte;
 static int waits_read(uint64_t deadline) { return (int)weft_fd_read(clogged[0], &byte, 1, deadline); }
-static int waits_write(uint64_t deadline) { return (int)weft_fd_write_some(clogged[0], &byte, 1, deadline); }
+static int waits_write(uint64_t deadline) { return (int)weft_fd_write(clogged[0], &byte, 1, deadline); }
 static int waits_readable(uint64_t deadline) { return weft_fd_wait(clogged[0], WEFT_READABLE, deadline); }
 static int waits_either(uint64_t deadline) { return weft_fd_wait(clogged[0], WEFT_READABLE | WEFT_WRITABLE, deadline); }
 static int waits_datagram(uint64_t deadline) { return (int)weft_net_recv_from(quiet, &byte, 1, NULL, deadline); }
@@ -99,7 +99,7 @@ static const struct {
     {"weft_once_do", waits_once},
     {"weft_waitgroup_wait", waits_group},
     {"weft_fd_read", waits_read},
-    {"weft_fd_write_some", waits_write},
+    {"weft_fd_write", waits_write},
     {"weft_fd_wait", waits_readable},
     {"weft_fd_wait, either", waits_either},
     {"weft_net_recv_from", waits_datagram},
@@ -134,8 +134,8 @@ static void opens_descriptors(void *unused) {
     static const char much[4096];
     (void)unused;
     EXPECT_EQ(weft_net_pair(clogged), 0);
-    while (weft_fd_write_some(clogged[0], much, sizeof much, 0) > 0) {}
-    while (weft_fd_write_some(clogged[0], much, 1, 0) > 0) {}
+    while (weft_fd_write(clogged[0], much, sizeof much, 0) > 0) {}
+    while (weft_fd_write(clogged[0], much, 1, 0) > 0) {}
     unheard_of = weft_net_listen("127.0.0.1:0", NULL);
     quiet = weft_net_udp("127.0.0.1:0", NULL);
     EXPECT(unheard_of > 0 && quiet > 0);

@@ -7,7 +7,7 @@ static void writes(void *arg) {
     static char data[1 << 20];
     (void)arg;
     uint64_t before = weft_now();
-    weft_fd_write(pair[0], data, sizeof data, weft_in(60 * SECOND));
+    weft_fd_write_all(pair[0], data, sizeof data, NULL, weft_in(60 * SECOND));
     MUST(weft_now() < before + 50 * SECOND, "the writer waits on");
 }
 

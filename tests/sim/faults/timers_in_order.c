@@ -24,7 +24,7 @@ static void receives(void *arg) {
 static void arms(void *arg) {
     (void)arg;
     while (armed < TIMERS) {
-        weft_mutex_lock(&mutex, WEFT_FOREVER);
+        if (weft_mutex_lock(&mutex, WEFT_FOREVER) != 0) return; /* the runtime is stopped */
         weft_after(MILLISECOND / 10, receiver, ++armed, NULL, 0, NULL);
         weft_mutex_unlock(&mutex);
         if (weft_sim_random(4) == 0) weft_sleep(weft_sim_random(MILLISECOND / 10));

@@ -42,10 +42,11 @@ typedef struct weft_command_call {
 /* As weft_out_yield. The completion comes when so many nanoseconds have passed. */
 WEFT_API int weft_out_sleep(weft_out *out, uint64_t tag, uint64_t nanoseconds);
 /* Files, as in weft/file.h; an offset below 0 is the descriptor's own position, the deadline is for what can be waited for. The completion's
- * data: of a read what was read, nothing at the end; of a write, which writes all, a size_t, how many bytes; of an open an int, the
- * descriptor. */
+ * data: of a read what was read, nothing at the end; of a write a size_t, how many bytes were written, also with an error (but none if the
+ * command was refused before it began); of an open an int, the descriptor. */
 WEFT_API int weft_out_read(weft_out *out, uint64_t tag, int descriptor, size_t size, int64_t offset, uint64_t deadline);
-WEFT_API int weft_out_write(weft_out *out, uint64_t tag, int descriptor, const void *data, size_t size, int64_t offset, uint64_t deadline);
+WEFT_API int weft_out_write_all(weft_out *out, uint64_t tag, int descriptor, const void *data, size_t size, int64_t offset,
+                                uint64_t deadline);
 WEFT_API int weft_out_open(weft_out *out, uint64_t tag, const char *path, int flags, mode_t mode);
 WEFT_API int weft_out_close(weft_out *out, uint64_t tag, int descriptor);
 WEFT_API int weft_out_sync(weft_out *out, uint64_t tag, int descriptor);

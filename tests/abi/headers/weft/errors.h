@@ -79,7 +79,9 @@
     X(WEFT_ESTOPPING,     -4100,          "the runtime is stopping")                                \
     X(WEFT_ENOTINSIDE,    -4101,          "not called from a process")                              \
     X(WEFT_EKILLED,       -4102,          "the process was killed")                                 \
-    X(WEFT_ESTACK,        -4103,          "the process's stack has overflowed")
+    X(WEFT_ESTACK,        -4103,          "the process's stack has overflowed")                     \
+    X(WEFT_EEOF,          -4104,          "it ended before all of it was read")                     \
+    X(WEFT_EFAULTED,      -4105,          "the process was ended by a fault")
 /* clang-format on */
 
 enum weft_error {

@@ -28,21 +28,28 @@ WEFT_API int weft_file_open(const char *path, int flags, mode_t mode);
 /* Closes the descriptor whatever it returns. No call on it may be under way. */
 WEFT_API int weft_file_close(int descriptor);
 
-/* Reads what is there, at least one byte, or 0 at the end; at most `size` bytes. On standard input, pipes, terminals, sockets and the like
- * the call waits until there is something; WEFT_ETIMEDOUT when nothing came in time (a deadline that has passed: only what is there
- * already). On files on a disk it never has to wait for that. Descriptors may be blocking or not. */
+/* One rule for reading and writing, and for the calls of weft/net.h: a plain call moves some bytes, at least one, and returns how many, or an error,
+ * and then it has moved none. A call that ends in _all moves all of them: 0, or an error; *got or *written (may be NULL) is how many were moved, in
+ * either case. WEFT_EEOF: there were no more before all were read. */
+
+/* At the descriptor's own position. 0: there are no more. On standard input, pipes, terminals, sockets and the like the call waits until there is
+ * something; WEFT_ETIMEDOUT when nothing came in time (a deadline that has passed: only what is there already). On files on a disk it never
+ * has to wait for that. Descriptors may be blocking or not. */
 WEFT_API ssize_t weft_file_read(int descriptor, void *data, size_t size, uint64_t deadline);
 WEFT_API ssize_t weft_file_readv(int descriptor, const struct iovec *parts, int count, uint64_t deadline);
-/* Writes some of it, at least one byte, and returns how many. Waits likewise. If the reader has gone the program gets SIGPIPE, and
- * WEFT_EPIPE if it ignores that, as it does once it has used weft's pipes (docs/signals.md). */
+WEFT_API int weft_file_read_all(int descriptor, void *data, size_t size, size_t *got, uint64_t deadline);
+/* Waits likewise. If the reader has gone the program gets SIGPIPE, and WEFT_EPIPE if it ignores that, as it does once it has used weft's pipes
+ * (docs/signals.md). */
 WEFT_API ssize_t weft_file_write(int descriptor, const void *data, size_t size, uint64_t deadline);
 WEFT_API ssize_t weft_file_writev(int descriptor, const struct iovec *parts, int count, uint64_t deadline);
-/* Writes all. 0, or an error; *written (may be NULL) is how many bytes were written. */
 WEFT_API int weft_file_write_all(int descriptor, const void *data, size_t size, size_t *written, uint64_t deadline);
+WEFT_API int weft_file_writev_all(int descriptor, const struct iovec *parts, int count, size_t *written, uint64_t deadline);
 
 /* At an offset, for files that have offsets (others: WEFT_ESPIPE). Never waits for another program or process, hence no deadline. */
 WEFT_API ssize_t weft_file_pread(int descriptor, void *data, size_t size, off_t offset);
+WEFT_API int weft_file_pread_all(int descriptor, void *data, size_t size, off_t offset, size_t *got);
 WEFT_API ssize_t weft_file_pwrite(int descriptor, const void *data, size_t size, off_t offset);
+WEFT_API int weft_file_pwrite_all(int descriptor, const void *data, size_t size, off_t offset, size_t *written);
 
 /* Flushes to the disk; the second without the time of the change. Known to be long: the worker is given away at once. */
 WEFT_API int weft_file_sync(int descriptor);

@@ -6,6 +6,7 @@
 #include <weft/runtime.h>
 
 #include <stdbool.h>
+#include <stdlib.h>
 
 WEFT_BEGIN
 
@@ -18,10 +19,16 @@ typedef struct weft_msg weft_msg;
  * WEFT_EFOREIGN (no such runtime), WEFT_ENOMEM. Messages from one sender to one receiver arrive in order. */
 WEFT_API int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size);
 
+/* Releases a buffer that was moved: `size` and `user` are what weft_send_move was given. On any thread. Must not wait. */
+typedef void (*weft_release)(void *buffer, size_t size, void *user);
 /* A large payload, moved and not copied: the receiver sees the buffer itself, and when it is done with the message, or ends without
- * having read it, release(buffer) is called, once, on any thread (NULL: not at all). On an error the buffer is still the caller's.
- * Errors as weft_send. */
-WEFT_API int weft_send_move(weft_pid to, uint64_t tag, void *buffer, size_t size, void (*release)(void *buffer));
+ * having read it, release(buffer, size, user) is called, once. NULL: nothing is called, the buffer lives on; weft_release_free: it is
+ * from malloc. On an error the buffer is still the caller's. Errors as weft_send. */
+WEFT_API int weft_send_move(weft_pid to, uint64_t tag, void *buffer, size_t size, weft_release release, void *user);
+static inline void weft_release_free(void *buffer, size_t size, void *user) {
+    (void)size, (void)user;
+    free(buffer);
+}
 
 /* A request: the process that waits for an answer, and to what. May be kept, and answered later or by another process; an answer that the
  * asking process does not wait for any more is dropped there. */

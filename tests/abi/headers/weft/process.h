@@ -20,6 +20,7 @@ enum weft_event_type {
     WEFT_EVENT_COMPLETION, /* of the command that was yielded with this tag; error says how it went, data is its result */
     WEFT_EVENT_CANCEL,     /* this process is asked to end; it decides how. Comes once */
     WEFT_EVENT_REQUEST,    /* a message whose sender waits for an answer (weft_call): weft_reply(weft_event_request(event), ...) */
+    WEFT_EVENT_NOTICE,     /* a process that this one monitors, or is linked to, has ended: weft_event_notice (weft/life.h) */
 };
 
 typedef struct weft_event {
@@ -81,7 +82,15 @@ enum weft_spawn_flags {
     WEFT_SPAWN_JOINABLE = 2,
     /* It is interrupted when it has used up its time slice: weft/preempt.h. Stackful processes only. */
     WEFT_SPAWN_PREEMPT = 4,
+    /* The process that spawns it monitors it from its birth on: `monitor` of the options, weft/life.h. */
+    WEFT_SPAWN_MONITOR = 8,
 };
+
+/* For WEFT_SPAWN_MONITOR: as weft_monitor. */
+typedef struct weft_spawn_monitoring {
+    uint64_t tag;        /* of the notice */
+    uint64_t *reference; /* where the monitor's reference goes; may be NULL */
+} weft_spawn_monitoring;
 
 typedef struct weft_spawn_options {
     weft_runtime *runtime; /* NULL: the caller's own, inside a process */
@@ -89,7 +98,8 @@ typedef struct weft_spawn_options {
     const void *input;     /* given to init */
     size_t input_size;
     weft_context *context; /* NULL: the spawner's own, or none */
-    unsigned flags;        /* WEFT_SPAWN_JOINABLE */
+    unsigned flags;        /* WEFT_SPAWN_JOINABLE, WEFT_SPAWN_MONITOR */
+    weft_spawn_monitoring monitor;
 } weft_spawn_options;
 
 /* 0 and *pid, or what init said, or WEFT_ENOENT for an unknown method (a line on standard error names the known ones),

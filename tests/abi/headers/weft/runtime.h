@@ -44,6 +44,7 @@ typedef struct weft_config {
     unsigned
         grace_ms; /* [WEFT_GRACE_MS] milliseconds that a process has to end when it is asked to, before it is ended: weft_stop; 5,000 */
     unsigned max_stopped; /* [WEFT_MAX_STOPPED] most processes interrupted at a time, each keeping a thread; 64, and not more */
+    bool keep_sigquit;    /* [WEFT_SIGQUIT=0] SIGQUIT ends the program, and does not print its processes: weft/info.h */
 } weft_config;
 
 /* NULL: all defaults. 0 and *runtime, or an error: WEFT_EINVAL for a value that makes no sense (a line on standard error says

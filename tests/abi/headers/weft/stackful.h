@@ -28,8 +28,9 @@ typedef struct weft_stackful_options {
     weft_runtime *runtime; /* NULL: the caller's own, inside a process */
     size_t stack_size;     /* bytes; 0: the runtime's default */
     weft_context *context; /* NULL: the spawner's own, or none */
-    const char *name;      /* for dumps and reports; kept, not copied; NULL: "process" */
-    unsigned flags;        /* WEFT_SPAWN_STACK_NOW, WEFT_SPAWN_PREEMPT, WEFT_SPAWN_JOINABLE */
+    const char *name;      /* for dumps and reports; copied, 47 bytes at most; NULL: "process" */
+    unsigned flags;        /* WEFT_SPAWN_STACK_NOW, WEFT_SPAWN_PREEMPT, WEFT_SPAWN_JOINABLE, WEFT_SPAWN_MONITOR */
+    weft_spawn_monitoring monitor;
 } weft_stackful_options;
 
 /* A new process that calls entry(arg) and ends when it returns. Or WEFT_NOBODY, and errno says why, in weft's codes without their sign:

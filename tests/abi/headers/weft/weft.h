@@ -12,6 +12,8 @@
 #include <weft/errors.h>
 #include <weft/file.h>
 #include <weft/fork.h>
+#include <weft/info.h>
+#include <weft/life.h>
 #include <weft/message.h>
 #include <weft/name.h>
 #include <weft/net.h>

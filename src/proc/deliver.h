@@ -1,0 +1,43 @@
+/* Delivering a message: into the mailbox of a process, which is woken if it waits.
+ *
+ *   a sender that finds the process Idle             any other sender
+ *   1  the box holds nothing                         1  pushes the message onto the box (mpsc_push)
+ *   2  state_hold: Idle -> Running, by one CAS       2  if it was the first: state_wake
+ *   3  the message becomes the consumer's list
+ *   4  queues the process (state_let_go), or puts it into its slot as it is (queue/slot.h)
+ *
+ * An Idle process has emptied its box (mpsc M7), and the sender that holds it is the box's consumer: it needs no push, and the receiver no
+ * swap to take the message out. So a message to a process that waits takes one read-modify-write in place of three.
+ *
+ *   V1  The sender looks into the box before it holds the process: a message that it pushed before, unheard, is older, and a box with bounds
+ *       takes no message this way. What other senders push after that look was sent at the same time, and may come later.
+ *   V2  From state_hold to state_let_go no other thread runs the process or touches its consumer's side: a hand-off that would claim a
+ *       Ready process does not find it Ready before the message is there. */
+#ifndef WEFT_PROC_DELIVER_H
+#define WEFT_PROC_DELIVER_H
+
+#include "proc/proc.h"
+
+/* In a section, after the look-up. *next is what the caller has to do, besides with a message that was refused. STATE_RUN: it holds the
+ * process, and queues it. STATE_ENQUEUE: it has woken it. Else nothing. */
+static inline enum mpsc_pushed deliver(struct proc *proc, struct mpsc_node *node, struct state_next *next) {
+    if (mpsc_is_clear(&proc->box) && state_hold(&proc->state, next)) { /* V1 */
+        mpsc_hand_over(&proc->box, node);
+        return MPSC_PUSHED;
+    }
+    *next = (struct state_next){.verdict = STATE_NOTHING};
+    enum mpsc_pushed pushed = mpsc_push(&proc->box, node);
+    if (pushed == MPSC_PUSHED_FIRST) *next = state_wake_for_mail(&proc->state);
+    return pushed;
+}
+
+/* Hand-off: the same by a caller that runs the process next, if it can claim it. True: it has. False: nothing was done. `ready_too`: also one
+ * that is queued. It may have messages that it has not read: then this one is pushed like any other. */
+static inline bool deliver_and_claim(struct proc *proc, struct mpsc_node *node, bool ready_too) {
+    if (!mpsc_is_clear(&proc->box) || !state_take(&proc->state, ready_too)) return false; /* V1 */
+    if (mpsc_is_empty(&proc->box)) mpsc_hand_over(&proc->box, node);
+    else mpsc_push(&proc->box, node);
+    return true;
+}
+
+#endif
