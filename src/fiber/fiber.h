@@ -127,6 +127,12 @@ void fiber_refused(struct worker *worker) __attribute__((noinline, cold));
 void fiber_heed_call(struct worker *worker, bool after) __attribute__((noinline, cold));
 /* From now on, or (false) no longer, weft holds something that the process's end would leave behind: it is not ended. NULL: nothing. */
 void fiber_keep(struct proc *proc, bool on);
+/* switch.c: catches a signal handler that waits: one that has interrupted weft, or runs on the signal stack, which the next signal would
+ * overwrite. */
+void fiber_refuse(const struct worker *worker) __attribute__((noinline, cold));
+static inline void fiber_check(const struct worker *worker) {
+    if (__builtin_expect(ctx_sp() - worker->local.closed < worker->local.closed_size, 0)) fiber_refuse(worker);
+}
 void fiber_take_turns_slow(struct worker *worker, uint64_t deadline);
 /* Yields if sysmon asks for it. Any caller: for a thread, a step process or a worker between two (`close`, `release`) it does nothing. */
 static inline void fiber_take_turns(struct worker *worker) {
@@ -137,7 +143,7 @@ static inline void fiber_take_turns(struct worker *worker) {
 static inline void fiber_spend(struct worker *worker, uint64_t deadline) {
     if (WEFT_CHECK) return; /* the checker tries all orders: no time slices */
     if (!worker) return;
-    local_check(&worker->local, "a call that may wait");
+    fiber_check(worker);
     if (__builtin_expect(budget_spend(worker), 0)) fiber_take_turns_slow(worker, deadline);
 }
 
@@ -160,11 +166,9 @@ void fiber_main(void *gift);
 /* On the process's own stack: gives up the worker and parks as `status` says (WEFT_STEP_CONTINUE: is queued again). When the process runs
  * again, returns the worker that runs it. Wake-ups may be spurious. */
 struct worker *fiber_leave(struct worker *worker, enum weft_status status);
-/* fiber_leave in two halves. The first is fiber_leaving, before the next process is chosen. It catches a signal handler that waits: one
- * that has interrupted weft, or runs on the signal stack, which the next signal would overwrite. */
-void fiber_refuse(const struct worker *worker) __attribute__((noinline, cold));
+/* fiber_leave in two halves. The first is fiber_leaving, before the next process is chosen. */
 static inline void fiber_leaving(struct worker *worker) {
-    if (__builtin_expect(ctx_sp() - worker->local.closed < worker->local.closed_size, 0)) fiber_refuse(worker);
+    fiber_check(worker);
     local_begin(&worker->local);
 }
 /* The second half, to `next`, which the caller has claimed; NULL: to the loop. */

@@ -44,10 +44,12 @@ FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next);
 FIBER_RET_JUMP(weft_yield_jump, weft_yield_slow);
 FIBER_SLOW void weft_yield_slow(struct worker *worker, struct proc *next) { fiber_leave_inside(worker, WEFT_STEP_CONTINUE, next); }
 
+/* fiber_worker: a signal handler may have interrupted the end of a process, which has no stack any more. */
+static __attribute__((noinline, cold)) void weft_yield_heeds(void) { fiber_heed(fiber_worker("weft_yield")); }
+
 __attribute__((flatten)) void weft_yield(void) {
     struct worker *worker = fiber_worker_leaving("weft_yield");
-    /* fiber_worker: before the heed looks at the stack, which a process that a signal handler has interrupted at its end no longer has. */
-    if (__builtin_expect(state_is_cancelled(&worker->current->state), 0)) fiber_heed(fiber_worker("weft_yield"));
+    if (__builtin_expect(state_is_cancelled(&worker->current->state), 0)) weft_yield_heeds();
     fiber_leaving(worker);
     struct proc *next = fiber_next(worker);
     if (!next && fiber_stays(worker)) local_leave(&worker->local);

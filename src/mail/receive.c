@@ -123,15 +123,14 @@ static __attribute__((noinline, cold)) int recv_again(weft_msg **message, struct
 
 FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct worker *worker);
 FIBER_RET_JUMP(weft_recv_jump, weft_recv_slow);
-/* Most processes are parked here most of the time: the frame is small, so that they occupy little cache. */
+/* Most processes are parked here most of the time: the frame is small, so that they occupy little cache. The thread is inside of weft (local.h). */
 FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct worker *worker) {
     struct proc *proc = worker->current;
     if (__builtin_expect(deadline != WEFT_FOREVER, 0)) {
-        local_check(&worker->local, "weft_recv");
+        local_leave(&worker->local);
         int error = recv_wait(worker, proc, deadline, "weft_recv");
         return __builtin_expect(error, 0) ? error : recv_got(message, mpsc_pop_direct(&proc->box));
     }
-    fiber_leaving(worker);
     fiber_may_wait(proc, "weft_recv");
     fiber_waits(proc, "weft_recv", NULL);
     if (fiber_is_cancelled(proc)) {
@@ -139,15 +138,19 @@ FIBER_SLOW int weft_recv_slow(weft_msg **message, uint64_t deadline, struct work
         return recv_at_once(worker, deadline, WEFT_ECANCELED);
     }
     worker = fiber_leave_chosen(worker, WEFT_STEP_IDLE);
+    local_begin(&worker->local);
     struct mpsc_node *node = mpsc_pop_direct(&proc->box);
+    local_leave(&worker->local);
     return __builtin_expect(node != NULL, 1) ? recv_got(message, node) : recv_again(message, worker);
 }
 
 __attribute__((flatten)) int weft_recv(weft_msg **message, uint64_t deadline) {
     struct worker *worker = fiber_worker_leaving("weft_recv");
     if (__builtin_expect(worker->current->extras & (PROC_MAILBOX | PROC_BOUNDED), 0)) return recv_carefully(message, deadline, worker);
+    fiber_leaving(worker); /* a signal handler that receives in the middle of this would get the same message */
     struct mpsc_node *node = mpsc_pop_direct(&worker->current->box);
     if (!node) return weft_recv_jump(message, deadline, worker);
+    local_leave(&worker->local);
     recv_got(message, node);
     /* A receiver that never runs out of messages yields when its budget is used up. A tail call, so that a wait needs no frame. */
     return __builtin_expect(budget_spend(worker), 0) ? recv_took_turns(worker, message, deadline) : 0;

@@ -283,6 +283,7 @@ static void wakes_body(void) {
     run_spawn(long_sends, &small);
     wait_for_senders(it.pid, 2);
     EXPECT_EQ(weft_cancel(sender), 0);
+    EXPECT_EQ(job_wait(&big), WEFT_ECANCELED); /* its sender uses it until then */
     EXPECT_EQ(job_wait(&small), 0);
     receiver_wait(&it, 1);
 }
