@@ -141,13 +141,14 @@ static inline void rt_cases(void (*body)(const char *policy, unsigned workers)) 
             if (p == 0 || w == 0 || rt_whole_matrix()) body(policies[p], workers[w]);
 }
 
-static void (*rt_body)(void);
-static inline void rt_one(const char *policy, unsigned workers) {
+static inline void rt_run(void (*body)(void), const char *policy, unsigned workers) {
     printf("policy %s, %u workers\n", policy, workers);
     rt_start(policy, workers);
-    rt_body();
+    body();
     rt_stop();
 }
+static void (*rt_body)(void);
+static inline void rt_one(const char *policy, unsigned workers) { rt_run(rt_body, policy, workers); }
 static inline void rt_each(void (*body)(void)) {
     rt_body = body;
     rt_cases(rt_one);

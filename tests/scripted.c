@@ -11,8 +11,9 @@
 
 struct sys_script sys_script;
 
-/* Time is the real time plus `offset`, or stands still at `frozen_at` when that is not 0. */
+/* Time is the real time plus `offset`, or stands still at `frozen_at` when that is not 0. `moves`: the test has moved or stopped it. */
 static struct {
+    atom_bool moves;
     atom_u64 offset, frozen_at, random_state;
     atom_u64 live, mapped;
 } scripted;
@@ -30,14 +31,21 @@ SCRIPTED static uint64_t scripted_now(void) {
     return scripted_time();
 }
 
+/* Until when a thread sleeps before it reads the scripted clock again, which may move meanwhile. Most tests never move it, and have hundreds
+ * of threads that sleep. */
+SCRIPTED static uint64_t scripted_slice(uint64_t deadline) {
+    enum { LEAST = 1000 * 1000, MOST = 16 * LEAST };
+    uint64_t now = sys_linux.now(), left = deadline - scripted_time();
+    if (atom_load_rlx(&scripted.moves) || left < LEAST) return now + LEAST;
+    return now + (left < MOST ? left : MOST);
+}
+
 SCRIPTED static int scripted_futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline) {
-    enum { SLICE = 1000 * 1000 };
     uint64_t call = scripted_count(&sys_script.counts.futex_wait);
     if (sys_script.futex_eintr_every && call % sys_script.futex_eintr_every == 0) return -EINTR;
     if (sys_script.futex_spurious_every && call % sys_script.futex_spurious_every == 0) return 0;
     if (deadline == SYS_FOREVER) return sys_linux.futex_wait(word, expected, deadline);
-    /* The scripted clock may move while the thread sleeps: read it every millisecond. */
-    for (uint64_t until = 0;; until = sys_linux.now() + SLICE) {
+    for (uint64_t until = 0;; until = scripted_slice(deadline)) {
         int error = sys_linux.futex_wait(word, expected, until);
         if (error != -ETIMEDOUT || scripted_time() >= deadline) return error;
     }
@@ -238,11 +246,15 @@ uint64_t sys_scripted_live(void) { return atom_load_rlx(&scripted.live); }
 uint64_t sys_scripted_mapped(void) { return atom_load_rlx(&scripted.mapped); }
 
 void sys_scripted_jump(int64_t nanoseconds) {
+    atom_store_rlx(&scripted.moves, true);
     atom_add_rlx(&scripted.offset, (uint64_t)nanoseconds);
     if (atom_load_rlx(&scripted.frozen_at)) atom_add_rlx(&scripted.frozen_at, (uint64_t)nanoseconds);
 }
 
-void sys_scripted_freeze(void) { atom_store_rlx(&scripted.frozen_at, scripted_time()); }
+void sys_scripted_freeze(void) {
+    atom_store_rlx(&scripted.moves, true);
+    atom_store_rlx(&scripted.frozen_at, scripted_time());
+}
 
 void sys_scripted_unfreeze(void) {
     uint64_t frozen = atom_load_rlx(&scripted.frozen_at);

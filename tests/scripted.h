@@ -152,7 +152,7 @@ uint64_t sys_scripted_live(void);
 uint64_t sys_scripted_mapped(void);
 
 /* The clock: moves it forward or back, stops it, lets it go on from where it stands, moves a stopped one. Sleepers
- * with a deadline notice within a millisecond. */
+ * with a deadline notice within a millisecond, the first time within 16. */
 void sys_scripted_jump(int64_t nanoseconds);
 void sys_scripted_freeze(void);
 void sys_scripted_unfreeze(void);
