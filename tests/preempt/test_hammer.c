@@ -16,7 +16,7 @@
 #include <sys/time.h>
 #include <ucontext.h>
 
-enum { HAMMER_SECONDS = 10, HAMMER_SECONDS_FULL = 60, HAMMER_SLICE_US = 100, HAMMER_STACK = 1 << 20, HAMMER_TURN = 20 * 1000000 };
+enum { HAMMER_SECONDS = 4, HAMMER_SECONDS_FULL = 60, HAMMER_SLICE_US = 100, HAMMER_STACK = 1 << 20, HAMMER_TURN = 20 * 1000000 };
 
 static atom_bool over;
 static atom_u64 done, work, interrupted_calls;

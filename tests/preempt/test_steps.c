@@ -20,7 +20,7 @@
 
 /* ---- the program -------------------------------------------------------------------------------------------------------------- */
 
-enum { ROUNDS_MOST = 1000000, LIMIT_SECONDS = 8, LIMIT_SECONDS_FULL = 100, PLACES_LEAST = 500 };
+enum { ROUNDS_MOST = 1000000, LIMIT_SECONDS = 6, LIMIT_SECONDS_FULL = 100, PLACES_LEAST = 500 };
 
 static struct shared {
     struct runtime *volatile runtime;
@@ -89,8 +89,8 @@ static void plays(void *arg) {
         MUST(errno == 77);
         MUST(compute(20) == expected_20);
         weft_blocking(naps, &nothing);
-        if (i % 4 == 0) weft_blocking_long(naps, &little);
-        if (i % 4 == 1) weft_blocking(naps, &little);
+        if (i % 4 == 1) weft_blocking_long(naps, &little); /* in the first round: step by step, that may take twenty seconds */
+        if (i % 4 == 2) weft_blocking(naps, &little);
         weft_nopreempt_begin();
         MUST(compute(30) == expected_30);
         weft_nopreempt_end();
@@ -147,6 +147,7 @@ static pid_t child;
 static uintptr_t seen[1 << SEEN_BITS]; /* open addressing */
 static unsigned places, places_in_weft, tried, tried_without;
 static uintptr_t restorer;
+static bool tired; /* the time is over: threads run freely until they meet the paths that are left */
 
 static struct tracee *tracee_of(pid_t tid) {
     for (unsigned i = 0; i < tracee_count; i++)
@@ -286,7 +287,8 @@ static void stopped_by_trap(struct tracee *tracee) {
         return;
     }
     path_met(tracee, &registers);
-    if (shared->runtime && is_new(registers.rip) && is_worth_it(registers.rip)) {
+    if (tired) resume(tracee, false, 0);
+    else if (shared->runtime && is_new(registers.rip) && is_worth_it(registers.rip)) {
         struct worker *worker = driven_by(tracee->tid);
         tracee->dull = worker ? 0 : tracee->dull + 1;
         tried_without += worker == NULL;
@@ -339,7 +341,8 @@ static void catch_drivers(void) {
 TEST_WITHIN(steps_every_instruction, 160) {
     PREEMPT_TEST_APPLIES();
     int status = 0;
-    uint64_t limit = (test_scale() > 1 ? LIMIT_SECONDS_FULL : LIMIT_SECONDS) * RT_SECOND, steps = 0;
+    uint64_t seconds = LIMIT_SECONDS * test_scale(), steps = 0;
+    uint64_t limit = (seconds < LIMIT_SECONDS_FULL ? seconds : LIMIT_SECONDS_FULL) * RT_SECOND;
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     fflush(NULL);
     child = fork();
@@ -357,9 +360,9 @@ TEST_WITHIN(steps_every_instruction, 160) {
     uint64_t end = weft_now() + limit, next = 0;
     while (tracer_round(&status)) {
         uint64_t now = ++steps % 16 ? 0 : weft_now();
-        bool enough = places_in_weft > PLACES_LEAST && paths_seen() == PATHS;
-        if (now > end && enough) atom_store_rlx(&shared->over, true);
-        if (now > next) {
+        tired |= now > end && places_in_weft > PLACES_LEAST && peek(&shared->runtime->preempt.times) > 0;
+        if (tired && paths_seen() == PATHS) atom_store_rlx(&shared->over, true);
+        if (now > next && !tired) {
             catch_drivers();
             next = now + CATCH_EVERY * RT_MS;
         }

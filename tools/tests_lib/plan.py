@@ -24,11 +24,11 @@ DEEP = {
              "fiber/test_turns", "fiber/test_upcall", "flaws/*", "io/*", "life/test_reuse", "life/test_zombie", "mail/test_bounds_flood", "mem/test_stack*",
              "name/*", "net/*", "os/*", "preempt/*", "proc/test_table", "runtime/test_deadlock", "runtime/test_freed", "runtime/test_grace",
              "runtime/test_identity", "runtime/test_main", "runtime/test_quit", "runtime/test_start", "runtime/test_start_faults", "runtime/test_stop",
-             "sched/test_fair", "sched/test_idle_cost", "sched/test_reentry", "sync/test_synch2", "sys/*", "thread/test_give_way", "thread/test_hogs",
+             "sched/test_fair", "sched/test_find", "sched/test_idle_cost", "sched/test_reentry", "sync/test_synch2", "sys/*", "thread/test_give_way", "thread/test_hogs",
              "thread/test_worker", "time/test_wheel*", "wait/test_blocking*", "wait/test_lasting"),
 }
 # Multiplied by so much in the deep lane.
-SCALED = {"preempt/test_registers": 10, "fiber/test_burst": 4, "sync/test_synch2": 10}
+SCALED = {"preempt/test_hammer": 3, "preempt/test_registers": 10, "preempt/test_steps": 4, "fiber/test_burst": 4, "sync/test_synch2": 10}
 # Groups of the checker whose long scenarios take ten minutes of a processor together: the deep lane tries SAMPLED random executions of each, `make
 # test-full` exhausts them. Their short ones are in the short lane. To be run by hand (build/check/weft-check --deep NAME) when these parts change.
 SAMPLED = 3000
