@@ -14,7 +14,7 @@ DEEP = {
     # Bounds, lifetimes and undefined behaviour show in one run of each kind. The short lane has the rooms that allocate, hand on and give back; what is left
     # out repeats for the sake of timing, measures, or is small and asked by the model checker.
     "asan": ("base/*", "cross/*", "examples/*", "fiber/test_burst", "fiber/test_errno*", "fiber/test_migrate*", "fiber/test_turns", "flaws/*", "forkjoin/*",
-             "io/test_file", "io/test_stdin", "life/test_interrupt", "life/test_kill", "life/test_zombie", "mail/test_bounds_flood", "name/test_name_ares",
+             "io/test_file", "io/test_stdin", "life/test_interrupt", "life/test_kill", "life/test_reuse", "life/test_zombie", "mail/test_bounds_flood", "name/test_name_ares",
              "net/test_net_fair", "net/test_netpoll", "os/*", "preempt/*", "proc/test_table", "queue/*", "runtime/test_deadlock", "runtime/test_grace",
              "runtime/test_identity", "runtime/test_main", "runtime/test_start", "runtime/test_stop", "sched/*", "sync/*", "sys/*", "thread/*", "time/*", "wait/*"),
     # Races show where threads share something. The short lane has the rooms whose structures workers share; left out is what has one thread, the preempted
@@ -28,7 +28,7 @@ DEEP = {
              "thread/test_worker", "time/test_wheel*", "wait/test_blocking*", "wait/test_lasting"),
 }
 # Multiplied by so much in the deep lane.
-SCALED = {"preempt/test_hammer": 3, "preempt/test_registers": 10, "preempt/test_steps": 4, "fiber/test_burst": 4, "sync/test_synch2": 10}
+SCALED = {"cross/test_mixture": 2, "preempt/test_hammer": 3, "preempt/test_registers": 10, "preempt/test_steps": 4, "fiber/test_burst": 4, "sync/test_synch2": 10}
 # Groups of the checker whose long scenarios take ten minutes of a processor together: the deep lane tries SAMPLED random executions of each, `make
 # test-full` exhausts them. Their short ones are in the short lane. To be run by hand (build/check/weft-check --deep NAME) when these parts change.
 SAMPLED = 3000
