@@ -19,7 +19,7 @@ DEEP = {
              "runtime/test_identity", "runtime/test_main", "runtime/test_start", "runtime/test_stop", "sched/*", "sync/*", "sys/*", "thread/*", "time/*", "wait/*"),
     # Races show where threads share something. The short lane has the rooms whose structures workers share; left out is what has one thread, the preempted
     # programs, which this sanitizer cannot bear and which do nothing there, those that wait for a message before they abort, and the kernel's side.
-    "tsan": ("base/*", "command/*", "cross/*", "ctx/*", "cxx/*", "examples/*", "fiber/test_bigstack", "fiber/test_birth", "fiber/test_burst", "fiber/test_errno*",
+    "tsan": ("base/*", "command/*", "cross/*", "ctx/*", "cxx/*", "examples/*", "fiber/test_bigstack", "fiber/test_birth*", "fiber/test_burst", "fiber/test_errno*",
              "fiber/test_memory", "fiber/test_migrate*", "fiber/test_overflow", "fiber/test_pin_calls", "fiber/test_stack_usage", "fiber/test_switch",
              "fiber/test_turns", "fiber/test_upcall", "flaws/*", "io/*", "life/test_reuse", "life/test_zombie", "mail/test_bounds_flood", "mem/test_stack*",
              "name/*", "net/*", "os/*", "preempt/*", "proc/test_table", "runtime/test_deadlock", "runtime/test_freed", "runtime/test_grace",

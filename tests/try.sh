@@ -1,4 +1,4 @@
-# For the scripts of this folder: a folder for their work, which is removed at the end, and a command that counts.
+# For the scripts of the tests: a folder for their work, which is removed at the end, and a command that counts.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0
