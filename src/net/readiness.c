@@ -111,8 +111,9 @@ static void readiness_external(bool begins) {
 
 /* Under the lock. rlx: written under it. */
 static int readiness_news(struct readiness *readiness, enum readiness_side side, uint64_t seen) {
-    if (!readiness->open) return READINESS_CLOSED;                                    /* recheck */
-    return atom_load_rlx(&readiness->cells[side].edges) != seen ? READINESS_EDGE : 0; /* recheck */
+    if (!readiness->open) return READINESS_CLOSED;                                   /* recheck */
+    if (atom_load_rlx(&readiness->cells[side].edges) != seen) return READINESS_EDGE; /* recheck */
+    return 0;
 }
 
 int readiness_join(struct readiness *readiness, enum readiness_side side, uint64_t seen, struct waiter *waiter) {

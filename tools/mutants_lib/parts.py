@@ -74,6 +74,7 @@ UNPROVED = {
     "src/runtime/report.c": "likewise",
     "src/runtime/dump.c": "likewise",
     "src/runtime/info.c": "likewise",
+    "src/proc/message_check.c": "debug builds: a table under its lock, and a switch that is set when a runtime starts",
     "src/proc/reason.c": "details: a counted reference; what it counts never changes",
     "src/mail/ask.c": "a flag that the receiver has ended, told under the lock that ask_end takes; the rest is proved in mpsc, state and monitor",
     "src/mail/receive.c": "the receiver's own side of a box and of a wait, which are proved in mpsc and wait",

@@ -83,6 +83,7 @@ def rules():
     yield Job("rules", "exported names, self-test", ["tools/check-exports", "--self-test"])
     yield Job("rules", "every source has a test", ["tools/check-tests"])
     yield Job("rules", "every source has a test, self-test", ["tools/check-tests", "--self-test"])
+    yield Job("rules", "every lock-free source belongs to a part", ["tools/mutants", "--list"], counted=False)
     yield Job("rules", "instructions of the hot paths", ["tools/counts"], needs={"release": ("counts.counts",)})
     yield Job("rules", "instructions of the hot paths, self-test", ["tools/counts", "--self-test"])
     yield Job("rules", "comparison, self-test", ["tools/compare", "--self-test"])
