@@ -304,6 +304,41 @@ static void not_for_the_next(void) {
 SCENARIO(bounds_reused, .about = "a late sender || the struct becomes the next process's (N4)", .setup = set_up_reused,
          .threads = {put_0, begin_1}, .finish = not_for_the_next)
 
+/* The receiver waits with an empty mailbox. The thread that claims it after a sender has woken it, as a hand-off does, runs it to its end before the
+ * sender has queued it, and the struct becomes the next process's (N6). */
+static struct proc next_owner;
+static void set_up_waiting(void) {
+    set_up_one();
+    memset(&next_owner, 0, sizeof next_owner);
+    state_init(&next_owner.state);
+    while (take()) {}
+    mpsc_expect_emptied(&owner.box);
+    chk_assert(state_park(&owner.state, STATE_IDLE).verdict == STATE_NOTHING, "it waits");
+}
+static void hand_off_1(void) {
+    small_process(1);
+    if (state_of(atom_load_rlx(&owner.state.word)) != STATE_READY || !state_claim_any(&owner.state)) return;
+    weft_mailbox limits = {.messages = 1, .when_full = WEFT_FULL_BLOCK};
+    end_1();
+    chk_assert(bounds_begin(&counted, &next_owner, NEXT, &limits) == 0, "made");
+    chk_assert(bounds_of(&next_owner) == bounds, "the struct is used again");
+}
+static void queue_0(struct proc *(*which)(const struct bounds_put *put)) {
+    small_process(0);
+    struct bounds_put put = bounds_put(bounds, OWNER, letter(1), BOUNDS_POLICY);
+    sent[0] = put.answer;
+    if (put.next.verdict == STATE_ENQUEUE) chk_assert(which(&put) == &owner, "the process that was woken is queued");
+}
+static struct proc *which_put(const struct bounds_put *put) { return put->proc; }
+static void queue_0_put(void) { queue_0(which_put); }
+static void handed_off(void) {
+    chk_assert(sent[0] == 0, "there was room");
+    if (bounds_of(&next_owner)) (void)mpsc_close(&next_owner.box);
+    conserved();
+}
+SCENARIO(bounds_handed_off, .about = "a sender wakes the receiver || which runs and ends, and the struct becomes the next process's (N6)",
+         .setup = set_up_waiting, .threads = {queue_0_put, hand_off_1}, .finish = handed_off)
+
 /* ---- what would be wrong ----------------------------------------------------------------------------------------------------------- */
 
 /* Looks for room, and joins the list later, without a second look. */
@@ -325,6 +360,16 @@ static void send_0_in_two(void) {
 }
 SCENARIO(bounds_twin_two_looks, .about = "as bounds_room, but the sender has dropped the lock before it joins the list",
          .setup = set_up_one, .threads = {send_0_in_two, take_1}, .finish = accepted, .flawed_in = CHK_ALL)
+
+/* Asks the struct, without the lock, which process it has woken. */
+static struct proc *which_now(const struct bounds_put *put) {
+    (void)put;
+    return bounds->proc;
+}
+static void queue_0_late(void) { queue_0(which_now); }
+SCENARIO(bounds_twin_asks_late,
+         .about = "as bounds_handed_off, but the sender looks for the receiver in the struct when it has dropped the lock",
+         .setup = set_up_waiting, .threads = {queue_0_late, hand_off_1}, .finish = handed_off, .flawed_in = CHK_ALL)
 
 /* Ends without a look at the senders. */
 static void end_1_alone(void) {

@@ -108,6 +108,12 @@ static int bounds_judge(struct bounds *bounds, struct bounds_put *put, struct me
     return bounds_full(bounds, put, message, how);
 }
 
+/* Under the lock: the receiver is woken, and the caller is to queue it when it has dropped the lock (N5, N6). */
+static void bounds_wake(struct bounds *bounds, struct bounds_put *put) {
+    put->proc = bounds->proc;
+    put->next = state_wake(&put->proc->state);
+}
+
 static struct bounds_put bounds_put_locked(struct bounds *bounds, weft_pid to, struct message *message, enum bounds_how how) {
     struct bounds_put put = {.answer = WEFT_ENOPROC, .next = {.verdict = STATE_NOTHING}};
     if (bounds->pid != to) return put;
@@ -116,7 +122,7 @@ static struct bounds_put bounds_put_locked(struct bounds *bounds, weft_pid to, s
     if (put.answer != BOUNDS_ADMITTED) return put;
     put.answer = 0;
     bounds_append(bounds, message, how == BOUNDS_URGENT);
-    if (first) put.next = state_wake(&bounds->proc->state); /* N5 */
+    if (first) bounds_wake(bounds, &put);
     return put;
 }
 
@@ -199,7 +205,7 @@ struct bounds_put bounds_readmit(struct bounds *bounds, weft_pid to, struct wake
     if (bounds->pid == to) {
         bool empty = atom_load_rlx(&bounds->detour.queued) == 0;
         bounds_admit(bounds, wakes);
-        if (empty && atom_load_rlx(&bounds->detour.queued) > 0) put.next = state_wake(&bounds->proc->state);
+        if (empty && atom_load_rlx(&bounds->detour.queued) > 0) bounds_wake(bounds, &put);
     }
     lock_drop(&bounds->lock);
     return put;

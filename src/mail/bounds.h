@@ -22,7 +22,9 @@
  *       (BOUNDS_GONE).
  *   N4  The memory stays a struct bounds as long as a thread may know its address (bounds_spare.c), and serves one process after another. `pid`
  *       says which one has it; a sender that comes too late finds another there, or none.
- *   N5  Of the pushes between two takes one finds nothing queued, and wakes the receiver, under the lock: it cannot end meanwhile. (mpsc.h, M4) */
+ *   N5  Of the pushes between two takes one finds nothing queued, and wakes the receiver, under the lock: it cannot end meanwhile. (mpsc.h, M4)
+ *   N6  Once the lock is dropped a receiver that was woken may run, and end, before its waker has queued it: a hand-off claims it without an entry. The
+ *       struct may be another process's then, of another runtime even; so the waker has the block from under the lock. */
 #ifndef WEFT_MAIL_BOUNDS_H
 #define WEFT_MAIL_BOUNDS_H
 
@@ -63,6 +65,7 @@ struct bounds_put {
     int answer;                /* 0: taken, or dropped. Else the message is still the caller's: WEFT_EAGAIN, WEFT_ENOBUFS... */
     bool ends;                 /* the caller is to end the receiver */
     struct state_next next;    /* of the receiver, if the caller has woken it: N5 */
+    struct proc *proc;         /* the receiver, if it is to be queued: N6 */
     struct mpsc_node *dropped; /* to be freed by the caller, linked by next */
 };
 /* A sender that waits: on its stack. */

@@ -40,7 +40,7 @@ static void bounded_end_receiver(struct local *local, struct worker *self, struc
 
 /* Does what is left to do when the lock has been dropped: queues the receiver, frees what was dropped. */
 static int bounded_finish(struct local *local, struct worker *self, struct bounds *bounds, weft_pid to, struct bounds_put *put) {
-    if (put->next.verdict == STATE_ENQUEUE) ready_again(local->runtime, self, bounds->proc, put->next, READY_WOKEN);
+    if (put->next.verdict == STATE_ENQUEUE) ready_again(local->runtime, self, put->proc, put->next, READY_WOKEN);
     if (put->ends) bounded_end_receiver(local, self, bounds, to);
     for (struct mpsc_node *node = put->dropped, *next; node; node = next) {
         next = node->next;
