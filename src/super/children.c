@@ -1,4 +1,4 @@
-/* A supervisor's children: the list in the order of their starts, and the index by PID. */
+/* A supervisor's children: the list in the order of their starts, and the indexes by PID and by id. */
 #include "super/super.h"
 
 #include <string.h>
@@ -9,7 +9,11 @@ static struct child **children_bucket(struct super *super, weft_pid pid) {
     return &super->index[(pid * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (super->buckets - 1)];
 }
 
-/* ---- the index ------------------------------------------------------------------------------------------------------------ */
+static struct child **children_bucket_of_id(struct super *super, const char *id) {
+    return &super->index[super->buckets + (plan_hash(id) & (super->buckets - 1))];
+}
+
+/* ---- the indexes ------------------------------------------------------------------------------------------------------------ */
 
 static void index_put(struct super *super, struct child *child) {
     struct child **bucket = children_bucket(super, child->pid);
@@ -24,16 +28,31 @@ static void index_drop(struct super *super, struct child *child) {
     *link = child->same;
 }
 
+static void index_put_id(struct super *super, struct child *child) {
+    struct child **bucket = children_bucket_of_id(super, child->plan.id);
+    child->same_id = *bucket;
+    *bucket = child;
+}
+
+static void index_drop_id(struct super *super, struct child *child) {
+    struct child **link = children_bucket_of_id(super, child->plan.id);
+    while (*link != child)
+        link = &(*link)->same_id;
+    *link = child->same_id;
+}
+
 /* So many buckets that there is one for each child. False: there is no memory; with fewer it is only slower, unless there are none. */
 static bool index_grow(struct super *super) {
     size_t buckets = super->buckets ? super->buckets * 2 : CHILDREN_BUCKETS, before = super->buckets;
-    struct child **index = sys->alloc(buckets * sizeof *index), **old = super->index;
+    struct child **index = sys->alloc(2 * buckets * sizeof *index), **old = super->index;
     if (!index) return before > 0;
     super->index = index;
     super->buckets = buckets;
-    for (struct child *child = super->first; child; child = child->next)
+    for (struct child *child = super->first; child; child = child->next) {
         if (child->state == CHILD_UP) index_put(super, child);
-    if (old) sys->free(old, before * sizeof *old);
+        index_put_id(super, child);
+    }
+    if (old) sys->free(old, 2 * before * sizeof *old);
     return true;
 }
 
@@ -61,6 +80,7 @@ struct child *children_add(struct super *super, const struct plan_child *plan) {
     super->last = child;
     super->count++;
     lock_drop(&super->lock);
+    index_put_id(super, child);
     return child;
 }
 
@@ -87,6 +107,7 @@ void children_undue(struct super *super, struct child *child) {
 void children_remove(struct super *super, struct child *child) {
     children_undue(super, child);
     if (child->state == CHILD_UP) index_drop(super, child); /* of a supervisor that has ended */
+    index_drop_id(super, child);
     lock_take(&super->lock);
     if (child->prev) child->prev->next = child->next;
     else super->first = child->next;
@@ -100,9 +121,9 @@ void children_remove(struct super *super, struct child *child) {
 }
 
 struct child *children_named(struct super *super, const char *id) {
-    struct child *child = super->first;
+    struct child *child = super->buckets ? *children_bucket_of_id(super, id) : NULL;
     while (child && strcmp(child->plan.id, id) != 0)
-        child = child->next;
+        child = child->same_id;
     return child;
 }
 
@@ -156,6 +177,7 @@ weft_child_info children_info(const struct child *child) {
 void children_free(struct super *super) {
     while (super->first)
         children_remove(super, super->first);
-    if (super->index) sys->free(super->index, super->buckets * sizeof *super->index);
+    if (super->index) sys->free(super->index, 2 * super->buckets * sizeof *super->index);
     super->index = NULL;
+    super->buckets = 0;
 }

@@ -65,7 +65,33 @@ void plan_drop(struct plan *plan) {
     sys->free(plan, plan->size);
 }
 
-/* The first fault of the children, said on standard error. Ids are unique. */
+uint64_t plan_hash(const char *id) {
+    uint64_t hash = 0;
+    for (; *id; id++)
+        hash = (hash ^ (unsigned char)*id) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash >> 32;
+}
+
+/* Ids are unique. A table of children by their ids, because there may be thousands of them. */
+static int plan_unique(const weft_super_spec *spec) {
+    size_t room = 2;
+    while (room < 2 * spec->count)
+        room *= 2;
+    const char **ids = sys->alloc(room * sizeof *ids);
+    if (!ids) return WEFT_ENOMEM;
+    int error = 0;
+    for (size_t i = 0; i < spec->count && !error; i++) {
+        size_t at = plan_hash(spec->children[i].id) & (room - 1);
+        while (ids[at] && strcmp(ids[at], spec->children[i].id) != 0)
+            at = (at + 1) & (room - 1);
+        if (ids[at]) error = plan_wrong(spec->name, ids[at], "its id is there twice");
+        ids[at] = spec->children[i].id;
+    }
+    sys->free(ids, room * sizeof *ids);
+    return error;
+}
+
+/* The first fault of the children, said on standard error. */
 static int plan_check(const weft_super_spec *spec) {
     const char *name = spec->name;
     if ((unsigned)spec->strategy > WEFT_REST_FOR_ONE) return plan_wrong(name, "-", "no such strategy");
@@ -76,11 +102,9 @@ static int plan_check(const weft_super_spec *spec) {
     for (size_t i = 0; i < spec->count; i++) {
         const char *fault = plan_child_fault(&spec->children[i]);
         if (fault) return plan_wrong(name, spec->children[i].id, fault);
-        for (size_t j = 0; j < i; j++)
-            if (strcmp(spec->children[i].id, spec->children[j].id) == 0)
-                return plan_wrong(name, spec->children[i].id, "its id is there twice");
     }
-    if (!spec->pattern) return 0;
+    int error = plan_unique(spec);
+    if (error || !spec->pattern) return error;
     weft_child_spec named = *spec->pattern;
     named.id = "*";
     const char *fault = plan_child_fault(&named);

@@ -13,23 +13,41 @@ static bool is_end_of(const weft_msg *message, weft_pid pid) {
     const weft_notice *notice = weft_msg_notice(message);
     return notice && notice->kind == WEFT_NOTICE_DOWN && notice->pid == pid;
 }
-static bool wants_end(const weft_msg *message, void *child) { return is_end_of(message, ((struct child *)child)->pid); }
 static bool wants_answer(const weft_msg *message, void *child) {
     weft_pid pid = ((struct child *)child)->pid;
     return is_end_of(message, pid) || (weft_msg_tag(message) == SUPER_READY && weft_msg_from(message) == pid && !weft_msg_notice(message));
 }
 
+/* What a supervisor takes out of its mailbox while it waits for the end of a child: that end, those of other children that it has asked to end, and EXITs, which
+ * tell nothing new (super.h, U3). If they stayed, each of n children that are stopped would be looked for behind those of all others. */
+struct awaited {
+    struct super *super;
+    struct child *child;
+};
+static bool wants_end(const weft_msg *message, void *opaque) {
+    const struct awaited *awaited = opaque;
+    const weft_notice *notice = weft_msg_notice(message);
+    if (!notice) return false;
+    if (notice->kind == WEFT_NOTICE_EXIT) return notice->pid != awaited->super->parent;
+    struct child *child = children_with(awaited->super, notice->pid);
+    return child && (child == awaited->child || child->patience);
+}
+
 /* Waits for the end of a child. 0, and it is down; or WEFT_ETIMEDOUT. A supervisor that is killed meanwhile ends here: a caller that went on might take
  * the child for one that is down. */
 static int child_await_end(struct super *super, struct child *child, uint64_t deadline) {
-    weft_msg *message;
-    weft_shield_begin();
-    int error = weft_recv_match(wants_end, child, &message, deadline);
-    weft_shield_end();
-    if (error == WEFT_ECANCELED) weft_exit(error);
-    if (error) return error;
-    children_down(super, child, &weft_msg_notice(message)->reason);
-    weft_msg_free(message);
+    struct awaited awaited = {super, child};
+    while (child->state == CHILD_UP) {
+        weft_msg *message;
+        weft_shield_begin();
+        int error = weft_recv_match(wants_end, &awaited, &message, deadline);
+        weft_shield_end();
+        if (error == WEFT_ECANCELED) weft_exit(error);
+        if (error) return error;
+        const weft_notice *notice = weft_msg_notice(message);
+        if (notice->kind == WEFT_NOTICE_DOWN) children_down(super, children_with(super, notice->pid), &notice->reason);
+        weft_msg_free(message);
+    }
     return 0;
 }
 

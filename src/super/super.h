@@ -7,7 +7,7 @@
  *                                    └ cancelled, its parent has ended, or too many restarts: children_stop, in reverse order
  *
  *   U1  One process does all of it, one thing at a time. While a child is being started or stopped, everything else waits in the mailbox: ends of
- *       other children are handled afterwards, in order.
+ *       other children are handled afterwards, in order, unless they are to be stopped, too.
  *   U2  A child is linked from its birth on. However the supervisor ends, its children end too.
  *   U3  A child is monitored from its birth on, too: a child could undo the link, and its end is told all the same. One that is up or is being
  *       stopped is in the index by PID. A DOWN of a PID that is not there is a former child's. EXITs of children tell nothing new.
@@ -49,6 +49,7 @@ struct plan {
 
 /* 0, or WEFT_EINVAL after a line on standard error, WEFT_ENOMEM. */
 int plan_copy(const weft_super_spec *spec, struct plan **copy);
+uint64_t plan_hash(const char *id);
 /* What is wrong with it; NULL: nothing. */
 const char *plan_child_fault(const weft_child_spec *spec);
 int plan_child_copy(const weft_child_spec *spec, struct plan_child *copy);
@@ -62,7 +63,7 @@ enum child_state { CHILD_DOWN, CHILD_UP, CHILD_DUE };
 struct child {
     struct plan_child plan;
     struct child *next, *prev;         /* in order of their starts */
-    struct child *same;                /* the next in its bucket of the index */
+    struct child *same, *same_id;      /* the next in its buckets of the two indexes */
     struct child *due_next, *due_prev; /* of those that are due, in the order in which they are to be started */
     weft_pid pid;                      /* of one that is up */
     enum child_state state;
@@ -86,7 +87,7 @@ struct super {
     struct super *next, **link; /* in the runtime's list */
     struct child *first, *last, *due_first, *due_last;
     size_t count;
-    struct child **index; /* by PID: buckets, a power of two */
+    struct child **index; /* by PID, those that are up; behind it, all, by id: each `buckets`, a power of two */
     size_t buckets;
     uint64_t *restarted; /* the moments of the last `intensity` restarts, a ring; NULL: as often as there is cause */
     unsigned restarts;   /* how many in all */

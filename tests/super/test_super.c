@@ -1,6 +1,9 @@
 /* Supervisors: order of starts and stops, strategies, kinds of restart, intensity, trees. */
 #include "super_helpers.h"
 
+#include "life/spawn.h"
+#include "mail/mailbox.h"
+
 static const weft_child_spec three[] = {CHILD("A"), CHILD("B"), CHILD("C")};
 
 /* ---- starting and stopping ------------------------------------------------------------------------------------------------ */
@@ -260,6 +263,48 @@ TEST(super_stops_children_after_a_pattern_together) {
     rt_start("ring", 2);
     EXPECT_EQ(run(stubborn_crowd, NULL), 0);
     rt_stop();
+}
+
+/* While it stops its children it keeps no notices of those that have ended: looking for the next end among them would take the longer, the more there are. Never two processes at a
+ * time, so that the supervisor waits while the child that is stopped last looks into its mailbox. */
+enum { MANY = 40 };
+static struct {
+    weft_pid super;
+    uint64_t left;
+} many;
+static void many_look(void *unused) {
+    (void)unused;
+    struct proc *proc = proc_find((struct runtime *)rt.runtime, many.super);
+    EXPECT(proc != NULL);
+    many.left = mailbox_count(proc).messages;
+}
+static void many_child(void *first) {
+    weft_msg *message;
+    if (first) EXPECT_EQ(weft_defer(many_look, NULL), 0);
+    weft_ready(0);
+    EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), WEFT_ECANCELED);
+    weft_exit(WEFT_ECANCELED);
+}
+static void many_stopped(void *unused) {
+    static char ids[MANY][8];
+    weft_child_spec children[MANY];
+    (void)unused;
+    for (uintptr_t i = 0; i < MANY; i++) {
+        snprintf(ids[i], sizeof ids[i], "%lu", (unsigned long)i);
+        children[i] = (weft_child_spec){.id = ids[i], .entry = many_child, .arg = (void *)(uintptr_t)(i == 0), .ready = true};
+    }
+    many.super = super_started(&SPEC(children));
+    many.left = MANY;
+    EXPECT_EQ(weft_super_stop(many.super, WEFT_FOREVER), 0);
+    EXPECT(many.left <= 1);
+}
+TEST(super_keeps_no_notices_of_children_that_it_stops) {
+    static const char *const policies[] = {"ring", "deque", "line"};
+    for (unsigned i = 0; i < 3; i++) {
+        rt_start_with(&(weft_config){.policy = policies[i], .workers = 1, .exclusive = true});
+        EXPECT_EQ(run(many_stopped, NULL), 0);
+        rt_stop();
+    }
 }
 
 /* However the supervisor ends, its children do. */
