@@ -304,6 +304,28 @@ static void not_for_the_next(void) {
 SCENARIO(bounds_reused, .about = "a late sender || the struct becomes the next process's (N4)", .setup = set_up_reused,
          .threads = {put_0, begin_1}, .finish = not_for_the_next)
 
+/* A thread has guessed the PID of a process that is being spawned. */
+static void set_up_unborn(void) {
+    small_fibers(3);
+    memset(&owner, 0, sizeof owner);
+    state_init(&owner.state);
+    counted = false;
+    sent[0] = 1;
+    mpsc_init(&owner.box);
+}
+static void guess_2(void) {
+    weft_mailbox_use use;
+    small_thread();
+    struct bounds *guessed = bounds_of(&owner);
+    if (guessed) chk_assert(bounds_usage(guessed, NEXT, &use) == 0 && use.messages == 0, "it is there, and empty");
+}
+static void guessed(void) {
+    (void)mpsc_close(&owner.box);
+    bounds_runtime_ends(counted);
+}
+SCENARIO(bounds_guessed, .about = "a process gets its bounds || a thread that has guessed its PID asks how full it is (M8)",
+         .setup = set_up_unborn, .threads = {begin_1, guess_2}, .finish = guessed)
+
 /* The receiver waits with an empty mailbox. The thread that claims it after a sender has woken it, as a hand-off does, runs it to its end before the
  * sender has queued it, and the struct becomes the next process's (N6). */
 static struct proc next_owner;

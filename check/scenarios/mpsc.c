@@ -220,6 +220,44 @@ static void finish_looked(void) { finish(4); }
 SCENARIO(mpsc_each, .about = "the consumer looks at its messages against two pushes", .setup = set_up_two,
          .threads = {pop_look_and_close, send_2_then_3}, .finish = finish_looked)
 
+/* The consumer takes all at once: what was there, and what has come while it turned that round. */
+static void set_up_first(void) {
+    set_up();
+    send(0);
+}
+static void take_all(void) {
+    for (struct mpsc_node *node = mpsc_take_all(&box), *next; node; node = next) {
+        next = node->next;
+        order[received_count++] = (unsigned char)id_of(node);
+        got(node, received);
+    }
+}
+static void send_1_2(void) {
+    send(1);
+    send(2);
+}
+static void finish_all(void) {
+    close_box();
+    finish(3);
+    in_order(0, 1);
+    in_order(1, 2);
+}
+SCENARIO(mpsc_take_all, .about = "the consumer takes all, and what has come meanwhile, against two pushes", .setup = set_up_first,
+         .threads = {take_all, send_1_2}, .finish = finish_all)
+
+/* M6, by asking. */
+SHARED unsigned last_word; /* plain: the consumer's until it has closed the box */
+static void speak_and_close(void) {
+    last_word = 7;
+    close_box();
+}
+static void ask(void) {
+    if (mpsc_is_closed(&box)) chk_assert(last_word == 7, "what the consumer did before it closed the box is seen");
+}
+static void nothing(void) { last_word = 0; }
+SCENARIO(mpsc_closed_asked, .about = "the consumer closes the box || a thread asks whether it is closed (M6)", .setup = set_up,
+         .threads = {speak_and_close, ask}, .finish = nothing)
+
 /* ---- Unheard pushes -------------------------------------------------------------------------------------------- */
 
 SHARED unsigned firsts[CHK_THREADS];

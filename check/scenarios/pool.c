@@ -101,3 +101,21 @@ SCENARIO(pool_flushed_beside_use, .about = "one hands in what it has || one take
          .threads = {flush, use_more}, .finish = finish)
 SCENARIO(pool_flushed_and_trimmed, .about = "one hands in what it has || a list is taken apart", .setup = setup_full,
          .threads = {flush, trim}, .finish = finish)
+
+/* A pool with a limit counts what is taken from it (pool_charge), whichever threads do it at once. */
+enum { CHARGE = 10 };
+static void setup_limited(void) {
+    pool_init(&pool);
+    atom_store_rlx(&pool.most, 3 * CHARGE);
+}
+static void charge(void) { chk_assert(pool_charge(&pool, CHARGE), "within the limit"); }
+static void charge_and_not(void) {
+    charge();
+    pool_uncharge(&pool, CHARGE);
+}
+static void counted_once(void) {
+    chk_assert(atom_load_rlx(&pool.used) == CHARGE, "what is in use is counted");
+    chk_assert(!pool_charge(&pool, 3 * CHARGE) && atom_load_rlx(&pool.used) == CHARGE, "what is refused is not");
+}
+SCENARIO(pool_charged_by_two, .about = "memory is counted || counted and given back", .setup = setup_limited,
+         .threads = {charge, charge_and_not}, .finish = counted_once)

@@ -124,6 +124,11 @@ SCENARIO(keep_owner_join, .about = "a process ends || is joined || its owner end
 SCENARIO(keep_owner_after, .about = "a process has ended: is joined || its owner ends", .setup = set_up_ended,
          .threads = {joins_0, owner_ends}, .finish = given_up)
 
+/* A thread asks whether it is over, without taking the result. */
+static void asks(void) { chk_assert(monitor_is_over(&small_play(2)->local, child), "it has ended"); }
+SCENARIO(keep_join_asked, .about = "a process has ended: is joined || a thread asks whether it has", .setup = set_up_ended,
+         .threads = {joins_0, asks}, .finish = joined)
+
 /* Another record of the same owner. */
 static struct zombie *another;
 static void owner_begins_another(void) { another = zombie_new(&small_play(2)->local, owner_proc); }
