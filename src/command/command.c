@@ -60,6 +60,7 @@ struct command {
     weft_handler handler;
     void *user;
     struct command *next;
+    bool registered; /* by the program */
 };
 
 static const struct command command_built_in[] = {
@@ -91,8 +92,8 @@ int weft_register_command(weft_runtime *opaque, uint32_t number, weft_handler ha
     if (!command) return WEFT_ENOMEM;
     lock_take(&runtime->lock);
     bool known = command_find(runtime, number) != NULL;
-    *command = (struct command){number, handler, user, atom_load_rlx(&runtime->commands)}; /* rlx: written under the lock */
-    if (!known) atom_store_rel(&runtime->commands, command);                               /* rel: pairs with the acq in command_find */
+    *command = (struct command){number, handler, user, atom_load_rlx(&runtime->commands), true}; /* rlx: written under the lock */
+    if (!known) atom_store_rel(&runtime->commands, command); /* rel: pairs with the acq in command_find */
     lock_drop(&runtime->lock);
     if (known) sys->free(command, sizeof *command);
     return known ? WEFT_EEXIST : 0;
@@ -170,6 +171,15 @@ void command_complete(struct worker *own, weft_completion completion, int error,
     message_free(&own->local.cache, message); /* last: dropping the result may wait, and return on another worker */
 }
 
+/* Calls the handler. One that the program has registered may call weft: sched/local.h. */
+static int command_handle(struct worker *worker, const struct command *command, weft_completion completion, const void *data, size_t size) {
+    if (!command->registered) return command->handler(command->user, completion, data, size);
+    local_leave(&worker->local);
+    int error = command->handler(command->user, completion, data, size);
+    local_begin(&worker->local);
+    return error;
+}
+
 __attribute__((noinline, cold)) void command_begin(struct worker *worker, struct proc *proc, struct message *yield) {
     struct yielded *yielded = (struct yielded *)yield->data;
     weft_completion completion = {
@@ -180,7 +190,7 @@ __attribute__((noinline, cold)) void command_begin(struct worker *worker, struct
     const struct command *command = command_find(worker->runtime, yielded->command);
     int error = WEFT_ENOENT;
     external_wait_begin(&worker->local); /* until it is completed */
-    if (command) error = command->handler(command->user, completion, yielded->data, yield->size - sizeof *yielded);
+    if (command) error = command_handle(worker, command, completion, yielded->data, yield->size - sizeof *yielded);
     if (error) complete_with(&worker->local, worker, completion, error, NULL, 0);
     message_free(&worker->local.cache, yield);
 }

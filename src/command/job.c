@@ -58,7 +58,9 @@ int job_start(struct job *job) {
     bool watches = job->waits && !error;
     /* A process that is asked to end, because the runtime stops, may still want to write a file: SPAWN_LATE lets helpers start then too. */
     weft_stackful_options options = {.stack_size = job->stack_size, .name = "command", .flags = WEFT_SPAWN_STACK_NOW | SPAWN_LATE};
+    local_leave(local); /* weft_spawn enters by itself */
     if (!error) error = fiber_spawn(job_main, job, &options, &unwanted);
+    local_begin(local);
     if (!error) return 0;
     if (watches) monitor_remove(local, owner, &job->monitor);
     if (job->drop) job->drop(job);

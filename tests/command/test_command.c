@@ -1,6 +1,8 @@
 /* Commands: from a yield to its handler and back, at once, later, from foreign threads, in any order, or never. */
 #include "runtime_helpers.h"
 
+#include "sched/runtime.h"
+
 enum { NOW = 1, LATER, FAIL, UNKNOWN };
 enum { HANDLER_ERROR = -900, RESULT_ERROR = -901 };
 
@@ -17,6 +19,7 @@ static int now_handler(void *user, weft_completion completion, const void *data,
     EXPECT(completion.pid != WEFT_NOBODY);
     EXPECT_EQ(weft_self(), WEFT_NOBODY); /* after the step, not in it */
     EXPECT(weft_own_runtime() == rt.runtime);
+    EXPECT(my_worker->local.closed_size != ALL_STACKS); /* so that its calls of weft do not look like a signal handler's */
     atom_add_rlx(&handled, 1);
     EXPECT_EQ(weft_complete(completion, 0, data, size), 0); /* the result is what was given */
     return 0;

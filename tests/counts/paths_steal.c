@@ -60,6 +60,10 @@ static void steals_ring(void *unused) {
     (void)unused;
     steals(POLICY_RING);
 }
+static void steals_deque(void *unused) {
+    (void)unused;
+    steals(POLICY_DEQUE);
+}
 static void steals_line(void *unused) {
     (void)unused;
     steals(POLICY_LINE);
@@ -67,6 +71,7 @@ static void steals_line(void *unused) {
 
 const struct path paths_steal[] = {
     {"steal", steals_ring, NULL, 2, 1},
+    {"steal-deque", steals_deque, NULL, 2, 1},
     {"steal-line", steals_line, NULL, 2, 1},
     {NULL, NULL, NULL, 0, 0},
 };

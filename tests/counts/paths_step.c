@@ -125,6 +125,51 @@ static void step_sleep_path(void *unused) {
     weft_spawn_step(&sleeps, NULL, &pid);
 }
 
+/* A request by a command, answered by a stackful process. */
+static void answers_steps(void *unused) {
+    weft_msg *message;
+    (void)unused;
+    while (weft_recv(&message, WEFT_FOREVER) == 0) {
+        weft_reply(weft_msg_request(message), NULL, 0);
+        weft_msg_free(message);
+    }
+}
+static int step_asks(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count;
+    weft_out_ask(out, 0, sleeper, 0, NULL, 0, WEFT_FOREVER);
+    mark();
+    weft_out_status(out, WEFT_STEP_BLOCKED);
+    return 0;
+}
+static const weft_behavior asks = {.name = "asks", .step = step_asks};
+static void step_ask_path(void *unused) {
+    weft_pid pid;
+    (void)unused;
+    sleeper = weft_spawn(answers_steps, NULL);
+    weft_spawn_step(&asks, NULL, &pid);
+}
+
+/* A select by a command: of a channel that has an element, and one that has none. */
+static weft_chan *full, *empty;
+static int step_selects(void *self, const weft_event *events, size_t count, weft_out *out) {
+    uint64_t value = 1;
+    (void)self, (void)events, (void)count;
+    weft_chan_send(full, &value, 0);
+    weft_case cases[] = {weft_case_recv(full, NULL), weft_case_recv(empty, NULL)};
+    weft_out_select(out, 0, cases, 2, 0, WEFT_FOREVER);
+    mark();
+    weft_out_status(out, WEFT_STEP_BLOCKED);
+    return 0;
+}
+static const weft_behavior selects_by_command = {.name = "selects", .step = step_selects};
+static void step_select_path(void *unused) {
+    weft_pid pid;
+    (void)unused;
+    weft_chan_new(sizeof(uint64_t), 1, &full);
+    weft_chan_new(sizeof(uint64_t), 1, &empty);
+    weft_spawn_step(&selects_by_command, NULL, &pid);
+}
+
 const struct path paths_step[] = {
     {"step-yield", step_yield_path, "ring", 1, 0},
     {"step-message", step_message_path, "ring", 1, 0},
@@ -135,5 +180,7 @@ const struct path paths_step[] = {
     {"step-handoff", step_handoff_path, "ring", 1, 0},
     {"step-spawn-and-end", step_spawn_path, "ring", 1, 0},
     {"step-sleep", step_sleep_path, "ring", 1, 0},
+    {"step-ask", step_ask_path, "ring", 1, 0},
+    {"step-select", step_select_path, "ring", 1, 0},
     {NULL, NULL, NULL, 0, 0},
 };
