@@ -32,4 +32,7 @@ void chk_fence_acqrel(void);
 void chk_fence_light(void);
 void chk_fence_heavy(void);
 
+/* In setup: what sys->now answers in this run. Without it time stands still. */
+void chk_clock(uint64_t (*now)(void));
+
 #endif

@@ -168,7 +168,9 @@ static int futex_wake(atom_u32 *word, uint32_t count) {
     return woken;
 }
 
-static uint64_t now(void) { return 0; }
+static uint64_t (*scenario_clock)(void);
+void chk_clock(uint64_t (*clock)(void)) { scenario_clock = clock; }
+static uint64_t now(void) { return scenario_clock ? scenario_clock() : 0; }
 static void *alloc(size_t size) {
     run.pc = PC;
     return memory_alloc(size);

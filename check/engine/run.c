@@ -351,6 +351,7 @@ static void make_stacks(void) {
 }
 
 static void whole_run(void) {
+    chk_clock(NULL);
     if (run.scenario->setup) run.scenario->setup();
     for (unsigned t = 1; t < T_MAX && run.scenario->threads[t - 1]; t++) {
         run.thread[t].sp = fiber_prepare(stacks + STACK_SIZE * t, STACK_SIZE, thread_entry);

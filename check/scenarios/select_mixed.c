@@ -117,32 +117,40 @@ SCENARIO(select_message_semaphore, .about = "a select for a message and a permit
 /* ---- a descriptor and a message -------------------------------------------------------------------------------------------- */
 
 static struct desc desc;
-static atom_u32 there; /* the kernel: whether there is something to read */
+static atom_u32 there; /* the kernel: whether there is something to read, or room to write */
 
 struct desc *desc_use(weft_fd handle) {
     return (void)handle, &desc;
 }
 void desc_done(struct desc *used, int number) { (void)used, (void)number; }
 int await_look(const struct desc *looked, int number, short events) {
-    (void)looked, (void)number, (void)events;
-    return atom_load_acq(&there) ? POLLIN : -EAGAIN;
+    (void)looked, (void)number;
+    return atom_load_acq(&there) ? events : -EAGAIN;
 }
 
 static void set_up_desc(void) {
     set_up();
     lock_init(&desc.readiness.lock);
-    desc.readiness.cells[READINESS_IN].waiters = (struct waiters){NULL, NULL};
-    atom_store_rlx(&desc.readiness.cells[READINESS_IN].edges, 0);
+    for (unsigned side = READINESS_IN; side <= READINESS_OUT; side++) {
+        desc.readiness.cells[side].waiters = (struct waiters){NULL, NULL};
+        atom_store_rlx(&desc.readiness.cells[side].edges, 0);
+    }
     readiness_open(&desc.readiness, 1);
     atom_store_rlx(&there, 0);
     chk_name(&desc.readiness.lock, "readiness.lock");
     chk_name(&desc.readiness.cells[READINESS_IN].edges, "edges");
+    chk_name(&desc.readiness.cells[READINESS_OUT].edges, "edges out");
     chk_name(&there, "there");
 }
 static void polls(void) {
     small_process(2);
     atom_store_rel(&there, 1);
     readiness_edge(&desc.readiness, 1, 1 << READINESS_IN, false, false);
+}
+static void polls_room(void) {
+    small_process(2);
+    atom_store_rel(&there, 1);
+    readiness_edge(&desc.readiness, 1, 1 << READINESS_OUT, false, false);
 }
 static void closes(void) {
     small_process(2);
@@ -153,8 +161,14 @@ static void readable_or_message(void) {
     weft_case cases[] = {weft_case_readable(1), weft_case_message(&got)};
     select_one(cases, 2, WEFT_FOREVER);
 }
+static void writable_or_message(void) {
+    small_process(0);
+    weft_case cases[] = {weft_case_writable(1), weft_case_message(&got)};
+    select_one(cases, 2, WEFT_FOREVER);
+}
 static void no_waiter_at_desc(void) {
-    chk_assert(!desc.readiness.cells[READINESS_IN].waiters.first, "no waiter is left in a list");
+    for (unsigned side = READINESS_IN; side <= READINESS_OUT; side++)
+        chk_assert(!desc.readiness.cells[side].waiters.first, "no waiter is left in a list");
     weft_chan_free(a);
 }
 static void read_or_message(void) {
@@ -177,6 +191,11 @@ SCENARIO(select_readable, .about = "a select for a descriptor and a message || i
          .threads = {readable_or_message, polls}, .finish = read_it)
 SCENARIO(select_readable_closed, .about = "a select for a descriptor and a message || it is closed || a message is sent",
          .setup = set_up_desc, .threads = {readable_or_message, closes, sends_letter}, .finish = closed_or_message)
+
+SCENARIO(select_writable_message, .about = "a select for room in a descriptor and a message || there is room || a message is sent",
+         .setup = set_up_desc, .threads = {writable_or_message, polls_room, sends_letter}, .finish = read_or_message)
+SCENARIO(select_writable, .about = "a select for room in a descriptor and a message || there is room", .setup = set_up_desc,
+         .threads = {writable_or_message, polls_room}, .finish = read_it)
 
 /* ---- a channel and the end of a process -------------------------------------------------------------------------------------- */
 
@@ -342,6 +361,20 @@ static void twin_misses_edge(void) {
 }
 SCENARIO(select_twin_misses_edge, .about = "a select that does not ask for edges since it has looked", .setup = set_up_desc,
          .threads = {twin_misses_edge, polls}, .finish = read_it, .flawed_in = CHK_ALL, .flaw = CHK_NONE)
+
+/* Waits for room to write among those that wait for something to read. */
+static void twin_wrong_side(void) {
+    small_process(0);
+    uint64_t seen = readiness_seen(&desc.readiness, READINESS_OUT);
+    wait_begin(&twin_wait);
+    waiter_init(&twin_waiter, &twin_wait, select_why(0));
+    chosen = 0;
+    if (atom_load_acq(&there) || readiness_join(&desc.readiness, READINESS_IN, seen, &twin_waiter) != 0) return;
+    wait_for(&twin_wait, WEFT_FOREVER, "twin");
+    readiness_leave(&desc.readiness, &twin_waiter);
+}
+SCENARIO(select_twin_wrong_side, .about = "a select that waits for room to write in the list of readers", .setup = set_up_desc,
+         .threads = {twin_wrong_side, polls_room}, .finish = read_it, .flawed_in = CHK_ALL, .flaw = CHK_NONE)
 
 /* A monitor that takes the result although the wait was claimed by the channel. */
 static bool twin_takes_result(struct local *local, struct worker *self, struct monitor *monitor, const struct reason *told) {

@@ -1,6 +1,7 @@
 #include "small_fiber.h"
 
-static struct runtime *const nowhere = (struct runtime *)64; /* never looked into */
+/* Only its instance number is looked at, which no other runtime of a scenario has: those are entered by doors. */
+static struct runtime elsewhere, *const nowhere = &elsewhere;
 
 static struct worker players[SMALL_FIBERS + 1]; /* the last is the clock's */
 static struct proc procs[SMALL_FIBERS];
@@ -50,7 +51,11 @@ struct mpsc *small_box(unsigned index) {
     return &procs[index].box;
 }
 
+static atom_u64 time_of_day;
+uint64_t small_now(void) { return atom_load_rlx(&time_of_day); }
+
 void small_clock(unsigned index) {
+    atom_store_rlx(&time_of_day, 2 * SMALL_SOON);
     struct worker *self = my_worker = &players[SMALL_FIBERS];
     struct timer *due = timers_run(&players[index].timers, 2 * SMALL_SOON);
     while (due) {
@@ -94,6 +99,16 @@ struct worker *fiber_leave(struct worker *worker, enum weft_status status) {
     (void)status;
     chk_assert(parker_park(&beds[worker->current - procs], SYS_FOREVER) == 0, "woken");
     return worker;
+}
+
+struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, struct proc *next) {
+    (void)next;
+    chk_assert(false, "no process was claimed");
+    return fiber_leave(worker, status);
+}
+
+struct worker *fiber_caller(const char *call) {
+    return fiber_worker(call);
 }
 
 void wait_awake(struct runtime *runtime, struct worker *self, struct proc *proc) {

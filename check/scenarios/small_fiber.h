@@ -29,6 +29,8 @@ void small_send(unsigned index, struct message *message);
 struct mpsc *small_box(unsigned index);
 /* Comes by at the worker of this process, after SMALL_SOON: what is due rings. On a worker without a process. */
 void small_clock(unsigned index);
+/* For chk_clock: 0 until small_clock begins. */
+uint64_t small_now(void);
 
 /* In setup: this process stands in the list already, asking for so much. That keeps the search short where there are three. Without a
  * list it comes to stand in one by small_join, called under that list's lock by another. */

@@ -54,15 +54,6 @@ void signal_forsake(struct runtime *runtime) { (void)runtime; }
 void post_open(struct runtime *runtime) { (void)runtime; }
 void post_close(struct runtime *runtime) { (void)runtime; }
 
-/* ---- no requests, which one process alone looks at -------------------------------------------------------------------- */
-
-bool ask_is_gone(struct worker *worker, uint64_t reference) { return (void)worker, (void)reference, false; }
-bool ask_has_reply(struct worker *worker, uint64_t reference) { return (void)worker, (void)reference, false; }
-int ask_take(struct worker *worker, uint64_t reference, weft_msg **reply) {
-    return (void)worker, (void)reference, (void)reply, WEFT_ENOENT;
-}
-void ask_forget_all(struct local *local, struct mailbox *mailbox) { (void)local, (void)mailbox; }
-
 /* ---- no reports --------------------------------------------------------------------------------------------------- */
 
 enum state_name info_read(struct runtime *runtime, struct proc *proc, weft_process_info *info) {

@@ -103,7 +103,7 @@ static bool ask_tell(struct local *local, struct worker *self, struct monitor *m
     struct ask *ask = (struct ask *)monitor;
     (void)local, (void)reason;
     atom_store_rel(&ask->gone, ASK_TOLD); /* rel: pairs with the acq in ask_wait and ask_is_gone: a reply that was sent before is seen */
-    proc_wake(ask->runtime, self && self->runtime == ask->runtime ? self : NULL, ask->proc);
+    wait_awake(ask->runtime, self && self->runtime == ask->runtime ? self : NULL, ask->proc);
     atom_store_rel(&ask->gone, ASK_LEFT); /* rel: pairs with the acq in ask_await_teller: the last touch */
     return false;
 }

@@ -44,7 +44,7 @@ PARTS = {
     "wait": {"files": ["src/wait/wait.h", "src/wait/wait.c"], "scenarios": ["wait"]},
     "channel": {"files": ["src/wait/waiters.h", "src/sync/chan.h", "src/sync/channel.c"], "scenarios": ["channel", "select"]},
     "select": {"files": ["src/select/select.h", "src/select/select.c", "src/select/two.c", "src/select/mail_case.c", "src/select/fd_case.c", "src/select/end_case.c"],
-               "scenarios": ["select", "select_mixed"]},
+               "scenarios": ["select", "select_mixed", "select_pairs"]},
     "readiness": {"files": ["src/net/readiness.h", "src/net/readiness.c"], "scenarios": ["poller_readiness"]},
     "fdref": {"files": ["src/net/fdref.h"], "scenarios": ["poller_fdref"]},
     "mutex": {"files": ["src/sync/mutex.h", "src/sync/mutex.c", "src/sync/cond.c"], "scenarios": ["mutex"]},
