@@ -95,6 +95,15 @@ static inline int call_wait(struct trial *trial, uint64_t deadline) {
     int error = weft_call(trial->things.server, TAG_UNIT, "?", 1, &reply, deadline);
     return reply_judge(trial, reply, error);
 }
+static inline void named_make(struct trial *trial) {
+    server_make(trial);
+    EXPECT_EQ(weft_register("server", trial->things.server), 0);
+}
+static inline int call_wait_name(struct trial *trial, uint64_t deadline) {
+    weft_msg *reply;
+    int error = weft_call_name("server", TAG_UNIT, "?", 1, &reply, deadline);
+    return reply_judge(trial, reply, error);
+}
 /* The one asked ends instead. */
 static inline int call_wait_end(struct trial *trial, uint64_t deadline) {
     weft_msg *reply;
@@ -160,6 +169,14 @@ static inline int join_reason_wait(struct trial *trial, uint64_t deadline) {
     int error = weft_join_reason(trial->things.server, &reason, deadline);
     if (!error) EXPECT_EQ(reason.code, REASON);
     if (!error) weft_reason_free(&reason);
+    return error;
+}
+
+/* Cancels it, which it does not heed, and waits for its end. */
+static inline int end_wait(struct trial *trial, uint64_t deadline) {
+    int reason = 0, error = weft_end(trial->things.server, &reason);
+    (void)deadline;
+    if (!error) EXPECT_EQ(reason, REASON);
     return error;
 }
 
@@ -249,6 +266,8 @@ static inline int sleep_wait(struct trial *trial, uint64_t deadline) {
     CALL(recv_into, .is = CALL_ANY_MAIL | CALL_MAIL, .wait = recv_wait_into, .complete = recv_complete)                                    \
     CALL(call, .is = CALL_ONCE | CALL_NOT_BEFORE | CALL_REFUSES, .make = server_make, .wait = call_wait, .complete = server_answers,       \
          .clean = server_clean)                                                                                                            \
+    CALL(call_name, .is = CALL_ONCE | CALL_NOT_BEFORE | CALL_REFUSES, .make = named_make, .wait = call_wait_name,                          \
+         .complete = server_answers, .clean = server_clean)                                                                                \
     CALL(call_end, .is = CALL_ONCE | CALL_REFUSES, .make = server_make, .wait = call_wait_end, .complete = server_ends,                    \
          .clean = server_clean)                                                                                                            \
     CALL(recv_reply, .gone = WEFT_ENOENT, .make = ask_make, .wait = ask_wait_reply, .complete = server_answers, .clean = server_clean)     \
@@ -256,6 +275,8 @@ static inline int sleep_wait(struct trial *trial, uint64_t deadline) {
          .clean = keeper_clean)                                                                                                            \
     CALL(join, .is = CALL_ANYWHERE, .gone = WEFT_ENOPROC, .make = join_make, .wait = join_wait, .complete = server_ends)                   \
     CALL(join_reason, .is = CALL_ANYWHERE, .gone = WEFT_ENOPROC, .make = join_make, .wait = join_reason_wait, .complete = server_ends)     \
+    CALL(end, .is = CALL_ANYWHERE | CALL_NO_DEADLINE | CALL_TO_ITS_END | CALL_NOT_TOLD, .gone = WEFT_ENOPROC, .make = join_make,           \
+         .wait = end_wait, .complete = server_ends)                                                                                        \
     CALL(notice, .is = CALL_ONCE, .make = server_make, .wait = notice_wait, .complete = server_ends, .clean = server_clean)                \
     CALL(scope_end, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_CHILDREN, .make = scope_make, .wait = scope_wait,                            \
          .complete = scope_complete)                                                                                                       \

@@ -219,6 +219,31 @@ static inline bool group_complete(struct trial *trial) {
 }
 static inline int group_wait(struct trial *trial, uint64_t deadline) { return weft_waitgroup_wait(&trial->things.group, deadline); }
 
+/* The other one of two, which comes when it is let. */
+static inline void barrier_helper(void *arg) {
+    struct trial *trial = arg;
+    weft_shield_begin();
+    EXPECT_EQ(weft_sem_acquire(&trial->things.sem, 1, WEFT_FOREVER), 0);
+    atom_store_rel(&trial->things.requested, 1);
+    EXPECT(weft_barrier_wait(&trial->things.barrier, WEFT_FOREVER) >= 0);
+    weft_shield_end();
+    atom_store_rel(&trial->things.helped, 1);
+}
+static inline void barrier_make(struct trial *trial) {
+    weft_barrier_init(&trial->things.barrier, 2);
+    spawn_beside(barrier_helper, trial, 0);
+}
+static inline bool barrier_complete(struct trial *trial) {
+    if (!atom_swap_acqrel(&trial->things.spawned, 1)) weft_sem_release(&trial->things.sem, 1);
+    return atom_load_acq(&trial->things.requested);
+}
+static inline int barrier_wait(struct trial *trial, uint64_t deadline) {
+    int result = weft_barrier_wait(&trial->things.barrier, deadline);
+    EXPECT(result <= 1);
+    return result < 0 ? result : 0;
+}
+static inline void barrier_clean(struct trial *trial) { await(&trial->things.helped); }
+
 #define CALLS_SYNC(CALL)                                                                                                                   \
     CALL(chan_recv, .is = CALL_ANYWHERE, .make = chan_make_empty, .wait = chan_wait_recv, .complete = chan_put, .clean = chan_clean_empty) \
     CALL(chan_recv_bare, .is = CALL_ANYWHERE | CALL_NOT_BEFORE, .make = chan_make_bare, .wait = chan_wait_recv, .complete = chan_put,      \
@@ -244,6 +269,8 @@ static inline int group_wait(struct trial *trial, uint64_t deadline) { return we
     CALL(synch2, .is = CALL_ANYWHERE | CALL_LEVEL, .hold = synch2_hold, .wait = synch2_wait, .complete = synch2_complete,                  \
          .clean = synch2_clean)                                                                                                            \
     CALL(once, .is = CALL_ANYWHERE | CALL_LEVEL, .make = once_make, .wait = once_wait, .complete = once_complete)                          \
-    CALL(waitgroup, .is = CALL_ANYWHERE | CALL_LEVEL, .make = group_make, .wait = group_wait, .complete = group_complete)
+    CALL(waitgroup, .is = CALL_ANYWHERE | CALL_LEVEL, .make = group_make, .wait = group_wait, .complete = group_complete)                  \
+    CALL(barrier, .is = CALL_ANYWHERE | CALL_NOT_BEFORE, .make = barrier_make, .wait = barrier_wait, .complete = barrier_complete,         \
+         .clean = barrier_clean)
 
 #endif

@@ -129,7 +129,7 @@ static inline bool combination_next(struct combination *one) {
 
 /* ---- the sample ----------------------------------------------------------------------------------------------------- */
 
-enum { VALUES = 80, SAMPLE_MOST = 20000, CANDIDATES = 12 };
+enum { VALUES = 112, SAMPLE_MOST = 20000, CANDIDATES = 12 };
 
 /* Of every two values of two dimensions: whether a combination has both, and whether the sample does. */
 static bool pair_exists[DIMENSIONS][VALUES][DIMENSIONS][VALUES], pair_sampled[DIMENSIONS][VALUES][DIMENSIONS][VALUES];

@@ -102,6 +102,7 @@ struct things {
     weft_rwlock rwlock;
     weft_once once;
     weft_waitgroup group;
+    weft_barrier barrier;
     weft_synch2 synch2;
     sem_t posix;
     weft_fd fd[2];
