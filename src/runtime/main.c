@@ -20,6 +20,8 @@ struct main_call {
 static void main_process(void *arg) {
     struct main_call *call = arg;
     struct upcall upcall = {0};
+    /* Dumps and reports name the first process by the program's function, which is called only here. */
+    fiber_start_of(worker_here()->current)->entry = (weft_entry)(uintptr_t)call->app;
     call->result = (int)upcall_here((uintptr_t)call->app, (uintptr_t)call->argc, (uintptr_t)call->argv, &upcall);
     upcall_pass_on(&upcall);
     call->returned = true;
