@@ -294,18 +294,22 @@ static void check_each(void *unused) {
     }
 }
 
+static atom_u64 deaf_is_up; /* from then on no link ends it */
 static void is_deaf(void *unused) {
     weft_msg *message;
     (void)unused;
     EXPECT_EQ(weft_trap_exit(true, 99), 0); /* one that is spared links itself to it, and ends then */
     EXPECT_EQ(weft_group_join("deaf ones"), 0);
+    atom_store_rel(&deaf_is_up, 1);
     while (weft_recv(&message, WEFT_FOREVER) == 0)
         weft_msg_free(message);
 }
 static void each_body(void) {
     weft_mailbox mailbox = {.messages = 100000, .when_full = WEFT_FULL_DROP_NEWEST};
     weft_stackful_options options = {.runtime = rt.runtime, .register_as = "deaf", .mailbox = &mailbox, .flags = WEFT_SPAWN_JOINABLE};
+    atom_store_rlx(&deaf_is_up, 0);
     EXPECT_EQ(weft_spawn_with(is_deaf, NULL, &options, &deaf), 0);
+    rt_wait(&deaf_is_up, 1);
     EXPECT_EQ(weft_chan_new(sizeof(int), 1, &channel), 0);
     EXPECT_EQ(run(check_each, NULL), 0);
     EXPECT_EQ(weft_kill(deaf), 0);
