@@ -100,7 +100,11 @@ WEFT_API int weft_super_stop(weft_pid super, uint64_t deadline);
 /* One more child, the last in the order; 0 when it is up. WEFT_EEXIST: the id is there. */
 WEFT_API int weft_super_add(weft_pid super, const weft_child_spec *child, weft_pid *pid, uint64_t deadline);
 /* One more child after the supervisor's pattern, with this argument. Its id is "*" and a number. WEFT_ENOENT: there is no pattern. After
- * WEFT_ETIMEDOUT or WEFT_ECANCELED, here and for the others, the supervisor may do it later all the same: what `arg` means must outlast that. */
+ * WEFT_ETIMEDOUT or WEFT_ECANCELED, here and for the others, the supervisor may do it later all the same: what `arg` means must outlast that.
+ * After 0 `arg` is the child's; after WEFT_ENOENT, WEFT_EINVAL and WEFT_EFOREIGN it is still the caller's. After any other error it may have been a child's,
+ * which has ended: of a supervisor that has ended before it could answer, or one that was started and was not up. So let `arg` be what can be
+ * given back twice without harm (a weft_fd, whose second close is WEFT_EBADF; a counted reference), or what its child does not own. A child that is
+ * started again, by weft_super_restart_child too, is given the same `arg`. */
 WEFT_API int weft_super_spawn(weft_pid super, void *arg, weft_pid *pid, uint64_t deadline);
 /* Stops a child, by its id; it stays in the list, unless it is WEFT_TEMPORARY or after the pattern. WEFT_ENOENT: there is none, as for the next two. */
 WEFT_API int weft_super_stop_child(weft_pid super, const char *id, uint64_t deadline);
