@@ -38,8 +38,7 @@ static void starvation_judge(struct runtime *runtime, struct seen *slot, const s
     bool same = slot->word == word && state_of(word) == STATE_READY && turns >= slot->turns; /* fewer: of an earlier runtime */
     if (!same) *slot = (struct seen){word, turns};
     else if (turns - slot->turns > STARVATION_TURNS + (uint64_t)STARVATION_TURNS_EACH * runtime->table.fresh)
-        sim_fail("starvation", "process %016llx has been ready for %llu turns of others",
-                 (unsigned long long)pid_make(runtime->instance, proc->generation.cell, proc->slot),
+        sim_fail("starvation", "process %016llx has been ready for %llu turns of others", (unsigned long long)proc->pid.cell,
                  (unsigned long long)(turns - slot->turns));
 }
 

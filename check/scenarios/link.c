@@ -255,11 +255,11 @@ static void ends_in_the_wrong_order(void) {
     struct worker *worker = small_play(0);
     struct proc *proc = procs[0];
     struct reason reason = {REASON, NULL};
-    atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1); /* as in proc_end */
+    proc_end_pid(proc);
     mpsc_close(&proc->box);
     uint32_t left = state_complete(&proc->state);
     if (left & STATE_OWNS) ties_end(&worker->local, proc);
-    if (left & STATE_MONITORED) monitor_tell(&worker->local, worker, proc->slot, &reason, true);
+    if (left & STATE_MONITORED) monitor_tell(&worker->local, worker, proc_slot(proc), &reason, true);
     magazine_retire(&worker->local.magazine, proc);
 }
 static void set_up_both_trap(void) {

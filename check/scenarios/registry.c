@@ -101,7 +101,7 @@ SCENARIO(registry_race, .about = "two processes are given one name", .setup = se
 static void reads_the_name(void) {
     char text[8];
     small_play(2);
-    names_last(small, procs[0]->slot, true, text, sizeof text);
+    names_last(small, proc_slot(procs[0]), true, text, sizeof text);
     chk_assert(!*text || strcmp(text, name) == 0, "its name, or none");
 }
 SCENARIO(registry_last, .about = "a process with a name ends || is asked about", .setup = set_up_named, .threads = {ends, reads_the_name},

@@ -30,8 +30,8 @@ static void set_up(unsigned added) {
     mpsc_init(&block->box);
     state_revive(&block->state);
     state_claim_any(&block->state);
-    chk_assert(atom_load_rlx(&block->generation) == GENERATION, "the first tenant");
-    chk_name(&block->generation, "generation");
+    chk_assert(proc_generation(block) == GENERATION, "the first tenant");
+    chk_name(&block->pid, "pid");
     chk_name(&block->box.head, "box");
     chk_name(&block->state.word, "state");
     chk_name(&table.section_count, "section count");
@@ -49,7 +49,7 @@ static struct mpsc_node letters[LOOKERS];
 static void look_up_and_push(unsigned me) {
     section_enter(&sections[me]);
     struct proc *proc = table_at(&table, 1);
-    if (proc && atom_load_acq(&proc->generation) == GENERATION) {
+    if (proc && atom_load_acq(&proc->pid) == pid_make(0, GENERATION, 1)) { /* as in proc_find */
         chk_assert(proc->self == NULL, "what is looked at belongs to the tenant that was meant");
         mpsc_push(&proc->box, &letters[me]);
     }
@@ -70,7 +70,7 @@ static void comes_and_looks(void) {
 /* ---- ending the process and taking the block for the next ----------------------------------------------------------- */
 
 static void ends(struct proc *proc) {
-    atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1); /* as in proc_end */
+    proc_end_pid(proc);
     mpsc_close(&proc->box);
     state_complete(&proc->state);
     magazine_retire(&magazine, proc);
@@ -92,7 +92,7 @@ static void keeper(void) {
 }
 static void box_is_empty(void) {
     chk_assert(mpsc_is_empty(&block->box), "no message reaches the next tenant");
-    chk_assert(atom_load_rlx(&block->generation) == GENERATION + 2, "the second tenant");
+    chk_assert(proc_generation(block) == GENERATION + 2, "the second tenant");
     tear_down();
 }
 

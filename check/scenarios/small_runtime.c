@@ -40,7 +40,7 @@ int door_open(struct runtime *runtime) {
         chk_name(&doors[i], names[i]);
     }
     open = true;
-    runtime->instance = 1;
+    runtime->instance = runtime->table.instance = 1;
     return 0;
 }
 
@@ -175,11 +175,10 @@ struct proc *small_proc(weft_pid pid) {
 }
 
 void small_name(weft_pid pid) {
-    static const char *const names[][3] = {
-        {"generation", "box", "state"}, {"generation'", "box'", "state'"}, {"generation\"", "box\"", "state\""}};
+    static const char *const names[][3] = {{"pid", "box", "state"}, {"pid'", "box'", "state'"}, {"pid\"", "box\"", "state\""}};
     struct proc *proc = small_proc(pid);
     const char *const *name = names[(pid_slot(pid) - 1) % 3];
-    chk_name(&proc->generation, name[0]);
+    chk_name(&proc->pid, name[0]);
     chk_name(&proc->box.head, name[1]);
     chk_name(&proc->state.word, name[2]);
     chk_name(&proc->state.asked, "asked");

@@ -199,7 +199,7 @@ SCENARIO(table_twin_guess_looks, .about = "as table_guess_send, but a thread tha
 static void sends_without_section(void) {
     struct worker *worker = small_play(1);
     struct proc *proc = small_proc(first);
-    if (atom_load_acq(&proc->generation) != pid_generation(first)) return;
+    if (atom_load_acq(&proc->pid) != first) return;
     accepted[0] = mpsc_push(&proc->box, &small_message(&letters[0], 1)->node) != MPSC_CLOSED;
     if (accepted[0]) state_wake(&proc->state);
     small_run_own(worker);

@@ -183,7 +183,7 @@ static int command_handle(struct worker *worker, const struct command *command, 
 __attribute__((noinline, cold)) void command_begin(struct worker *worker, struct proc *proc, struct message *yield) {
     struct yielded *yielded = (struct yielded *)yield->data;
     weft_completion completion = {
-        .pid = pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot), /* rlx: it runs here */
+        .pid = proc_pid(proc),
         .tag = yield->tag,
         .reserved = yielded->room,
     };

@@ -82,7 +82,7 @@ static inline void fiber_set(struct proc *proc, const struct fiber_start *start,
 
 /* rlx: dumps check the generation after they have read it (snapshot.c). */
 static int fiber_set_name(struct runtime *runtime, struct proc *proc, const char *text) {
-    struct fiber_name *name = side_of(&runtime->sides.names, proc->slot, sizeof *name, true);
+    struct fiber_name *name = side_of(&runtime->sides.names, proc_slot(proc), sizeof *name, true);
     char copy[sizeof *name] = {0};
     uint64_t words[sizeof copy / sizeof(uint64_t)];
     if (!name) return WEFT_ENOMEM;
@@ -129,7 +129,7 @@ static int fiber_equip(struct proc *proc, const struct fiber_input *given) {
 }
 
 void fiber_discard(struct local *local, struct proc *proc) {
-    struct ties *ties = state_has_to_give(&proc->state) ? ties_of(local->runtime, proc->slot, false) : NULL;
+    struct ties *ties = state_has_to_give(&proc->state) ? ties_of(local->runtime, proc_slot(proc), false) : NULL;
     if (!ties || !ties->discard) return;
     local_leave(local); /* it is the program's, and may call weft */
     ties->discard(fiber_start_of(proc)->arg);
@@ -140,7 +140,7 @@ static int fiber_init(void *self, weft_context *context, const char *method, con
     (void)context, (void)method, (void)size;
     const struct fiber_input *given = input;
     struct proc *proc = fiber_proc(self);
-    struct ties *ties = given->discard ? ties_of(given->runtime, proc->slot, true) : NULL;
+    struct ties *ties = given->discard ? ties_of(given->runtime, proc_slot(proc), true) : NULL;
     if (given->discard && !ties) return WEFT_ENOMEM;
     fiber_set(proc, &given->start, given->stack_class);
     int error = fiber_equip(proc, given);
@@ -286,7 +286,7 @@ __attribute__((flatten)) weft_pid weft_spawn(weft_entry entry, void *arg) {
     block_born_of(proc, parent);
     proc->self = proc->inline_state;
     fiber_set(proc, &(struct fiber_start){.entry = entry, .arg = arg}, self->runtime->stack_class);
-    weft_pid pid = spawn_pid(self->runtime, proc);
+    weft_pid pid = proc_pid(proc);
     spawn_make_ready(&self->local, self, proc, false);
     local_leave(&self->local);
     return pid;

@@ -65,8 +65,7 @@ struct runtime *fault_runtime(const struct fault *fault) {
 
 weft_pid fault_pid(const struct fault *fault) {
     struct proc *proc = fault->proc;
-    /* rlx: it runs, so its generation is its own. */
-    return proc ? pid_make(fault_runtime(fault)->instance, atom_load_rlx(&proc->generation), proc->slot) : WEFT_NOBODY;
+    return proc ? proc_pid(proc) : WEFT_NOBODY;
 }
 
 uintptr_t fault_entry(const struct fault *fault) {

@@ -200,7 +200,7 @@ void pin_drop(struct worker *worker, struct proc *proc);
 /* mutex_check.c: aborts, by name, if the process that leaves holds a mutex and the runtime checks for that. */
 void mutex_check(struct worker *worker, struct fiber *fiber, struct proc *proc) __attribute__((noinline, cold));
 /* mutex_check.c: the process ends and holds locks of sync/: says so. For debug builds. */
-void mutex_check_left(struct worker *worker, struct fiber *fiber, struct proc *proc) __attribute__((noinline, cold));
+void mutex_check_left(struct fiber *fiber, struct proc *proc) __attribute__((noinline, cold));
 /* bigstack.c: weft_call_big, for weft itself: does not heed. */
 int bigstack(void (*fn)(void *arg), void *arg, size_t stack_size);
 /* bigstack.c: gives back the stacks that the process has besides its own. */

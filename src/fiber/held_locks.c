@@ -9,8 +9,8 @@ struct step_locks {
 };
 
 static struct step_locks *step_locks_of(struct runtime *runtime, struct proc *proc, bool make) {
-    struct step_locks *locks = side_of(&runtime->sides.step_locks, proc->slot, sizeof *locks, make);
-    uint32_t generation = atom_load_rlx(&proc->generation); /* rlx: the process runs */
+    struct step_locks *locks = side_of(&runtime->sides.step_locks, proc_slot(proc), sizeof *locks, make);
+    uint32_t generation = proc_generation(proc); /* rlx: the process runs */
     if (locks && locks->generation != generation) *locks = (struct step_locks){.generation = generation};
     return locks;
 }

@@ -57,14 +57,12 @@ int weft_debug_mutex_unlock(pthread_mutex_t *mutex) {
     return 0;
 }
 
-/* rlx: as below. */
-void mutex_check_left(struct worker *worker, struct fiber *fiber, struct proc *proc) {
+void mutex_check_left(struct fiber *fiber, struct proc *proc) {
     char entry[160];
     struct fiber_start *start = fiber_start_of(proc);
     fiber_symbol((const void *)(uintptr_t)start->entry, entry, sizeof entry);
     fprintf(stderr, "weft: process %016lx (%s, %s) has ended and left %u of weft's locks locked, the one it took last is %p\n",
-            (unsigned long)pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot), fiber_name_text(start), entry,
-            fiber->held_locks, fiber->last_lock);
+            (unsigned long)proc_pid(proc), fiber_name_text(start), entry, fiber->held_locks, fiber->last_lock);
 }
 
 void mutex_check(struct worker *worker, struct fiber *fiber, struct proc *proc) {
@@ -72,9 +70,7 @@ void mutex_check(struct worker *worker, struct fiber *fiber, struct proc *proc) 
     char locker[64], text[320];
     struct fiber_start *start = fiber_start_of(proc);
     fiber_symbol(fiber->held_by, locker, sizeof locker);
-    /* rlx: the process runs, so its generation does not change. */
     snprintf(text, sizeof text, "process %016lx (%s) waits, yields or ends and holds %u mutexes, the last one %p, locked at %s",
-             (unsigned long)pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot), fiber_name_text(start),
-             fiber->holds, (void *)fiber->held, locker);
+             (unsigned long)proc_pid(proc), fiber_name_text(start), fiber->holds, (void *)fiber->held, locker);
     WEFT_MISUSE("weft_debug_mutex_lock", text, "unlock it first, or use a weft_mutex");
 }

@@ -11,12 +11,12 @@ enum {
 };
 
 struct packing *pack_begin(struct runtime *runtime, struct proc *proc) {
-    struct packing *packing = side_of(&runtime->sides.packings, proc->slot, sizeof *packing, true);
+    struct packing *packing = side_of(&runtime->sides.packings, proc_slot(proc), sizeof *packing, true);
     if (!packing) return NULL;
     packing->leaving = 0;
     atom_store_rlx(&packing->refused, 0); /* rlx, all: proc/packing.h */
     atom_store_rlx(&packing->packed, 0);
-    atom_store_rlx(&packing->owner, atom_load_rlx(&proc->generation));
+    atom_store_rlx(&packing->owner, proc_generation(proc));
     if (!atom_load_rlx(&runtime->sides.packs)) atom_store_rlx(&runtime->sides.packs, true);
     return packing;
 }
@@ -27,7 +27,7 @@ void pack_destroy_all(struct runtime *runtime) {
 }
 
 static struct pack_room *pack_room_of(struct worker *worker, bool make) {
-    return side_of(&worker->runtime->sides.pack_rooms, worker->current->slot, sizeof(struct pack_room), make);
+    return side_of(&worker->runtime->sides.pack_rooms, proc_slot(worker->current), sizeof(struct pack_room), make);
 }
 
 void *pack_room_made(struct worker *worker, void *own) {
@@ -107,7 +107,7 @@ static bool pack_stack(struct local *local, struct fiber *fiber, struct packing 
     packing->top = top;
     packing->first = first;
     atom_store_rlx(&packing->call, atom_load_rlx(&fiber->waits_in));
-    atom_store_rlx(&packing->packed, atom_load_rlx(&fiber->proc->generation));
+    atom_store_rlx(&packing->packed, proc_generation(fiber->proc));
     size_t span = pack_span(local->runtime, first, top);
     (void)sys->vm_advise(first, span, SYS_VM_DROP); /* an error leaves the pages as they are */
     pack_deny(packing, span);
@@ -127,7 +127,7 @@ void pack_left(struct worker *worker, struct fiber *fiber) {
 }
 
 static struct packing *packing_of(struct runtime *runtime, struct proc *proc) {
-    return side_of(&runtime->sides.packings, proc->slot, sizeof(struct packing), false);
+    return side_of(&runtime->sides.packings, proc_slot(proc), sizeof(struct packing), false);
 }
 
 static void pack_allow(struct runtime *runtime, struct packing *packing) {

@@ -40,7 +40,7 @@ struct worker *pack_leave_asked(struct worker *worker, enum weft_status status, 
 static inline struct worker *pack_leave(struct worker *worker, enum weft_status status, const void *part) {
     struct proc *proc = worker->current;
     struct packing *packing = WEFT_CHECK ? NULL : fiber_of(proc)->packing;
-    bool asked = __builtin_expect(packing != NULL, 0) && atom_load_rlx(&packing->asked) == atom_load_rlx(&proc->generation);
+    bool asked = __builtin_expect(packing != NULL, 0) && atom_load_rlx(&packing->asked) == proc_generation(proc);
     return __builtin_expect(asked, 0) ? pack_leave_asked(worker, status, part) : fiber_leave(worker, status);
 }
 

@@ -7,7 +7,7 @@
 
 /* Found by the slot, not by the block's pointer: the block may be a step process's by now, whose state is anything. */
 static void snapshot_name(struct runtime *runtime, struct proc *proc, char text[sizeof(struct fiber_name)]) {
-    const struct fiber_name *name = side_of(&runtime->sides.names, proc->slot, sizeof *name, false);
+    const struct fiber_name *name = side_of(&runtime->sides.names, proc_slot(proc), sizeof *name, false);
     for (unsigned i = 0; name && i < sizeof name->words / sizeof name->words[0]; i++) {
         uint64_t word = atom_load_acq(&name->words[i]); /* acq: before the generation is read again */
         memcpy(text + i * sizeof word, &word, sizeof word);
@@ -17,7 +17,7 @@ static void snapshot_name(struct runtime *runtime, struct proc *proc, char text[
 
 /* The record of a process that may be packed; its stack may be read until `readers` is lowered again, unless it is packed already. */
 static struct packing *snapshot_packing(struct runtime *runtime, struct proc *proc) {
-    struct packing *packing = runtime ? side_of(&runtime->sides.packings, proc->slot, sizeof *packing, false) : NULL;
+    struct packing *packing = runtime ? side_of(&runtime->sides.packings, proc_slot(proc), sizeof *packing, false) : NULL;
     if (packing) atom_add_rlx(&packing->readers, 1); /* rlx: the fence */
     return packing;
 }
@@ -34,7 +34,7 @@ typedef ATOM_PTR(struct fiber) snapshot_fiber;
 __attribute__((no_sanitize("thread"), no_sanitize("address"))) void fiber_snapshot(struct runtime *runtime, struct proc *proc,
                                                                                    struct snapshot *snapshot) {
     *snapshot = (struct snapshot){.entry = NULL};
-    uint32_t generation = atom_load_acq(&proc->generation); /* acq: the reads below see this process's values, or a later one's */
+    uint32_t generation = pid_generation(atom_load_acq(&proc->pid)); /* acq: the reads below see this process's values, or a later one's */
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
     if (generation % 2 == 0 || !behavior || behavior->step != fiber_step) return;
     volatile const struct fiber_start *start = (volatile const struct fiber_start *)fiber_start_of(proc);
@@ -44,7 +44,7 @@ __attribute__((no_sanitize("thread"), no_sanitize("address"))) void fiber_snapsh
     annotate_unjudged_begin();
     /* acq: before the generation is read again: another process's block may have anything here, which must not be followed. */
     struct fiber *fiber = atom_load_acq((snapshot_fiber *)(uintptr_t)&start->fiber);
-    bool same = atom_load_acq(&proc->generation) == generation; /* acq: pairs with the rel in proc_end */
+    bool same = pid_generation(atom_load_acq(&proc->pid)) == generation; /* acq: pairs with the rel in proc_end */
     if (same && fiber) seen.stack = fiber;
     if (packing && snapshot_is_packed(packing, generation)) {
         seen.call = atom_load_acq(&packing->call); /* acq: before the generation is read again */
@@ -55,5 +55,5 @@ __attribute__((no_sanitize("thread"), no_sanitize("address"))) void fiber_snapsh
     }
     annotate_unjudged_end();
     if (packing) atom_sub_rel(&packing->readers, 1); /* rel: the reads come before */
-    if (same && atom_load_rlx(&proc->generation) == generation) *snapshot = seen;
+    if (same && proc_generation(proc) == generation) *snapshot = seen;
 }

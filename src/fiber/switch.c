@@ -206,7 +206,7 @@ static __attribute__((noinline, cold)) void fiber_farewell(struct worker *worker
 static inline void fiber_end(struct worker *worker, struct fiber *fiber, int reason) {
     struct proc *proc = fiber->proc;
     local_begin(&worker->local); /* until the next process has arrived, on this stack or another */
-    if (WEFT_DEBUG && !WEFT_CHECK && fiber->held_locks) mutex_check_left(worker, fiber, proc);
+    if (WEFT_DEBUG && !WEFT_CHECK && fiber->held_locks) mutex_check_left(fiber, proc);
     if (__builtin_expect(proc->extras, 0)) fiber_farewell(worker, fiber, proc);
     fiber->proc = NULL;
     fiber_start_of(proc)->fiber = NULL; /* so that fiber_close leaves the stack alone */

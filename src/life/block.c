@@ -62,7 +62,7 @@ struct proc *block_take(struct local *local, const weft_behavior *behavior, unsi
     }
     if ((*error = block_admit(runtime)) != 0) return NULL;
     struct proc *proc = magazine_take(&local->magazine, error);
-    if (__builtin_expect(proc && (*error = block_reserve(runtime, proc->slot)) != 0, 0)) {
+    if (__builtin_expect(proc && (*error = block_reserve(runtime, proc_slot(proc))) != 0, 0)) {
         magazine_return(&local->magazine, proc);
         proc = NULL;
     }
@@ -86,7 +86,7 @@ void block_undo(struct local *local, struct proc *proc, struct monitor *monitor)
     if (proc->self) self_free(local, proc);
     mpsc_close(&proc->box); /* if it was diverted */
     context_take(local, proc);
-    if (monitor) monitor_remove(local, proc->slot, monitor);
-    if (state_has_to_give(&proc->state)) parts.registry_end(local, proc->slot);
+    if (monitor) monitor_remove(local, proc_slot(proc), monitor);
+    if (state_has_to_give(&proc->state)) parts.registry_end(local, proc_slot(proc));
     block_return(local, proc);
 }

@@ -9,18 +9,8 @@ struct monitor;
 /* A block for a new process, which is the caller's until spawn_make_ready. The caller sets `self`, and may give a context (deadline and values). NULL: *error
  * says why. `flags`: SPAWN_LATE. */
 struct proc *block_take(struct local *local, const weft_behavior *behavior, unsigned flags, int *error);
-/* Notes by which process it is spawned; NULL: by a thread. Both halves in one move: spawning is short. No thread writes the spawner's generation while
- * it lives. */
-static inline void block_born_of(struct proc *proc, const struct proc *parent) {
-    static const struct proc_parent none;
-#if WEFT_CHECK
-    proc->parent = parent ? (struct proc_parent){atom_load_rlx(&parent->generation), parent->slot} : none; /* rlx: the spawner's own */
-#else
-    _Static_assert(offsetof(struct proc, slot) - offsetof(struct proc, generation) == sizeof(uint32_t), "they are neighbours");
-    memcpy(&proc->parent, parent ? (const unsigned char *)parent + offsetof(struct proc, generation) : (const unsigned char *)&none,
-           sizeof proc->parent);
-#endif
-}
+/* Notes by which process it is spawned; NULL: by a thread. No thread writes the spawner's PID while it lives. */
+static inline void block_born_of(struct proc *proc, const struct proc *parent) { proc->parent = parent ? proc_pid(parent) : WEFT_NOBODY; }
 /* The process will not be born: gives the block back. */
 void block_return(struct local *local, struct proc *proc);
 /* The same for a process that has been set up: frees all that it has. `monitor`: of monitor_newborn, or NULL. */

@@ -86,9 +86,8 @@ void each_process(struct runtime *runtime, each_visit *visit, void *user) {
         if (!chunk) break;
         for (unsigned i = 0; i < TABLE_CHUNK; i++) {
             struct proc *proc = &chunk->blocks[i];
-            uint32_t generation = atom_load_rlx(&proc->generation); /* rlx: for a PID, which will be looked up */
-            if (generation % 2 == 1 && !mpsc_is_closed(&proc->box))
-                visit(runtime, proc, pid_make(runtime->instance, generation, c * TABLE_CHUNK + i), user);
+            weft_pid pid = proc_pid(proc); /* it will be looked up */
+            if (pid_generation(pid) % 2 == 1 && !mpsc_is_closed(&proc->box)) visit(runtime, proc, pid, user);
         }
     }
 }

@@ -86,7 +86,7 @@ static void member_late(struct local *local, struct worker *self, struct timer_e
 static struct lock *context_lock(struct runtime *runtime, uint32_t slot) { return &runtime->context_locks[slot % CONTEXT_LOCKS]; }
 
 static void context_set(struct runtime *runtime, struct proc *proc, struct member *member) {
-    struct lock *lock = context_lock(runtime, proc->slot);
+    struct lock *lock = context_lock(runtime, proc_slot(proc));
     lock_take(lock);
     proc->member = member;
     lock_drop(lock);

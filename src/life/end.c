@@ -12,19 +12,19 @@
 static __attribute__((noinline)) void proc_leave(struct local *local, struct proc *proc, uint32_t left, int code) {
     bool has_ties = left & STATE_OWNS, kept = left & STATE_MONITORED;
     if (left & STATE_CONDEMNED && (code == 0 || code == REASON_CONDEMNED)) code = ties_condemned(local->runtime, proc);
-    struct reason reason = has_ties ? ties_reason(local->runtime, proc->slot, code) : (struct reason){code, NULL};
-    if (has_ties) parts.registry_end(local, proc->slot);
+    struct reason reason = has_ties ? ties_reason(local->runtime, proc_slot(proc), code) : (struct reason){code, NULL};
+    if (has_ties) parts.registry_end(local, proc_slot(proc));
     reason_detail_hold(reason.detail);
-    if (kept) kept = monitor_tell(local, my_worker, proc->slot, &reason, !has_ties);
+    if (kept) kept = monitor_tell(local, my_worker, proc_slot(proc), &reason, !has_ties);
     if (has_ties) ties_end(local, proc);
-    if (has_ties && kept) kept = monitor_tell(local, my_worker, proc->slot, &reason, true);
+    if (has_ties && kept) kept = monitor_tell(local, my_worker, proc_slot(proc), &reason, true);
     reason_detail_drop(reason.detail);
     if (!kept) magazine_retire(&local->magazine, proc);
 }
 
 void proc_end(struct local *local, struct proc *proc, int reason) {
     struct runtime *runtime = local->runtime;
-    sim_note("end", spawn_pid(runtime, proc));
+    sim_note("end", proc_pid(proc));
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
     if (behavior->close) {
         local_leave(local); /* it is the program's, and may call weft */
@@ -34,8 +34,7 @@ void proc_end(struct local *local, struct proc *proc, int reason) {
     self_free(local, proc);
     context_take(local, proc);
     block_uncount(runtime);
-    /* rel: pairs with the acq in proc_find. From here on its PID is no process's. */
-    atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1);
+    proc_end_pid(proc);
     for (struct mpsc_node *node = mpsc_close(&proc->box), *next; node; node = next) {
         next = node->next;
         message_free(&local->cache, message_of(node));

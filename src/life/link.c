@@ -11,7 +11,7 @@ struct link_locks {
 };
 
 static struct link_locks link_lock(struct worker *self, struct runtime *runtime, weft_pid pid) {
-    struct lock *mine = monitor_lock(self->runtime, self->current->slot), *theirs = monitor_lock(runtime, pid_slot(pid));
+    struct lock *mine = monitor_lock(self->runtime, proc_slot(self->current)), *theirs = monitor_lock(runtime, pid_slot(pid));
     struct link_locks locks = {mine < theirs ? mine : theirs, mine == theirs ? NULL : mine < theirs ? theirs : mine};
     lock_take(locks.first);
     if (locks.second) lock_take(locks.second);
@@ -74,7 +74,7 @@ static void link_detach(struct runtime *runtime, struct link_halves *halves) {
 
 /* With the locks, although no other thread knows the process: one may have guessed its PID, and looks into its list. */
 void link_newborn(struct runtime *runtime, struct proc *newborn, struct link_halves *halves) {
-    weft_pid pid = spawn_pid(runtime, newborn);
+    weft_pid pid = proc_pid(newborn);
     halves->mine->message.from = pid;
     halves->theirs->runtime = runtime;
     halves->theirs->owner = newborn;
@@ -90,7 +90,7 @@ void link_newborn(struct runtime *runtime, struct proc *newborn, struct link_hal
 static int link_attach_living(struct worker *self, struct runtime *runtime, weft_pid pid, struct link_halves *halves, bool *linked) {
     struct proc *other = proc_find(runtime, pid);
     if (!other) return WEFT_ENOPROC;
-    if (tie_find_link(self->runtime, self->current->slot, pid)) return 0;
+    if (tie_find_link(self->runtime, proc_slot(self->current), pid)) return 0;
     if (!state_tie(&other->state)) return WEFT_ENOPROC; /* L3 */
     halves->theirs->owner = other;
     link_attach(runtime, halves);
@@ -103,7 +103,7 @@ static int link_make(struct local *local, struct worker *self, weft_pid pid) {
     struct link_halves halves;
     bool linked = false;
     if (!table_at(&runtime->table, pid_slot(pid))) return WEFT_ENOPROC;
-    if (link_reserve(runtime, pid_slot(pid)) || link_reserve(self->runtime, self->current->slot)) return WEFT_ENOMEM;
+    if (link_reserve(runtime, pid_slot(pid)) || link_reserve(self->runtime, proc_slot(self->current))) return WEFT_ENOMEM;
     if (link_new(local, self, runtime, NULL, pid, &halves)) return WEFT_ENOMEM;
     struct link_locks locks = link_lock(self, runtime, pid);
     section_enter(&local->section); /* keeps the slot from the next process */
@@ -128,9 +128,9 @@ int weft_link(weft_pid pid) {
 
 static int link_remove(struct local *local, struct worker *self, weft_pid pid) {
     struct runtime *runtime = local->runtime;
-    if (!ties_of(self->runtime, self->current->slot, false)) return WEFT_ENOENT;
+    if (!ties_of(self->runtime, proc_slot(self->current), false)) return WEFT_ENOENT;
     struct link_locks locks = link_lock(self, runtime, pid);
-    struct tie *mine = tie_find_link(self->runtime, self->current->slot, pid);
+    struct tie *mine = tie_find_link(self->runtime, proc_slot(self->current), pid);
     struct link_halves halves = {mine, mine ? mine->twin : NULL}; /* L2 */
     if (mine) link_detach(runtime, &halves);
     link_unlock(locks);
@@ -154,9 +154,9 @@ int weft_trap_exit(bool trap, uint64_t tag) {
     if (!self || !self->current) return WEFT_ENOTINSIDE;
     heed(self);
     struct proc *proc = self->current;
-    struct ties *ties = ties_of(self->runtime, proc->slot, true);
+    struct ties *ties = ties_of(self->runtime, proc_slot(proc), true);
     if (!ties) return WEFT_ENOMEM;
-    struct lock *lock = ties_lock(self->runtime, proc->slot);
+    struct lock *lock = ties_lock(self->runtime, proc_slot(proc));
     local_enter(&self->local, "weft_trap_exit");
     state_owns(&proc->state);
     lock_take(lock);

@@ -6,7 +6,7 @@
 
 static int newborn_ties_make(struct worker *self, struct newborn_ties *tied, const weft_spawn_options *options) {
     struct local *local = &self->local;
-    if (link_reserve(self->runtime, self->current->slot)) return WEFT_ENOMEM;
+    if (link_reserve(self->runtime, proc_slot(self->current))) return WEFT_ENOMEM;
     if (options->flags & WEFT_SPAWN_MONITOR) {
         tied->down = tie_new(local, self->runtime, self->current, WEFT_NOBODY, WEFT_NOTICE_DOWN);
         if (!tied->down) return WEFT_ENOMEM;
@@ -47,7 +47,7 @@ void newborn_ties_drop(void *argument) {
 }
 
 void newborn_ties_attach(struct local *local, struct proc *proc, struct newborn_ties *tied) {
-    weft_pid pid = spawn_pid(local->runtime, proc);
+    weft_pid pid = proc_pid(proc);
     if (tied->announcement.tell) {
         struct proc *spawner = guard_process(my_worker);
         local_leave(local); /* it is the program's, and may call weft */

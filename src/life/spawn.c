@@ -31,7 +31,7 @@ static inline uint16_t spawn_open(struct local *local, struct worker *self, stru
     struct runtime *runtime = local->runtime;
     count(&local->counters.spawned);
     if (monitored) state_monitor_newborn(&proc->state);
-    sim_note("spawn", spawn_pid(runtime, proc));
+    sim_note("spawn", proc_pid(proc));
     uint16_t ticket = state_revive(&proc->state);
     atom_fence_light(); /* pairs with the heavy ones in stop_wait and weft_context_cancel: they see this process, or this sees their flag */
     bool over = atom_load_rlx(&runtime->stopping) || (proc->member && weft_context_cancelled(context_of(proc))); /* rlx: the fence */
@@ -53,7 +53,7 @@ static inline int spawn_set_up(struct rt_entry *by, struct proc *proc, const wef
     if (!proc->self) return WEFT_ENOMEM;
     int error = 0;
     if (__builtin_expect(options->mailbox != NULL, 0))
-        error = parts.bounds_begin(&by->local->runtime->bounded, proc, spawn_pid(by->local->runtime, proc), options->mailbox);
+        error = parts.bounds_begin(&by->local->runtime->bounded, proc, proc_pid(proc), options->mailbox);
     if (error) return error;
     error = context_inherit(by->local, by->self, proc, options->context);
     if (error || !behavior->init) return error;
@@ -79,22 +79,22 @@ static inline int spawn_entered(struct rt_entry *by, weft_pid *pid, const weft_b
     struct proc *proc = block_take(by->local, behavior, options->flags, &error);
     if (!proc) return error;
     block_born_of(proc, by->self ? by->self->current : NULL);
-    if (tied && newborn_ties_any(tied) && (error = link_reserve(runtime, proc->slot)) != 0) {
+    if (tied && newborn_ties_any(tied) && (error = link_reserve(runtime, proc_slot(proc))) != 0) {
         block_return(by->local, proc);
         return error;
     }
-    if (monitor && (error = monitor_newborn(by->local, spawn_pid(runtime, proc), monitor)) != 0) {
+    if (monitor && (error = monitor_newborn(by->local, proc_pid(proc), monitor)) != 0) {
         block_return(by->local, proc);
         return error;
     }
     if (__builtin_expect(options->register_as != NULL, 0))
-        error = parts.registry_newborn(by->local, proc, spawn_pid(runtime, proc), options->register_as);
+        error = parts.registry_newborn(by->local, proc, proc_pid(proc), options->register_as);
     if (!error) error = spawn_set_up(by, proc, options, method, monitor);
     if (__builtin_expect(error, 0)) {
         if (by->local) block_undo(by->local, proc, monitor);
         return error;
     }
-    *pid = spawn_pid(runtime, proc);
+    *pid = proc_pid(proc);
     if (tied) newborn_ties_attach(by->local, proc, tied);
     if (__builtin_expect(!options->mailbox, 1)) mpsc_init(&proc->box); /* else it has been diverted: spawn_set_up */
     uint16_t ticket = spawn_open(by->local, by->self, proc, monitor || (tied && newborn_ties_any(tied)));

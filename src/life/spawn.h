@@ -7,8 +7,8 @@
 /* Within a section: the living process of a PID, or NULL. Outside a section the block may have another process the next moment. */
 static inline struct proc *proc_find(struct runtime *runtime, weft_pid to) {
     struct proc *proc = table_at(&runtime->table, pid_slot(to));
-    /* acq: pairs with the rel in proc_end, so that a sender that sees the end sees what led to it, and with that in magazine_take. */
-    bool lives = proc && atom_load_acq(&proc->generation) == pid_generation(to);
+    /* acq: pairs with the rel in proc_end_pid, so that a sender that sees the end sees what led to it, and with that in magazine_take. */
+    bool lives = proc && atom_load_acq(&proc->pid) == to;
     /* No living process has an even generation, but a block that was never used has 0, and an open mailbox. */
     return __builtin_expect(lives && pid_generation(to) % 2 == 1, 1) ? proc : NULL;
 }
@@ -20,9 +20,6 @@ static inline bool pid_is_open(struct runtime *runtime, weft_pid pid) {
 /* Makes a process ready whose block (block.h) the spawner has set up, and which is born by that. Returns the ticket of its first queue
  * entry. */
 uint16_t spawn_make_ready(struct local *local, struct worker *self, struct proc *proc, bool monitored);
-static inline weft_pid spawn_pid(struct runtime *runtime, struct proc *proc) {
-    return pid_make(runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: the spawner's own, still */
-}
 struct monitor;
 /* Spawns a process that is monitored from its birth on: its monitor is told of its end, whenever that is. From a worker's own thread.
  * *ticket is that of its first queue entry. Otherwise as weft_spawn_step. */

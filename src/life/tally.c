@@ -24,7 +24,7 @@ static void tally_own(struct runtime *runtime, uint32_t slot, bool waits, struct
 /* The process in the owner's slot: its end takes the record away, so it lives, or is just ending. */
 static weft_pid tally_owner(struct runtime *runtime, uint32_t owner) {
     struct proc *proc = owner ? table_at(&runtime->table, owner) : NULL;
-    weft_pid pid = proc ? spawn_pid(runtime, proc) : WEFT_NOBODY;
+    weft_pid pid = proc ? proc_pid(proc) : WEFT_NOBODY;
     return pid_generation(pid) % 2 == 1 ? pid : WEFT_NOBODY;
 }
 

@@ -6,7 +6,7 @@
 #include "sched/heed.h"
 
 static struct tie *tie_of(struct monitor *monitor) { return (struct tie *)((unsigned char *)monitor - offsetof(struct tie, monitor)); }
-static struct lock *tie_lock(const struct tie *tie) { return ties_lock(tie->runtime, tie->owner->slot); }
+static struct lock *tie_lock(const struct tie *tie) { return ties_lock(tie->runtime, proc_slot(tie->owner)); }
 
 /* ---- the owner's list, under its lock -------------------------------------------------------------------------------------- */
 
@@ -54,7 +54,7 @@ static void tie_condemn(struct local *local, struct worker *self, struct ties *t
 
 /* Under the owner's lock, and out of its list. */
 static void tie_fire(struct local *local, struct worker *self, struct tie *tie, const struct reason *reason) {
-    struct ties *ties = ties_of(tie->runtime, tie->owner->slot, false);
+    struct ties *ties = ties_of(tie->runtime, proc_slot(tie->owner), false);
     if (tie->kind == WEFT_NOTICE_EXIT && !ties->traps) {
         tie_condemn(local, self, ties, tie, reason);
         return;
@@ -98,7 +98,7 @@ void tie_free(struct local *local, struct tie *tie) { pool_give(&local->cache.po
 void tie_own(struct tie *tie) {
     struct lock *lock = tie_lock(tie);
     lock_take(lock);
-    tie_link(&ties_of(tie->runtime, tie->owner->slot, false)->ties, tie);
+    tie_link(&ties_of(tie->runtime, proc_slot(tie->owner), false)->ties, tie);
     lock_drop(lock);
 }
 
@@ -160,12 +160,12 @@ void tie_give_up_all(struct local *local, uint32_t owner) {
 
 /* Unique in the runtime. */
 uint64_t tie_reference(struct worker *self) {
-    uint32_t slot = self->current->slot;
+    uint32_t slot = proc_slot(self->current);
     return ++ties_of(self->runtime, slot, false)->serial << PID_SLOT_BITS | slot;
 }
 
 static int tie_monitor(struct rt_entry *entry, struct worker *self, weft_pid pid, uint64_t tag, uint64_t *reference) {
-    struct ties *ties = ties_of(self->runtime, self->current->slot, true);
+    struct ties *ties = ties_of(self->runtime, proc_slot(self->current), true);
     struct tie *tie = ties ? tie_new(entry->local, self->runtime, self->current, pid, WEFT_NOTICE_DOWN) : NULL;
     if (!tie) return WEFT_ENOMEM;
     tie->message.tag = tag;
@@ -202,7 +202,7 @@ static struct tie *tie_find(struct tie *tie, uint64_t reference) {
 }
 
 bool tie_demonitor(struct worker *self, uint64_t reference) {
-    uint32_t owner = self->current->slot;
+    uint32_t owner = proc_slot(self->current);
     struct ties *ties = ties_of(self->runtime, owner, false);
     if (!ties) return false;
     struct lock *lock = ties_lock(self->runtime, owner);

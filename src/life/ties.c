@@ -13,7 +13,7 @@ struct ties *ties_of(struct runtime *runtime, uint32_t slot, bool make) {
 }
 
 void ties_leave_detail(struct runtime *runtime, struct proc *proc, struct reason_detail *detail) {
-    struct ties *ties = detail ? ties_of(runtime, proc->slot, true) : NULL;
+    struct ties *ties = detail ? ties_of(runtime, proc_slot(proc), true) : NULL;
     if (!ties) {
         reason_detail_drop(detail);
         return;
@@ -32,7 +32,7 @@ static struct reason ties_exit(struct runtime *runtime, uint32_t slot) {
 }
 
 int ties_condemned(struct runtime *runtime, struct proc *proc) {
-    return state_condemned(&proc->state) & STATE_KILL ? WEFT_EKILLED : ties_exit(runtime, proc->slot).code;
+    return state_condemned(&proc->state) & STATE_KILL ? WEFT_EKILLED : ties_exit(runtime, proc_slot(proc)).code;
 }
 
 /* Whether the detail belongs to an end with this code. */
@@ -45,9 +45,9 @@ struct reason ties_reason(struct runtime *runtime, uint32_t slot, int code) {
 }
 
 void ties_end(struct local *local, struct proc *proc) {
-    struct ties *ties = ties_of(local->runtime, proc->slot, false);
-    zombie_forget_all(local, proc->slot);
-    tie_give_up_all(local, proc->slot);
+    struct ties *ties = ties_of(local->runtime, proc_slot(proc), false);
+    zombie_forget_all(local, proc_slot(proc));
+    tie_give_up_all(local, proc_slot(proc));
     /* No tie leads here any more. */
     reason_detail_drop(ties->detail);
     reason_detail_drop(ties->exit.detail);

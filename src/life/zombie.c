@@ -25,11 +25,11 @@ static void zombie_unlink(struct runtime *runtime, struct zombie *zombie) {
 /* ---- records --------------------------------------------------------------------------------------------------------------- */
 
 struct zombie *zombie_new(struct local *local, struct proc *owner) {
-    struct ties *ties = owner ? ties_of(local->runtime, owner->slot, true) : NULL;
+    struct ties *ties = owner ? ties_of(local->runtime, proc_slot(owner), true) : NULL;
     if (owner && !ties) return NULL;
     struct zombie *zombie = pool_take(&local->blocks, 0);
     if (!zombie) return NULL;
-    *zombie = (struct zombie){.monitor = {.is_zombie = true}, .owner = owner ? owner->slot : 0};
+    *zombie = (struct zombie){.monitor = {.is_zombie = true}, .owner = owner ? proc_slot(owner) : 0};
     if (!owner) return zombie;
     zombie_link(local->runtime, &ties->zombies, zombie);
     state_owns(&owner->state);

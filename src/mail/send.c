@@ -142,7 +142,7 @@ static inline weft_pid send_sender(struct worker *self) {
         heed(self);
         local_begin(&self->local);
     }
-    return pid_make(self->runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: as in worker_pid */
+    return proc_pid(proc);
 }
 
 /* The message was refused, or there is none for want of memory. The worker leaves here. */

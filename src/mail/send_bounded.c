@@ -20,9 +20,9 @@ static struct bounds *bounded_find(struct local *local, weft_pid to, int *error)
 
 /* Ends a process with WEFT_ENOBUFS as its reason, as an exit signal of a link does; without memory for that, as weft_kill. */
 static void bounded_condemn(struct runtime *runtime, struct worker *self, struct proc *proc) {
-    struct ties *ties = ties_of(runtime, proc->slot, true);
+    struct ties *ties = ties_of(runtime, proc_slot(proc), true);
     if (ties) {
-        struct lock *lock = ties_lock(runtime, proc->slot);
+        struct lock *lock = ties_lock(runtime, proc_slot(proc));
         state_owns(&proc->state); /* by another thread: it has not closed its mailbox, so its end comes after this */
         lock_take(lock);
         if (ties->exit.code == 0) ties->exit = (struct reason){WEFT_ENOBUFS, NULL};

@@ -33,17 +33,13 @@ enum proc_kind {
     PROC_PACKED,  /* stackful, and its stack is packed: the loop restores it before it runs (fiber/pack.h) */
 };
 
-/* The process that has spawned this one, which may have ended. Slot 0: a thread has. For weft_info. */
-struct proc_parent {
-    uint32_t generation, slot;
-};
-
 struct proc {
     /* Any thread. */
     struct state state;
-    atom_u32 generation; /* odd: a process lives in this block; even: none does */
-    uint32_t slot;       /* set once */
-    struct mpsc box;     /* head: any thread; the rest: the thread that runs the process */
+    /* The PID, as one word: a sender compares it as a whole, and a process's own PID is one load. Its slot and instance are set once. Its
+     * generation is odd while a process lives in this block, else even. */
+    atom_u64 pid;
+    struct mpsc box; /* head: any thread; the rest: the thread that runs the process */
 
     /* Set by the spawner. */
     ATOM_PTR(const struct weft_behavior) behavior; /* rlx everywhere: an atom because dumps read it racily */
@@ -55,8 +51,10 @@ struct proc {
         struct line_node node;
         struct mpsc_node pinned_node; /* of a pinned process, which is never in a line: in its worker's pinned queue */
         struct {
-            void *linked;              /* node.next */
-            struct proc_parent parent; /* of a living process; not in policy `line`, whose node has a link here */
+            void *linked; /* node.next */
+            /* Of a living process: which has spawned it, and may have ended; WEFT_NOBODY: a thread has. For weft_info. Not in policy `line`,
+             * whose node has a link here. */
+            weft_pid parent;
         };
     };
 
@@ -81,5 +79,15 @@ static inline weft_pid pid_make(unsigned instance, uint32_t generation, uint32_t
 static inline uint32_t pid_slot(weft_pid pid) { return (uint32_t)(pid & (PID_SLOTS - 1)); }
 static inline uint32_t pid_generation(weft_pid pid) { return (uint32_t)(pid >> PID_SLOT_BITS); }
 static inline unsigned pid_instance(weft_pid pid) { return (unsigned)(pid >> 56); }
+
+/* The block's PID now. rlx, all: by a thread that keeps the process from ending, or for which the value is a hint. */
+static inline weft_pid proc_pid(const struct proc *proc) { return atom_load_rlx(&proc->pid); }
+static inline uint32_t proc_slot(const struct proc *proc) { return pid_slot(proc_pid(proc)); }
+static inline uint32_t proc_generation(const struct proc *proc) { return pid_generation(proc_pid(proc)); }
+/* From here on its PID is no process's. By the thread that ends the process. */
+static inline void proc_end_pid(struct proc *proc) {
+    /* rel: pairs with the acq in proc_find. */
+    atom_store_rel(&proc->pid, proc_pid(proc) + (UINT64_C(1) << PID_SLOT_BITS));
+}
 
 #endif

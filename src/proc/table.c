@@ -8,6 +8,7 @@
 void table_init(struct table *table, uint32_t limit) {
     table->limit = limit < PID_SLOTS ? limit : PID_SLOTS - 1;
     table->generation = 0;
+    table->instance = 0;
     lock_init(&table->lock);
     table->fresh = 1; /* slot 0 would make a PID of 0 */
     table->depot = NULL;
@@ -30,7 +31,7 @@ void table_destroy(struct table *table) {
 uint32_t table_newest(struct table *table) {
     uint32_t newest = table->generation;
     for (uint32_t slot = 1; slot < table->fresh; slot++) {
-        uint32_t generation = atom_load_rlx(&table_at(table, slot)->generation); /* rlx: no thread takes blocks now */
+        uint32_t generation = proc_generation(table_at(table, slot)); /* rlx: no thread takes blocks now */
         if (generation > newest) newest = generation;
     }
     return newest;
@@ -67,15 +68,15 @@ static int table_cut(struct table *table, struct magazine *magazine) {
     uint32_t end = (table->fresh / TABLE_CHUNK + 1) * TABLE_CHUNK, most = table->fresh + MAGAZINE_BATCH;
     if (most < end) end = most;
     if (end > table->limit + 1) end = table->limit + 1;
+    struct table_chunk *chunk = atom_load_rlx(&table->chunks[table->fresh / TABLE_CHUNK]); /* rlx: written under the lock */
     /* Backwards, so that the lowest slot is taken first. */
     for (uint32_t slot = end; slot-- > table->fresh;) {
-        struct proc *proc = table_at(table, slot);
-        proc->slot = slot;
+        struct proc *proc = &chunk->blocks[slot % TABLE_CHUNK];
         state_init_complete(&proc->state);
         mpsc_init(&proc->box);
         mpsc_close(&proc->box);
         line_node_init(&proc->node);
-        atom_store_rlx(&proc->generation, table->generation); /* rlx: no thread has a PID of it */
+        atom_store_rlx(&proc->pid, pid_make(table->instance, table->generation, slot)); /* rlx: no thread has a PID of it */
         proc->node.next = magazine->free ? &magazine->free->node : NULL;
         magazine->free = proc;
     }
@@ -197,11 +198,12 @@ struct proc *magazine_take(struct magazine *magazine, int *error) {
     for (;;) {
         if (__builtin_expect(!magazine->free, 0) && !magazine_restock(magazine, error)) return NULL;
         struct proc *proc = pop(&magazine->free);
-        uint32_t generation = atom_load_rlx(&proc->generation); /* rlx: only the block's keeper writes it */
-        if (generation >= UINT32_MAX - 2) continue;             /* B3: never used again; the next but one would be 0 */
+        weft_pid before = proc_pid(proc); /* only the block's keeper writes it */
+        uint32_t generation = pid_generation(before);
+        if (generation >= UINT32_MAX - 2) continue; /* B3: never used again; the next but one would be 0 */
         state_forget(&proc->state);
         /* rel: pairs with the acq in proc_find: a thread that has guessed the PID reaches the new process, or is refused. */
-        atom_store_rel(&proc->generation, (generation + 1) | 1);
+        atom_store_rel(&proc->pid, pid_make(pid_instance(before), (generation + 1) | 1, pid_slot(before)));
         return proc;
     }
 }

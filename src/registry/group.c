@@ -178,7 +178,7 @@ static int group_join_locked(struct registry *registry, struct ties *ties, const
 static int group_join(struct worker *self, const struct name_key *key) {
     struct local *local = &self->local;
     struct registry *registry = registry_make(self->runtime);
-    struct ties *ties = registry ? ties_of(self->runtime, self->current->slot, true) : NULL;
+    struct ties *ties = registry ? ties_of(self->runtime, proc_slot(self->current), true) : NULL;
     struct membership *spare = ties ? pool_take(&local->blocks, 0) : NULL;
     if (!spare) return WEFT_ENOMEM;
     lock_take(&registry->groups_lock);
@@ -203,7 +203,7 @@ int weft_group_join(const char *name) {
 
 static int group_leave(struct worker *self, const struct name_key *key) {
     struct registry *registry = registry_of(self->runtime);
-    struct ties *ties = registry ? ties_of(self->runtime, self->current->slot, false) : NULL;
+    struct ties *ties = registry ? ties_of(self->runtime, proc_slot(self->current), false) : NULL;
     if (!ties) return WEFT_ENOENT;
     lock_take(&registry->groups_lock);
     struct proc_group *group = group_find(registry, key);

@@ -23,9 +23,7 @@ static __attribute__((no_sanitize("thread"))) bool info_has_taken(struct proc *p
     struct mpsc_node *taken = *(struct mpsc_node *volatile *)&proc->box.taken;
     return taken && taken != MPSC_LOOKED;
 }
-static __attribute__((no_sanitize("thread"))) struct proc_parent info_parent_racy(struct proc *proc) {
-    return *(volatile struct proc_parent *)&proc->parent;
-}
+static __attribute__((no_sanitize("thread"))) weft_pid info_parent_racy(struct proc *proc) { return *(volatile weft_pid *)&proc->parent; }
 static __attribute__((no_sanitize("thread"))) uint16_t info_turns(struct proc *proc, uint64_t word) {
     return (uint16_t)(state_ticket(word) - *(volatile uint16_t *)&proc->state.first + 1);
 }
@@ -128,8 +126,7 @@ static void info_read_mailbox(struct proc *proc, weft_process_info *info) {
 
 /* In policy `line` there is no room for it. */
 static weft_pid info_parent(struct runtime *runtime, struct proc *proc) {
-    struct proc_parent parent = info_parent_racy(proc);
-    return runtime->policy == POLICY_LINE || !parent.slot ? WEFT_NOBODY : pid_make(runtime->instance, parent.generation, parent.slot);
+    return runtime->policy == POLICY_LINE ? WEFT_NOBODY : info_parent_racy(proc);
 }
 
 enum state_name info_read(struct runtime *runtime, struct proc *proc, weft_process_info *info) {
@@ -154,12 +151,12 @@ enum state_name info_read(struct runtime *runtime, struct proc *proc, weft_proce
 }
 
 bool info_read_ties(struct runtime *runtime, struct proc *proc, bool waits, weft_process_info *info) {
-    struct tally tally = tally_of(runtime, proc->slot, waits);
+    struct tally tally = tally_of(runtime, proc_slot(proc), waits);
     info->monitors = tally.monitors;
     info->links = tally.links;
     info->watchers = tally.watchers;
     if (!info->parent) info->parent = tally.owner;
-    names_last(runtime, proc->slot, waits, info->registered, sizeof info->registered);
+    names_last(runtime, proc_slot(proc), waits, info->registered, sizeof info->registered);
     return !tally.locked;
 }
 
@@ -169,7 +166,7 @@ static bool info_of(struct runtime *runtime, struct proc *proc, weft_pid pid, we
     info_read_mailbox(proc, info);
     info_read_ties(runtime, proc, true, info);
     info->pid = pid;
-    return atom_load_acq(&proc->generation) == pid_generation(pid); /* acq: after the reads of fiber_snapshot, as there */
+    return atom_load_acq(&proc->pid) == pid; /* acq: after the reads of fiber_snapshot, as there */
 }
 
 int weft_info_sized(weft_pid pid, weft_process_info *info, size_t info_size) {

@@ -73,7 +73,7 @@ static bool hog_show(struct worker *worker, uint64_t now) {
     uint64_t steps = atom_load_rlx(&worker->local.counters.steps); /* rlx: if it has not changed at the end, the step is the same */
     struct proc *proc = worker_current_racy(worker);
     if (!proc || atom_load_rlx(&worker->give_way) != steps) return false;
-    weft_pid pid = pid_make(worker->runtime->instance, atom_load_rlx(&proc->generation), proc->slot); /* rlx: as above */
+    weft_pid pid = proc_pid(proc);
     report_name(worker->runtime, proc, name, sizeof name);
     const char *advice = hog_advice(worker->runtime, info_is_stackful(proc), hog_place(worker, place, sizeof place));
     if (atom_load_rlx(&worker->local.counters.steps) != steps) return false;

@@ -64,7 +64,7 @@ static void close_visit(struct runtime *runtime, struct proc *proc, weft_pid pid
     if (seized || alone) proc_end(local, proc, WEFT_EKILLED);
     else bounds_forsake(proc);
     if (!seized && !alone && state_is_monitored(&proc->state))
-        monitor_tell(local, NULL, proc->slot, &(struct reason){WEFT_EKILLED, NULL}, true);
+        monitor_tell(local, NULL, proc_slot(proc), &(struct reason){WEFT_EKILLED, NULL}, true);
 }
 
 /* Gives the messages' memory back, but for messages that the program has kept. */

@@ -79,12 +79,9 @@ void door_settle(unsigned instance) {
 /* The PID that a control block has now; for the message of a program that aborts, so it takes no lock. */
 static uint64_t door_pid_of(const struct state *state) {
     const struct proc *proc = (const struct proc *)((const unsigned char *)state - offsetof(struct proc, state));
-    for (unsigned i = 0; i < INSTANCES; i++) {
-        struct runtime *runtime = atom_load_rlx(&instances[i].runtime); /* rlx, all: as above */
-        if (runtime && proc->slot < PID_SLOTS && table_at(&runtime->table, proc->slot) == proc)
-            return pid_make(i, atom_load_rlx(&proc->generation), proc->slot);
-    }
-    return WEFT_NOBODY;
+    weft_pid pid = proc_pid(proc);
+    struct runtime *runtime = atom_load_rlx(&instances[pid_instance(pid)].runtime); /* rlx: as above */
+    return runtime && table_at(&runtime->table, pid_slot(pid)) == proc ? pid : WEFT_NOBODY;
 }
 
 /* Under instances_lock. */
@@ -105,7 +102,7 @@ int door_open(struct runtime *runtime) {
         unsigned at = (last + i) % INSTANCES;
         struct instance *instance = &instances[at];
         if (atom_load_rlx(&instance->runtime) || instance->generation > GENERATIONS_MOST) continue; /* rlx: written under instances_lock */
-        runtime->instance = last = at;
+        runtime->instance = runtime->table.instance = last = at;
         runtime->table.generation = instance->generation;
         runtime->send_afters.first = runtime->send_afters.serial = instance->serial;
         instance_set(instance, runtime);

@@ -239,8 +239,7 @@ static inline void worker_driven_by(struct worker *own, struct loop *loop) {
 /* The PID of the process that runs on the worker; by its own thread. */
 static inline weft_pid worker_pid(const struct worker *own) {
     const struct proc *proc = own->current;
-    /* rlx: it runs, so its generation is its own. */
-    return proc ? pid_make(own->runtime->instance, atom_load_rlx(&proc->generation), proc->slot) : WEFT_NOBODY;
+    return proc ? proc_pid(proc) : WEFT_NOBODY;
 }
 
 /* Whether the process that runs on the worker has used up its time slice. rlx: a request. */

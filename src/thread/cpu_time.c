@@ -35,8 +35,9 @@ static __attribute__((no_sanitize("thread"))) bool cpu_time_runs(struct worker *
     struct proc *proc = worker_current_racy(worker);
     if (!proc) return false;
     annotate_unjudged_begin();
-    *slot = *(volatile uint32_t *)&proc->slot;
-    *generation = atom_load_rlx(&proc->generation);
+    weft_pid pid = proc_pid(proc);
+    *slot = pid_slot(pid);
+    *generation = pid_generation(pid);
     annotate_unjudged_end();
     return true;
 }
@@ -51,8 +52,8 @@ void cpu_time_sample(struct worker *worker) {
 
 uint64_t cpu_time_of(struct runtime *runtime, struct proc *proc) {
     if (!runtime->measures_cpu) return UINT64_MAX;
-    struct cpu_time *time = side_of(&runtime->sides.cpu_times, proc->slot, sizeof *time, false);
-    return time && atom_load_rlx(&time->generation) == atom_load_rlx(&proc->generation) ? atom_load_rlx(&time->ns) : 0;
+    struct cpu_time *time = side_of(&runtime->sides.cpu_times, proc_slot(proc), sizeof *time, false);
+    return time && atom_load_rlx(&time->generation) == proc_generation(proc) ? atom_load_rlx(&time->ns) : 0;
 }
 
 void cpu_times_destroy(struct runtime *runtime) { side_destroy(&runtime->sides.cpu_times, sizeof(struct cpu_time)); }

@@ -18,7 +18,7 @@ static __attribute__((no_sanitize("thread"))) uint32_t pack_waited(struct runtim
 
 /* True: it was asked. */
 static bool pack_ask(struct runtime *runtime, struct proc *proc, struct packing *packing, uint32_t after) {
-    uint32_t generation = atom_load_rlx(&proc->generation), refused = atom_load_rlx(&packing->refused); /* rlx: packing.h */
+    uint32_t generation = proc_generation(proc), refused = atom_load_rlx(&packing->refused); /* rlx: packing.h */
     if (atom_load_rlx(&packing->owner) != generation || atom_load_rlx(&packing->packed) == generation) return false;
     if (pack_waited(runtime, proc) < after << refused) return false;
     if (refused < PACK_PATIENCE) atom_store_rlx(&packing->refused, refused + 1);

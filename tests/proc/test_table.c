@@ -25,9 +25,9 @@ static struct proc *take(struct magazine *from) {
     int error = 12345;
     struct proc *proc = magazine_take(from, &error);
     if (!proc) test_fail(__FILE__, __LINE__, "no block: %d", error);
-    EXPECT_EQ(atom_load_rlx(&proc->generation) % 2, 1);
+    EXPECT_EQ(proc_generation(proc) % 2, 1);
     EXPECT(mpsc_is_closed(&proc->box)); /* until its spawner opens it */
-    EXPECT(table_at(&table, proc->slot) == proc);
+    EXPECT(table_at(&table, proc_slot(proc)) == proc);
     EXPECT_EQ(atom_load_rlx(&proc->state.asked), 0); /* what was asked of another is not asked of this one */
     mpsc_init(&proc->box);
     state_revive(&proc->state);
@@ -42,7 +42,7 @@ static int refused(struct magazine *from) {
 static void retire(struct magazine *to, struct proc *proc) {
     state_cancel(&proc->state);
     EXPECT(state_claim_any(&proc->state));
-    atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1);
+    proc_end_pid(proc);
     EXPECT(!mpsc_close(&proc->box));
     state_complete(&proc->state);
     magazine_retire(to, proc);
@@ -54,8 +54,8 @@ TEST(table_slots_are_dense) {
     begin(PID_SLOTS - 1);
     for (uint32_t slot = 1; slot <= 3 * TABLE_CHUNK; slot++) {
         struct proc *proc = take(&magazine);
-        EXPECT_EQ(proc->slot, slot); /* 0 is not used */
-        EXPECT_EQ(atom_load_rlx(&proc->generation), 1);
+        EXPECT_EQ(proc_slot(proc), slot); /* 0 is not used */
+        EXPECT_EQ(proc_generation(proc), 1);
     }
     EXPECT_EQ(sys_scripted_live(), 4); /* chunks: slot 0 counts */
     EXPECT(table_at(&table, 4 * TABLE_CHUNK) == NULL);
@@ -69,8 +69,8 @@ TEST(table_a_block_is_in_one_place) {
     begin(PID_SLOTS - 1);
     for (unsigned i = 0; i < 4000; i++) {
         struct proc *proc = take(i % 3 ? &magazine : &other);
-        EXPECT(proc->slot < 5000 && !used[proc->slot]);
-        used[proc->slot] = true;
+        EXPECT(proc_slot(proc) < 5000 && !used[proc_slot(proc)]);
+        used[proc_slot(proc)] = true;
     }
     end();
 }
@@ -82,9 +82,9 @@ TEST(table_generations_go_up) {
         static struct proc *procs[1000];
         for (unsigned i = 0; i < 1000; i++) {
             procs[i] = take(&magazine);
-            uint32_t generation = atom_load_rlx(&procs[i]->generation);
-            EXPECT(generation > last[procs[i]->slot]);
-            last[procs[i]->slot] = generation;
+            uint32_t generation = proc_generation(procs[i]);
+            EXPECT(generation > last[proc_slot(procs[i])]);
+            last[proc_slot(procs[i])] = generation;
         }
         for (unsigned i = 0; i < 1000; i++)
             retire(&magazine, procs[i]);
@@ -101,7 +101,7 @@ TEST(table_has_a_limit) {
         begin(limits[i]);
         for (uint32_t n = 0; n < limits[i]; n++)
             last = take(&magazine);
-        EXPECT_EQ(last->slot, limits[i]);
+        EXPECT_EQ(proc_slot(last), limits[i]);
         EXPECT_EQ(refused(&magazine), WEFT_ENOBUFS);
         EXPECT_EQ(refused(&other), WEFT_ENOBUFS);
         retire(&magazine, last);
@@ -115,10 +115,10 @@ TEST(table_takes_back_what_no_thread_was_told_of) {
     int error;
     begin(1);
     struct proc *proc = magazine_take(&magazine, &error);
-    uint32_t generation = atom_load_rlx(&proc->generation);
+    uint32_t generation = proc_generation(proc);
     magazine_return(&magazine, proc);
     EXPECT(magazine_take(&magazine, &error) == proc);
-    EXPECT(atom_load_rlx(&proc->generation) > generation && atom_load_rlx(&proc->generation) % 2 == 1);
+    EXPECT(proc_generation(proc) > generation && proc_generation(proc) % 2 == 1);
     end();
 }
 
@@ -132,13 +132,13 @@ TEST(table_without_memory) {
     EXPECT_EQ(refused(&magazine), WEFT_ENOMEM);
     EXPECT_EQ(refused(&other), WEFT_ENOMEM);
     sys_script.alloc_fail_from = 0;
-    EXPECT_EQ(take(&other)->slot, TABLE_CHUNK);
+    EXPECT_EQ(proc_slot(take(&other)), TABLE_CHUNK);
     end();
 }
 
 /* ---- B3: a slot whose generation would come round ------------------------------------------------------------------------------- */
 
-static void poke(struct proc *proc, uint32_t generation) { atom_store_rlx(&proc->generation, generation); }
+static void poke(struct proc *proc, uint32_t generation) { atom_store_rlx(&proc->pid, pid_make(0, generation, proc_slot(proc))); }
 
 TEST(table_forgets_a_slot_before_its_generation_comes_round) {
     begin(1);
@@ -148,13 +148,13 @@ TEST(table_forgets_a_slot_before_its_generation_comes_round) {
     unsigned tenants = 0;
     for (int error = 0;; tenants++) {
         retire(&magazine, proc);
-        EXPECT(atom_load_rlx(&proc->generation) > last); /* not round */
+        EXPECT(proc_generation(proc) > last); /* not round */
         if (!(proc = magazine_take(&magazine, &error))) {
             EXPECT_EQ(error, WEFT_ENOBUFS);
             break;
         }
-        EXPECT(atom_load_rlx(&proc->generation) > last);
-        last = atom_load_rlx(&proc->generation);
+        EXPECT(proc_generation(proc) > last);
+        last = proc_generation(proc);
         mpsc_init(&proc->box);
         state_revive(&proc->state);
     }
@@ -176,7 +176,7 @@ TEST(table_forgets_a_slot_whose_last_processes_were_never_born) {
             struct proc *again = magazine_take(&magazine, &error);
             if (!again) break;
             EXPECT(again == proc);
-            uint32_t generation = atom_load_rlx(&again->generation);
+            uint32_t generation = proc_generation(again);
             EXPECT(generation > last && generation != UINT32_MAX); /* ending it must not come round either */
             last = generation;
             magazine_return(&magazine, again);
@@ -213,7 +213,7 @@ TEST(table_reuse_waits_for_a_section) {
     /* And one that enters after the end sees the end: it is not waited for. */
     section_leave(&reader);
     retire(&magazine, procs[2]);
-    EXPECT_EQ(atom_load_rlx(&procs[2]->generation) % 2, 0);
+    EXPECT_EQ(proc_generation(procs[2]) % 2, 0);
     EXPECT(take(&magazine) == procs[2]);
     end();
 }
@@ -263,8 +263,8 @@ TEST(table_flush_hands_over_everything) {
     for (unsigned i = 0; i < ALL; i++) {
         int error;
         struct proc *proc = magazine_take(&other, &error);
-        EXPECT(proc && !used[proc->slot]);
-        used[proc->slot] = true;
+        EXPECT(proc && !used[proc_slot(proc)]);
+        used[proc_slot(proc)] = true;
     }
     EXPECT_EQ(refused(&other), WEFT_ENOBUFS);
     EXPECT_EQ(refused(&magazine), WEFT_ENOBUFS);
@@ -291,7 +291,7 @@ static void *writes(void *section) {
         letter->pid = pid;
         section_enter(section);
         struct proc *proc = table_at(&table, pid_slot(pid));
-        bool in = atom_load_acq(&proc->generation) == pid_generation(pid);
+        bool in = pid_generation(atom_load_acq(&proc->pid)) == pid_generation(pid);
         if (in && ++writes_count % 64 == 0) sched_yield(); /* the moment at which the slot must not change hands */
         in = in && mpsc_push(&proc->box, &letter->node) != MPSC_CLOSED;
         section_leave(section);
@@ -303,10 +303,10 @@ static void *writes(void *section) {
 
 /* Ends a tenant: every letter in its box is for it. Returns how many there were. */
 static uint64_t evict(struct proc *proc) {
-    weft_pid pid = pid_make(1, atom_load_rlx(&proc->generation), proc->slot);
+    weft_pid pid = proc_pid(proc);
     uint64_t read = 0;
     EXPECT(state_claim_any(&proc->state));
-    atom_store_rel(&proc->generation, atom_load_rlx(&proc->generation) + 1);
+    proc_end_pid(proc);
     for (struct mpsc_node *node = mpsc_close(&proc->box), *next; node; node = next) {
         next = node->next;
         EXPECT_EQ(((struct letter *)node)->pid, pid);
@@ -340,7 +340,7 @@ TEST(table_stress_letters_reach_the_process_they_are_for) {
         }
         mpsc_init(&(*place)->box);
         state_revive(&(*place)->state);
-        atom_store_rlx(&tenant, pid_make(1, atom_load_rlx(&(*place)->generation), (*place)->slot));
+        atom_store_rlx(&tenant, proc_pid(*place));
     }
     atom_store_rlx(&over, true);
     for (unsigned i = 0; i < WRITERS; i++)
