@@ -202,6 +202,15 @@ void small_run_own(struct worker *worker) {
         step_run(worker, proc);
 }
 
+int small_send_short(struct worker *worker, weft_pid to, struct message *block, uint64_t tag) {
+    static struct proc senders[PLACES_MAX];
+    worker->current = &senders[worker->index];
+    pool_put(&worker->local.cache.pool, 0, block);
+    int error = weft_send(to, tag, NULL, 0);
+    worker->current = NULL;
+    return error;
+}
+
 struct message *small_message(struct message *message, uint64_t tag) {
     message->tag = tag;
     message->from = WEFT_NOBODY;

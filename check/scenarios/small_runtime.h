@@ -46,6 +46,8 @@ void small_preempt(void);
 void small_run_own(struct worker *worker);
 
 /* A message that belongs to the scenario: it is given back to a cache when it has been read, but is no block of the pool's. */
+/* weft_send(to, tag, NULL, 0) by a process that runs on the worker, with this message's block: its short form, if the receiver waits. */
+int small_send_short(struct worker *worker, weft_pid to, struct message *block, uint64_t tag);
 struct message *small_message(struct message *message, uint64_t tag);
 
 /* In finish. */

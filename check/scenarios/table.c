@@ -117,6 +117,26 @@ static void spawns(void) {
 SCENARIO(table_reuse_elsewhere, .about = "a send that wakes its receiver, runs it to its end and flushes || a send || a spawn",
          .setup = set_up_asleep, .threads = {sends_ends_flushes, sender_two, spawns}, .finish = all_accounted_for)
 
+/* weft_send itself, in its short form: of two that find the receiver asleep one holds it, and it may have ended when the other looks it up. */
+static void sends_short_ends_flushes(void) {
+    struct worker *worker = small_play(1);
+    accepted[0] = small_send_short(worker, first, &letters[0], 1) == 0;
+    small_run_own(worker);
+    magazine_flush(&worker->local.magazine);
+}
+static void sends_short(void) {
+    struct worker *worker = small_play(2);
+    accepted[1] = small_send_short(worker, first, &letters[1], 1) == 0;
+    small_run_own(worker);
+}
+/* A refused message is freed by weft_send, into the cache that all_accounted_for looks into. */
+static void all_accounted_for_short(void) {
+    accepted[0] = accepted[1] = true;
+    all_accounted_for();
+}
+SCENARIO(table_reuse_short, .about = "a short weft_send that wakes its receiver, runs it to its end and flushes || another || a spawn",
+         .setup = set_up_asleep, .threads = {sends_short_ends_flushes, sends_short, spawns}, .finish = all_accounted_for_short)
+
 /* ---- a PID that no thread was told ----------------------------------------------------------------------------------------- */
 
 /* A thread has guessed the PID of a process that is being born. It is refused, or what it did is seen. */

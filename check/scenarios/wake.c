@@ -194,6 +194,25 @@ SCENARIO(wake_held_cancel, .about = "a send to a process that waits || a cancel"
 SCENARIO(wake_held_let_go, .about = "a send to a process that waits || the slot is emptied from outside", .setup = asleep_one,
          .threads = {sends_0, lets_go}, .finish = runs_if_let_go)
 
+/* The same by weft_send itself, in its short form. */
+static void sends_short(unsigned letter) {
+    struct worker *worker = small_play(1 + letter);
+    chk_assert(small_send_short(worker, pid, &letters[letter], letter) == 0, "it lives");
+    small_run_own(worker);
+}
+static void sends_0_short(void) { sends_short(0); }
+static void sends_1_short(void) { sends_short(1); }
+SCENARIO(wake_short, .about = "a step and a park || weft_send of a short message", .setup = running_one, .threads = {runs, sends_0_short},
+         .finish = has_seen_all)
+SCENARIO(wake_short_held_steal, .about = "a short weft_send to a process that waits || a thief robs the sender's slot", .setup = asleep_one,
+         .threads = {sends_0_short, steals_from_1}, .finish = has_seen_all)
+SCENARIO(wake_short_held_two, .about = "two short weft_sends to a process that waits", .setup = asleep_two,
+         .threads = {sends_0_short, sends_1_short}, .finish = has_seen_all)
+SCENARIO(wake_short_held_cancel, .about = "a short weft_send to a process that waits || a cancel", .setup = asleep_one_cancel,
+         .threads = {sends_0_short, cancels}, .finish = has_seen_all)
+SCENARIO(wake_short_held_let_go, .about = "a short weft_send to a process that waits || the slot is emptied from outside",
+         .setup = asleep_one, .threads = {sends_0_short, lets_go}, .finish = runs_if_let_go)
+
 /* ---- more messages than a step is given at once ------------------------------------------------------------------- */
 
 /* Two are in the mailbox, which is one step's fill; the process is ready. */

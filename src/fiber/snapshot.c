@@ -44,7 +44,7 @@ __attribute__((no_sanitize("thread"), no_sanitize("address"))) void fiber_snapsh
     annotate_unjudged_begin();
     /* acq: before the generation is read again: another process's block may have anything here, which must not be followed. */
     struct fiber *fiber = atom_load_acq((snapshot_fiber *)(uintptr_t)&start->fiber);
-    bool same = pid_generation(atom_load_acq(&proc->pid)) == generation; /* acq: pairs with the rel in proc_end */
+    bool same = pid_generation(atom_load_acq(&proc->pid)) == generation; /* acq: pairs with the rel in proc_end_pid */
     if (same && fiber) seen.stack = fiber;
     if (packing && snapshot_is_packed(packing, generation)) {
         seen.call = atom_load_acq(&packing->call); /* acq: before the generation is read again */

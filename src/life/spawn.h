@@ -4,13 +4,17 @@
 
 #include "sched/sched.h"
 
-/* Within a section: the living process of a PID, or NULL. Outside a section the block may have another process the next moment. */
-static inline struct proc *proc_find(struct runtime *runtime, weft_pid to) {
+/* Within a section: the block that has this PID, or NULL: then the PID may be another runtime's. With an even generation it has no process, and is not IDLE. */
+static inline struct proc *proc_named(struct runtime *runtime, weft_pid to) {
     struct proc *proc = table_at(&runtime->table, pid_slot(to));
     /* acq: pairs with the rel in proc_end_pid, so that a sender that sees the end sees what led to it, and with that in magazine_take. */
-    bool lives = proc && atom_load_acq(&proc->pid) == to;
+    return __builtin_expect(proc && atom_load_acq(&proc->pid) == to, 1) ? proc : NULL;
+}
+/* Within a section: the living process of a PID, or NULL. Outside a section the block may have another process the next moment. */
+static inline struct proc *proc_find(struct runtime *runtime, weft_pid to) {
+    struct proc *proc = proc_named(runtime, to);
     /* No living process has an even generation, but a block that was never used has 0, and an open mailbox. */
-    return __builtin_expect(lives && pid_generation(to) % 2 == 1, 1) ? proc : NULL;
+    return __builtin_expect(pid_generation(to) % 2 == 1, 1) ? proc : NULL;
 }
 /* Whether the PID is of a process that lives, and takes messages: not of one that is just being spawned. Needs no section. */
 static inline bool pid_is_open(struct runtime *runtime, weft_pid pid) {

@@ -113,14 +113,19 @@ static inline void pool_mark(void *block, unsigned class, bool is_free) {
 #endif
 }
 
-static inline void *pool_take(struct pool_cache *cache, unsigned class) {
+/* A block that the cache has at hand; NULL: it has none. */
+static inline void *pool_take_hot(struct pool_cache *cache, unsigned class) {
     struct pool_list *hot = &cache->hot[class];
-    if (__builtin_expect(!hot->first, 0) && !pool_refill(cache, class)) return NULL;
     struct pool_block *block = hot->first;
+    if (__builtin_expect(!block, 0)) return NULL;
     hot->first = block->next;
     hot->count--;
     pool_mark(block, class, false);
     return block;
+}
+static inline void *pool_take(struct pool_cache *cache, unsigned class) {
+    if (__builtin_expect(!cache->hot[class].first, 0) && !pool_refill(cache, class)) return NULL;
+    return pool_take_hot(cache, class);
 }
 
 /* Whether the cache takes one more without the depot. */

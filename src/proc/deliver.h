@@ -18,6 +18,13 @@
 
 #include "proc/proc.h"
 
+/* In a section, after the look-up: the sender's first three steps. False: nothing was done, the process does not wait for a message, or is pinned. */
+static inline bool deliver_unpinned(struct proc *proc, struct mpsc_node *node, struct state_next *next) {
+    if (!mpsc_is_clear(&proc->box) || !state_hold_unpinned(&proc->state, next)) return false; /* V1 */
+    mpsc_hand_over(&proc->box, node);
+    return true;
+}
+
 /* In a section, after the look-up. *next is what the caller has to do, besides with a message that was refused. STATE_RUN: it holds the
  * process, and queues it. STATE_ENQUEUE: it has woken it. Else nothing. */
 static inline enum mpsc_pushed deliver(struct proc *proc, struct mpsc_node *node, struct state_next *next) {

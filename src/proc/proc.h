@@ -86,7 +86,7 @@ static inline uint32_t proc_slot(const struct proc *proc) { return pid_slot(proc
 static inline uint32_t proc_generation(const struct proc *proc) { return pid_generation(proc_pid(proc)); }
 /* From here on its PID is no process's. By the thread that ends the process. */
 static inline void proc_end_pid(struct proc *proc) {
-    /* rel: pairs with the acq in proc_find. */
+    /* rel: pairs with the acq in proc_named. */
     atom_store_rel(&proc->pid, proc_pid(proc) + (UINT64_C(1) << PID_SLOT_BITS));
 }
 

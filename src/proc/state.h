@@ -311,16 +311,22 @@ static inline struct state_next state_wake(struct state *state) { return state_w
 /* The same for a message in its mailbox: RUNNING gets MAIL. */
 static inline struct state_next state_wake_for_mail(struct state *state) { return state_wake_for(state, STATE_MAIL); }
 
-/* Delivery (proc/deliver.h): IDLE -> RUNNING, with the next ticket. True: the caller holds the process, and *next is STATE_RUN with that
- * ticket; soon it lets the process go (state_let_go) or leaves it to a worker as it is (queue/slot.h). False: it is in another state, and
- * nothing was changed. */
-static inline bool state_hold(struct state *state, struct state_next *next) {
+/* `looked_at`: the bits of the word that are those of STATE_IDLE alone. */
+static inline __attribute__((always_inline)) bool state_hold_if(struct state *state, uint64_t looked_at, struct state_next *next) {
     uint64_t word = atom_load_rlx(&state->word); /* rlx: the compare-and-swap decides */
-    if (state_of(word) != STATE_IDLE) return false;
-    uint64_t held = state_with(word, STATE_RUNNING) + STATE_TICKET_ONE;
+    if ((word & looked_at) != STATE_IDLE) return false;
+    uint64_t held = word + STATE_TICKET_ONE + STATE_RUNNING - STATE_IDLE; /* nothing else is set that state_with clears: S4 */
     *next = state_told(held, STATE_RUN);
     /* acq: pairs with the rel of state_park (S1): the caller writes to what is the process's own. No rel: state_let_go has one. */
     return atom_cas_acq_rlx(&state->word, &word, held);
+}
+/* Delivery (proc/deliver.h): IDLE -> RUNNING, with the next ticket. True: the caller holds the process, and *next is STATE_RUN with that
+ * ticket; soon it lets the process go (state_let_go) or leaves it to a worker as it is (queue/slot.h). False: it is in another state, and
+ * nothing was changed. */
+static inline bool state_hold(struct state *state, struct state_next *next) { return state_hold_if(state, STATE_MASK, next); }
+/* The same, but not of a process that is pinned. An IDLE one is not NOTIFIED (S4): so this compares 16 bits, by one instruction. */
+static inline bool state_hold_unpinned(struct state *state, struct state_next *next) {
+    return state_hold_if(state, STATE_MASK | STATE_NOTIFIED | STATE_PINNED_TO, next);
 }
 
 /* RUNNING, held, to READY, with the ticket that state_hold gave. For every machine, and where state_requeue_tso may be: */

@@ -57,6 +57,9 @@ static int table_grow(struct table *table) {
     if (table_at(table, table->fresh)) return 0;
     struct table_chunk *chunk = sys->alloc(sizeof *chunk);
     if (!chunk) return WEFT_ENOMEM;
+    /* rlx: published below. Slot 0 is never given out, and its block must not have the PID 0: with another instance's number that is WEFT_NOBODY,
+     * which is no PID of this table's. */
+    if (table->fresh < TABLE_CHUNK) atom_store_rlx(&chunk->blocks[0].pid, pid_make(table->instance, table->generation, 0));
     atom_store_rel(&table->chunks[table->fresh / TABLE_CHUNK], chunk); /* rel: pairs with the acq in table_at */
     return 0;
 }
@@ -202,7 +205,7 @@ struct proc *magazine_take(struct magazine *magazine, int *error) {
         uint32_t generation = pid_generation(before);
         if (generation >= UINT32_MAX - 2) continue; /* B3: never used again; the next but one would be 0 */
         state_forget(&proc->state);
-        /* rel: pairs with the acq in proc_find: a thread that has guessed the PID reaches the new process, or is refused. */
+        /* rel: pairs with the acq in proc_named: a thread that has guessed the PID reaches the new process, or is refused. */
         atom_store_rel(&proc->pid, pid_make(pid_instance(before), (generation + 1) | 1, pid_slot(before)));
         return proc;
     }

@@ -31,15 +31,15 @@ struct table_chunk {
 };
 
 struct table {
-    uint32_t limit;      /* set once: slots in all */
-    uint32_t generation; /* set once: of slots never used, even (B4) */
-    unsigned instance;   /* set once: of its PIDs */
-    struct lock lock;    /* growth and the depot */
-    uint32_t fresh;      /* slots below were given out at least once */
-    struct proc *depot;  /* free blocks, linked by node.next; each first of a batch by node.prev */
+    ATOM_PTR(struct table_chunk) chunks[TABLE_CHUNKS]; /* first: a look-up is one instruction shorter */
+    uint32_t limit;                                    /* set once: slots in all */
+    uint32_t generation;                               /* set once: of slots never used, even (B4) */
+    unsigned instance;                                 /* set once: of its PIDs */
+    struct lock lock;                                  /* growth and the depot */
+    uint32_t fresh;                                    /* slots below were given out at least once */
+    struct proc *depot;                                /* free blocks, linked by node.next; each first of a batch by node.prev */
     atom_u32 section_count;
     ATOM_PTR(struct section) sections[TABLE_SECTIONS]; /* one for each worker or thread that looks up */
-    ATOM_PTR(struct table_chunk) chunks[TABLE_CHUNKS];
 };
 
 struct magazine {

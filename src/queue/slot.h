@@ -3,7 +3,7 @@
  *
  *   operation               caller
  *   slot_init               one thread, before the slot is shared
- *   slot_put, slot_take     owner: the one thread that drives the worker now, as in queue/ring.h
+ *   slot_put, _fill, _take  owner: the one thread that drives the worker now, as in queue/ring.h
  *   slot_steal              any thread
  *   slot_is_empty           any thread; a hint, unless behind a fence
  *
@@ -59,10 +59,14 @@ static inline bool slot_is_sure(struct slot *own) {
     return false;
 }
 
+/* Puts an entry there, which the owner has found empty: thieves only take. */
+static inline void slot_fill(struct slot *own, uint64_t entry) {
+    atom_store_rel(&own->place, entry);
+} /* rel: pairs with the acq in slot_steal (T4) */
 /* Puts an entry there; returns the one that it replaces. */
 static inline struct slot_got slot_put(struct slot *own, uint64_t entry) {
     uint64_t before = atom_load_rlx(&own->place); /* rlx: the owner's own, or a thief has it: T1 */
-    atom_store_rel(&own->place, entry);           /* rel: pairs with the acq in slot_steal (T4) */
+    slot_fill(own, entry);
     return (struct slot_got){before, before != ENTRY_NONE && slot_is_sure(own)};
 }
 

@@ -14,11 +14,10 @@
 
 #include "sched/parts.h"
 
-/* Whether a process calls that was condemned. `self` may be NULL. The checker has no such calls: it plays the parts behind them. */
-static inline bool heed_must(const struct worker *self) {
-    struct proc *proc = self && !WEFT_CHECK ? self->current : NULL;
-    return proc && __builtin_expect(state_condemned(&proc->state), 0);
-}
+/* Whether the process, which calls, was condemned. The checker has no such calls: it plays the parts behind them. */
+static inline bool heed_must_proc(struct proc *proc) { return !WEFT_CHECK && __builtin_expect(state_condemned(&proc->state), 0); }
+/* The same of the process that runs on the worker, if one does. `self` may be NULL. */
+static inline bool heed_must(const struct worker *self) { return self && self->current && heed_must_proc(self->current); }
 static inline void heed(struct worker *self) {
     if (__builtin_expect(heed_must(self), 0)) parts.heed(self, false);
 }

@@ -7,6 +7,12 @@
 
 /* Policy ring: queues a process that the caller holds on its own worker, to run next. */
 void policy_put_held(struct worker *own, struct proc *proc, uint16_t ticket);
+/* The same if no process is to run next yet. False: one is, and nothing was done. */
+static inline bool policy_put_alone(struct worker *own, struct proc *proc, uint16_t ticket) {
+    if (__builtin_expect(ring_has_next(&own->ring) || !slot_is_empty(&own->slot), 0)) return false;
+    slot_fill(&own->slot, entry_make(proc, ticket));
+    return true;
+}
 
 /* ---- ready.c: the one door into the run queues -------------------------------------------------------------------- */
 

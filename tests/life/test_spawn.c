@@ -240,6 +240,7 @@ static void expect_nobodies(unsigned instance, weft_pid living) {
         if (g != generation) expect_no_process(pid_make(instance, g, slot), WEFT_ENOPROC);
     expect_no_process(pid_make((instance + 1) % INSTANCES, generation, slot), WEFT_EFOREIGN);
     expect_no_process(pid_make((instance + 128) % INSTANCES, generation, slot), WEFT_EFOREIGN);
+    expect_no_process(WEFT_NOBODY, instance == 0 ? WEFT_ENOPROC : WEFT_EFOREIGN);
 }
 
 static int asking_step(void *self, const weft_event *events, size_t count, weft_out *out) {

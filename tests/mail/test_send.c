@@ -41,7 +41,8 @@ static int repeat_step(void *self, const weft_event *events, size_t count, weft_
 static const weft_behavior repeat = {.name = "repeat", .state_size = sizeof(weft_pid), .step = repeat_step};
 
 static void all_sizes(void) {
-    static const size_t sizes[] = {0, 1, 8, 31, 32, 33, 96, 97, 224, 480, 992, 2015, 2016, 2017, 4096, 65536, 262112, 262144, 1 << 20};
+    static const size_t sizes[] = {0,  1,  2,  3,   4,   5,   7,    8,    9,    15,   16,    17,     24,     31,     32,
+                                   33, 96, 97, 224, 480, 992, 2015, 2016, 2017, 4096, 65536, 262112, 262144, 1 << 20};
     enum { SIZES = sizeof sizes / sizeof sizes[0] };
     forget();
     for (size_t i = 0; i < sizeof pattern; i++)
