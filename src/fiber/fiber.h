@@ -130,8 +130,9 @@ void fiber_keep(struct proc *proc, bool on);
 /* switch.c: catches a signal handler that waits: one that has interrupted weft, or runs on the signal stack, which the next signal would
  * overwrite. */
 void fiber_refuse(const struct worker *worker) __attribute__((noinline, cold));
+static inline bool fiber_is_closed(const struct worker *worker) { return ctx_sp() - worker->local.closed < worker->local.closed_size; }
 static inline void fiber_check(const struct worker *worker) {
-    if (__builtin_expect(ctx_sp() - worker->local.closed < worker->local.closed_size, 0)) fiber_refuse(worker);
+    if (__builtin_expect(fiber_is_closed(worker), 0)) fiber_refuse(worker);
 }
 void fiber_take_turns_slow(struct worker *worker, uint64_t deadline);
 /* Yields if sysmon asks for it. Any caller: for a thread, a step process or a worker between two (`close`, `release`) it does nothing. */
@@ -175,6 +176,8 @@ static inline void fiber_leaving(struct worker *worker) {
 struct worker *fiber_leave_inside(struct worker *worker, enum weft_status status, struct proc *next);
 /* The second half, to the process that fiber_next chooses. */
 struct worker *fiber_leave_chosen(struct worker *worker, enum weft_status status);
+/* The same by a process that waits for a message. It comes back inside (local_begin), so that it takes the message, and leaves then. */
+struct worker *fiber_leave_for_mail(struct worker *worker);
 /* Both halves, to `next`, which the caller has claimed. */
 struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, struct proc *next);
 /* Back from a blocking call whose thread has lost its worker: the process is queued, and goes on with the worker that claims it. */

@@ -12,8 +12,8 @@
 
 /* ---- the far side ------------------------------------------------------------------------------------------------- */
 
-/* Moves the process that has just left this worker to its next state (fiber.h, F1). Afterwards the program's code runs. */
-static inline void fiber_arrived(struct worker *worker) {
+/* Moves the process that has just left this worker to its next state (fiber.h, F1). */
+static inline void fiber_arrived_inside(struct worker *worker) {
     struct proc *left = worker->left;
     if (left) {
         worker->left = NULL;
@@ -25,6 +25,10 @@ static inline void fiber_arrived(struct worker *worker) {
         else if (stack->packing && stack->packing->leaving) pack_left(worker, stack);
         else thread_carry(stack->thread, stack);
     }
+}
+/* The same, and afterwards the program's code runs. */
+static inline void fiber_arrived(struct worker *worker) {
+    fiber_arrived_inside(worker);
     local_leave(&worker->local);
 }
 
@@ -49,6 +53,7 @@ static inline struct worker *fiber_switch(struct worker *worker, struct fiber *f
     return ctx_switch(&from->ctx, to, worker); /* the only call: every parked process has its frame on the stack */
 }
 
+/* It comes back inside (local_begin). */
 static inline struct worker *fiber_leave_plainly(struct worker *worker, enum weft_status status, struct proc *next) {
     struct proc *proc = worker->current;
     struct fiber *fiber = fiber_of(proc);
@@ -57,7 +62,7 @@ static inline struct worker *fiber_leave_plainly(struct worker *worker, enum wef
     fiber->error_number = *worker->error_number;
     worker = fiber_switch(worker, fiber, next, false);
     annotate_after_switch(&fiber->annotate);
-    fiber_arrived(worker);
+    fiber_arrived_inside(worker);
     *worker->error_number = fiber->error_number;
     return worker;
 }
@@ -78,9 +83,20 @@ void fiber_refuse(const struct worker *worker) {
     if (ctx_sp() - worker->local.closed < SIGNAL_STACK) handler_refuse_wait();
 }
 
-struct worker *fiber_leave_inside(struct worker *worker, enum weft_status status, struct proc *next) {
-    if (__builtin_expect(exceptions_any(worker->loop), 0)) return fiber_leave_catching(worker, status, next);
+static inline struct worker *fiber_leave_whole(struct worker *worker, enum weft_status status, struct proc *next) {
+    if (exceptions_are_known() && exceptions_any(worker->loop)) return fiber_leave_catching(worker, status, next);
     return fiber_leave_plainly(worker, status, next);
+}
+
+struct worker *fiber_leave_inside(struct worker *worker, enum weft_status status, struct proc *next) {
+    worker = fiber_leave_whole(worker, status, next);
+    local_leave(&worker->local);
+    return worker;
+}
+
+struct worker *fiber_leave_for_mail(struct worker *worker) {
+    worker->fair.handoffs = 0;
+    return fiber_leave_whole(worker, WEFT_STEP_IDLE, fiber_next(worker));
 }
 
 struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, struct proc *next) {

@@ -71,7 +71,7 @@ struct proc *block_take(struct local *local, const weft_behavior *behavior, unsi
         return NULL;
     }
     atom_store_rlx(&proc->behavior, behavior);
-    proc->cancel_told = false;
+    proc->state.told = false;
     proc->stackful = PROC_STEPS;
     proc->waits = WEFT_STEP_CONTINUE;
     return proc;

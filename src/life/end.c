@@ -63,5 +63,7 @@ bool weft_alive(weft_pid pid) {
 
 weft_pid weft_self(void) {
     struct worker *self = my_worker;
-    return self ? worker_pid(self) : WEFT_NOBODY;
+    struct proc *proc = self ? self->current : NULL;
+    if (__builtin_expect(!proc, 0)) return WEFT_NOBODY;
+    return proc_pid(proc);
 }

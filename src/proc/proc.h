@@ -59,12 +59,11 @@ struct proc {
     };
 
     /* The thread that runs the process. */
-    bool cancel_told;
     uint8_t waits;    /* enum weft_status it waits with; WEFT_STEP_CONTINUE: it is due a step even without events */
     uint8_t stackful; /* enum proc_kind */
     uint8_t stack_class;
-    uint8_t extras;      /* PROC_MAILBOX, PROC_FAREWELL; none when it is born */
-    unsigned since : 24; /* when it began to wait: the runtime's `coarse`, for dumps */
+    uint8_t extras; /* PROC_MAILBOX, PROC_FAREWELL; none when it is born */
+    uint32_t since; /* when it began to wait: the runtime's `coarse`, for dumps */
 
     _Alignas(8) unsigned char inline_state[PROC_INLINE_STATE];
 };

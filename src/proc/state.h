@@ -70,6 +70,7 @@ struct state {
     atom_u64 word;
     atom_u32 asked; /* STATE_CANCEL ... */
     uint16_t first; /* the ticket of its process's first queue entry, written by the keeper: dumps count turns from there */
+    bool told;      /* its step has been told of CANCEL; of the thread that runs it */
 };
 
 enum {
@@ -234,7 +235,10 @@ static inline struct state_next state_park(struct state *state, enum state_name 
     WEFT_ASSERT(name == STATE_IDLE || name == STATE_BLOCKED, "state_park to %s", state_text(name));
     uint64_t noted = name == STATE_IDLE ? STATE_NOTIFIED : STATE_NOTIFIED | STATE_MAIL;
     /* rel: pairs with the acq of the claim (S1); a wake between the two continues the release sequence. acq: pairs with the wakers', for
-     * STATE_LOOK. */
+     * STATE_LOOK. First as if no wake came: then nothing but the state changes, and that is one addition. */
+    if (__builtin_expect(!(word & (STATE_NOTIFIED | STATE_MAIL)), 1) &&
+        __builtin_expect(atom_cas_acqrel_rlx(&state->word, &word, word + (uint64_t)name - STATE_RUNNING), 1))
+        return (struct state_next){.verdict = STATE_NOTHING};
     while (!(word & noted))
         if (atom_cas_acqrel_rlx(&state->word, &word, state_with(word, name)))
             return (struct state_next){.verdict = __builtin_expect(word & STATE_MAIL, 0) ? STATE_LOOK : STATE_NOTHING};

@@ -67,11 +67,6 @@ static struct mpsc_node *mpsc_turn_round(struct mpsc_node *head) {
     return list;
 }
 
-/* The consumer has found nothing (M7). */
-static inline void mpsc_looked(struct mpsc *box) {
-    if (WEFT_DEBUG) box->taken = MPSC_LOOKED;
-}
-
 /* Taking from a box that is closed or diverted. */
 static __attribute__((noinline, cold)) struct mpsc_node *mpsc_take_marked(struct mpsc *box, unsigned most) {
     struct mpsc_detour *detour = mpsc_detour(box);

@@ -90,6 +90,14 @@ enum mpsc_pushed mpsc_push_unheard(struct mpsc *box, struct mpsc_node *node);
 struct mpsc_node *mpsc_pop(struct mpsc *box);
 struct mpsc_node *mpsc_pop_direct(struct mpsc *box);
 
+/* The oldest of those that were put back or handed over, or NULL. */
+static inline struct mpsc_node *mpsc_pop_taken(struct mpsc *box) {
+    struct mpsc_node *node = box->taken;
+    if (!node || node == MPSC_LOOKED) return NULL;
+    box->taken = node->next;
+    return node;
+}
+
 /* A list of messages, oldest first, linked by next: what was put back or handed over, if anything was, or else all that there are now (of a
  * diverted box MPSC_DETOUR_MOST); NULL when there are none. Behind a single message come those that were pushed since. The caller may put the rest
  * of the list back before it takes or pops again. */
@@ -119,6 +127,10 @@ bool mpsc_is_empty(struct mpsc *box);
 void mpsc_each(struct mpsc *box, void (*visit)(struct mpsc_node *node, void *user), void *user);
 bool mpsc_is_closed(struct mpsc *box);
 
+/* The consumer has found nothing (M7). */
+static inline void mpsc_looked(struct mpsc *box) {
+    if (WEFT_DEBUG) box->taken = MPSC_LOOKED;
+}
 static inline void mpsc_forget_look(struct mpsc *box) {
     if (WEFT_DEBUG && box->taken == MPSC_LOOKED) box->taken = NULL;
 }

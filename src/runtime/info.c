@@ -57,7 +57,7 @@ static uint64_t info_word(struct runtime *runtime, struct proc *proc) {
 /* For how long it has been waiting, by the clock that it has noted the beginning with. */
 static uint64_t info_waited(struct runtime *runtime, struct proc *proc) {
     if (!atom_load_rlx(&runtime->coarse)) return WEFT_UNKNOWN; /* rlx: there is no sysmon. The value stands still while sysmon sleeps */
-    uint32_t units = (sysmon_coarse(sys->now()) - info_waits_since(proc)) & 0xffffff;
+    uint32_t units = sysmon_coarse(sys->now()) - info_waits_since(proc);
     return (uint64_t)units << COARSE_SHIFT;
 }
 

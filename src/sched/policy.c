@@ -92,17 +92,8 @@ static __attribute__((noinline, cold)) struct proc *slot_pop_otherwise(struct wo
     slot_push_out(own, got);
     return NULL;
 }
-/* The held process, if there is one and it may run now. */
-static inline struct proc *slot_pop(struct worker *own) {
-    struct slot_got got = slot_take(&own->slot);
-    if (__builtin_expect(!got.sure || own->fair.slot_runs >= SLOT_RUNS_MAX, 0)) return slot_pop_otherwise(own, got);
-    own->fair.slot_runs++;
-    return entry_ptr(got.entry);
-}
 
 static struct proc *ring_policy_pop(struct worker *own) {
-    struct proc *held = slot_is_empty(&own->slot) ? NULL : slot_pop(own);
-    if (held) return held;
     uint64_t entry = ring_take_next(&own->ring);
     if (entry != ENTRY_NONE && own->fair.slot_runs >= SLOT_RUNS_MAX) {
         ring_add(own, entry);
@@ -265,9 +256,21 @@ bool policy_push(struct worker *own, struct proc *proc, uint16_t ticket, enum re
     return own->policy == POLICY_DEQUE ? deque_policy_push(own, entry_make(proc, ticket), why) : line_policy_push(own, proc);
 }
 
-struct proc *policy_pop(struct worker *own) {
+/* The same without what lay in the slot, or `got` from there. */
+static inline struct proc *policy_pop_rest(struct worker *own, struct slot_got got) {
+    struct proc *held = __builtin_expect(got.entry != ENTRY_NONE, 0) ? slot_pop_otherwise(own, got) : NULL;
+    if (held) return held;
     if (__builtin_expect(own->policy == POLICY_RING, 1)) return ring_policy_pop(own);
     return own->policy == POLICY_DEQUE ? deque_policy_pop(own) : line_policy_pop(own);
+}
+/* The slot first, whatever the policy: with the others it is empty. A process that lies there is the most common answer, and costs no look at the policy. */
+struct proc *policy_pop(struct worker *own) {
+    struct slot_got got = slot_take(&own->slot);
+    if (__builtin_expect(!got.sure || own->fair.slot_runs >= SLOT_RUNS_MAX, 0)) return policy_pop_rest(own, got);
+    own->fair.slot_runs++;
+    struct proc *proc = entry_ptr(got.entry);
+    if (!proc) __builtin_unreachable(); /* spares the caller its look */
+    return proc;
 }
 
 struct proc *policy_steal(struct worker *own, struct worker *victim, bool last_pass, bool *busy) {

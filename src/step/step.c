@@ -53,9 +53,9 @@ static __attribute__((noinline, cold)) size_t step_events_cancelled(struct worke
         proc_end(&worker->local, proc, REASON_CONDEMNED);
         return STEP_ENDS;
     }
-    size_t told = proc->cancel_told ? 0 : 1;
+    size_t told = proc->state.told ? 0 : 1;
     if (told) worker->events[0] = (weft_event){.type = WEFT_EVENT_CANCEL};
-    proc->cancel_told = true;
+    proc->state.told = true;
     return step_events(worker, proc, told, messages);
 }
 
@@ -107,8 +107,10 @@ static bool step_goes_on(struct worker *worker, struct proc *proc, enum weft_sta
         /* Must not park: senders of these messages may not have set NOTIFIED (it was READY, or the box was not empty). */
         if (may) return true;
         commit_requeue(worker, proc);
+    } else if (status == WEFT_STEP_BLOCKED) {
+        commit_park(worker, proc, STATE_BLOCKED, true);
     } else {
-        commit_park(worker, proc, status == WEFT_STEP_BLOCKED ? STATE_BLOCKED : STATE_IDLE, true);
+        commit_park(worker, proc, STATE_IDLE, true);
     }
     return false;
 }
