@@ -112,8 +112,16 @@ static void tagged(void) {
     chk_assert(letter_is_there(OTHER), "the other message is still there");
     weft_chan_free(a);
 }
-SCENARIO(select_tag_channel, .about = "a select for a tag and a channel || messages with another tag and with this one || an element",
-         .setup = set_up, .threads = {tag_or_a, sends_both_letters, sends_on_a}, .finish = tagged_or_element)
+static void one_letter_or_element(void) {
+    one_happened();
+    letter_if(0);
+    element_if(1);
+    weft_chan_free(a);
+}
+SCENARIO(select_tag_channel, .about = "a select for a tag and a channel || a message with this tag || an element", .setup = set_up,
+         .threads = {tag_or_a, sends_letter, sends_on_a}, .finish = one_letter_or_element)
+SCENARIO(select_tag_channel_other, .about = "the same || messages with another tag and with this one || an element", .setup = set_up,
+         .threads = {tag_or_a, sends_both_letters, sends_on_a}, .finish = tagged_or_element, .deep_in = CHK_ALL)
 SCENARIO(select_tag, .about = "a select for a tag and a channel || messages with another tag and with this one", .setup = set_up,
          .threads = {tag_or_a, sends_both_letters}, .finish = tagged)
 

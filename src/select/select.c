@@ -7,11 +7,6 @@
 
 /* ---- locks ----------------------------------------------------------------------------------------------------------- */
 
-/* The lock of a locked case that has an object. */
-static inline struct lock *select_lock_of(const weft_case *one) {
-    return one->kind == WEFT_CASE_ACQUIRE ? &sem_of(one->sem)->lock : &chan_of(one->chan)->lock;
-}
-
 /* Shell sort: a few entries most of the time, and no memory of its own. */
 static void select_sort(struct select_room *room, size_t count) {
     size_t gap = 1;
@@ -27,11 +22,24 @@ static void select_sort(struct select_room *room, size_t count) {
         }
 }
 
+/* Of two, which most selects of locked cases have. */
+static inline void select_order_two(struct select *select) {
+    struct lock *first = select->room[0].lock, *second = select->room[1].lock;
+    select->locks = first == second ? 1 : 2;
+    if ((uintptr_t)first <= (uintptr_t)second) return;
+    select->room[0].lock = second;
+    select->room[1].lock = first;
+}
+
 /* The different locks, in the order of their addresses. */
 static inline void select_order(struct select *select) {
     struct select_room *room = select->room;
     select->locks = select->locked;
     if (select->locked < 2) return;
+    if (select->locked == 2) {
+        select_order_two(select);
+        return;
+    }
     select_sort(room, select->locked);
     select->locks = 0;
     for (size_t i = 0; i < select->locked; i++)
@@ -156,11 +164,6 @@ static int select_queue(struct select *select) {
     return -1;
 }
 
-static struct waiters *select_list(const weft_case *one) {
-    if (one->kind == WEFT_CASE_ACQUIRE) return &sem_of(one->sem)->waiting;
-    return one->kind == WEFT_CASE_SEND ? &chan_of(one->chan)->senders : &chan_of(one->chan)->receivers;
-}
-
 /* With all locks held. */
 static inline void select_join(struct select *select) {
     for (size_t k = 0; k < select->locked; k++) {
@@ -187,23 +190,12 @@ static bool select_join_others(struct select *select) {
     return true;
 }
 
-static inline void select_leave_one(weft_case *one, struct waiter *waiter) {
-    struct wakes wakes = {NULL, NULL};
-    struct lock *lock = select_lock_of(one);
-    lock_take(lock);
-    if (waiter->in) {
-        waiters_remove(waiter);
-        if (one->kind == WEFT_CASE_ACQUIRE) sem_left(sem_of(one->sem), &wakes);
-    }
-    lock_drop(lock);
-    wakes_run(&wakes, wait_wake);
-}
-
 /* Leaves all the lists that it is still in. The waiter of the locked case that happened is out already, and that object may be freed by now. */
 static inline void select_leave(struct select *select, size_t happened) {
     for (size_t k = 0; k < select->locked; k++) {
         uint32_t number = select->room[k].number;
-        if (number != happened) select_leave_one(&select->cases[number], &select->room[number].waiter);
+        if (number != happened)
+            select_leave_one(&select->cases[number], select_lock_of(&select->cases[number]), &select->room[number].waiter);
     }
     if (!(select->has & (SELECT_FD | SELECT_END))) return;
     for (size_t i = 0; i < select->count; i++) {

@@ -85,11 +85,32 @@ struct select {
 enum {
     SELECT_LOCKED = 1 << WEFT_CASE_SEND | 1 << WEFT_CASE_RECV | 1 << WEFT_CASE_ACQUIRE,
     SELECT_MAIL = 1 << WEFT_CASE_MESSAGE | 1 << WEFT_CASE_TAG | 1 << WEFT_CASE_REPLY,
+    SELECT_LETTERS = 1 << WEFT_CASE_MESSAGE | 1 << WEFT_CASE_TAG,
     SELECT_FD = 1 << WEFT_CASE_READABLE | 1 << WEFT_CASE_WRITABLE,
     SELECT_END = 1 << WEFT_CASE_END,
     SELECT_SLOW = SELECT_FD | SELECT_END | 1 << WEFT_CASE_MOMENT,
 };
 static inline bool select_is(const weft_case *one, unsigned kinds) { return kinds >> one->kind & 1; }
+
+/* The lock of a locked case that has an object, and the list that it waits in. */
+static inline struct lock *select_lock_of(const weft_case *one) {
+    return one->kind == WEFT_CASE_ACQUIRE ? &sem_of(one->sem)->lock : &chan_of(one->chan)->lock;
+}
+static inline struct waiters *select_list(const weft_case *one) {
+    if (one->kind == WEFT_CASE_ACQUIRE) return &sem_of(one->sem)->waiting;
+    return one->kind == WEFT_CASE_SEND ? &chan_of(one->chan)->senders : &chan_of(one->chan)->receivers;
+}
+/* Out of the list, where the waiter may be no longer. */
+static inline void select_leave_one(const weft_case *one, struct lock *lock, struct waiter *waiter) {
+    struct wakes wakes = {NULL, NULL};
+    lock_take(lock);
+    if (waiter->in) {
+        waiters_remove(waiter);
+        if (one->kind == WEFT_CASE_ACQUIRE) sem_left(sem_of(one->sem), &wakes);
+    }
+    lock_drop(lock);
+    wakes_run(&wakes, wait_wake);
+}
 
 /* The case that is chosen of those that are ready: each with the same probability, or the first. */
 struct select_draw {
@@ -100,6 +121,12 @@ void select_draw(const struct select *select, struct select_draw *draw, size_t n
 /* One of 0 ... n-1, each with the same probability. */
 uint32_t select_below(uint32_t n);
 
+/* Which of two comes first: 0 or 1. The checker explores all orders of the other threads, so it need not be drawn there. */
+static inline unsigned select_first(struct worker *worker) {
+    if (WEFT_CHECK) return 0;
+    return worker ? (unsigned)(rng_next(&worker->rng) >> 63) : select_below(2);
+}
+
 /* weft_select_with, after it has spent its budget. */
 int select_any(weft_case *cases, size_t count, bool in_order, uint64_t deadline);
 
@@ -107,6 +134,51 @@ int select_any(weft_case *cases, size_t count, bool in_order, uint64_t deadline)
 
 bool beside_moment_may(const weft_case *cases, uint64_t deadline);
 int beside_moment(weft_case *cases, uint64_t deadline);
+
+/* ---- a message (SELECT_LETTERS) beside one other case: beside_message.c. The wait's reason is select_why(1) for the message, and
+ * select_why(0) for the other, whatever their numbers are ------------------------------------------------------------------------- */
+
+/* Whether the caller has a mailbox. */
+static inline bool letter_may(const struct worker *worker) {
+    struct proc *proc = worker ? worker->current : NULL;
+    return proc && proc->stackful == PROC_STACKFUL;
+}
+static inline struct match letter_match(const weft_case *letter, struct proc *proc) {
+    return (struct match){.tag = letter->tag, .any = letter->kind == WEFT_CASE_MESSAGE, .proc = proc};
+}
+static inline void letter_took(weft_case *letter, struct message *message) {
+    *letter->message = (weft_msg *)message;
+    letter->error = 0;
+    if (MESSAGE_CHECKED) message_given(message, weft_self());
+    sim_note("receive", message->from);
+}
+/* Whether all its messages are in the box, and any will do: no struct match is made then. */
+static inline bool letter_is_plain(const weft_case *letter, const struct proc *proc) {
+    return letter->kind == WEFT_CASE_MESSAGE && !(proc->extras & (PROC_MAILBOX | PROC_BOUNDED));
+}
+static inline bool letter_look(const weft_case *letter, struct proc *proc) {
+    if (__builtin_expect(letter_is_plain(letter, proc), 1)) return !mpsc_is_empty(&proc->box);
+    struct match match = letter_match(letter, proc);
+    return search_look_aside(&match);
+}
+/* After letter_look has found one. */
+static inline void letter_take(weft_case *letter, struct proc *proc) {
+    struct match match;
+    if (__builtin_expect(letter_is_plain(letter, proc), 1)) {
+        letter_took(letter, message_of(mpsc_pop_direct(&proc->box)));
+        return;
+    }
+    match = letter_match(letter, proc);
+    letter_took(letter, (struct message *)search_take(&match));
+}
+/* A wait_look: `match` is a struct match. */
+static inline uint32_t letter_wake(void *match) { return search_look(match) ? select_why(1) : 0; }
+
+/* The select of a message, which is the case with the number `letter`, beside a locked case with an object, the end of a process, or a descriptor to be
+ * read. The caller has a mailbox. */
+int beside_locked(weft_case *cases, unsigned letter, struct worker *worker, uint64_t deadline);
+int beside_end(weft_case *cases, unsigned letter, struct worker *worker, uint64_t deadline);
+int beside_fd(weft_case *cases, unsigned letter, struct worker *worker, uint64_t deadline);
 
 /* ---- cases of the mailbox: mail_case.c ------------------------------------------------------------------------------------- */
 
@@ -132,14 +204,14 @@ void fd_case_leave(struct select_fd *room);
 /* The wait was claimed with this reason. True: the case has happened. */
 bool fd_case_woken(weft_case *one, struct select_fd *room, int why);
 
-/* ---- ends of processes: end_case.c ------------------------------------------------------------------------------------------- */
+/* ---- ends of processes: end_case.c. Not inlined where a wait is flattened ------------------------------------------------------------------------------------------- */
 
 void end_case_begin(struct select_end *room, struct wait *wait, uint32_t why);
 bool end_case_look(weft_pid pid);
 /* Takes the result, without waiting: of one that has ended, or was told. */
-int end_case_take(weft_case *one, struct select_end *room);
+int end_case_take(weft_case *one, struct select_end *room) __attribute__((noinline));
 /* True: the wait will be claimed when the process ends, or there is none to wait for. */
-bool end_case_join(weft_pid pid, struct select_end *room);
-void end_case_leave(weft_pid pid, struct select_end *room);
+bool end_case_join(weft_pid pid, struct select_end *room) __attribute__((noinline));
+void end_case_leave(weft_pid pid, struct select_end *room) __attribute__((noinline));
 
 #endif

@@ -2,9 +2,9 @@
  *
  * It tries both, one after the other, as plain calls would, the first of the two chosen at random: no other thread knows of this select yet, so
  * what happens is one case. If neither is ready, a channel and a message are waited for in the channel's list alone, and the mailbox is looked
- * into before each sleep, as there (select.h, X1): the same steps as those of select.c, without the loops. One case beside a moment that is to come is that
- * case's own call (beside_moment.c). All others go the long way, from the beginning: a case that could not be tried here would never be chosen beside one
- * that is ready. */
+ * into before each sleep, as there (select.h, X1): the same steps as those of select.c, without the loops. A message beside something else has its own short
+ * ways: beside_message.c. One case beside a moment that is to come is that case's own call (beside_moment.c). All others go the long way, from the beginning: a
+ * case that could not be tried here would never be chosen beside one that is ready. */
 #include "fiber/ret_jump.h"
 #include "select/select.h"
 
@@ -53,12 +53,6 @@ static inline bool two_may_try(const weft_case *cases, const struct worker *work
 
 static inline int two_try(weft_case *one, struct worker *worker) {
     return one->kind == WEFT_CASE_MESSAGE ? two_take(one, worker->current) : two_try_chan(one);
-}
-
-/* The checker explores all orders of the other threads: the order of the two tries need not be drawn there. */
-static inline unsigned two_first(struct worker *worker) {
-    if (WEFT_CHECK) return 0;
-    return worker ? (unsigned)(rng_next(&worker->rng) >> 63) : select_below(2);
 }
 
 /* ---- waiting for a message and a channel ----------------------------------------------------------------------------------------- */
@@ -114,10 +108,26 @@ static inline bool two_may_wait(const weft_case *cases, unsigned letter) {
 
 /* Two channels are tried by calls that the checker explores elsewhere: here it would have ten times as much to do. */
 static inline bool two_is_explored(const weft_case *cases) {
-    return WEFT_CHECK && cases[0].kind != WEFT_CASE_MESSAGE && cases[1].kind != WEFT_CASE_MESSAGE;
+    return WEFT_CHECK && !select_is(&cases[0], SELECT_LETTERS) && !select_is(&cases[1], SELECT_LETTERS);
 }
 
-static int two_any(weft_case *cases, uint64_t deadline) { return select_any(cases, 2, false, deadline); }
+/* A message beside a case that is not tried here, or in a process that is not plain. */
+static inline bool two_is_letter(const weft_case *cases, unsigned letter, const struct worker *worker) {
+    return select_is(&cases[letter], SELECT_LETTERS) && cases[letter ^ 1].chan && letter_may(worker);
+}
+
+/* Two that are not tried here. */
+static __attribute__((noinline)) int two_any(weft_case *cases, struct worker *worker, uint64_t deadline) {
+    unsigned letter = select_is(&cases[1], SELECT_LETTERS);
+    if (two_is_letter(cases, letter, worker)) {
+        const weft_case *one = &cases[letter ^ 1];
+        if (select_is(one, SELECT_LOCKED)) return beside_locked(cases, letter, worker, deadline);
+        if (one->kind == WEFT_CASE_END) return beside_end(cases, letter, worker, deadline);
+        if (one->kind == WEFT_CASE_READABLE) return beside_fd(cases, letter, worker, deadline);
+    }
+    bool locked = select_is(&cases[0], SELECT_LOCKED) && select_is(&cases[1], SELECT_LOCKED);
+    return !locked && beside_moment_may(cases, deadline) ? beside_moment(cases, deadline) : select_any(cases, 2, false, deadline);
+}
 
 /* ---- the call -------------------------------------------------------------------------------------------------------------------- */
 
@@ -125,8 +135,8 @@ int weft_select(weft_case *cases, size_t count, uint64_t deadline) {
     fiber_spend(my_worker, deadline);
     if (__builtin_expect(count != 2, 0) || two_is_explored(cases)) return select_any(cases, count, false, deadline);
     struct worker *worker = worker_here(); /* it may have yielded */
-    if (!two_may_try(cases, worker)) return (beside_moment_may(cases, deadline) ? beside_moment : two_any)(cases, deadline);
-    unsigned number = two_first(worker);
+    if (!two_may_try(cases, worker)) return two_any(cases, worker, deadline);
+    unsigned number = select_first(worker);
     for (unsigned i = 0; i < 2; i++, number ^= 1) {
         int error = two_try(&cases[number], worker);
         if (error == TWO_NOT_READY) continue;

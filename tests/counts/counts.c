@@ -197,6 +197,7 @@ int main(int argc, char **argv) {
     int first = argc > 1 && strcmp(argv[1], "--places") == 0 ? 2 : 1;
     places = first == 2;
     measure_wanted(paths_stackful, argv + first, argc - first);
+    measure_wanted(paths_select, argv + first, argc - first);
     measure_wanted(paths_step, argv + first, argc - first);
     measure_wanted(paths_steal, argv + first, argc - first);
     return 0;

@@ -14,7 +14,7 @@ struct path {
     const char *policy;
     unsigned marks, skip;
 };
-extern const struct path paths_stackful[], paths_step[], paths_steal[]; /* each ends with a name of NULL */
+extern const struct path paths_stackful[], paths_select[], paths_step[], paths_steal[]; /* each ends with a name of NULL */
 
 /* The end of one round, in the child. */
 extern unsigned rounds;

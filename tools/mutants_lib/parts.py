@@ -43,7 +43,7 @@ PARTS = {
     "synch2_park": {"files": ["src/sync/synch2_park.c"], "scenarios": ["synch2_parked*"]},
     "wait": {"files": ["src/wait/wait.h", "src/wait/wait.c"], "scenarios": ["wait"]},
     "channel": {"files": ["src/wait/waiters.h", "src/sync/chan.h", "src/sync/channel.c"], "scenarios": ["channel", "select"]},
-    "select": {"files": ["src/select/select.h", "src/select/select.c", "src/select/two.c", "src/select/mail_case.c", "src/select/fd_case.c", "src/select/end_case.c"],
+    "select": {"files": ["src/select/select.h", "src/select/select.c", "src/select/two.c", "src/select/beside_message.c", "src/select/mail_case.c", "src/select/fd_case.c", "src/select/end_case.c"],
                "scenarios": ["select", "select_mixed", "select_pairs"]},
     "readiness": {"files": ["src/net/readiness.h", "src/net/readiness.c"], "scenarios": ["poller_readiness"]},
     "fdref": {"files": ["src/net/fdref.h"], "scenarios": ["poller_fdref"]},
