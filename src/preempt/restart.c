@@ -139,21 +139,27 @@ static __attribute__((no_sanitize("address"))) long restart_number_passage(const
     return -1;
 }
 
-bool restart_is_due(const ucontext_t *context) {
+static bool restart_is_syscall(const unsigned char *code) { return code[0] == 0x0f && code[1] == 0x05; }
+
+/* Just behind the instruction of the call that was interrupted, or NULL. */
+static const unsigned char *restart_behind(const ucontext_t *context) {
     const greg_t *registers = context->uc_mcontext.gregs;
     const unsigned char *pc = (const unsigned char *)registers[REG_RIP];
-    return registers[REG_RAX] == -EINTR && restart_before((uintptr_t)pc) >= 2 && pc[-2] == 0x0f && pc[-1] == 0x05; /* syscall */
+    if (registers[REG_RAX] == SYS_restart_syscall && restart_is_syscall(pc)) return pc + 2;
+    return registers[REG_RAX] == -EINTR && restart_before((uintptr_t)pc) >= 2 && restart_is_syscall(pc - 2) ? pc : NULL;
 }
+
+bool restart_is_due(const ucontext_t *context) { return restart_behind(context) != NULL; }
 
 void restart_call(ucontext_t *context, bool at_once, uintptr_t low) {
     greg_t *registers = context->uc_mcontext.gregs;
-    const unsigned char *pc = (const unsigned char *)registers[REG_RIP];
-    long number = restart_number_passage(pc, (const uintptr_t *)registers[REG_RSP]);
-    if (number == -1) number = restart_number_inline(pc, at_once);
+    const unsigned char *behind = restart_behind(context);
+    long number = restart_number_passage(behind, (const uintptr_t *)registers[REG_RSP]);
+    if (number == -1) number = restart_number_inline(behind, at_once);
     if (number < 0 || !restart_can((unsigned long)number, at_once)) return;
-    if (!restart_was_ours(context, (uintptr_t)registers[REG_RSP], (uintptr_t)pc, low)) return;
+    if (!restart_was_ours(context, (uintptr_t)registers[REG_RSP], (uintptr_t)registers[REG_RIP], low)) return;
     registers[REG_RAX] = number;
-    registers[REG_RIP] -= 2;
+    registers[REG_RIP] = (greg_t)(uintptr_t)(behind - 2);
     atom_add_rlx(&restarted_calls, 1); /* rlx: a count */
 }
 
@@ -195,19 +201,37 @@ static __attribute__((no_sanitize("address"))) bool restart_first(const mcontext
     return false;
 }
 
-bool restart_is_due(const ucontext_t *context) {
-    const mcontext_t *machine = &context->uc_mcontext;
-    return machine->regs[0] == (uint64_t)-EINTR && restart_before(machine->pc) >= 4 && ((const uint32_t *)machine->pc)[-1] == RESTART_SVC;
+/* The number that the code before the call loads into w8 or x8, or -1: mov w8, #number. */
+static __attribute__((no_sanitize("address"))) long restart_number(const uint32_t *svc) {
+    for (const uint32_t *at = svc - 1; svc - at <= RESTART_LOOK && restart_before((uintptr_t)(at + 1)) >= 4; at--) {
+        if ((*at & 0x7fe0001f) == 0x52800008) return *at >> 5 & 0xffff;
+        bool branch = (*at & 0x1c000000) == 0x14000000;
+        if (branch || (restart_writes(*at) >> 8 & 1)) return -1;
+    }
+    return -1;
 }
+
+/* The instruction of the call that was interrupted, or NULL. */
+static const uint32_t *restart_at(const ucontext_t *context) {
+    const mcontext_t *machine = &context->uc_mcontext;
+    const uint32_t *pc = (const uint32_t *)machine->pc;
+    if (machine->regs[8] == SYS_restart_syscall && *pc == RESTART_SVC) return pc;
+    return machine->regs[0] == (uint64_t)-EINTR && restart_before(machine->pc) >= 4 && pc[-1] == RESTART_SVC ? pc - 1 : NULL;
+}
+
+bool restart_is_due(const ucontext_t *context) { return restart_at(context) != NULL; }
 
 void restart_call(ucontext_t *context, bool at_once, uintptr_t low) {
     mcontext_t *machine = &context->uc_mcontext;
-    const uint32_t *svc = (const uint32_t *)machine->pc - 1;
-    uint64_t first;
-    if (!restart_can(machine->regs[8], at_once) || !restart_first(machine, svc, &first)) return;
+    const uint32_t *svc = restart_at(context);
+    bool prepared = svc == (const uint32_t *)machine->pc; /* by the kernel: the first argument is in its register again */
+    long number = prepared ? restart_number(svc) : (long)machine->regs[8];
+    uint64_t first = machine->regs[0];
+    if (number < 0 || !restart_can((unsigned long)number, at_once) || (!prepared && !restart_first(machine, svc, &first))) return;
     if (!restart_was_ours(context, machine->sp, machine->pc, low)) return;
     machine->regs[0] = first;
-    machine->pc -= 4;
+    machine->regs[8] = (uint64_t)number;
+    machine->pc = (uintptr_t)svc;
     atom_add_rlx(&restarted_calls, 1); /* rlx: a count */
 }
 

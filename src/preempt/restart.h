@@ -3,7 +3,11 @@
  * With SA_RESTART the kernel restarts most of them. Some return EINTR all the same: poll, nanosleep, epoll_wait and the like. The handler's
  * context is then just behind the system call instruction, and the arguments are still in the registers, except for the one that the result
  * has replaced: the call's number on x86-64, its first argument on 64-bit ARM. That is read from the code before the instruction, if it has
- * a known shape: what compilers make of a C library's calls. If not, the caller sees EINTR, as with any signal. */
+ * a known shape: what compilers make of a C library's calls. If not, the caller sees EINTR, as with any signal.
+ *
+ * A signal that the program ignores may have interrupted the call just before: then the kernel has prepared restart_syscall in its place, and the
+ * context is at the instruction. But a handler's return makes the kernel forget what to restart, and that call answers EINTR. So the number of
+ * the call itself is put back there too. */
 #ifndef WEFT_PREEMPT_RESTART_H
 #define WEFT_PREEMPT_RESTART_H
 

@@ -97,6 +97,27 @@ TEST(restart_number_is_zero) {
     expect_again(SYS_read, true);
 }
 
+/* An ignored signal came just before ours: the kernel has put another call's number in its place, and goes back to the instruction. */
+static void prepared(void) {
+    interrupted(SYS_restart_syscall);
+    registers[REG_RIP] -= 2;
+}
+TEST(restart_what_the_kernel_was_about_to_restart) {
+    code_begin(100);
+    LOAD_NUMBER(SYS_poll);
+    SYSCALL();
+    prepared();
+    expect_again(SYS_poll, true);
+    prepared();
+    EXPECT(!restarts(false));
+    EXPECT_EQ(registers[REG_RAX], SYS_restart_syscall);
+    prepared();
+    registers[REG_RAX] = SYS_poll; /* not begun yet */
+    EXPECT(!restarts(true));
+    interrupted(SYS_restart_syscall); /* a result that happens to be that number */
+    expect_not(true);
+}
+
 /* A handler of the program's has interrupted the call before, and returned: what the kernel kept for it is below the stack pointer. */
 static uintptr_t old_stack[64];
 static bool heard_of(unsigned sp, unsigned at, uintptr_t pc) {
@@ -250,6 +271,22 @@ TEST(restart_first_argument_kept_in_a_register) {
 TEST(restart_first_argument_is_a_number) {
     COMPILED(MOV_X0_7, MOV_X1_X20, MOV_X8_73);
     expect_again(7);
+}
+/* An ignored signal came just before ours: the kernel has put the first argument back, and another call's number in its place. */
+static void prepared(void) {
+    machine->regs[0] = 4711;
+    machine->regs[8] = SYS_restart_syscall;
+    machine->pc = code_end() - 4;
+}
+TEST(restart_what_the_kernel_was_about_to_restart) {
+    COMPILED(MOV_X0_X1, MOV_X8_73, MOV_X1_X20);
+    prepared();
+    expect_again(4711);
+    EXPECT_EQ(machine->regs[8], 73);
+    COMPILED(MOV_X8_73, BRANCH); /* lost */
+    prepared();
+    EXPECT(!restarts(true));
+    EXPECT_EQ(machine->regs[8], SYS_restart_syscall);
 }
 TEST(restart_not_when_it_is_lost) {
     COMPILED(MOV_X0_X1, MOV_X1_X20); /* as in syscall() */
