@@ -18,11 +18,13 @@ DEEP = {
              "net/test_net_fair", "net/test_netpoll", "os/*", "preempt/*", "proc/test_table", "queue/*", "runtime/test_deadlock", "runtime/test_grace",
              "runtime/test_identity", "runtime/test_main", "runtime/test_start", "runtime/test_stop", "sched/*", "sync/*", "sys/*", "thread/*", "time/*", "wait/*"),
     # Races show where threads share something. The short lane has the rooms whose structures workers share; left out is what has one thread, the preempted
-    # programs, which this sanitizer cannot bear and which do nothing there, those that wait for a message before they abort, and the kernel's side.
+    # programs, which this sanitizer cannot bear and which do nothing there, those that wait for a message before they abort, the kernel's side, and stress
+    # tests of single parts of which the checker explores every interleaving in the short lane.
     "tsan": ("base/*", "command/*", "cross/*", "ctx/*", "cxx/*", "examples/*", "fiber/test_bigstack", "fiber/test_birth*", "fiber/test_burst", "fiber/test_errno*",
              "fiber/test_memory", "fiber/test_migrate*", "fiber/test_overflow", "fiber/test_pin_calls", "fiber/test_stack_usage", "fiber/test_switch",
-             "fiber/test_turns", "fiber/test_upcall", "flaws/*", "io/*", "life/test_reuse", "life/test_zombie", "mail/test_bounds_flood", "mem/test_stack*",
-             "name/*", "net/*", "os/*", "preempt/*", "proc/test_table", "runtime/test_deadlock", "runtime/test_freed", "runtime/test_grace",
+             "fiber/test_turns", "fiber/test_upcall", "flaws/*", "io/*", "life/test_reuse", "life/test_zombie", "mail/test_bounds_flood", "mem/test_pool", "mem/test_stack*",
+             "name/*", "net/*", "os/*", "preempt/*", "proc/test_state", "proc/test_table", "queue/test_deque", "queue/test_line", "queue/test_ring",
+             "runtime/test_deadlock", "runtime/test_freed", "runtime/test_grace",
              "runtime/test_identity", "runtime/test_main", "runtime/test_quit", "runtime/test_start", "runtime/test_start_faults", "runtime/test_stop",
              "sched/test_fair", "sched/test_find", "sched/test_idle_cost", "sched/test_reentry", "sync/test_synch2", "sys/*", "thread/test_give_way", "thread/test_hogs",
              "thread/test_worker", "time/test_wheel*", "wait/test_blocking*", "wait/test_lasting"),
