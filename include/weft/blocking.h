@@ -35,7 +35,8 @@ WEFT_API int weft_blocking_long(void (*fn)(void *arg), void *arg);
  * fn. */
 WEFT_API int weft_blocking_until(void (*fn)(void *arg), void *arg, void (*abandoned)(void *arg), uint64_t deadline);
 
-/* The same around the caller's own code: everything between the two may block. They nest. At the limit of threads other processes wait. */
+/* The same around the caller's own code: everything between the two may block. They nest. At the limit of threads other processes wait.
+ * A process that was killed ends in the first and not in the second: weft/life.h. */
 WEFT_API void weft_blocking_enter(void);
 WEFT_API void weft_blocking_enter_long(void);
 WEFT_API void weft_blocking_leave(void);

@@ -13,11 +13,11 @@ class child {
     weft_child child_ = {};
     std::chrono::nanoseconds grace_ = std::chrono::seconds(5);
 
-    static void shut(weft_fd &fd) noexcept {
+    static void shut(weft_fd &fd) {
         if (fd > 0) weft_fd_close(std::exchange(fd, WEFT_NO_FD));
     }
-    void close() noexcept { shut(child_.in), shut(child_.out), shut(child_.err), shut(child_.terminal); }
-    int reaped(int code) noexcept {
+    void close() { shut(child_.in), shut(child_.out), shut(child_.err), shut(child_.terminal); }
+    int reaped(int code) {
         if (code == 0) close(), child_.pid = 0;
         return code;
     }
@@ -58,7 +58,7 @@ class child {
     weft_fd out() const noexcept { return child_.out; }
     weft_fd err() const noexcept { return child_.err; }
     weft_fd terminal() const noexcept { return child_.terminal; }
-    void close_in() noexcept { shut(child_.in); } /* it reads to the end then */
+    void close_in() { shut(child_.in); } /* it reads to the end then */
     void grace(std::chrono::nanoseconds period) noexcept { grace_ = period; }
 
     /* Waits for its end: its status as waitpid(2) has it. Its pipes are closed then: what it has written is read before. */
@@ -68,7 +68,7 @@ class child {
         return status;
     }
     int try_wait(int &status, deadline until = forever) { return reaped(weft_waitpid(child_.pid, &status, until)); }
-    int signal(int number) noexcept { return weft_child_signal(child_.pid, number); }
+    int signal(int number) { return weft_child_signal(child_.pid, number); }
     int end(std::chrono::nanoseconds grace) {
         int status = 0;
         check(try_end(grace, &status), "weft_child_end");

@@ -59,7 +59,7 @@ WEFT_API void weft_reason_free(weft_reason *reason);
  * These calls end no process: those that only read a value or set one (weft_now, weft_in, weft_self, weft_own_..., weft_local_get,
  * weft_chan_len and _cap, weft_sem_available, weft_context_value, _deadline, _cancelled, _hold and _drop, weft_get_stats, weft_fd_number, all of
  * messages, events, reasons, addresses and texts, all that only initialise); unlocking, and the second of each pair (weft_undefer,
- * weft_pin_end, weft_shield_end, ..._free), which need the first; calls in a fork/join region; and calls in functions that weft calls while it
+ * weft_pin_end, weft_shield_end, weft_blocking_leave, ..._free), which need the first; weft_end, weft_child_end, weft_scope_leave; calls in a fork/join region; and calls in functions that weft calls while it
  * holds something: deferred ones, the predicate of weft_recv_match, an announcement of a spawn, a key's `inherit`.
  *
  * A process that calls nothing else ends where it is, if preemption is on for it (weft/preempt.h), and else not at all. What it has deferred

@@ -92,7 +92,7 @@ class monitor {
 
 inline int try_link(weft_pid pid) { return weft_link(pid); }
 inline void link(weft_pid pid) { check(weft_link(pid), "weft_link"); }
-inline void unlink(weft_pid pid) noexcept { weft_unlink(pid); }
+inline void unlink(weft_pid pid) { weft_unlink(pid); }
 template <class Function> weft_pid spawn_link(Function &&function, weft_stackful_options options = {}) {
     options.flags |= WEFT_SPAWN_LINK;
     return weft::spawn(std::forward<Function>(function), options);

@@ -140,7 +140,7 @@ class bundle {
 
     void end() noexcept {
         if (!bundle_) return;
-        cancel();
+        weft_scope_leave(weft_bundle_scope(bundle_)); /* and not weft_scope_cancel: that may end the process, and a destructor calls this */
         (void)try_close();
     }
 
@@ -163,7 +163,7 @@ class bundle {
         check(try_spawn(std::forward<Function>(function), pid, options), "weft_scope_spawn");
         return pid;
     }
-    void cancel() noexcept { weft_scope_cancel(weft_bundle_scope(bundle_)); }
+    void cancel() { weft_scope_cancel(weft_bundle_scope(bundle_)); }
     /* Waits for all; throws the reason of the first that failed. It is closed then. */
     void close() { check(try_close(), "weft_bundle_close"); }
     int try_close() { return weft_bundle_close(std::exchange(bundle_, nullptr)); }

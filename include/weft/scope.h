@@ -17,7 +17,8 @@
 WEFT_BEGIN
 
 struct weft_scope;
-/* For C++: cancels the children of a scope that was not ended, and waits for them. Does nothing if it was, or never began. By its owner. */
+/* For C++: cancels the children of a scope that was not ended, and waits for them. Does nothing if it was, or never began. By its owner, which it
+ * never ends. Of a bundle's scope: weft_bundle_close follows. */
 WEFT_API void weft_scope_leave(struct weft_scope *scope);
 
 /* In C++ a scope that is left by an exception, or by returning, ends by itself, as weft_scope_leave does. */

@@ -354,9 +354,9 @@ class process {
         if (code == 0) pid_ = WEFT_NOBODY;
         return code;
     }
-    void cancel() noexcept { weft_cancel(pid_); }
+    void cancel() { weft_cancel(pid_); }
     /* It goes on by itself. */
-    weft_pid detach() noexcept {
+    weft_pid detach() {
         weft_detach(pid_);
         return std::exchange(pid_, WEFT_NOBODY);
     }
@@ -385,7 +385,7 @@ class scope {
         check(try_spawn(std::forward<Function>(function), pid, options), "weft_scope_spawn");
         return pid;
     }
-    void cancel() noexcept { weft_scope_cancel(&scope_); }
+    void cancel() { weft_scope_cancel(&scope_); }
     /* Waits for all; throws the reason of the first that failed. */
     void end() { check(try_end(), "weft_scope_end"); }
     int try_end() { return weft_scope_end(&scope_); }
@@ -458,8 +458,8 @@ class condition {
     template <class Held, class Holds> void wait_until(Held &held, Holds holds, deadline until = forever) {
         check(try_wait_until(held, std::move(holds), until), "weft_cond_wait");
     }
-    void notify_one() noexcept { weft_cond_signal(&cond_); }
-    void notify_all() noexcept { weft_cond_broadcast(&cond_); }
+    void notify_one() { weft_cond_signal(&cond_); }
+    void notify_all() { weft_cond_broadcast(&cond_); }
 };
 
 class semaphore {
@@ -473,7 +473,7 @@ class semaphore {
     int acquire_code(uint32_t permits = 1, deadline until = forever) { return weft_sem_acquire(&sem_, permits, until); }
     bool try_acquire(uint32_t permits = 1) { return acquire_code(permits, at_once) == 0; }
     weft_sem *native_handle() noexcept { return &sem_; }
-    void release(uint32_t permits = 1) noexcept { weft_sem_release(&sem_, permits); }
+    void release(uint32_t permits = 1) { weft_sem_release(&sem_, permits); }
 };
 
 /* ---- channels -------------------------------------------------------------------------------------------------------------------------- */
@@ -541,7 +541,7 @@ template <class T> class channel {
         if (code != WEFT_ECLOSED) check(code, "weft_chan_recv");
         return received;
     }
-    void close() noexcept { weft_chan_close(chan_.get()); }
+    void close() { weft_chan_close(chan_.get()); }
     size_t size() const noexcept { return weft_chan_len(chan_.get()); }
 
     /* for (auto &element : channel): until it is closed and empty. (Without exceptions also until the process is cancelled.) */

@@ -193,9 +193,9 @@ void fiber_exit(struct worker *worker, int reason) __attribute__((noreturn));
 /* wait/blocking.c: whether no thread is left to take over the worker if a call lasts, and the runtime's blocking_fails is set. `worker` may
  * be NULL. */
 bool blocking_is_full(struct worker *worker);
-/* As weft_blocking_enter; dumps and reports name `call`. One of the two must follow. */
+/* As weft_blocking_enter, for weft itself: does not heed. Dumps and reports name `call`. blocking_leave must follow. */
 void blocking_enter(const char *call, bool is_long);
-/* As weft_blocking_leave, but a process that was killed does not end in it: the caller has the result of the call. */
+/* weft_blocking_leave: a process that was killed does not end in it. The caller has the result of the call, or is a destructor. */
 void blocking_leave(void);
 
 /* pin.c: the process is not pinned any more. */
@@ -262,7 +262,7 @@ static inline void fiber_was_cancelled(struct worker *worker, struct proc *proc)
 /* In `heeds`: the process is in a call that holds something which is given to the caller in the end, or given back (a descriptor, a child). It does
  * not end in there, though it is killed: what would wait says WEFT_ECANCELED, the call undoes what it has begun, and the process ends at its next
  * one. They nest. Of a caller that is no stackful process `proc` is NULL. */
-enum { FIBER_WHOLE = 1 << 24 }; /* above all that self.c counts to */
+enum { FIBER_WHOLE = 1 << 27 }; /* above all that self.c counts to */
 static inline struct proc *fiber_whole(struct proc *proc) {
     if (proc) fiber_of(proc)->heeds += FIBER_WHOLE;
     return proc;

@@ -71,12 +71,15 @@ __attribute__((noinline, cold)) void fiber_give_way(void) {
 
 /* In a program with C++ the call may come from a destructor, of a process that is ending late but as asked. Unwinding out of a destructor
  * would be std::terminate, so the process is spared. One that has made 100 such calls, or a million that only give something back, as
- * destructors do, is not ending. */
-enum { HEEDS_MOST = 1000000, HEEDS_CALL = HEEDS_MOST / 100, HEEDS_GIVES = 1 };
+ * destructors do, is not ending. The two are counted apart, in one word: after 100 calls it is the next call that ends the process, and not
+ * the destructor that gives something back before that. */
+enum { HEEDS_GIVES = 1, HEEDS_CALL = 1 << 20, HEEDS_GIVES_MOST = 1000000, HEEDS_CALLS_MOST = 100 };
+_Static_assert(HEEDS_GIVES_MOST < HEEDS_CALL && (HEEDS_CALLS_MOST + 1) < FIBER_WHOLE / HEEDS_CALL, "each count has room");
 static bool fiber_keeps_calling(struct fiber *fiber, uint32_t cost) {
     if (!exceptions_are_known()) return true;
-    if (fiber->heeds <= HEEDS_MOST) fiber->heeds += cost;
-    return fiber->heeds > HEEDS_MOST;
+    bool most = cost == HEEDS_CALL ? fiber->heeds / HEEDS_CALL >= HEEDS_CALLS_MOST : fiber->heeds % HEEDS_CALL >= HEEDS_GIVES_MOST;
+    if (!most) fiber->heeds += cost;
+    return most;
 }
 
 /* Not in a fork/join region: thieves may be using its frames. rlx: a request. */
@@ -94,8 +97,8 @@ void fiber_heed(struct worker *worker) { fiber_heed_at(worker, HEEDS_CALL); }
 void fiber_refused(struct worker *worker) {
     struct fiber *fiber = fiber_of(worker->current);
     if (!fiber_is_condemned(worker->current) || fiber->heeds >= FIBER_WHOLE) return;
-    if (fiber->heeds <= HEEDS_MOST) fiber->heeds += HEEDS_MOST / BUDGET_CALLS;
-    if (fiber->heeds > HEEDS_MOST) fiber_heed(worker);
+    if (fiber->heeds / HEEDS_CALL < BUDGET_CALLS) fiber->heeds += HEEDS_CALL;
+    else fiber_heed(worker);
 }
 
 /* In a signal handler: the call itself refuses that, or it is one of those that a handler may make. */

@@ -52,7 +52,7 @@ static int name_ares_open(void) {
     return name_ares_library.library_init(ARES_LIB_INIT_ALL) == ARES_SUCCESS ? 0 : WEFT_ENOMEM;
 }
 static void name_ares_load(void *error) {
-    weft_blocking_enter();
+    blocking_enter("weft_blocking_enter", false);
     *(int *)error = name_ares_open();
     blocking_leave();
 }
@@ -241,7 +241,7 @@ static int query_go_on(struct query *query) {
     struct epoll_event events[8];
     int count = 0, error = query_wait(query, events, sizeof events / sizeof *events, &count);
     if (error) return error;
-    weft_blocking_enter();
+    blocking_enter("weft_blocking_enter", false);
     if (count == 0) name_ares_library.process_fd(query->channel, ARES_SOCKET_BAD, ARES_SOCKET_BAD); /* a timeout of its own may be due */
     for (int i = 0; i < count; i++) {
         ares_socket_t number = (ares_socket_t)events[i].data.u64;
@@ -264,7 +264,7 @@ static int query_end(struct query *query, int error) {
     const struct question *answer = error ? NULL : query_answer(query);
     if (answer) error = query_code(query, answer->status);
     if (answer && !error) query_collect(query, answer);
-    weft_blocking_enter();
+    blocking_enter("weft_blocking_enter", false);
     if (query->channel) name_ares_library.destroy(query->channel); /* calls query_done for unfinished questions */
     blocking_leave();
     struct question *const all[] = {&query->asked, &query->alone[0], &query->alone[1]};
@@ -274,7 +274,7 @@ static int query_end(struct query *query, int error) {
 }
 
 static int query_run(struct query *query) {
-    weft_blocking_enter();
+    blocking_enter("weft_blocking_enter", false);
     int error = query_begin(query);
     blocking_leave();
     query->apart = query_apart(query->name);

@@ -153,7 +153,7 @@ static ssize_t stream_try_sendfile(struct desc *desc, int number, uint64_t seen,
     struct stream_file *file = arg;
     (void)desc, (void)seen;
     if (file->done == file->size) return 0;
-    weft_blocking_enter();
+    blocking_enter("weft_blocking_enter", false);
     ssize_t n = sys->net->sendfile(number, file->file, file->offset, file->size - file->done);
     blocking_leave();
     if (n > 0) file->done += (size_t)n;

@@ -92,7 +92,7 @@ static int start_run(const struct start *start, const char *const *arguments, co
         .limit_count = options->limit_count,
     };
     start_ends(start, options->flags, program.ends);
-    weft_blocking_enter(); /* until the program has been loaded */
+    blocking_enter("weft_blocking_enter", false); /* until the program has been loaded */
     int error = sys->net->start(&program, pid);
     blocking_leave();
     return error;

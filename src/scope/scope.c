@@ -373,11 +373,17 @@ int weft_bundle_open(unsigned flags, weft_bundle **bundle, uint64_t deadline) {
 
 weft_scope *weft_bundle_scope(weft_bundle *bundle) { return (weft_scope *)(void *)&bundle->scope; }
 
-int weft_bundle_close(weft_bundle *bundle) {
-    struct proc *self = scope_wait_owner(&bundle->scope, "weft_bundle_close");
+/* After weft_scope_leave, in a destructor: nothing is left but its memory. */
+static int bundle_free(struct weft_bundle *bundle) {
     int failure = bundle->scope.failure;
-    reason_detail_drop(bundle->scope.detail);
-    cleanup_remove(self, &bundle->scope.cleanup);
     sys->free(bundle, sizeof *bundle);
     return failure;
+}
+
+int weft_bundle_close(weft_bundle *bundle) {
+    if (!bundle->scope.runtime) return bundle_free(bundle);
+    struct proc *self = scope_wait_owner(&bundle->scope, "weft_bundle_close");
+    reason_detail_drop(bundle->scope.detail);
+    cleanup_remove(self, &bundle->scope.cleanup);
+    return bundle_free(bundle);
 }

@@ -67,10 +67,21 @@ void blocking_enter(const char *call, bool is_long) {
     if (is_long && !stays && atom_load_rlx(&thread->runtime->coarse) != 0) oscall_hand_over(worker, fiber->call_number);
 }
 
-void weft_blocking_enter(void) { blocking_enter("weft_blocking_enter", false); }
-void weft_blocking_enter_long(void) { blocking_enter("weft_blocking_enter_long", true); }
+/* A process that is to end does so before it enters: blocking_leave must not end it, since in C++ a destructor calls that. A nested call has no
+ * worker. */
+static __attribute__((noinline, cold)) void blocking_heed(struct worker *worker, const char *call) {
+    if (worker->current->stackful == PROC_STACKFUL) fiber_heed(fiber_worker(call));
+}
+static void blocking_enter_public(const char *call, bool is_long) {
+    struct worker *worker = my_worker;
+    if (worker && worker->current && __builtin_expect(state_is_cancelled(&worker->current->state), 0)) blocking_heed(worker, call);
+    blocking_enter(call, is_long);
+}
+void weft_blocking_enter(void) { blocking_enter_public("weft_blocking_enter", false); }
+void weft_blocking_enter_long(void) { blocking_enter_public("weft_blocking_enter_long", true); }
 
-void weft_blocking_leave(void) {
+/* A process that was condemned may end in it. */
+static void blocking_over(void) {
     struct thread *thread = thread_here();
     struct fiber *fiber = thread ? thread->caller : NULL;
     if (!fiber) {
@@ -94,9 +105,10 @@ void weft_blocking_leave(void) {
 void blocking_leave(void) {
     struct thread *thread = thread_here();
     struct proc *proc = fiber_whole(thread && thread->caller ? thread->caller->proc : NULL);
-    weft_blocking_leave();
+    blocking_over();
     fiber_whole_end(proc);
 }
+void weft_blocking_leave(void) { blocking_leave(); }
 
 /* ---- a function ---------------------------------------------------------------------------------------------------- */
 
@@ -114,7 +126,7 @@ static int blocking_call(const char *call, void (*fn)(void *arg), void *arg, boo
     blocking_enter(call, is_long);
     sim_blocking();
     upcall_call((uintptr_t)fn, &nowhere, (uintptr_t)arg, 0, &upcall);
-    weft_blocking_leave();
+    blocking_over();
     upcall_pass_on(&upcall);
     struct worker *worker = worker_here(); /* perhaps another; none in a thread of the program, or in an enclosing blocking call */
     return worker && worker->current && fiber_is_cancelled(worker->current) ? WEFT_ECANCELED : 0;
