@@ -41,22 +41,27 @@ template <class Handler> int handled(Handler handler) {
 inline server &served(void *state) noexcept { return **static_cast<server **>(state); }
 } /* namespace detail */
 
-/* The calling process becomes the server; returns its reason when it has ended. Where a supervisor has started the process, it is ready from here on (weft_ready). */
-inline int serve(server &&object) {
+/* The calling process becomes the server. Where a supervisor has started the process, it is ready from here on (weft_ready). try_serve returns the reason when the
+ * server has ended; serve returns if that is 0 and else throws it, so that it becomes the reason of the process. */
+inline int try_serve(server &&object) {
     static const weft_server_spec spec = [] {
         weft_server_spec made = {};
         made.name = "server";
         made.state_size = sizeof(server *);
-        made.init = [](void *state, void *object) { return *static_cast<server **>(state) = static_cast<server *>(object), 0; };
+        made.init = [](void *state, void *arg) { return *static_cast<server **>(state) = static_cast<server *>(arg), 0; };
         made.call = [](void *state, const weft_incoming *in) { return detail::handled([&] { return detail::served(state).call(*in); }); };
         made.cast = [](void *state, const weft_incoming *in) { return detail::handled([&] { return detail::served(state).cast(*in); }); };
         made.info = [](void *state, const weft_incoming *in) { return detail::handled([&] { return detail::served(state).info(*in); }); };
-        made.idle = [](void *state, weft_server *server) { return detail::handled([&] { return detail::served(state).idle(server); }); };
+        made.idle = [](void *state, weft_server *own) { return detail::handled([&] { return detail::served(state).idle(own); }); };
         return made;
     }();
     return weft_server_run(&spec, &object);
 }
-inline int serve(server &object) { return weft::serve(std::move(object)); }
+inline int try_serve(server &object) { return weft::try_serve(std::move(object)); }
+inline void serve(server &&object) {
+    if (int reason = weft::try_serve(std::move(object))) detail::fail(reason, "weft_server_run");
+}
+inline void serve(server &object) { weft::serve(std::move(object)); }
 
 /* ---- supervisors ---- */
 

@@ -221,14 +221,14 @@ class counter : public weft::server {
 };
 
 static void servers(void *) {
-    weft::process one([] { weft_exit(weft::serve(counter())); });
+    weft::process one([] { weft::serve(counter()); });
     EXPECT_EQ(weft::call(one.pid(), ADD, 3).as<int>(), 3);
     EXPECT_EQ(weft::call(one.pid(), ADD, 4).as<int>(), 7);
     weft::send(one.pid(), FAIL);
     EXPECT_EQ(one.join(), -6);
     weft::process other([] {
         counter object;
-        weft_exit(weft::serve(object));
+        weft_exit(weft::try_serve(object));
     });
     weft::message reply;
     EXPECT_EQ(weft::try_call(other.pid(), THROW, 0, reply), WEFT_ENOPROC);
@@ -242,9 +242,10 @@ static void supervisors(void *) {
         weft_child_spec server = {};
         server.register_as = "counter";
         server.ready = true;
+        server.restart = WEFT_TRANSIENT; /* started again only if the reason is not 0 */
         app.spec().intensity = 10;
         app.spec().period_ms = 60000;
-        app.child("counter", [] { weft_exit(weft::serve(counter())); }, server);
+        app.child("counter", [] { weft::serve(counter()); }, server);
         app.child("beside", [&] {
             starts++;
             living++;
