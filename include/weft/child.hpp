@@ -28,7 +28,8 @@ class child {
 
   public:
     child() noexcept = default;
-    /* weft::child list({"ls", "-l"}, options): options.pipes has WEFT_CHILD_OUT and the like, and there are the environment, the directory, limits ... */
+    /* weft::child list({"ls", "-l"}, options): options.pipes has WEFT_CHILD_OUT and the like, and there are the environment, the directory, limits ...
+     * Without WEFT_CHILD_GROUP in options.flags it leads no process group: signals, and its end, are for itself and not for what it has started. */
     explicit child(const std::vector<std::string> &arguments, weft_child_options options = {}) {
         check(try_start(arguments, options), "weft_child_start");
     }

@@ -163,6 +163,15 @@ struct bytes {
 };
 } /* namespace detail */
 
+namespace detail {
+/* Room for a T whose bytes may be copied, and which is made by that alone: it may have no default constructor. */
+template <class T> union room {
+    static_assert(std::is_trivially_copyable_v<T>, "bytes are copied");
+    T value;
+    room() noexcept {}
+};
+} /* namespace detail */
+
 /* Answers a request, of a message or of a server's (weft_incoming). */
 template <class T> int try_reply(weft_request request, const T &value) {
     detail::bytes bytes(value);
@@ -196,10 +205,9 @@ class message {
     /* Its bytes as a T. Throws WEFT_EMSGSIZE if there are more or fewer. */
     template <class T> T as() const {
         if (size() != sizeof(T)) detail::fail(WEFT_EMSGSIZE, "weft::message::as");
-        static_assert(std::is_trivially_copyable_v<T>, "bytes are copied");
-        T value;
-        std::memcpy(&value, data(), sizeof value);
-        return value;
+        detail::room<T> room;
+        std::memcpy(static_cast<void *>(&room), data(), sizeof(T));
+        return std::move(room.value);
     }
     template <class T> int try_as(T &value) const noexcept {
         static_assert(std::is_trivially_copyable_v<T>, "bytes are copied");
@@ -483,14 +491,14 @@ template <class T, class Handler> struct recv_arm;
 template <class T, class Handler> struct send_arm;
 } /* namespace detail */
 
-/* A channel of any type that can be moved. Copies are the same channel; it is freed with the last of them, with what is in it. */
+/* A channel of any type that can be moved. Copies are the same channel, so all calls are const; it is freed with the last of them, with what is in it. */
 template <class T> class channel {
     template <class, class> friend struct detail::recv_arm; /* of weft::select */
     template <class, class> friend struct detail::send_arm;
 
     /* Bytes that may be copied go as they are; anything else as a pointer. */
     static constexpr bool plain = std::is_trivially_copyable_v<T>;
-    using element = std::conditional_t<plain, T, T *>;
+    using element = std::conditional_t<plain, detail::room<T>, T *>;
 
     static void discard(void *boxed, void *) noexcept {
         if constexpr (!plain) delete *static_cast<element *>(boxed);
@@ -499,7 +507,7 @@ template <class T> class channel {
     std::shared_ptr<weft_chan> chan_;
 
     static T unboxed(element &got) {
-        if constexpr (plain) return got;
+        if constexpr (plain) return std::move(got.value);
         else {
             std::unique_ptr<T> box(got);
             return std::move(*box);
@@ -515,7 +523,7 @@ template <class T> class channel {
     weft_chan *get() const noexcept { return chan_.get(); } /* for weft_select, of elements that are plain */
 
     /* 0, or WEFT_ECLOSED, WEFT_ETIMEDOUT, WEFT_ECANCELED; the value is lost then, unless it was given as an lvalue. */
-    int try_send(T value, deadline until = forever) {
+    int try_send(T value, deadline until = forever) const {
         if constexpr (plain) return weft_chan_send(chan_.get(), &value, until);
         else {
             auto box = std::make_unique<T>(std::move(value));
@@ -525,28 +533,28 @@ template <class T> class channel {
             return code;
         }
     }
-    void send(T value, deadline until = forever) { check(try_send(std::move(value), until), "weft_chan_send"); }
+    void send(T value, deadline until = forever) const { check(try_send(std::move(value), until), "weft_chan_send"); }
 
     /* 0 and the element, or WEFT_ECLOSED (closed and empty), WEFT_ETIMEDOUT, WEFT_ECANCELED. */
-    int try_recv(std::optional<T> &received, deadline until = forever) {
+    int try_recv(std::optional<T> &received, deadline until = forever) const {
         element got;
         int code = weft_chan_recv(chan_.get(), &got, until);
         if (code == 0) received.emplace(unboxed(got));
         return code;
     }
     /* The next element; empty when the channel is closed and has no more. */
-    std::optional<T> recv(deadline until = forever) {
+    std::optional<T> recv(deadline until = forever) const {
         std::optional<T> received;
         int code = try_recv(received, until);
         if (code != WEFT_ECLOSED) check(code, "weft_chan_recv");
         return received;
     }
-    void close() { weft_chan_close(chan_.get()); }
+    void close() const { weft_chan_close(chan_.get()); }
     size_t size() const noexcept { return weft_chan_len(chan_.get()); }
 
     /* for (auto &element : channel): until it is closed and empty. (Without exceptions also until the process is cancelled.) */
     class iterator {
-        channel *from_ = nullptr;
+        const channel *from_ = nullptr;
         std::optional<T> now_;
 
         void next() {
@@ -562,7 +570,7 @@ template <class T> class channel {
         using pointer = T *;
         using reference = T &;
         iterator() = default;
-        explicit iterator(channel *from) : from_(from) { next(); }
+        explicit iterator(const channel *from) : from_(from) { next(); }
         T &operator*() { return *now_; }
         T *operator->() { return &*now_; }
         iterator &operator++() {
@@ -572,8 +580,8 @@ template <class T> class channel {
         bool operator==(const iterator &other) const { return now_.has_value() == other.now_.has_value(); }
         bool operator!=(const iterator &other) const { return !(*this == other); }
     };
-    iterator begin() { return iterator(this); }
-    iterator end() { return iterator(); }
+    iterator begin() const { return iterator(this); }
+    iterator end() const { return iterator(); }
 };
 
 /* ---- the whole program, and runtimes in one ------------------------------------------------------------------------------------ */

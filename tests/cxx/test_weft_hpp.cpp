@@ -226,6 +226,36 @@ static void locks(void *) {
     EXPECT_EQ(few.acquire_code(1, 1ms), WEFT_ETIMEDOUT);
 }
 
+/* Without a default constructor; its bytes may be copied. */
+struct seat {
+    int row;
+    explicit seat(int number) : row(number) {}
+};
+/* The same, and cannot be copied, nor assigned. */
+struct ticket {
+    const int number;
+    explicit ticket(int given) : number(given) {}
+    ticket(const ticket &) = delete;
+    ticket(ticket &&) = default;
+};
+static_assert(std::is_trivially_copyable_v<seat> && std::is_trivially_copyable_v<ticket>, "they go as bytes");
+static void channels_without_default(void *) {
+    const weft::channel<seat> seats(2);
+    seats.send(seat(3));
+    EXPECT_EQ(seats.recv()->row, 3);
+    weft::select(weft::forever, weft::on_send(seats, 4, [] {}));
+    weft::select(weft::forever, weft::on_recv(seats, [](std::optional<seat> got) { EXPECT_EQ(got->row, 4); }));
+    seats.send(seat(5));
+    seats.close();
+    for (const seat &each : seats)
+        EXPECT_EQ(each.row, 5);
+    const weft::channel<ticket> tickets(1);
+    tickets.send(ticket(7));
+    EXPECT_EQ(tickets.recv()->number, 7);
+    weft::send(weft_self(), 1, seat(6));
+    EXPECT_EQ(weft::recv().as<seat>().row, 6);
+}
+
 static void channels(void *) {
     {
         weft::channel<counted> objects(4);
@@ -344,7 +374,10 @@ TEST(hpp_select) {
 }
 
 TEST(hpp_channels) {
-    cxx_each([] { EXPECT_EQ(cxx_run(channels, nullptr), 0); });
+    cxx_each([] {
+        EXPECT_EQ(cxx_run(channels, nullptr), 0);
+        EXPECT_EQ(cxx_run(channels_without_default, nullptr), 0);
+    });
 }
 
 /* ---- weft/more.hpp ------------------------------------------------------------------------------------------------------------------ */
