@@ -1,6 +1,7 @@
 /* The C++ libraries in the program, and taking their exception state from a thread and putting it back. */
 #include "fiber/exceptions.h"
 #include "base/sized.h"
+#include "fiber/cxx_users.h"
 
 #include "queue/lock.h"
 #include "sched/sched.h"
@@ -70,7 +71,8 @@ static weft_cxx exceptions_own(void) {
 void exceptions_begin(void) {
     static atom_bool done;
     weft_cxx own = exceptions_own();
-    if (own.globals && !atom_swap_rlx(&done, true)) weft_cxx_add(&own); /* rlx: once */
+    if (!own.globals || !cxx_users_any((uintptr_t)own.globals)) return;
+    if (!atom_swap_rlx(&done, true)) weft_cxx_add(&own); /* rlx: once */
 }
 
 static bool exceptions_can_unwind(const weft_cxx *library) {

@@ -5,8 +5,8 @@
  *
  *   E1  A thread's state is empty whenever no process runs there. A process with a non-empty state takes it along when it leaves
  *       (exceptions_take) and puts it back where it goes on. A process without, nearly every one, does nothing when it goes on.
- *   E2  C++ libraries are known by their functions: the one that weft was linked with, and those that C++ objects register when they are
- *       loaded (weft/cxx.h). Without any, only the version is checked.
+ *   E2  C++ libraries are known by their functions: the one that weft was linked with, if the program uses it (fiber/cxx_users.h), and
+ *       those that C++ objects register when they are loaded (weft/cxx.h). Without any, only the version is checked.
  *   E3  A process that is stopped (preempt.h) keeps its thread, and so its state.
  *
  * An exception may leave a function of the program that weft has called: upcall.h. */

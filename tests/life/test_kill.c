@@ -216,6 +216,23 @@ static void returning_body(void) {
 }
 TEST(kill_is_the_reason_of_a_process_that_returns) { rt_each(returning_body); }
 
+/* weft/life.h. Also with a sanitizer, whose runtime has brought a C++ library in: this program is in C. */
+static void sleeps_again(void *returned) {
+    enter();
+    for (;; ++*(unsigned *)returned)
+        EXPECT_EQ(weft_sleep(WEFT_FOREVER), WEFT_ECANCELED);
+}
+static void next_call_body(void) {
+    unsigned returned = 0;
+    begin();
+    weft_pid pid = run_flags(sleeps_again, &returned, WEFT_SPAWN_JOINABLE);
+    rt_wait(&entered, 1);
+    EXPECT_EQ(weft_kill(pid), 0);
+    EXPECT_EQ(weft_join(pid, NULL, WEFT_FOREVER), 0);
+    EXPECT(returned <= 1); /* the one in which it was killed */
+}
+TEST(kill_ends_one_that_waits_at_its_next_call) { rt_each(next_call_body); }
+
 /* Whatever it makes of the WEFT_ECANCELED that its wait was ended with. */
 static void exits_with_the_error(void *unused) {
     (void)unused;
