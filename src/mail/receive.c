@@ -236,7 +236,7 @@ void weft_msg_free(weft_msg *given) {
 }
 
 int weft_recv_into_sized(void *data, size_t size, weft_envelope *envelope, size_t envelope_size, uint64_t deadline) {
-    weft_msg *message;
+    weft_msg *message = NULL;
     int error = weft_recv(&message, deadline);
     if (error) return error;
     size_t length = weft_msg_len(message), copied = length < size ? length : size;
