@@ -2,6 +2,7 @@
  * leave errno as it was. */
 #include "base/assert.h"
 #include "sys/chunk.h"
+#include "sys/delayed_signals.h"
 #include "sys/heap.h"
 #include "sys/leak_roots.h"
 #include "sys/sys.h"
@@ -40,21 +41,37 @@ static uint64_t linux_now(void) {
     return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
 }
 
-static int linux_futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline) {
+/* 0, or an error number. */
+static int linux_futex_sleep(atom_u32 *word, uint32_t expected, uint64_t deadline) {
     struct timespec t, *timeout = NULL;
     if (deadline != SYS_FOREVER) {
         t.tv_sec = (time_t)(deadline / UINT64_C(1000000000));
         t.tv_nsec = (long)(deadline % UINT64_C(1000000000));
         timeout = &t;
     }
-    int before = errno; /* a process that calls weft keeps its errno, and may get here without leaving its thread */
     /* The bit-set form takes an absolute time of the monotonic clock, so that a retry after a signal does not sleep
      * longer. */
     long r = syscall(SYS_futex, &word->cell, FUTEX_WAIT_BITSET_PRIVATE, expected, timeout, NULL, FUTEX_BITSET_MATCH_ANY);
-    if (r == 0) return 0;
-    int error = errno;
+    return r == 0 ? 0 : errno;
+}
+
+/* In short pieces, where signals are kept back: sys/delayed_signals.h. */
+static int linux_futex_sleep_in_pieces(atom_u32 *word, uint32_t expected, uint64_t deadline) {
+    for (;;) {
+        uint64_t piece = linux_now() + DELAYED_SIGNALS_NS;
+        bool last = deadline <= piece;
+        int error = linux_futex_sleep(word, expected, last ? deadline : piece);
+        delayed_signals_run();
+        if (error != ETIMEDOUT || last) return error;
+    }
+}
+
+static int linux_futex_wait(atom_u32 *word, uint32_t expected, uint64_t deadline) {
+    int before = errno; /* a process that calls weft keeps its errno, and may get here without leaving its thread */
+    int error = DELAYED_SIGNALS ? linux_futex_sleep_in_pieces(word, expected, deadline) : linux_futex_sleep(word, expected, deadline);
     errno = before;
-    WEFT_ENSURE(error == EAGAIN || error == ETIMEDOUT || error == EINTR, "futex wait on %p failed with errno %d", (void *)word, error);
+    WEFT_ENSURE(error == 0 || error == EAGAIN || error == ETIMEDOUT || error == EINTR, "futex wait on %p failed with errno %d",
+                (void *)word, error);
     return -error;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "sys/bare.h"
+#include "sys/delayed_signals.h"
 #include "sys/sys.h"
 
 #include <errno.h>
@@ -73,7 +74,7 @@ static int linux_net_poll_wait(int set, struct epoll_event *events, int most, ui
     if (deadline == SYS_FOREVER) return (int)linux_net_bare_wait(set, events, most, -1);
     uint64_t now = sys->now(), rest = deadline > now ? deadline - now : 0;
     struct timespec timeout = {(time_t)(rest / UINT64_C(1000000000)), (long)(rest % UINT64_C(1000000000))};
-    if (!atom_load_rlx(&old)) {
+    if (!DELAYED_SIGNALS && !atom_load_rlx(&old)) { /* the thread sanitizer knows ppoll, and not this */
         int n = (int)LINUX_NET(syscall(LINUX_NET_EPOLL_PWAIT2, set, events, most, &timeout, NULL, 0));
         if (n != -ENOSYS && n != -EPERM) return n; /* EPERM: what sandboxes return for unknown calls */
         atom_store_rlx(&old, true);

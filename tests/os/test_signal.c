@@ -270,4 +270,31 @@ TEST(a_signal_to_a_forked_child_is_the_childs) {
     if (!ANNOTATE_THREAD) rt_each(forks_all); /* which has signals of its own making, and none in a child made by a process */
 }
 
+/* The runtime is idle, and the thread that called weft_main is hit, as by `kill` of a shell. The thread sanitizer keeps signals back until
+ * their thread makes a call that it knows. */
+static void *hits_the_first_thread(void *unused) {
+    EXPECT_EQ(syscall(SYS_tgkill, getpid(), getpid(), SIGTERM), 0);
+    return unused;
+}
+static int waits_for_the_signal(int argc, char **argv) {
+    pthread_t other;
+    weft_signal got;
+    (void)argc, (void)argv;
+    EXPECT_EQ(weft_signal_watch(SIGTERM, weft_self(), 5), 0);
+    EXPECT_EQ(pthread_create(&other, NULL, hits_the_first_thread, NULL), 0);
+    hears(&got, 5);
+    EXPECT_EQ(got.number, SIGTERM);
+    EXPECT_EQ(pthread_join(other, NULL), 0);
+    return 7;
+}
+static void is_idle(void) {
+    static char name[] = "idle", *arguments[] = {name, NULL};
+    exit(weft_main(1, arguments, waits_for_the_signal));
+}
+TEST(a_signal_comes_while_the_runtime_is_idle) {
+    struct child child;
+    child_run(&child, is_idle);
+    EXPECT_EXIT(&child, 7);
+}
+
 int main(int argc, char **argv) { return test_main(argc, argv); }
