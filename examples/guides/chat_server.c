@@ -104,7 +104,10 @@ static void serve_client(void *arg) {
     weft_scope scope;
     weft_msg *message;
     int error;
-    if (weft_defer(close_client, arg) != 0) return close_client(arg);
+    if (weft_defer(close_client, arg) != 0) {
+        close_client(arg);
+        return;
+    }
     if (ask_name(&client) != 0 || weft_group_join("room") != 0) return;
     if (weft_defer(leave_room, &client) != 0) return;
     tell_all("* ", client.name, " is here", "");

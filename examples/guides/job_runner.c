@@ -88,7 +88,10 @@ static void run_job(void *arg) {
     weft_pid collector;
     job->outcome = CANCELLED;
     if (weft_sem_acquire(&places, 1, WEFT_FOREVER) != 0) return;
-    if (weft_defer(give_place_back, NULL) != 0) return give_place_back(NULL);
+    if (weft_defer(give_place_back, NULL) != 0) {
+        give_place_back(NULL);
+        return;
+    }
     if (weft_cancelled()) return;
     if ((job->status = start(job, &child)) != 0) {
         job->outcome = NOT_STARTED;

@@ -355,7 +355,10 @@ static void close_client(void *fd) {
 static void client(void *arg) {
     struct lines in = {.fd = (weft_fd)(intptr_t)arg};
     char *line;
-    if (weft_defer(close_client, arg) != 0) return close_client(arg);
+    if (weft_defer(close_client, arg) != 0) {
+        close_client(arg);
+        return;
+    }
     while (line_next(&in, &line, weft_in(IDLE_TIME)) == 0)
         if (handle(in.fd, line) != 0) return;
 }
