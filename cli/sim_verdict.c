@@ -51,15 +51,27 @@ static const char *last_line(const char *text) {
     return last;
 }
 
-/* A deadlock, a sanitizer's summary, an assertion, an exception, the simulation's sentence, or else the last line. */
-static const char *telling_line(const char *text) {
-    static const char *const marks[] = {DEADLOCK,    "weft sim: deadlock: ", "SUMMARY: ",  "Assertion", "runtime error: ",
-                                        "what():  ", "terminate called",     "weft sim: ", "weft: "};
+#define WEFT_SAYS "weft: "
+
+/* The last line that weft has said, or NULL. */
+static const char *last_of_weft(const char *text) {
+    const char *last = NULL;
+    for (const char *line = text; (line = line_with(line, WEFT_SAYS)); line += line_length(line))
+        last = line;
+    return last;
+}
+
+/* A deadlock, a sanitizer's summary, an assertion, an exception, the simulation's sentence, weft's, or else the last line. Of weft's the last
+ * one is why the program has exited, after warnings; if it was aborted, the first one is why, and others tell more of it. */
+static const char *telling_line(const char *text, bool aborted) {
+    static const char *const marks[] = {
+        DEADLOCK, "weft sim: deadlock: ", "SUMMARY: ", "Assertion", "runtime error: ", "what():  ", "terminate called", "weft sim: "};
     for (size_t i = 0; i < sizeof marks / sizeof marks[0]; i++) {
         const char *line = line_with(text, marks[i]);
         if (line) return line;
     }
-    return last_line(text);
+    const char *line = aborted ? line_with(text, WEFT_SAYS) : last_of_weft(text);
+    return line ? line : last_line(text);
 }
 
 /* The simulation has ended it, and not the program itself with the same status. */
@@ -92,7 +104,7 @@ static const char *without_repetition(const char *line, const char *how) {
 void verdict_text(const struct outcome *outcome, char *text, size_t size) {
     how_it_ended(outcome, text, size);
     size_t used = strlen(text);
-    const char *line = without_repetition(telling_line(outcome->said.text), text);
+    const char *line = without_repetition(telling_line(outcome->said.text, WIFSIGNALED(outcome->status)), text);
     if (outcome->stuck)
         snprintf(text + used, size - used,
                  ": killed after its real time; it goes on for ever, or waits or computes outside of the simulation");

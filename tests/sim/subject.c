@@ -180,6 +180,12 @@ static int points(void) {
 
 static int status(void) { return weft_sim_seed() == 5 ? 3 : 0; }
 
+/* Two sentences of weft's, of which the second is why it ends. */
+static int warned(void) {
+    fprintf(stderr, "weft: only 1 of 2 workers could be started\nweft: cannot begin\n");
+    return 1;
+}
+
 /* A system call of its own decides how often it sleeps: the history differs from run to run. */
 static int outside(void) {
     unsigned char random = 0;
@@ -205,7 +211,7 @@ static const struct {
     int (*run)(void);
 } subjects[] = {{"ring", ring},     {"lost", lost},       {"deadlock", deadlock}, {"threads", threads},    {"crash", crash},
                 {"status", status}, {"outside", outside}, {"stuck", stuck},       {"server", ends_server}, {"overflow", overflow},
-                {"quits", quits},   {"points", points},   {"nap", nap},           {"machines", machines}};
+                {"quits", quits},   {"points", points},   {"nap", nap},           {"machines", machines},  {"warned", warned}};
 
 static int app(int argc, char **argv) {
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; i++)
