@@ -92,8 +92,8 @@ TEST(super_forgets_temporary_children_that_are_stopped) { rt_each(forgotten_body
 static atom_u64 begun;
 static void counted(void *cell) {
     weft_msg *message;
-    atom_add_rlx(&begun, 1);
     atom_add_rlx((atom_u64 *)cell, 1);
+    atom_add_rel(&begun, 1); /* last: the test looks at the cells once all have begun */
     if (weft_recv(&message, WEFT_FOREVER) == 0) weft_msg_free(message);
     weft_exit(-5);
 }
@@ -111,7 +111,7 @@ static void crowd(void *unused) {
     }
     for (unsigned i = 0; i < N; i += 2)
         weft_send(pids[i], 0, NULL, 0);
-    while (atom_load_rlx(&begun) < N + N / 2)
+    while (atom_load_acq(&begun) < N + N / 2)
         weft_sleep(WEFT_MILLISECOND);
     EXPECT_EQ(weft_super_children(super, NULL, 0, WEFT_FOREVER), N);
     for (unsigned i = 0; i < N; i++)
