@@ -87,7 +87,8 @@ static void quiet_body(void) {
         rt_pause(RT_SECOND);
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used[1]);
         uint64_t spent = (uint64_t)(used[1].tv_sec - used[0].tv_sec) * RT_SECOND + (uint64_t)used[1].tv_nsec - (uint64_t)used[0].tv_nsec;
-        slept = spent < (ANNOTATE_THREAD ? RT_SECOND / 10 : RT_MS); /* the thread sanitizer: sys/delayed_signals.h wakes every sleeper each 10 ms */
+        slept = spent <
+                (ANNOTATE_THREAD ? RT_SECOND / 10 : RT_MS); /* the thread sanitizer: sys/delayed_signals.h wakes every sleeper each 10 ms */
     }
     EXPECT(slept);
 }

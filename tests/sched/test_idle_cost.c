@@ -94,6 +94,9 @@ static void burst(void) {
     rt_wait(&heard, FANOUT);
 }
 
+/* With the thread sanitizer sleepers wake every 10 ms, for signals that it has kept back (sys/delayed_signals.h): there only weft's own counts stand still. */
+enum { SLEEPERS_SLEEP = !ANNOTATE_THREAD };
+
 static void quiet_for(const char *policy, unsigned workers, uint64_t nanoseconds) {
     struct own_threads own = start(policy, workers);
     burst();
@@ -103,12 +106,12 @@ static void quiet_for(const char *policy, unsigned workers, uint64_t nanoseconds
         rt_pause(20 * RT_MS);
         uint64_t now = switches(&own);
         bool asleep = atom_load_rlx(&((struct runtime *)rt.runtime)->sysmon.asleep);
-        quiet = now == before && asleep ? quiet + 1 : 0;
+        quiet = (now == before || !SLEEPERS_SLEEP) && asleep ? quiet + 1 : 0;
         before = now;
     }
     uint64_t wakeups = rt_stats().wakeups, sleeps = rt_stats().sleeps;
     rt_pause(nanoseconds);
-    EXPECT_EQ(switches(&own), before);
+    if (SLEEPERS_SLEEP) EXPECT_EQ(switches(&own), before);
     EXPECT_EQ(rt_stats().wakeups, wakeups);
     EXPECT_EQ(rt_stats().sleeps, sleeps);
     burst(); /* and it is there when it is needed */
