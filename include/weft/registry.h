@@ -38,7 +38,7 @@ WEFT_API int weft_send_name(const char *name, uint64_t tag, const void *data, si
 WEFT_API int weft_call_name(const char *name, uint64_t tag, const void *data, size_t size, weft_msg **reply, uint64_t deadline);
 
 /* Calls visit(name, pid, user) for every name, in no particular order: all names as they were at one moment, copied. It may call anything of
- * weft. Returns how many there were, or WEFT_ENOMEM, WEFT_ENOTINSIDE. */
+ * weft; NULL only counts. Returns how many there were, or WEFT_ENOMEM, WEFT_ENOTINSIDE. */
 WEFT_API int64_t weft_names(weft_runtime *runtime, void (*visit)(const char *name, weft_pid pid, void *user), void *user);
 
 WEFT_END

@@ -212,7 +212,7 @@ int64_t weft_names(weft_runtime *runtime, void (*visit)(const char *name, weft_p
     if (!registry) return 0;
     if (!list) return WEFT_ENOMEM;
     int64_t count = (int64_t)list->count;
-    name_list_visit(list, visit, user);
+    if (visit) name_list_visit(list, visit, user);
     name_list_free(list);
     return count;
 }

@@ -204,7 +204,9 @@ static void chaotic(void *unused) {
     EXPECT_EQ(weft_super_stop(super, WEFT_FOREVER), 0);
     for (unsigned i = 0; i < FLOODERS + WATCHERS; i++)
         EXPECT_EQ(run_join(others[i]), 0);
-    EXPECT_EQ(weft_names(NULL, NULL, NULL), 0);
+    /* Children of a supervisor that was killed end by their links, some a little later. In vain, the watchdog ends it. */
+    while (weft_names(NULL, NULL, NULL) != 0)
+        weft_sleep(WEFT_MILLISECOND);
 }
 
 static void chaos_seed(uint64_t seed, const char *policy, unsigned workers) {
