@@ -146,7 +146,7 @@ class Report:
     def markdown(self, plots):
         yield "# weft beside its peers"
         yield ""
-        yield "Written by `weft compare`; [what the rows are, and how it is measured](../../comparison.md). One run, everybody in turn."
+        yield "Written by `weft compare`; [what the rows are, and how it is measured](../../comparison.md). One run, all programs in turn."
         yield ""
         if self.doubts:
             yield from [f"**Not to be quoted:** {'; '.join(self.doubts)}.", ""]
