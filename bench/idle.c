@@ -64,11 +64,11 @@ static void run(const struct bench_args *args, struct bench_result *result) {
     result->seconds = ns * (double)args->n / 1e9;
     bench_extra(result, "sleep_ns", sleep_ns(result));
     bench_extra(result, "wake_ns", wake_ns(2 * 1000 * 1000));
-    bool was = atom_fence_light_is_full;
-    atom_fence_light_is_full = true; /* no thread but this one runs now */
+    bool was = atom_load_rlx(&atom_fence_light_is_full);
+    atom_store_rlx(&atom_fence_light_is_full, true); /* no thread but this one runs now */
     bench_extra(result, "full_ns", submit_ns(args->n / 4));
     bench_extra(result, "full_sleep_ns", sleep_ns(result));
-    atom_fence_light_is_full = was;
+    atom_store_rlx(&atom_fence_light_is_full, was);
     result->workers = 1;
 }
 BENCH(idle, .name = "queue.idle",

@@ -15,8 +15,7 @@ struct ctx_frame {
 };
 
 /* Writing fpcr is slow, so it is compared first. "hint 36" is `bti j`: the target of an indirect jump. */
-static inline __attribute__((always_inline)) void *ctx_switch(struct ctx *save, struct ctx *to, void *gift) {
-    ctx_expect(to);
+static inline __attribute__((always_inline)) void *ctx_switch_unchecked(struct ctx *save, struct ctx *to, void *gift) {
     register void *gift_in_x0 __asm__("x0") = gift;
     register struct ctx_frame *theirs __asm__("x1") = to->frame;
     struct ctx_frame frame;

@@ -78,6 +78,9 @@ static inline __attribute__((always_inline)) void ctx_expect(struct ctx *to) {
     }
 }
 
+/* ctx_switch without ctx_expect: for a function that is called only from where the compiler does not look through the call (FIBER_RET_JUMP). */
+static inline __attribute__((always_inline)) void *ctx_switch_unchecked(struct ctx *save, struct ctx *to, void *gift);
+
 #if defined(__x86_64__)
 #include "ctx/x86_64.h"
 #elif defined(__aarch64__)
@@ -86,9 +89,11 @@ static inline __attribute__((always_inline)) void ctx_expect(struct ctx *to) {
 #error "there is no context switch for this processor"
 #endif
 
-/* void *ctx_switch(struct ctx *save, struct ctx *to, void *gift)
- *
- * Saves the caller's flow in *save and resumes *to. Returns when another flow switches back: the gift that it passed. */
+/* Saves the caller's flow in *save and resumes *to. Returns when another flow switches back: the gift that it passed. */
+static inline __attribute__((always_inline)) void *ctx_switch(struct ctx *save, struct ctx *to, void *gift) {
+    ctx_expect(to);
+    return ctx_switch_unchecked(save, to, gift);
+}
 
 /* A context whose first switch calls entry(gift) on that stack, from `top` downwards (top is rounded down to 16
  * bytes, and some 80 bytes are used before entry runs). entry does not return: it ends in a switch and is never resumed.

@@ -23,10 +23,15 @@ struct ctx_frame {
 #define CTX_CLOBBER_WIDE
 #endif
 
-/* The control word is compared because loading it is slow on some processors; mxcsr is not, see ctx/ctx.h. endbr64
- * does nothing where indirect branches are not tracked. */
-static inline __attribute__((always_inline)) void *ctx_switch(struct ctx *save, struct ctx *to, void *gift) {
-    ctx_expect(to);
+/* Where the compiler marks the targets of indirect branches (-fcf-protection), this is one. */
+#if defined(__CET__)
+#define CTX_LANDING "endbr64"
+#else
+#define CTX_LANDING ""
+#endif
+
+/* The control word is compared because loading it is slow on some processors; mxcsr is not, see ctx/ctx.h. */
+static inline __attribute__((always_inline)) void *ctx_switch_unchecked(struct ctx *save, struct ctx *to, void *gift) {
     struct ctx_frame frame, *mine = &frame, *theirs = to->frame;
     __asm__ volatile("leaq 1f(%%rip), %%rax\n\t"
                      "stmxcsr %c[mxcsr](%[mine])\n\t"
@@ -48,8 +53,7 @@ static inline __attribute__((always_inline)) void *ctx_switch(struct ctx *save, 
                      "3:\n\t"
                      "fldcw %c[fpucw](%[theirs])\n\t"
                      "jmp 2b\n"
-                     "1:\n\t"
-                     "endbr64"
+                     "1:\n\t" CTX_LANDING
                      : [mine] "+S"(mine), [theirs] "+D"(theirs), [gift] "+d"(gift), [save] "+c"(save)
                      : [pc] "i"(offsetof(struct ctx_frame, pc)), [sp] "i"(offsetof(struct ctx_frame, sp)),
                        [fp] "i"(offsetof(struct ctx_frame, fp)), [base] "i"(offsetof(struct ctx_frame, base)),

@@ -76,7 +76,7 @@ static struct stack *stack_now(struct runtime *runtime, unsigned class) {
 /* What a newborn stackful process has: its block. */
 static inline void fiber_set(struct proc *proc, const struct fiber_start *start, uint8_t stack_class) {
     *fiber_start_of(proc) = *start;
-    proc->stackful = PROC_STACKFUL;
+    proc->stackful = PROC_UNBORN;
     proc->stack_class = stack_class;
 }
 

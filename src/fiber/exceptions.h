@@ -27,7 +27,7 @@ struct exceptions {
 
 /* Whether the program has any C++. */
 static inline bool exceptions_are_known(void) {
-    return __builtin_expect(atom_load_rlx(&exceptions_version) != 0, 0); /* rlx: the code that throws was loaded after it was written */
+    return __builtin_expect(!atom_is_rlx(&exceptions_version, 0), 0); /* rlx: the code that throws was loaded after it was written */
 }
 
 /* Finds the calling thread's states and keeps them in `own`: asking the libraries takes some hundred instructions. */

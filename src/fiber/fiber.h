@@ -51,10 +51,9 @@ struct fiber {
     struct ctx ctx;
     struct proc *proc; /* the owner of the stack; NULL: none, the stack is to be given back */
     struct stack *stack;
-    /* The call that it waits in, and the object or process that it waits for (NULL: none). Not cleared when it runs again. */
+    /* The call that it waits in, and the object or process that it waits for (NULL, or whatever with fiber_mail: none). Not cleared when it runs again. */
     ATOM_PTR(const char) waits_in; /* both rlx: written by its own thread; dumps read them racily */
     ATOM_PTR(const void) waits_about;
-    int error_number; /* errno, while it does not run */
     unsigned shields;
     void *floor; /* of the last upcall: upcall.h */
 
@@ -106,6 +105,7 @@ static inline void fiber_born(struct fiber *fiber, struct proc *proc) {
     fiber->shields = fiber->held_locks = fiber->heeds = 0;
     fiber->nopreempt = 0;
     fiber->packing = NULL;
+    proc->stackful = PROC_STACKFUL;
     fiber_start_of(proc)->fiber = fiber;
 }
 
@@ -176,8 +176,12 @@ static inline void fiber_leaving(struct worker *worker) {
 struct worker *fiber_leave_inside(struct worker *worker, enum weft_status status, struct proc *next);
 /* The second half, to the process that fiber_next chooses. */
 struct worker *fiber_leave_chosen(struct worker *worker, enum weft_status status);
-/* The same by a process that waits for a message. It comes back inside (local_begin), so that it takes the message, and leaves then. */
-struct worker *fiber_leave_for_mail(struct worker *worker);
+/* The same by `proc`, which waits for a message. It comes back inside (local_begin), so that it takes the message, and leaves then. `next`: claimed,
+ * or NULL, and fiber_next chooses. */
+struct worker *fiber_leave_for_mail(struct worker *worker, struct proc *proc, struct proc *next);
+/* The same by a process with no exception in hand, to one that has a stack (PROC_STACKFUL). `fiber`: of `proc`. For functions of ret_jump.h only (see
+ * ctx_switch_unchecked). */
+struct worker *fiber_leave_for_mail_to(struct worker *worker, struct proc *proc, struct fiber *fiber, struct proc *next);
 /* Both halves, to `next`, which the caller has claimed. */
 struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, struct proc *next);
 /* Back from a blocking call whose thread has lost its worker: the process is queued, and goes on with the worker that claims it. */
@@ -230,6 +234,12 @@ static inline void fiber_waits(struct proc *proc, const char *call, const void *
 #else
     (void)fiber, (void)call, (void)about;
 #endif
+}
+/* The same in weft_recv: for nothing in particular, so that one store will do. */
+extern const char fiber_mail[];
+static inline void fiber_waits_for_mail(struct fiber *fiber) {
+    sim_note(fiber_mail, 0);
+    atom_store_rlx(&fiber->waits_in, fiber_mail);
 }
 
 /* Before a process waits: in a fork/join task it may have to abort. */

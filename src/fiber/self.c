@@ -12,6 +12,7 @@ struct worker *fiber_worker_leaving(const char *call) {
     struct worker *worker = my_worker;
     struct proc *proc = worker ? worker->current : NULL;
     if (__builtin_expect(proc && proc->stackful == PROC_STACKFUL, 1)) return worker;
+    if (worker) local_check(&worker->local, call); /* a signal handler may find a process that has no stack yet */
     atfork_check(call);
     if (proc && proc->stackful)
         WEFT_MISUSE(call, "called in a function that weft has called and that must not wait: the predicate of weft_recv_match",

@@ -52,6 +52,7 @@ __attribute__((no_sanitize("thread"), no_sanitize("address"))) void fiber_snapsh
         seen.in_call = *(volatile unsigned *)&fiber->calls > 0;
         seen.about = atom_load_acq(&fiber->waits_about);
         seen.call = atom_load_acq(&fiber->waits_in); /* acq, both: before the generation is read again */
+        if (seen.call == fiber_mail) seen.about = NULL;
     }
     annotate_unjudged_end();
     if (packing) atom_sub_rel(&packing->readers, 1); /* rel: the reads come before */

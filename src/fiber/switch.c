@@ -14,10 +14,14 @@
 
 /* Moves the process that has just left this worker to its next state (fiber.h, F1). */
 static inline void fiber_arrived_inside(struct worker *worker) {
-    struct proc *left = worker->left;
-    if (left) {
-        worker->left = NULL;
-        step_commit(worker, left, worker->left_status);
+    uintptr_t left = worker->left;
+    worker->left = LEFT_NONE;
+    if (__builtin_expect(!(left & LEFT_HOW), 1)) {
+        step_commit(worker, (struct proc *)left, WEFT_STEP_IDLE);
+    } else if (!(left & LEFT_NONE)) {
+        step_commit(worker, (struct proc *)(left - LEFT_AS(WEFT_STEP_CONTINUE)), WEFT_STEP_CONTINUE);
+    } else if (left != LEFT_NONE) {
+        step_commit(worker, (struct proc *)(left - LEFT_AS(WEFT_STEP_BLOCKED)), WEFT_STEP_BLOCKED);
     } else if (__builtin_expect(worker->left_stack != NULL, 0)) {
         struct fiber *stack = worker->left_stack;
         worker->left_stack = NULL;
@@ -32,48 +36,53 @@ static inline void fiber_arrived(struct worker *worker) {
     local_leave(&worker->local);
 }
 
+const char fiber_mail[] = "weft_recv";
+
 /* ---- leaving ------------------------------------------------------------------------------------------------------ */
 
-/* Switches from `from` to the stack of `next` if it has one, else to the loop, which runs it. */
-static inline struct worker *fiber_switch(struct worker *worker, struct fiber *from, struct proc *next, bool ends) {
-    struct fiber *fiber = next && next->stackful == PROC_STACKFUL ? fiber_of(next) : NULL;
-    struct ctx *to;
-    if (__builtin_expect(fiber != NULL, 1)) {
-        worker->current = next;
-        sim_note("runs", 0);
-        count(&worker->local.counters.steps);
-        annotate_before_switch(&from->annotate, &fiber->annotate, ends);
-        to = &fiber->ctx;
-    } else {
-        worker->claimed = next;
-        if (!ends && __builtin_expect(worker->left->extras & PROC_HOLDS, 0)) mutex_check(worker, from, worker->left);
-        annotate_before_switch(&from->annotate, &worker->loop->annotate, ends);
-        to = &worker->loop->ctx;
-    }
-    return ctx_switch(&from->ctx, to, worker); /* the only call: every parked process has its frame on the stack */
+/* Where to switch to for `next`, which has a stack. */
+static inline struct ctx *fiber_to_stack(struct worker *worker, struct fiber *from, struct proc *next, bool ends) {
+    struct fiber *fiber = fiber_of(next);
+    worker->current = next;
+    sim_note("runs", 0);
+    count(&worker->local.counters.steps);
+    annotate_before_switch(&from->annotate, &fiber->annotate, ends);
+    return &fiber->ctx;
+}
+/* The same for any process: the loop runs one that has no stack. */
+static inline struct ctx *fiber_to(struct worker *worker, struct fiber *from, struct proc *next, bool ends) {
+    if (__builtin_expect(next && next->stackful == PROC_STACKFUL, 1)) return fiber_to_stack(worker, from, next, ends);
+    worker->claimed = next;
+    if (!ends && __builtin_expect(from->proc->extras & PROC_HOLDS, 0)) mutex_check(worker, from, from->proc);
+    annotate_before_switch(&from->annotate, &worker->loop->annotate, ends);
+    return &worker->loop->ctx;
 }
 
-/* It comes back inside (local_begin). */
-static inline struct worker *fiber_leave_plainly(struct worker *worker, enum weft_status status, struct proc *next) {
-    struct proc *proc = worker->current;
-    struct fiber *fiber = fiber_of(proc);
-    worker->left = proc;
-    worker->left_status = status;
-    fiber->error_number = *worker->error_number;
-    worker = fiber_switch(worker, fiber, next, false);
+/* Switches to `to`, after ctx_expect, or as ctx_switch_unchecked may. It comes back inside (local_begin). */
+static inline struct worker *fiber_leave_by(struct worker *worker, struct proc *proc, struct fiber *fiber, enum weft_status status,
+                                            struct ctx *to) {
+    int error_number = *worker->error_number;
+    worker->left = (uintptr_t)proc + LEFT_AS(status);
+    worker = ctx_switch_unchecked(&fiber->ctx, to, worker); /* the only call: every parked process has its frame on the stack */
     annotate_after_switch(&fiber->annotate);
     fiber_arrived_inside(worker);
-    *worker->error_number = fiber->error_number;
+    *worker->error_number = error_number;
     return worker;
+}
+static inline struct worker *fiber_leave_plainly(struct worker *worker, struct proc *proc, enum weft_status status, struct proc *next) {
+    struct fiber *fiber = fiber_of(proc);
+    struct ctx *to = fiber_to(worker, fiber, next, false);
+    ctx_expect(to);
+    return fiber_leave_by(worker, proc, fiber, status, to);
 }
 
 /* Leaves in a catch block, or while an exception is in flight. Also when a C++ library is new to the thread. */
-static __attribute__((noinline, cold)) struct worker *fiber_leave_catching(struct worker *worker, enum weft_status status,
-                                                                           struct proc *next) {
+static __attribute__((noinline, cold)) struct worker *fiber_leave_catching(struct worker *worker, struct proc *proc,
+                                                                           enum weft_status status, struct proc *next) {
     struct exceptions exceptions;
     exceptions_ask(worker->loop);
     exceptions_take(&exceptions);
-    worker = fiber_leave_plainly(worker, status, next);
+    worker = fiber_leave_plainly(worker, proc, status, next);
     exceptions_put_back(&exceptions);
     return worker;
 }
@@ -83,20 +92,27 @@ void fiber_refuse(const struct worker *worker) {
     if (ctx_sp() - worker->local.closed < SIGNAL_STACK) handler_refuse_wait();
 }
 
-static inline struct worker *fiber_leave_whole(struct worker *worker, enum weft_status status, struct proc *next) {
-    if (exceptions_are_known() && exceptions_any(worker->loop)) return fiber_leave_catching(worker, status, next);
-    return fiber_leave_plainly(worker, status, next);
+/* `proc` runs on the worker. */
+static inline struct worker *fiber_leave_whole(struct worker *worker, struct proc *proc, enum weft_status status, struct proc *next) {
+    if (exceptions_are_known() && exceptions_any(worker->loop)) return fiber_leave_catching(worker, proc, status, next);
+    return fiber_leave_plainly(worker, proc, status, next);
 }
 
 struct worker *fiber_leave_inside(struct worker *worker, enum weft_status status, struct proc *next) {
-    worker = fiber_leave_whole(worker, status, next);
+    worker = fiber_leave_whole(worker, worker->current, status, next);
     local_leave(&worker->local);
     return worker;
 }
 
-struct worker *fiber_leave_for_mail(struct worker *worker) {
+struct worker *fiber_leave_for_mail(struct worker *worker, struct proc *proc, struct proc *next) {
     worker->fair.handoffs = 0;
-    return fiber_leave_whole(worker, WEFT_STEP_IDLE, fiber_next(worker));
+    if (!next) next = fiber_next(worker);
+    return fiber_leave_whole(worker, proc, WEFT_STEP_IDLE, next);
+}
+
+struct worker *fiber_leave_for_mail_to(struct worker *worker, struct proc *proc, struct fiber *fiber, struct proc *next) {
+    worker->fair.handoffs = 0;
+    return fiber_leave_by(worker, proc, fiber, WEFT_STEP_IDLE, fiber_to_stack(worker, fiber, next, false));
 }
 
 struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, struct proc *next) {
@@ -118,12 +134,12 @@ void fiber_come_back(struct thread *thread, struct fiber *fiber) {
     struct exceptions exceptions;
     exceptions_take(&exceptions);   /* without asking whether there are any: this path is slow anyway */
     thread->returned = fiber->proc; /* the loop's side queues it (fiber.h, F1) */
-    fiber->error_number = *thread->loop.error_number;
+    int error_number = *thread->loop.error_number;
     annotate_before_switch(&fiber->annotate, &thread->loop.annotate, false);
     struct worker *worker = ctx_switch(&fiber->ctx, &thread->loop.ctx, NULL);
     annotate_after_switch(&fiber->annotate);
     fiber_arrived(worker);
-    *worker->error_number = fiber->error_number;
+    *worker->error_number = error_number;
     exceptions_put_back(&exceptions);
 }
 
@@ -132,14 +148,14 @@ struct thread *fiber_go_out(struct worker *worker, struct fiber *fiber, struct t
     exceptions_take(&exceptions); /* as in fiber_come_back */
     local_begin(&worker->local);
     fiber->thread = carrier;
-    fiber->error_number = *worker->error_number;
+    int error_number = *worker->error_number;
     worker->left_stack = fiber; /* the loop's side wakes the thread (fiber.h, F1) */
     worker->claimed = NULL;
     annotate_before_switch(&fiber->annotate, &worker->loop->annotate, false);
     ctx_switch(&fiber->ctx, &worker->loop->ctx, worker);
     annotate_after_switch(&fiber->annotate);
     carrier = fiber->thread;
-    *carrier->loop.error_number = fiber->error_number;
+    *carrier->loop.error_number = error_number;
     exceptions_put_back(&exceptions);
     return carrier;
 }
@@ -149,14 +165,14 @@ struct worker *fiber_leave_to_pack(struct worker *worker, struct fiber *fiber) {
     exceptions_take(&exceptions); /* as in fiber_come_back */
     fiber_leaving(worker);
     worker->fair.handoffs = 0;
-    fiber->error_number = *worker->error_number;
+    int error_number = *worker->error_number;
     worker->left_stack = fiber; /* the loop's side packs it (fiber.h, F1) */
     worker->claimed = NULL;
     annotate_before_switch(&fiber->annotate, &worker->loop->annotate, false);
     worker = ctx_switch(&fiber->ctx, &worker->loop->ctx, worker);
     annotate_after_switch(&fiber->annotate);
     fiber_arrived(worker);
-    *worker->error_number = fiber->error_number;
+    *worker->error_number = error_number;
     exceptions_put_back(&exceptions);
     return worker;
 }
@@ -206,7 +222,7 @@ int fiber_step(void *self, const weft_event *events, size_t count_events, weft_o
 static __attribute__((noreturn)) void fiber_go(struct worker *worker, struct fiber *fiber, struct proc *next) {
     exceptions_forget();
     worker->left_stack = fiber;
-    fiber_switch(worker, fiber, next, true);
+    ctx_switch(&fiber->ctx, fiber_to(worker, fiber, next, true), worker);
     __builtin_unreachable();
 }
 
@@ -248,7 +264,7 @@ static __attribute__((noreturn, noinline, cold)) void fiber_exit_unbegun(struct 
 
 /* Whether the next process can begin on this stack (fiber.h, F3). */
 static inline bool fiber_suits(const struct fiber *fiber, struct proc *next) {
-    return next && next->stackful && !fiber_of(next) && next->stack_class == fiber->stack->class && !state_condemned(&next->state);
+    return next && next->stackful == PROC_UNBORN && next->stack_class == fiber->stack->class && !state_condemned(&next->state);
 }
 
 /* The process's function has returned, and the thread has no worker. */

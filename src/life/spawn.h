@@ -8,7 +8,7 @@
 static inline struct proc *proc_named(struct runtime *runtime, weft_pid to) {
     struct proc *proc = table_at(&runtime->table, pid_slot(to));
     /* acq: pairs with the rel in proc_end_pid, so that a sender that sees the end sees what led to it, and with that in magazine_take. */
-    return __builtin_expect(proc && atom_load_acq(&proc->pid) == to, 1) ? proc : NULL;
+    return __builtin_expect(proc && atom_is_acq(&proc->pid, to), 1) ? proc : NULL;
 }
 /* Within a section: the living process of a PID, or NULL. Outside a section the block may have another process the next moment. */
 static inline struct proc *proc_find(struct runtime *runtime, weft_pid to) {

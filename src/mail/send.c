@@ -189,29 +189,33 @@ static __attribute__((noinline, flatten)) int send_to_busy(weft_pid to, struct m
     int error = send_found(&self->local, self, pid_generation(to) % 2 == 1 ? proc : NULL, to, message, BOUNDS_POLICY);
     return send_leave(self, to, message, error, WEFT_FOREVER, "weft_send");
 }
-/* In a section: the PID is not that of a process of this runtime. The message is given back, and the general form begins anew. */
-static __attribute__((noinline, cold)) int send_to_none(weft_pid to, uint64_t tag, const void *data, size_t size, struct message *message) {
+/* In a section: the PID is not that of a process of this runtime. The general form begins anew, with what the message has: so weft_send need not keep it. */
+static __attribute__((noinline, cold)) int send_to_none(weft_pid to, struct message *message) {
     struct worker *self = my_worker;
+    uint64_t tag = message->tag;
+    size_t size = message->size;
+    unsigned char data[MESSAGE_SHORT];
+    memcpy(data, message->data, size);
     section_leave(&self->local.section);
     message_free(&self->local.cache, message);
     local_leave(&self->local);
     return send_otherwise(to, tag, data, size);
 }
-/* The sender holds the receiver, and another process is to run next. */
+/* The sender holds the receiver, and another process is to run next; or the policy is another. */
 static __attribute__((noinline, flatten)) int send_to_queue(struct proc *proc, uint16_t ticket) {
     struct worker *self = my_worker;
-    policy_put_held(self, proc, ticket);
+    ready_held(self->runtime, self, proc, (struct state_next){.verdict = STATE_RUN, .ticket = ticket});
     return send_leave(self, WEFT_NOBODY, NULL, 0, WEFT_FOREVER, "weft_send");
 }
 
-/* Whether the process, which runs on the worker and need not heed, sends a short message outside of weft, with policy `ring`. */
+/* Whether the process, which runs on the worker and need not heed, sends a short message outside of weft. */
 static inline bool send_is_short(const struct worker *self, struct proc *sender, size_t size) {
     return sender && size <= MESSAGE_SHORT && !heed_must_proc(sender) && self->local.closed_size != ALL_STACKS;
 }
 
 int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size) {
     struct worker *self = my_worker;
-    struct proc *sender = self && self->policy == POLICY_RING ? self->current : NULL;
+    struct proc *sender = self ? self->current : NULL;
     if (__builtin_expect(!send_is_short(self, sender, size), 0)) return send_otherwise(to, tag, data, size);
     local_begin(&self->local);
     struct message *message = message_copy_short(&self->local.cache, proc_pid(sender), tag, data, size);
@@ -221,7 +225,7 @@ int weft_send(weft_pid to, uint64_t tag, const void *data, size_t size) {
     }
     section_enter(&self->local.section);
     struct proc *proc = proc_named(self->runtime, to);
-    if (__builtin_expect(!proc, 0)) return send_to_none(to, tag, data, size, message);
+    if (__builtin_expect(!proc, 0)) return send_to_none(to, message);
     sim_note("send", to);
     struct state_next next;
     if (__builtin_expect(!deliver_unpinned(proc, &message->node, &next), 0)) return send_to_busy(to, message, proc);

@@ -31,6 +31,7 @@ enum proc_kind {
     PROC_UPCALL,  /* stackful, and now in a function of the program's that must not wait */
     PROC_STOPPED, /* stackful, interrupted, and keeps its thread: there is no stack to switch to (thread/stopped.h) */
     PROC_PACKED,  /* stackful, and its stack is packed: the loop restores it before it runs (fiber/pack.h) */
+    PROC_UNBORN,  /* stackful, has not run yet, and has no stack */
 };
 
 struct proc {

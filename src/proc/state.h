@@ -410,7 +410,7 @@ static inline bool state_cancel(struct state *state) {
 }
 static inline bool state_is_cancelled(struct state *state) {
     /* acq: pairs with the or in state_cancel. That it is seen at all after a wake follows from S3. */
-    return (atom_load_acq(&state->asked) & STATE_CANCEL) != 0;
+    return atom_any_acq(&state->asked, STATE_CANCEL);
 }
 
 /* Ends the process: `how` is STATE_KILL or STATE_EXIT. True for the first caller, which wakes the process afterwards. */
@@ -421,6 +421,7 @@ static inline bool state_condemn(struct state *state, uint32_t how) {
 static inline uint32_t state_condemned(struct state *state) {
     return atom_load_acq(&state->asked) & STATE_CONDEMNED; /* acq: as in state_is_cancelled */
 }
+static inline bool state_is_condemned(struct state *state) { return atom_any_acq(&state->asked, STATE_CONDEMNED); } /* acq: likewise */
 
 /* Something is left to do when the process ends, from now on. False: it has ended, and the thread that ended it may have missed this. */
 static inline bool state_leave_to_do(struct state *state, uint32_t what) {

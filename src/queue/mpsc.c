@@ -147,8 +147,8 @@ static __attribute__((noinline, cold)) bool mpsc_is_empty_marked(struct mpsc *bo
 
 bool mpsc_is_empty(struct mpsc *box) {
     if (box->taken && box->taken != MPSC_LOOKED) return false;
-    struct mpsc_node *head = atom_load_rlx(&box->head); /* relaxed: nothing is read through it */
-    bool empty = !head || (__builtin_expect(mpsc_is_mark(head), 0) && mpsc_is_empty_marked(box));
+    /* rlx: nothing is read through it. */
+    bool empty = mpsc_is_clear(box) || (__builtin_expect(mpsc_is_mark(atom_load_rlx(&box->head)), 0) && mpsc_is_empty_marked(box));
     if (empty) mpsc_looked(box);
     return empty;
 }

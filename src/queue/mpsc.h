@@ -111,7 +111,7 @@ static inline void mpsc_put_first(struct mpsc *box, struct mpsc_node *oldest, st
 
 /* Whether nothing was pushed since the consumer last took all, and the box is neither closed nor diverted. Once true of a box that is not
  * closed, it is never diverted. */
-static inline bool mpsc_is_clear(struct mpsc *box) { return atom_load_rlx(&box->head) == NULL; } /* rlx: nothing is read through it */
+static inline bool mpsc_is_clear(struct mpsc *box) { return atom_is_rlx(&box->head, NULL); } /* rlx: nothing is read through it */
 /* A message for a consumer that has none (M7): its list. */
 static inline void mpsc_hand_over(struct mpsc *box, struct mpsc_node *node) {
     WEFT_ASSERT(!box->taken || box->taken == MPSC_LOOKED, "a message is put before others");

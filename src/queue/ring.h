@@ -68,7 +68,7 @@ uint64_t ring_pop(struct ring *own);
 uint64_t ring_put_next(struct ring *own, uint64_t entry);
 uint64_t ring_take_next(struct ring *own);
 static inline bool ring_has_next(struct ring *own) {
-    return atom_load_rlx(&own->next) != ENTRY_NONE;
+    return !atom_is_rlx(&own->next, ENTRY_NONE);
 } /* rlx: the owner's own, or a thief takes it */
 
 /* Takes the older half of a full ring; returns how many entries `out` received. 0 when thieves have made room

@@ -3,7 +3,7 @@
  *
  *   operation               caller
  *   slot_init               one thread, before the slot is shared
- *   slot_put, _fill, _take  owner: the one thread that drives the worker now, as in queue/ring.h
+ *   slot_put, _fill, _take, _look, _clear   owner: the one thread that drives the worker now, as in queue/ring.h
  *   slot_steal              any thread
  *   slot_is_empty           any thread; a hint, unless behind a fence
  *
@@ -47,7 +47,7 @@ static inline void slot_init(struct slot *slot) {
     slot->seen = 0;
 }
 
-static inline bool slot_is_empty(struct slot *slot) { return atom_load_rlx(&slot->place) == ENTRY_NONE; } /* rlx: see above */
+static inline bool slot_is_empty(struct slot *slot) { return atom_is_rlx(&slot->place, ENTRY_NONE); } /* rlx: see above */
 
 /* Whether no thief has come since the owner last looked. */
 static inline bool slot_is_sure(struct slot *own) {
@@ -70,11 +70,15 @@ static inline struct slot_got slot_put(struct slot *own, uint64_t entry) {
     return (struct slot_got){before, before != ENTRY_NONE && slot_is_sure(own)};
 }
 
-static inline struct slot_got slot_take(struct slot *own) {
-    uint64_t entry = atom_load_rlx(&own->place); /* rlx: as above */
-    if (entry == ENTRY_NONE) return (struct slot_got){ENTRY_NONE, false};
+/* Takes the entry out in two steps: looks at it; then empties the place, and says whether the entry is `sure`. */
+static inline uint64_t slot_look(struct slot *own) { return atom_load_rlx(&own->place); } /* rlx: as above */
+static inline bool slot_clear(struct slot *own) {
     atom_store_rlx(&own->place, ENTRY_NONE); /* rlx: carries nothing */
-    return (struct slot_got){entry, slot_is_sure(own)};
+    return slot_is_sure(own);
+}
+static inline struct slot_got slot_take(struct slot *own) {
+    uint64_t entry = slot_look(own);
+    return (struct slot_got){entry, entry != ENTRY_NONE && slot_clear(own)};
 }
 
 /* Takes the victim's entry; ENTRY_NONE when there is none, or the owner or another thief was faster. */

@@ -7,7 +7,7 @@ void commit_park(struct worker *worker, struct proc *proc, enum state_name name,
     if (for_mail) mpsc_expect_emptied(&proc->box);
     else mpsc_forget_look(&proc->box);
 #if !WEFT_CHECK
-    proc->since = atom_load_rlx(&worker->runtime->coarse); /* rlx: an approximate time */
+    proc->since = atom_load_rlx(&worker->coarse); /* rlx: an approximate time */
 #endif
     struct state_next next = state_park(&proc->state, name);
     if (next.verdict == STATE_LOOK && !mpsc_is_clear(&proc->box)) next = state_wake(&proc->state);

@@ -15,7 +15,7 @@
 #include "sched/parts.h"
 
 /* Whether the process, which calls, was condemned. The checker has no such calls: it plays the parts behind them. */
-static inline bool heed_must_proc(struct proc *proc) { return !WEFT_CHECK && __builtin_expect(state_condemned(&proc->state), 0); }
+static inline bool heed_must_proc(struct proc *proc) { return !WEFT_CHECK && __builtin_expect(state_is_condemned(&proc->state), 0); }
 /* The same of the process that runs on the worker, if one does. `self` may be NULL. */
 static inline bool heed_must(const struct worker *self) { return self && self->current && heed_must_proc(self->current); }
 static inline void heed(struct worker *self) {

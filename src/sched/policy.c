@@ -39,8 +39,7 @@ static bool ring_add(struct worker *own, uint64_t entry) {
     return true;
 }
 
-/* The process of an entry that was in a slot; NULL: there is none, or another thread has it. */
-static __attribute__((noinline, cold)) struct proc *slot_confirm(uint64_t entry) {
+__attribute__((noinline, cold)) struct proc *slot_confirm(uint64_t entry) {
     struct proc *proc = entry_ptr(entry);
     return entry != ENTRY_NONE && state_confirm(&proc->state, entry_ticket(entry)) ? proc : NULL;
 }
@@ -238,8 +237,12 @@ struct state_next policy_wake_to_run(struct runtime *runtime, struct proc *proc)
 
 /* ---- the interface ------------------------------------------------------------------------------------------------ */
 
+/* In the `next` of a ring that is not used: policy_put_alone finds that it is not empty, and need not ask for the policy (3 instructions of a message). */
+#define POLICY_NO_NEXT UINT64_C(1)
+
 int policy_init(struct worker *worker) {
     ring_init(&worker->ring);
+    if (worker->runtime->policy != POLICY_RING) ring_put_next(&worker->ring, POLICY_NO_NEXT);
     slot_init(&worker->slot);
     inject_init(&worker->newborn);
     line_init(&worker->line);
@@ -271,6 +274,14 @@ struct proc *policy_pop(struct worker *own) {
     struct proc *proc = entry_ptr(got.entry);
     if (!proc) __builtin_unreachable(); /* spares the caller its look */
     return proc;
+}
+
+uint64_t policy_take_held(struct worker *own, bool *sure) {
+    uint64_t entry = slot_look(&own->slot);
+    if (entry == ENTRY_NONE || own->fair.slot_runs >= SLOT_RUNS_MAX || !tick_take(own)) return ENTRY_NONE;
+    own->fair.slot_runs++;
+    *sure = slot_clear(&own->slot);
+    return entry;
 }
 
 struct proc *policy_steal(struct worker *own, struct worker *victim, bool last_pass, bool *busy) {

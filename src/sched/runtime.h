@@ -61,6 +61,12 @@ struct fair {
     bool newborn_first;     /* find_stored */
 };
 
+/* In the lowest bits of worker.left: the weft_status that the process has left with, so that 0 means the most common. */
+enum { LEFT_HOW = 3, LEFT_NONE = 2 };
+#define LEFT_AS(status) ((unsigned)(status) ^ WEFT_STEP_IDLE)
+_Static_assert(LEFT_AS(WEFT_STEP_IDLE) == 0 && LEFT_AS(WEFT_STEP_CONTINUE) == 1 && LEFT_AS(WEFT_STEP_BLOCKED) == 3,
+               "and none is LEFT_NONE");
+
 struct worker {
     _Alignas(64) struct local local;
     struct runtime *runtime;
@@ -71,10 +77,10 @@ struct worker {
     struct proc *current; /* NULL between steps */
     struct loop *loop;    /* of the thread that drives this worker: worker_driven_by */
     int *error_number;    /* that thread's errno */
-    /* Stackful processes (fiber/switch.c): the process that has just left its stack and must be moved to its next state, and which; a stack
-     * whose process has ended; a process that was claimed but could not be switched to. */
-    struct proc *left;
-    enum weft_status left_status;
+    atom_u32 coarse;      /* sysmon writes it: the runtime's */
+    /* Stackful processes (fiber/switch.c): the process that has just left its stack and must be moved to its next state, and which (LEFT_AS), or LEFT_NONE; a stack whose process has
+     * ended; a process that was claimed but could not be switched to. */
+    uintptr_t left;
     struct fiber *left_stack;
     struct proc *claimed;
     struct stack *spare; /* for a process to end on: fiber/fault.h */

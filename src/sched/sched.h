@@ -48,6 +48,11 @@ void policy_destroy(struct worker *worker);
 bool policy_push(struct worker *own, struct proc *proc, uint16_t ticket, enum ready_why why);
 /* The next process in the worker's own order, claimed; NULL when there is none. */
 struct proc *policy_pop(struct worker *own);
+/* The same from the slot alone: the entry, whose process is claimed if it is `sure` (queue/slot.h, T1), or ENTRY_NONE: there is none, or it is another's
+ * turn. It takes the tick too. */
+uint64_t policy_take_held(struct worker *own, bool *sure);
+/* The process of an entry that was in a slot, claimed; NULL: there is none, or another thread has it. */
+struct proc *slot_confirm(uint64_t entry);
 /* Steals work from another worker: one process, claimed, or NULL. *busy is set if another thread was in the way, which says nothing
  * about emptiness. */
 struct proc *policy_steal(struct worker *own, struct worker *victim, bool last_pass, bool *busy);

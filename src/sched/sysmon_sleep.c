@@ -23,10 +23,14 @@ void sysmon_sleep(struct runtime *runtime) {
     atom_store_rlx(&sysmon->asleep, false); /* rlx: needed when a signal handler woke it */
 }
 
-/* Workers note with this clock when a process began to wait. Written only when it changes, so that their reads hit the cache. */
+/* Workers note with this clock when a process began to wait. Written only when it changes, so that their reads hit the cache. rlx, all: an approximate time;
+ * the workers are published by `made`. */
 void sysmon_tell_time(struct runtime *runtime, uint64_t now) {
     uint32_t coarse = sysmon_coarse(now);
-    if (atom_load_rlx(&runtime->coarse) != coarse) atom_store_rlx(&runtime->coarse, coarse); /* rlx, both: an approximate time */
+    if (atom_load_rlx(&runtime->coarse) == coarse) return;
+    atom_store_rlx(&runtime->coarse, coarse);
+    for (unsigned i = 0, made = atom_load_acq(&runtime->made); i < made; i++) /* acq: as in find_steal_pass */
+        atom_store_rlx(&atom_load_rlx(&runtime->workers[i])->coarse, coarse);
 }
 
 void sysmon_unpark(struct runtime *runtime) {

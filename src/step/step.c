@@ -101,16 +101,16 @@ int weft_out_exit_with(weft_out *out, int code, const void *data, size_t size) {
  * senders would fall behind: in their turns they send more than it handles in its own. */
 static bool step_goes_on(struct worker *worker, struct proc *proc, enum weft_status status, bool may) {
     proc->waits = (uint8_t)status;
-    if (status == WEFT_STEP_CONTINUE) {
+    if (status == WEFT_STEP_IDLE && mpsc_is_empty(&proc->box)) {
+        commit_park(worker, proc, STATE_IDLE, true);
+    } else if (status == WEFT_STEP_CONTINUE) {
         commit_requeue(worker, proc);
     } else if (!mpsc_is_empty(&proc->box)) {
         /* Must not park: senders of these messages may not have set NOTIFIED (it was READY, or the box was not empty). */
         if (may) return true;
         commit_requeue(worker, proc);
-    } else if (status == WEFT_STEP_BLOCKED) {
-        commit_park(worker, proc, STATE_BLOCKED, true);
     } else {
-        commit_park(worker, proc, STATE_IDLE, true);
+        commit_park(worker, proc, STATE_BLOCKED, true);
     }
     return false;
 }
@@ -178,8 +178,9 @@ static inline struct proc *step_once(struct worker *worker, struct proc *proc, b
     step_free(worker, messages);
     struct proc *target = NULL;
     if (__builtin_expect(out->yields || out->handoff_to, 0)) target = step_output(worker, proc);
-    if (__builtin_expect(error < 0 || out->status == WEFT_STEP_DONE, 0)) proc_end(&worker->local, proc, error < 0 ? error : 0);
-    else if (step_goes_on(worker, proc, out->status, may && !target)) return proc;
+    enum weft_status status = out->status;
+    if (__builtin_expect(error < 0 || status == WEFT_STEP_DONE, 0)) proc_end(&worker->local, proc, error < 0 ? error : 0);
+    else if (step_goes_on(worker, proc, status, may && !target)) return proc;
     return target;
 }
 

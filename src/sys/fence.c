@@ -3,7 +3,7 @@
 #include "sys/sys.h"
 
 /* True until the kernel has agreed: two full fences are always right, only slower. */
-bool atom_fence_light_is_full = true;
+atom_bool atom_fence_light_is_full = {true};
 
 static bool fence_granted;
 static unsigned fence_wishes; /* how many callers want full fences; changed under the lock */
@@ -11,7 +11,7 @@ static atom_u32 fence_lock;
 static atom_bool fence_heavy_is_full;
 
 /* rel: pairs with the acq in atom_fence_light. */
-static void fence_set_light(bool full) { __atomic_store_n(&atom_fence_light_is_full, full, __ATOMIC_RELEASE); }
+static void fence_set_light(bool full) { atom_store_rel(&atom_fence_light_is_full, full); }
 
 void sys_fence_setup(void) {
     fence_granted = sys->fence_register() == 0;

@@ -89,6 +89,8 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     worker->runtime = runtime;
     worker->index = index;
     worker->policy = runtime->policy;
+    worker->left = LEFT_NONE;
+    atom_store_rlx(&worker->coarse, atom_load_rlx(&runtime->coarse)); /* rlx, both: an approximate time */
     worker->out = (struct weft_out){.worker = worker, .yields_end = &worker->out.yields};
     local_init(&worker->local, runtime);
     parker_init(&worker->parker);

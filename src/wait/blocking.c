@@ -55,7 +55,7 @@ void blocking_enter(const char *call, bool is_long) {
         WEFT_REFUSE(call, "called from a step process, which must not block", "yield a command");
     fiber_worker(call);
     fiber_waits(worker->current, call, NULL);
-    worker->current->since = atom_load_rlx(&worker->runtime->coarse); /* rlx: an approximate time */
+    worker->current->since = atom_load_rlx(&worker->coarse); /* rlx: an approximate time */
     bool stays = oscall_stays(worker);
     if (__builtin_expect(stays, 0) && blocking_outside(worker)) return;
     struct fiber *fiber = blocking_begin(thread, fiber_of(worker->current), worker);

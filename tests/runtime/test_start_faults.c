@@ -271,7 +271,7 @@ static void without_membarrier(const char *policy, unsigned workers) {
     sys_scripted_install();
     sys_script.fence_refused = true;
     sys_fence_setup();
-    EXPECT(atom_fence_light_is_full);
+    EXPECT(atom_load_rlx(&atom_fence_light_is_full));
     scenario(policy, &asked);
     EXPECT_EQ(atom_load_rlx(&tally.failures), 0);
     EXPECT_EQ(sys_scripted_live(), 0);

@@ -362,7 +362,7 @@ TEST(synch2_stress_full_fences) {
     sys_scripted_install();
     sys_script.fence_refused = true;
     sys_fence_setup();
-    EXPECT(atom_fence_light_is_full);
+    EXPECT(atom_load_rlx(&atom_fence_light_is_full));
     run_stress(2000, 0, 50, false);
     run_stress(5000, synch2_thread_waiter.rounds[0], 0, true);
     sys_scripted_reset();

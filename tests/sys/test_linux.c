@@ -165,7 +165,7 @@ TEST(linux_fences_light_and_heavy_make_dekker_right) { run_dekker(); }
 
 TEST(linux_fences_both_full_make_dekker_right) {
     sys_fence_wish_full(true); /* as when the kernel refuses membarrier */
-    EXPECT(atom_fence_light_is_full && sys_fence_is_full());
+    EXPECT(atom_load_rlx(&atom_fence_light_is_full) && sys_fence_is_full());
     run_dekker();
     sys_fence_wish_full(true);
     sys_fence_wish_full(false);

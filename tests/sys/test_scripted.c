@@ -125,16 +125,16 @@ TEST(scripted_futex_returns_early) {
 }
 
 TEST(scripted_membarrier_refused) {
-    bool at_load = atom_fence_light_is_full; /* set up when the program was loaded; an emulator may refuse, too */
+    bool at_load = atom_load_rlx(&atom_fence_light_is_full); /* set up when the program was loaded; an emulator may refuse, too */
     sys_scripted_install();
     sys_script.fence_refused = true;
     sys_fence_setup();
-    EXPECT(atom_fence_light_is_full);
+    EXPECT(atom_load_rlx(&atom_fence_light_is_full));
     sys_fence_heavy();
     atom_fence_light();
     EXPECT_EQ(atom_load_rlx(&sys_script.counts.fence_heavy), 1);
     sys_scripted_reset();
-    EXPECT(atom_fence_light_is_full == at_load);
+    EXPECT(atom_load_rlx(&atom_fence_light_is_full) == at_load);
 }
 
 TEST(scripted_random_repeats_and_fails) {
