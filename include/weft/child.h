@@ -93,7 +93,7 @@ static inline int weft_pipeline_start(const char *const *const *programs, size_t
  * child; WEFT_EINVAL: no such signal, or not the PID of one child. */
 WEFT_API int weft_child_signal(pid_t child, int signal);
 /* Ends it, and its group if it leads one: SIGTERM, and if it has not ended `grace` nanoseconds later, SIGKILL. What is left of the group when it has ended gets
- * SIGKILL. Waits for its end and reaps it, as weft_waitpid does, in a cancelled process too; in one that is killed there is no grace. From a stackful process or a thread of the program's own. 0 and *status (may be NULL), or WEFT_ECHILD, WEFT_EINVAL. */
+ * SIGKILL. Waits for its end and reaps it, as weft_waitpid does, in a cancelled process too; in one that is killed, or was (in what it has deferred), there is no grace. From a stackful process or a thread of the program's own. 0 and *status (may be NULL), or WEFT_ECHILD, WEFT_EINVAL. */
 WEFT_API int weft_child_end(pid_t child, uint64_t grace, int *status);
 
 /* Both as commands for step processes (weft/command.h). The completion's data: of a start a weft_child (a

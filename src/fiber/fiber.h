@@ -254,10 +254,11 @@ static inline void fiber_may_wait(struct proc *proc, const char *call) {
 /* In `shields`, beside the program's own: weft waits for what uses the process's memory, and even a killed process must wait; the process
  * is ending, and what it has deferred is called. */
 enum { FIBER_KEPT = 1 << 16, FIBER_DYING = 1 << 30 };
+static inline bool fiber_is_killed(struct proc *proc) { return state_condemned(&proc->state) & STATE_KILL; }
 /* Whether the process must stop waiting: it was cancelled and is not shielded, or was killed. */
 static __attribute__((noinline, cold, unused)) bool fiber_has_no_shield(struct proc *proc) {
     unsigned shields = fiber_of(proc)->shields;
-    return shields == 0 || (shields < FIBER_KEPT && state_condemned(&proc->state) & STATE_KILL);
+    return shields == 0 || (shields < FIBER_KEPT && fiber_is_killed(proc));
 }
 static inline bool fiber_is_cancelled(struct proc *proc) {
     return __builtin_expect(state_is_cancelled(&proc->state), 0) && fiber_has_no_shield(proc);

@@ -62,9 +62,10 @@ int weft_child_signal(pid_t child, int number) {
     return child_signal(child, number);
 }
 
-/* `fiber`: of the calling process, which goes on waiting whatever happens to it; NULL: the caller is none. Only if it is killed there is no grace. */
+/* `fiber`: of the calling process, which goes on waiting whatever happens to it; NULL: the caller is none. Only if it is killed, or was before, there is no grace. */
 static int child_end_waiting(struct fiber *fiber, pid_t child, uint64_t grace, int *status) {
     unsigned shields = fiber ? fiber->shields++ : 0;
+    if (fiber && fiber_is_killed(fiber->proc)) grace = 0; /* in what it has deferred, where nothing ends a wait */
     int error = grace ? child_wait(child, status, weft_in(grace), true) : WEFT_ETIMEDOUT;
     if (fiber) fiber->shields = shields + FIBER_KEPT;
     if (error == WEFT_ETIMEDOUT || error == WEFT_ECANCELED) {

@@ -77,14 +77,13 @@ static int join_kill(struct fiber *fiber, weft_pid pid, int *code) {
     fiber->shields -= FIBER_KEPT;
     return error;
 }
-static bool join_is_killed(const struct fiber *fiber) { return state_condemned(&fiber->proc->state) & STATE_KILL; }
 
 int weft_end(weft_pid pid, int *code) {
     struct worker *self = worker_here();
     struct fiber *fiber = self && self->current && self->current->stackful ? fiber_of(self->current) : NULL;
     cancel_pid(pid);
     if (!fiber) return weft_join(pid, code, WEFT_FOREVER);
-    if (join_is_killed(fiber)) return join_kill(fiber, pid, code);
+    if (fiber_is_killed(fiber->proc)) return join_kill(fiber, pid, code);
     fiber->shields++;
     int error = weft_join(pid, code, WEFT_FOREVER);
     fiber->shields--;

@@ -149,6 +149,17 @@ static void is_killed_ending(void *arg) {
     EXPECT_EQ(weft_child_end(child.pid, WEFT_FOREVER, NULL), 0);
     expect_the_end();
 }
+/* The same in what it has deferred, when it was killed before. */
+static void ends_deferred(void *arg) { EXPECT_EQ(weft_child_end(((weft_child *)arg)->pid, WEFT_FOREVER, NULL), 0); }
+static void ends_it_killed(void *arg) {
+    weft_child child;
+    (void)arg;
+    start_family(WEFT_CHILD_GROUP, &child);
+    EXPECT_EQ(weft_fd_close(child.out), 0);
+    EXPECT_EQ(weft_defer(ends_deferred, &child), 0);
+    EXPECT_EQ(weft_kill(weft_self()), 0);
+    expect_the_end();
+}
 static void endings(void) {
     run(ends_it, NULL);
     none_is_left();
@@ -160,6 +171,8 @@ static void endings(void) {
     rt_wait(&started, 1);
     EXPECT_EQ(weft_kill(pid), 0);
     EXPECT_EQ(run_join(pid), WEFT_EKILLED);
+    none_is_left();
+    EXPECT_EQ(run_join(run_flags(ends_it_killed, NULL, WEFT_SPAWN_JOINABLE)), WEFT_EKILLED);
     none_is_left();
 }
 TEST(a_child_and_its_group_are_ended) { rt_each(endings); }
