@@ -275,8 +275,8 @@ static inline int sleep_wait(struct trial *trial, uint64_t deadline) {
          .clean = keeper_clean)                                                                                                            \
     CALL(join, .is = CALL_ANYWHERE, .gone = WEFT_ENOPROC, .make = join_make, .wait = join_wait, .complete = server_ends)                   \
     CALL(join_reason, .is = CALL_ANYWHERE, .gone = WEFT_ENOPROC, .make = join_make, .wait = join_reason_wait, .complete = server_ends)     \
-    CALL(end, .is = CALL_ANYWHERE | CALL_NO_DEADLINE | CALL_TO_ITS_END | CALL_NOT_TOLD, .gone = WEFT_ENOPROC, .make = join_make,           \
-         .wait = end_wait, .complete = server_ends)                                                                                        \
+    CALL(end, .is = CALL_ANYWHERE | CALL_NO_DEADLINE | CALL_TO_ITS_END | CALL_NOT_TOLD | CALL_ENDS, .gone = WEFT_ENOPROC,                  \
+         .make = join_make, .wait = end_wait, .complete = server_ends)                                                                     \
     CALL(notice, .is = CALL_ONCE, .make = server_make, .wait = notice_wait, .complete = server_ends, .clean = server_clean)                \
     CALL(scope_end, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_CHILDREN, .make = scope_make, .wait = scope_wait,                            \
          .complete = scope_complete)                                                                                                       \

@@ -87,6 +87,7 @@ static inline bool rule_endless(const struct view *view) {
     return !view_is_told(view) && !view->state->deadline && view->limit == FOREVER;
 }
 static inline bool rule_children(const struct view *view) { return view->state->everybody && view->call->is & CALL_CHILDREN; }
+static inline bool rule_force(const struct view *view) { return view->state->reason == WEFT_EKILLED && view->call->is & CALL_ENDS; }
 static inline bool rule_thread(const struct view *view) { return view->state->is_thread && !(view->call->is & CALL_ANYWHERE); }
 static inline bool rule_pin(const struct view *view) { return view->state->pins_completer && !view->completer->is_stackful; }
 
@@ -106,6 +107,7 @@ static const struct rule {
     {"nothing would ever end the call", rule_endless},
     {"the children would be cancelled, too, and their end is what the call waits for", rule_children},
     {"only a stackful process of this runtime can be pinned", rule_pin},
+    {"a killed caller waits for no completer, but ends it", rule_force},
     {"only a process may call it", rule_thread},
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
@@ -129,9 +131,10 @@ static inline bool combination_next(struct combination *one) {
 
 /* ---- the sample ----------------------------------------------------------------------------------------------------- */
 
-enum { VALUES = 112, SAMPLE_MOST = 20000, CANDIDATES = 12 };
+enum { VALUES = 144, SAMPLE_MOST = 20000, CANDIDATES = 12 };
 
 /* Of every two values of two dimensions: whether a combination has both, and whether the sample does. */
+_Static_assert((unsigned)CALLS <= VALUES && (unsigned)STATES <= VALUES, "room for all");
 static bool pair_exists[DIMENSIONS][VALUES][DIMENSIONS][VALUES], pair_sampled[DIMENSIONS][VALUES][DIMENSIONS][VALUES];
 static struct combination sample[SAMPLE_MOST];
 static unsigned sample_size;

@@ -129,7 +129,7 @@ static inline void trial_end(struct trial *trial) {
     EXPECT_EQ(weft_send(trial->caller, TAG_GOODBYE, NULL, 0), 0);
     if (!trial->state->stops) {
         EXPECT_EQ(weft_join(trial->root, &reason, patient()), 0);
-        EXPECT_EQ(reason, 0);
+        EXPECT_EQ(reason, trial->state->reason);
     }
     await(&trial->ended);
     if (trial->has_thread) EXPECT_EQ(pthread_join(trial->thread, NULL), 0);
@@ -144,6 +144,7 @@ static inline void trial_stop(struct trial *trial) {
     rt_watch_end();
     if (trial->other) EXPECT_EQ(weft_stop(trial->other, NULL, WEFT_FOREVER), 0);
     if (trial->context) weft_context_drop(trial->context);
+    if (trial->beside) weft_context_drop(trial->beside);
     EXPECT_EQ(rt_live_memory(), 0);
 }
 

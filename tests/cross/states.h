@@ -4,6 +4,8 @@
 
 #include "trial.h"
 
+#include "sched/limits.h"
+
 /* ---- mail ----------------------------------------------------------------------------------------------------------- */
 
 static inline void mail_send(unsigned number) { EXPECT_EQ(weft_send(weft_self(), TAG_MAIL + number, &number, sizeof number), 0); }
@@ -143,6 +145,13 @@ static inline void run_pinned(void (*run)(struct trial *trial), struct trial *tr
     EXPECT_EQ(gettid(), thread);
     weft_pin_end();
 }
+/* Its next call that may wait lets others run first. */
+static inline void budget_enter(struct trial *trial) {
+    for (unsigned i = 0; i < 2 * BUDGET_CALLS; i++) {
+        EXPECT_EQ(weft_mutex_lock(&trial->mutex, 0), 0);
+        weft_mutex_unlock(&trial->mutex);
+    }
+}
 static inline void around_pinned(struct trial *trial) { run_pinned(trial->body, trial); }
 static inline void around_nopreempt(struct trial *trial) {
     weft_nopreempt_begin();
@@ -158,6 +167,13 @@ static inline void around_big(struct trial *trial) { EXPECT_EQ(weft_call_big(cal
 static inline void around_deferred(struct trial *trial) {
     EXPECT_EQ(weft_defer(caller_body_of, trial), 0);
     cancel_enter(trial);
+}
+/* Of one that was killed. */
+static inline void around_killed(struct trial *trial) {
+    EXPECT_EQ(weft_defer(caller_body_of, trial), 0);
+    EXPECT_EQ(weft_kill(weft_self()), 0);
+    for (;;)
+        weft_yield();
 }
 WEFT_VOID_TASK(cross_around, struct trial *, trial) {
     WEFT_TASK_WAIT_BEGIN();
@@ -199,6 +215,8 @@ static const struct state states[] = {
     {.name = "preemptible", .flags = WEFT_SPAWN_PREEMPT},
     {.name = "nopreempt", .flags = WEFT_SPAWN_PREEMPT, .around = around_nopreempt},
     {.name = "deferred", .cancelled = EARLY, .shielded = true, .around = around_deferred},
+    {.name = "killed", .reason = WEFT_EKILLED, .around = around_killed},
+    {.name = "budget_over", .enter = budget_enter},
     {.name = "dying_scope",
      .cancelled = DURING,
      .scope = WEFT_FOREVER,

@@ -43,6 +43,7 @@ enum {
     CALL_CHILDREN = 1024, /* waits for children of its own, which share the caller's context and runtime */
     CALL_ANYWHERE = 2048, /* threads may call it, too */
     CALL_MAIL = 4096,     /* the unit is a message to the caller */
+    CALL_ENDS = 8192,     /* ends what it waits for: by force, and at once, in a process that was killed */
 };
 
 struct call {
@@ -71,6 +72,7 @@ struct state {
     uint64_t context;                          /* nanoseconds from the beginning until the context's deadline; 0: there is no context */
     uint64_t scope;                            /* likewise of a scope that the caller is a child in */
     int scope_result;
+    int reason;                          /* of the caller's end */
     unsigned flags;                      /* of the spawn */
     size_t bound;                        /* messages that the caller's mailbox takes; 0: it is not bounded */
     void (*enter)(struct trial *trial);  /* in the caller, before the call */
@@ -108,6 +110,8 @@ struct things {
     weft_fd fd[2];
     int raw[2];
     pid_t child;
+    weft_child programs[2];
+    weft_limiter limiter;
     struct errand *errand;
     weft_scope scope;
     bool has;
@@ -123,7 +127,7 @@ struct trial {
     void (*body)(struct trial *trial);            /* the call itself, and what is judged around it: driver.h */
     weft_runtime *other;                          /* the other runtime, where one is wanted */
     weft_pid caller, root, sibling, friend, step; /* root: the process that is joined */
-    weft_context *context;
+    weft_context *context, *beside;               /* the caller's; that of what it finds there */
     uint64_t friend_reference;
     weft_mutex mutex;
     uint64_t begun, delay; /* when the call was about to be made; the unit comes so long after that */
