@@ -1,48 +1,14 @@
 /* Select over things of different kinds, the real sources: a message, a channel, a semaphore, a descriptor, the end of a process. Exactly one
  * case happens, and the one that lost has no effect: what it was for is still there. */
-#include "mortal.h"
-#include "small_fiber.h"
+#include "select_cases.h"
 
-#include "life/zombie.h"
 #include "net/await.h"
-#include "proc/message.h"
-#include "select/select.h"
-#include "step/step.h"
 
 #include <errno.h>
 #include <poll.h>
 
-enum { NOT_YET = 99 };
-SHARED int chosen, error;
-SHARED uint64_t in;
-SHARED weft_msg *got;
-SHARED int reason;
-static struct message letter;
-static weft_chan *a;
-static weft_sem sem;
-
-static void set_up(void) {
-    small_fibers(3);
-    chosen = NOT_YET;
-    chk_assert(weft_chan_new(sizeof(uint64_t), 1, &a) == 0, "made");
-    weft_sem_init(&sem, 0);
-    chk_name(&chan_of(a)->lock, "a.lock");
-    chk_name(&sem_of(&sem)->lock, "sem.lock");
-    chk_name(&sem_of(&sem)->word, "sem");
-    chk_name(&small_box(0)->head, "box");
-}
-
 /* ---- the others ------------------------------------------------------------------------------------------------------------ */
 
-static void sends_letter(void) {
-    small_process(1);
-    small_send(0, &letter);
-}
-static void sends_on_a(void) {
-    uint64_t element = 42;
-    small_process(2);
-    chk_assert(weft_chan_send(a, &element, 0) == 0, "there is room");
-}
 static void releases(void) {
     small_process(2);
     weft_sem_release(&sem, 1);
@@ -54,10 +20,6 @@ static void cancels(void) {
 
 /* ---- a message and a channel ----------------------------------------------------------------------------------------------- */
 
-static void select_one(weft_case *cases, size_t count, uint64_t deadline) {
-    chosen = weft_select(cases, count, deadline);
-    if (chosen >= 0) error = cases[chosen].error;
-}
 static void message_or_a(uint64_t deadline) {
     small_process(0);
     weft_case cases[] = {weft_case_message(&got), weft_case_recv(a, &in)};
@@ -74,11 +36,9 @@ static void message_or_a_long(void) {
 static bool letter_is_there(void) { return !mpsc_is_empty(small_box(0)); }
 static void message_or_element(void) {
     chk_assert(error == 0 && (got == (weft_msg *)&letter) == (chosen == 0), "the message, if that was chosen");
-    chk_assert(in == (chosen == 1 ? 42 : 0), "the element, if that was chosen");
     small_process(0);
     chk_assert(letter_is_there() == (chosen != 0), "else the message is still there");
-    chk_assert(weft_chan_len(a) == (chosen != 1), "else the element is still there");
-    chk_assert(!chan_of(a)->receivers.first, "no waiter is left in a list");
+    element_if(1);
     weft_chan_free(a);
 }
 static void one_of_two(void) {
@@ -104,11 +64,10 @@ static void message_or_permit(void) {
     select_one(cases, 2, WEFT_FOREVER);
 }
 static void message_or_permit_taken(void) {
-    chk_assert((chosen == 0 || chosen == 1) && error == 0, "one has happened");
+    one_happened();
     small_process(0);
     chk_assert((got == (weft_msg *)&letter) == (chosen == 0) && letter_is_there() == (chosen != 0), "the message is taken, or still there");
-    chk_assert(weft_sem_available(&sem) == (chosen != 1), "the permit is taken, or still there");
-    chk_assert(!sem_of(&sem)->waiting.first, "no waiter is left in a list");
+    permit_if(1);
     weft_chan_free(a);
 }
 SCENARIO(select_message_semaphore, .about = "a select for a message and a permit || a message is sent || a permit is released",
@@ -172,7 +131,7 @@ static void no_waiter_at_desc(void) {
     weft_chan_free(a);
 }
 static void read_or_message(void) {
-    chk_assert((chosen == 0 || chosen == 1) && error == 0, "one has happened");
+    one_happened();
     small_process(0);
     chk_assert((got == (weft_msg *)&letter) == (chosen == 1) && letter_is_there() == (chosen != 1), "the message is taken, or still there");
     no_waiter_at_desc();
@@ -199,71 +158,34 @@ SCENARIO(select_writable, .about = "a select for room in a descriptor and a mess
 
 /* ---- a channel and the end of a process -------------------------------------------------------------------------------------- */
 
-static weft_pid child;
-static struct proc *child_proc;
-
 /* The select is a thread's: its waits need no process. */
-static void set_up_child(void) {
-    set_up();
-    small_begin(POLICY_RING, 2, 4);
-    struct worker *worker = small_play(0);
-    chk_assert(weft_spawn_step(&mortal, &(weft_spawn_options){.runtime = (weft_runtime *)small, .flags = WEFT_SPAWN_JOINABLE}, &child) == 0,
-               "spawned");
-    child_proc = policy_pop(worker);
-    chk_assert(child_proc == small_proc(child), "it can be claimed");
-    chk_name(&small->monitor_locks[pid_slot(child) % MONITOR_LOCKS], "monitor.lock");
-}
-static void child_ends(void) { step_run(small_play(0), child_proc); }
 static void a_or_end(void) {
     small_thread();
     weft_case cases[] = {weft_case_recv(a, &in), weft_case_end(child, &reason)};
     select_one(cases, 2, WEFT_FOREVER);
 }
-/* Whether its result is kept; takes it. */
-static bool result_is_kept(void) {
-    struct reason kept = {0, NULL};
-    struct monitor monitor;
-    int found = monitor_join(&small_play(0)->local, child, &monitor, &kept);
-    chk_assert(found == MONITOR_ENDED ? kept.code == REASON : found == WEFT_ENOPROC, "the result is kept, or was taken");
-    return found == MONITOR_ENDED;
-}
 static void element_or_end(void) {
-    chk_assert((chosen == 0 || chosen == 1) && error == 0, "one has happened");
-    chk_assert(in == (chosen == 0 ? 42 : 0) && reason == (chosen == 1 ? REASON : 0), "the element, or the reason");
-    chk_assert(weft_chan_len(a) == (chosen != 0), "else the element is still there");
-    chk_assert(result_is_kept() == (chosen != 1), "else the result is still there");
-    weft_chan_free(a);
-    small_end();
+    one_happened();
+    element_if(0);
+    end_if(1);
 }
-static void end_alone(void) {
-    chk_assert(chosen == 1 && error == 0 && reason == REASON && !result_is_kept(), "the reason");
-    weft_chan_free(a);
-    small_end();
-}
-/* The select stands in both lists when the others begin: fewer orders. */
-static struct wait queued_wait;
+static void end_alone(void) { end_alone_if(1); }
+/* The select stands in both lists. */
 static struct waiter queued_waiter;
-static struct select_end queued_end;
 static void set_up_queued(void) {
     set_up_child();
     small_thread();
-    wait_begin(&queued_wait);
+    queue_end(select_why(1));
     waiter_init(&queued_waiter, &queued_wait, select_why(0));
     queued_waiter.item = &in;
     waiters_add(&chan_of(a)->receivers, &queued_waiter);
-    end_case_begin(&queued_end, &queued_wait, select_why(1));
-    chk_assert(end_case_join(child, &queued_end), "it lives");
-    chk_name(&queued_wait.claimed, "claimed");
 }
-/* As select_wait goes on. */
 static void queued_a_or_end(void) {
     small_thread();
     weft_case end = weft_case_end(child, &reason);
     chosen = (int)select_number(wait_for(&queued_wait, WEFT_FOREVER, "queued"));
     end_case_leave(child, &queued_end);
-    lock_take(&chan_of(a)->lock);
-    if (queued_waiter.in) waiters_remove(&queued_waiter);
-    lock_drop(&chan_of(a)->lock);
+    waiter_leave(&queued_waiter, &chan_of(a)->lock);
     if (chosen == 1) error = end_case_take(&end, &queued_end);
 }
 SCENARIO(select_channel_end, .about = "a thread waits for a channel and the end of a process || that ends || an element is sent",
@@ -273,25 +195,6 @@ SCENARIO(select_end, .about = "a thread selects a channel and the end of a proce
 
 /* ---- twins that are wrong ------------------------------------------------------------------------------------------------------ */
 
-static struct wait twin_wait;
-static struct waiter twin_waiter;
-
-static void twin_join(struct waiters *list, struct lock *lock) {
-    small_process(0);
-    wait_begin(&twin_wait);
-    waiter_init(&twin_waiter, &twin_wait, select_why(1));
-    twin_waiter.item = &in;
-    twin_waiter.amount = 1;
-    lock_take(lock);
-    waiters_add(list, &twin_waiter);
-    lock_drop(lock);
-}
-static void twin_leave(struct lock *lock) {
-    lock_take(lock);
-    if (twin_waiter.in) waiters_remove(&twin_waiter);
-    lock_drop(lock);
-}
-
 /* Takes the message and claims the wait afterwards. */
 static uint32_t twin_takes_first(void *unused) {
     (void)unused;
@@ -300,7 +203,7 @@ static uint32_t twin_takes_first(void *unused) {
     return node ? select_why(0) : 0;
 }
 static void twin_message_first(void) {
-    twin_join(&chan_of(a)->receivers, &chan_of(a)->lock);
+    twin_join(&chan_of(a)->receivers, &chan_of(a)->lock, select_why(1));
     int why = wait_for_any(&twin_wait, WEFT_FOREVER, "twin", twin_takes_first, NULL);
     twin_leave(&chan_of(a)->lock);
     chosen = (int)select_number(why);
@@ -314,7 +217,7 @@ static void twin_looks_once(void) {
         chosen = 0;
         return;
     }
-    twin_join(&chan_of(a)->receivers, &chan_of(a)->lock);
+    twin_join(&chan_of(a)->receivers, &chan_of(a)->lock, select_why(1));
     chosen = wait_for(&twin_wait, WEFT_FOREVER, "twin");
     twin_leave(&chan_of(a)->lock);
 }
@@ -328,15 +231,9 @@ SCENARIO(select_twin_looks_once, .about = "a select that looks into the mailbox 
 
 /* Leaves the semaphore's list when it has found a message, and does not claim the wait: a permit may have been granted. */
 static void twin_permit_lost(void) {
-    small_process(0);
-    lock_take(&sem_of(&sem)->lock);
-    bool taken = sem_take(sem_of(&sem), 1, true);
-    lock_drop(&sem_of(&sem)->lock);
-    if (taken) {
-        chosen = 1;
-        return;
-    }
-    twin_join(&sem_of(&sem)->waiting, &sem_of(&sem)->lock);
+    chosen = 1;
+    if (twin_takes_permit()) return;
+    twin_join(&sem_of(&sem)->waiting, &sem_of(&sem)->lock, select_why(1));
     struct worker *worker = fiber_worker("twin");
     while (!letter_is_there() && atom_load_acq(&twin_wait.claimed) == WAIT_PENDING)
         worker = fiber_leave(worker, WEFT_STEP_IDLE);
@@ -355,7 +252,7 @@ static void twin_misses_edge(void) {
         chosen = 0;
         return;
     }
-    twin_join(&desc.readiness.cells[READINESS_IN].waiters, &desc.readiness.lock);
+    twin_join(&desc.readiness.cells[READINESS_IN].waiters, &desc.readiness.lock, select_why(1));
     chosen = wait_for(&twin_wait, WEFT_FOREVER, "twin") > 0 ? 0 : NOT_YET;
     twin_leave(&desc.readiness.lock);
 }
@@ -376,21 +273,9 @@ static void twin_wrong_side(void) {
 SCENARIO(select_twin_wrong_side, .about = "a select that waits for room to write in the list of readers", .setup = set_up_desc,
          .threads = {twin_wrong_side, polls_room}, .finish = read_it, .flawed_in = CHK_ALL, .flaw = CHK_NONE)
 
-/* A monitor that takes the result although the wait was claimed by the channel. */
-static bool twin_takes_result(struct local *local, struct worker *self, struct monitor *monitor, const struct reason *told) {
-    struct wake wake;
-    (void)local, (void)self, (void)monitor;
-    if (!wait_claim(&queued_wait, select_why(1), &wake)) return true;
-    queued_end.reason = *told;
-    queued_end.taken = true;
-    wait_wake_inside(&wake);
-    return true;
-}
 static void set_up_twin_end(void) {
     set_up_queued();
-    end_case_leave(child, &queued_end);
-    queued_end.monitor.tell = twin_takes_result;
-    chk_assert(end_case_join(child, &queued_end), "it lives");
+    twin_queue_end();
 }
 SCENARIO(select_twin_result_lost, .about = "a select whose monitor takes the result of a process though the channel was first: it is lost",
          .setup = set_up_twin_end, .threads = {queued_a_or_end, child_ends, sends_on_a}, .finish = element_or_end, .flawed_in = CHK_ALL,
