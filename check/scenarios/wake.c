@@ -213,6 +213,69 @@ SCENARIO(wake_short_held_cancel, .about = "a short weft_send to a process that w
 SCENARIO(wake_short_held_let_go, .about = "a short weft_send to a process that waits || the slot is emptied from outside",
          .setup = asleep_one, .threads = {sends_0_short, lets_go}, .finish = runs_if_let_go)
 
+/* ---- broken twins of the short form: the real parts, put together wrongly --------------------------------------------- */
+
+static void sends_0_without_wake(void) {
+    struct worker *worker = small_play(1);
+    struct state_next next;
+    if (deliver_unpinned(proc, &letters[0].node, &next)) policy_put_alone(worker, proc, next.ticket);
+    else mpsc_push(&proc->box, &letters[0].node);
+    small_run_own(worker);
+}
+SCENARIO(wake_twin_short_no_wake, .about = "as wake_short, but a process that does not wait is not woken (S3)", .setup = running_one,
+         .threads = {runs, sends_0_without_wake}, .finish = has_seen_all, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+
+static void sends_0_slot_first(void) {
+    struct worker *worker = small_play(1);
+    struct state_next next;
+    chk_assert(mpsc_is_clear(&proc->box) && state_hold_unpinned(&proc->state, &next), "it waits");
+    policy_put_alone(worker, proc, next.ticket);
+    mpsc_hand_over(&proc->box, &letters[0].node);
+    small_run_own(worker);
+}
+SCENARIO(wake_twin_short_slot_first, .about = "as wake_short_held_steal, but it lies in the slot before it has the letter (V2)",
+         .setup = asleep_one, .threads = {sends_0_slot_first, steals_from_1}, .finish = has_seen_all, .flawed_in = CHK_ALL,
+         .flaw = CHK_RACE)
+
+/* Holds the process by a load and a store. */
+static void sends_1_held_by_store(void) {
+    struct worker *worker = small_play(2);
+    uint64_t word = atom_load_acq(&proc->state.word);
+    if (state_of(word) != STATE_IDLE) {
+        sends_1_short();
+        return;
+    }
+    word += STATE_TICKET_ONE + STATE_RUNNING - STATE_IDLE;
+    atom_store_rel(&proc->state.word, word);
+    mpsc_hand_over(&proc->box, &letters[1].node);
+    policy_put_alone(worker, proc, state_ticket(word));
+    small_run_own(worker);
+}
+SCENARIO(wake_twin_short_two_holders, .about = "as wake_short_held_two, but one does not hold the process by a compare-and-swap",
+         .setup = asleep_two, .threads = {sends_0_short, sends_1_held_by_store}, .finish = has_seen_all, .flawed_in = CHK_ALL,
+         .flaw = CHK_RACE)
+
+static void wakes_and_cancels(void) {
+    struct worker *worker = small_play(3);
+    proc_wake(small, worker, proc);
+    state_cancel(&proc->state);
+    small_run_own(worker);
+}
+SCENARIO(wake_twin_short_cancel_late, .about = "as wake_short_held_cancel, but it is woken before it is cancelled (S6)",
+         .setup = asleep_one_cancel, .threads = {sends_0_short, wakes_and_cancels}, .finish = has_seen_all, .flawed_in = CHK_ALL,
+         .flaw = CHK_ASSERT)
+
+/* Runs what it takes out of its slot, sure of it or not. */
+static void sends_0_and_is_sure(void) {
+    struct worker *worker = small_play(1);
+    chk_assert(small_send_short(worker, pid, &letters[0], 0) == 0, "it lives");
+    struct slot_got got = slot_take(&worker->slot);
+    if (got.entry != ENTRY_NONE) step_run(worker, entry_ptr(got.entry));
+    small_run_own(worker);
+}
+SCENARIO(wake_twin_short_unsure, .about = "as wake_short_held_let_go, but the owner of the slot does not ask whether it is alone (T1)",
+         .setup = asleep_one, .threads = {sends_0_and_is_sure, lets_go}, .finish = runs_if_let_go, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+
 /* ---- more messages than a step is given at once ------------------------------------------------------------------- */
 
 /* Two are in the mailbox, which is one step's fill; the process is ready. */
