@@ -1,6 +1,7 @@
 /* The `weft` command: one word picks what it does. */
 #include "bench/bench.h"
 #include "cli/cli.h"
+#include "sys/setting.h"
 
 #include <weft/version.h>
 
@@ -14,19 +15,31 @@ struct command {
     int (*run)(int argc, char **argv);
 };
 
+static int settings(int argc, char **argv) {
+    (void)argv;
+    if (argc > 0) {
+        fprintf(stderr, "usage: weft settings\n");
+        return 2;
+    }
+#define SETTING_LINE(id, values, about) printf("%-20s  %-27s  %s\n", setting_name(SETTING_##id), values, about);
+    EACH_SETTING(SETTING_LINE)
+    return 0;
+}
+
 static const struct command commands[] = {
     {"demo", "[checker]", "a million processes; or the model checker at work", cli_demo},
     {"bench", "[NAME...]", "measure processes, weft's parts and this machine", bench_main},
     {"compare", "[--quick]", "measure weft beside Go, Tokio, Erlang and others, in one run", cli_compare},
     {"check", "[FILE.c...]", "explore your lock-free code, or weft's own, with the model checker", cli_check},
     {"sim", "PROGRAM", "run a program in simulation, with many seeds", cli_sim},
+    {"settings", "", "the variables of the environment that programs with weft heed", settings},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 static void help(FILE *to) {
     fprintf(to, "usage: weft COMMAND [ARGUMENTS]\n\n");
     for (int i = 0; i < COMMANDS; i++)
-        fprintf(to, "  weft %-7s %-11s %s\n", commands[i].name, commands[i].arguments, commands[i].about);
+        fprintf(to, "  weft %-8s %-11s %s\n", commands[i].name, commands[i].arguments, commands[i].about);
     fprintf(to, "\n`weft COMMAND --help` says more about one; `weft --version` tells the version.\n");
 }
 

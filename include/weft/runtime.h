@@ -26,7 +26,7 @@ WEFT_API uint64_t weft_now(void);
 
 typedef struct weft_runtime weft_runtime;
 
-/* Zeroed fields take the environment variable in brackets, or else the default. */
+/* Zeroed fields take the environment variable in brackets, or else the default. A variable WEFT_... that weft does not know is told on standard error. */
 typedef struct weft_config {
     unsigned workers;       /* [WEFT_WORKERS] the CPUs this program may use */
     const char *policy;     /* [WEFT_POLICY] "ring", "deque" or "line"; default "ring" */

@@ -3,6 +3,7 @@
 #include "base/sized.h"
 #include "sched/heed.h"
 #include "sys/deadline.h"
+#include "sys/setting.h"
 
 #include "net/op.h"
 
@@ -128,8 +129,8 @@ static int name_without_asking(struct name *name, bool passive) {
 
 static int name_ask(struct name *name, const char *resolver) {
     bool servers = name->servers != NULL;
-    if (!resolver) resolver = sys->setting("WEFT_RESOLVER");
-    if (!servers) name->servers = sys->setting("WEFT_NAMESERVERS");
+    if (!resolver) resolver = setting_value(SETTING_RESOLVER);
+    if (!servers) name->servers = setting_value(SETTING_NAMESERVERS);
     if (resolver && strcmp(resolver, "ares") != 0 && strcmp(resolver, "libc") != 0) return WEFT_EINVAL;
     int ares = resolver && strcmp(resolver, "libc") == 0 ? 0 : name_ares_find(name->deadline);
     if (ares < 0) return ares;

@@ -6,6 +6,7 @@
 #include "proc/message.h"
 #include "proc/proc.h"
 #include "queue/lock.h"
+#include "sys/setting.h"
 
 #include <stdio.h>
 
@@ -31,7 +32,7 @@ static struct received **received_bucket(const struct message *message) {
 }
 
 void message_check_begin(void) {
-    const char *wanted = MESSAGE_CHECKED ? sys->setting("WEFT_CHECK_MESSAGES") : NULL;
+    const char *wanted = MESSAGE_CHECKED ? setting_value(SETTING_CHECK_MESSAGES) : NULL;
     atom_store_rlx(&received.on, MESSAGE_CHECKED && !(wanted && *wanted == '0'));
 }
 

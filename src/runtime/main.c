@@ -1,5 +1,6 @@
 /* weft_main: a runtime with the whole program in its first process. */
 #include "fiber/upcall.h"
+#include "sys/setting.h"
 
 #include <weft/time.h>
 
@@ -41,7 +42,7 @@ static int main_watch_deadlock(struct runtime *runtime) {
                                         [WEFT_DEADLOCK_ABORT] = "abort",
                                         [WEFT_DEADLOCK_REPORT] = "report",
                                         [WEFT_DEADLOCK_IGNORE] = "ignore"};
-    const char *wanted = sys->setting("WEFT_DEADLOCK");
+    const char *wanted = setting_value(SETTING_DEADLOCK);
     unsigned action = WEFT_DEADLOCK_STOP;
     if (wanted && *wanted)
         while (strcmp(names[action], wanted) != 0)

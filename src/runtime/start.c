@@ -11,6 +11,7 @@
 #include "thread/stopped.h"
 #include "thread/thread.h"
 
+#include "sys/setting.h"
 #include "sys/sys_net.h"
 #include "thread/sysmon.h"
 #include "thread/worker.h"
@@ -32,15 +33,15 @@ static int config_refuse(const char *what, const char *value, const char *wanted
     return WEFT_EINVAL;
 }
 
-static int config_number(const char *name, uint64_t least, uint64_t most, uint64_t *value) {
-    const char *text = sys->setting(name);
+static int config_number(enum setting which, uint64_t least, uint64_t most, uint64_t *value) {
+    const char *text = setting_value(which);
     char *end;
     if (*value != 0 || !text || !*text) return 0;
     errno = 0;
     *value = strtoull(text, &end, 0);
     char range[64];
     snprintf(range, sizeof range, "a number from %lu to %lu", (unsigned long)least, (unsigned long)most);
-    if (errno || *end || *text == '-' || *value < least || *value > most) return config_refuse(name, text, range);
+    if (errno || *end || *text == '-' || *value < least || *value > most) return config_refuse(setting_name(which), text, range);
     return 0;
 }
 
@@ -55,7 +56,7 @@ static int config_given(const char *name, uint64_t most, uint64_t value) {
 
 static int config_policy(const char *name, enum policy_name *policy) {
     static const char *const names[] = {[POLICY_RING] = "ring", [POLICY_DEQUE] = "deque", [POLICY_LINE] = "line"};
-    if (!name) name = sys->setting("WEFT_POLICY");
+    if (!name) name = setting_value(SETTING_POLICY);
     if (!name || !*name) name = "ring";
     for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcmp(names[i], name) == 0) {
@@ -66,7 +67,7 @@ static int config_policy(const char *name, enum policy_name *policy) {
 }
 
 static int config_deque_wake(const char *where, bool *stay) {
-    if (!where) where = sys->setting("WEFT_DEQUE_WAKE");
+    if (!where) where = setting_value(SETTING_DEQUE_WAKE);
     *stay = where && strcmp(where, "local") == 0;
     if (*stay || !where || !*where || strcmp(where, "global") == 0) return 0;
     return config_refuse("the place of woken processes", where, "global or local");
@@ -76,9 +77,9 @@ static int config_preempt(struct runtime *runtime, const weft_config *config) {
     uint64_t all = config->preempt, slice = config->preempt_us, most = config->max_stopped;
     int error = config_given("preempt_us", PREEMPT_SLICE_US, slice);
     if (!error) error = config_given("max_stopped", PREEMPT_MOST, most);
-    if (!error) error = config_number("WEFT_PREEMPT", 0, 1, &all);
-    if (!error) error = config_number("WEFT_PREEMPT_US", PREEMPT_SLICE_LEAST_US, PREEMPT_SLICE_US, &slice);
-    if (!error) error = config_number("WEFT_MAX_STOPPED", 1, PREEMPT_MOST, &most);
+    if (!error) error = config_number(SETTING_PREEMPT, 0, 1, &all);
+    if (!error) error = config_number(SETTING_PREEMPT_US, PREEMPT_SLICE_LEAST_US, PREEMPT_SLICE_US, &slice);
+    if (!error) error = config_number(SETTING_MAX_STOPPED, 1, PREEMPT_MOST, &most);
     runtime->preempt.all = all;
     runtime->preempt.slice = (slice ? slice : PREEMPT_SLICE_US) * 1000;
     runtime->preempt.most = most ? (uint32_t)most : PREEMPT_MOST;
@@ -88,7 +89,7 @@ static int config_preempt(struct runtime *runtime, const weft_config *config) {
 /* After the settings that it excludes. */
 static int config_exclusive(struct runtime *runtime, const weft_config *config, uint64_t *workers) {
     uint64_t exclusive = config->exclusive;
-    int error = config_number("WEFT_EXCLUSIVE", 0, 1, &exclusive);
+    int error = config_number(SETTING_EXCLUSIVE, 0, 1, &exclusive);
     if (error || !exclusive) return error;
     if (*workers > 1)
         return config_refuse("the number of workers", "more than 1", "1, or not given, because processes are to be exclusive");
@@ -102,18 +103,18 @@ static int config_exclusive(struct runtime *runtime, const weft_config *config, 
 
 /* 0 is what a program asks for that wants no two processes to run at a time: there is a setting for that. */
 static int config_extra(uint64_t *extra) {
-    const char *text = sys->setting("WEFT_MAX_EXTRA");
+    const char *text = setting_value(SETTING_MAX_EXTRA);
     if (*extra == 0 && text && strcmp(text, "0") == 0)
         return config_refuse("WEFT_MAX_EXTRA", text,
                              "a number from 1 on; for no extra workers set WEFT_EXCLUSIVE=1 (weft_config.exclusive)");
-    return config_number("WEFT_MAX_EXTRA", 1, EXTRA_MAX, extra);
+    return config_number(SETTING_MAX_EXTRA, 1, EXTRA_MAX, extra);
 }
 
 static int config_threads(struct runtime *runtime, const weft_config *config) {
     uint64_t threads = config->max_threads, extra = config->max_extra;
-    const char *then = config->at_max_threads ? config->at_max_threads : sys->setting("WEFT_AT_MAX_THREADS");
+    const char *then = config->at_max_threads ? config->at_max_threads : setting_value(SETTING_AT_MAX_THREADS);
     int error = config_given("the number of extra workers", EXTRA_MAX, extra);
-    if (!error) error = config_number("WEFT_MAX_THREADS", 1, UINT32_MAX, &threads);
+    if (!error) error = config_number(SETTING_MAX_THREADS, 1, UINT32_MAX, &threads);
     if (!error) error = config_extra(&extra);
     runtime->threads.most = (unsigned)threads;
     runtime->extra_most = (unsigned)extra;
@@ -125,13 +126,13 @@ static int config_threads(struct runtime *runtime, const weft_config *config) {
 static int config_grace(struct runtime *runtime, const weft_config *config) {
     uint64_t grace = config->grace_ms;
     int error = config_given("grace_ms", GRACE_MS_MOST, grace);
-    if (!error) error = config_number("WEFT_GRACE_MS", 1, GRACE_MS_MOST, &grace);
+    if (!error) error = config_number(SETTING_GRACE_MS, 1, GRACE_MS_MOST, &grace);
     runtime->grace = (grace ? grace : GRACE_MS) * UINT64_C(1000000);
     return error;
 }
 
 static int config_quit(struct runtime *runtime, const weft_config *config) {
-    const char *text = sys->setting("WEFT_SIGQUIT");
+    const char *text = setting_value(SETTING_SIGQUIT);
     bool off = text && strcmp(text, "0") == 0, on = !text || !*text || strcmp(text, "1") == 0;
     runtime->prints_on_quit = on && !config->keep_sigquit;
     return on || off ? 0 : config_refuse("WEFT_SIGQUIT", text, "0 or 1");
@@ -140,7 +141,7 @@ static int config_quit(struct runtime *runtime, const weft_config *config) {
 /* The messages are the program's, not the runtime's: proc/message.h. */
 static int config_mail(const weft_config *config) {
     uint64_t most = config->max_mail_bytes;
-    int error = config_number("WEFT_MAX_MAIL_BYTES", MAIL_LEAST, UINT64_MAX / 2, &most);
+    int error = config_number(SETTING_MAX_MAIL_BYTES, MAIL_LEAST, UINT64_MAX / 2, &most);
     if (error) return error;
     char text[32];
     snprintf(text, sizeof text, "%lu", (unsigned long)most);
@@ -154,10 +155,10 @@ static int runtime_configure(struct runtime *runtime, const weft_config *config,
     runtime->most = config->max_processes;
     int error = config_given("the number of workers", WORKERS_MAX, count);
     if (!error) error = config_given("the number of processes", PID_SLOTS - 1, runtime->most);
-    if (!error) error = config_number("WEFT_WORKERS", 1, WORKERS_MAX, &count);
-    if (!error) error = config_number("WEFT_SEED", 1, UINT64_MAX, &seed);
+    if (!error) error = config_number(SETTING_WORKERS, 1, WORKERS_MAX, &count);
+    if (!error) error = config_number(SETTING_SEED, 1, UINT64_MAX, &seed);
     if (!error) error = config_given("the size of stacks", stack_class_size(STACK_CLASSES - 1), stack_size);
-    if (!error) error = config_number("WEFT_STACK_SIZE", STACK_LEAST, stack_class_size(STACK_CLASSES - 1), &stack_size);
+    if (!error) error = config_number(SETTING_STACK_SIZE, STACK_LEAST, stack_class_size(STACK_CLASSES - 1), &stack_size);
     if (!error) error = config_policy(config->policy, &runtime->policy);
     if (!error) error = config_deque_wake(config->deque_wake, &runtime->deque_local);
     if (!error) error = config_threads(runtime, config);
@@ -165,12 +166,12 @@ static int runtime_configure(struct runtime *runtime, const weft_config *config,
     if (!error) error = config_mail(config);
     if (!error) error = config_quit(runtime, config);
     uint64_t check = config->check_mutexes || WEFT_DEBUG;
-    if (!error) error = config_number("WEFT_CHECK_MUTEXES", 0, 1, &check);
+    if (!error) error = config_number(SETTING_CHECK_MUTEXES, 0, 1, &check);
     if (!error) error = config_preempt(runtime, config);
     if (!error) error = config_exclusive(runtime, config, &count);
     uint64_t contains = config->contain_faults, measures = config->cpu_times;
-    if (!error) error = config_number("WEFT_CONTAIN_FAULTS", 0, 1, &contains);
-    if (!error) error = config_number("WEFT_CPU_TIMES", 0, 1, &measures);
+    if (!error) error = config_number(SETTING_CONTAIN_FAULTS, 0, 1, &contains);
+    if (!error) error = config_number(SETTING_CPU_TIMES, 0, 1, &measures);
     if (error) return error;
     runtime->measures_cpu = measures;
     runtime->contains = contains && ANNOTATE_ADDRESS + ANNOTATE_THREAD == 0; /* sanitizers report faults themselves */
@@ -225,6 +226,7 @@ int weft_start_sized(const weft_config *config, size_t config_size, weft_runtime
     if (!config) return config_too_new();
     atfork_check("weft_start");
     atfork_register();
+    settings_tell_unknown();
     message_check_begin();
     sys->net->make_room(START_DESCRIPTORS);
     struct runtime *runtime = sys->alloc(sizeof *runtime);
