@@ -72,7 +72,7 @@ static inline size_t weft_each_process(weft_runtime *runtime, weft_visit *visit,
 /* "ready", "running"... */
 WEFT_API const char *weft_state_text(uint32_t state);
 /* Writes where an address is, as program+0x1234 (function+0x10), cut off at `size`; returns `text`. Reads the file of the program or library:
- * static functions have names too, unless it was stripped. */
+ * static functions have names too, unless it was stripped. Those of C++ are shown without parameters and template arguments: app::run, app::{lambda}. */
 WEFT_API const char *weft_symbol(const void *address, char *text, size_t size);
 
 WEFT_END

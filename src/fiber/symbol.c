@@ -1,4 +1,5 @@
 /* Names for addresses, in reports. */
+#include "fiber/demangle.h"
 #include "fiber/fiber.h"
 #include "fiber/snapshot.h"
 #include "fiber/symtab.h"
@@ -41,7 +42,7 @@ uintptr_t fiber_object(const void *address) {
 /* The object and the offset, as addr2line takes them, and the function. */
 void fiber_symbol(const void *address, char *text, size_t size) {
     struct symbol_object object;
-    char name[128];
+    char mangled[400], name[128];
     uintptr_t offset;
     if (!symbol_find(address, &object)) {
         snprintf(text, size, "%p", address);
@@ -51,8 +52,10 @@ void fiber_symbol(const void *address, char *text, size_t size) {
     const char *file = path == object.path ? (slash ? slash + 1 : path) : program_invocation_short_name;
     uintptr_t from = (uintptr_t)address - object.bias;
     int used = snprintf(text, size, "%s+%#lx", file, (unsigned long)((uintptr_t)address - object.base));
-    if (used > 0 && (size_t)used < size && symtab_find(path, from, name, sizeof name, &offset))
+    if (used > 0 && (size_t)used < size && symtab_find(path, from, mangled, sizeof mangled, &offset)) {
+        demangle(mangled, name, sizeof name);
         snprintf(text + used, size - (size_t)used, offset ? " (%s+%#lx)" : " (%s)", name, (unsigned long)offset);
+    }
 }
 
 const char *weft_symbol(const void *address, char *text, size_t size) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <unistd.h>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -412,6 +413,46 @@ static void more(void *) {
 }
 TEST(hpp_more) {
     cxx_each([] { EXPECT_EQ(cxx_run(more, nullptr), 0); });
+}
+
+/* Function objects and functions are named in dumps as they are in the program. */
+namespace shown {
+static void waits(void *arg) { static_cast<weft::semaphore *>(arg)->acquire(); }
+static std::string dump() {
+    std::string text(1 << 14, '\0');
+    FILE *file = tmpfile();
+    EXPECT(file != nullptr);
+    weft_dump(cxx_runtime, fileno(file));
+    ssize_t size = pread(fileno(file), &text[0], text.size(), 0);
+    EXPECT(size > 0);
+    fclose(file);
+    text.resize(size_t(size));
+    return text;
+}
+static int count(const std::string &text, const char *part) {
+    int found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+        found++;
+    return found;
+}
+} // namespace shown
+TEST(hpp_names_in_dumps) {
+    cxx_start("ring", 1, false);
+    weft::semaphore sem(0);
+    weft_stackful_options options = {};
+    options.runtime = cxx_runtime;
+    weft_pid plain;
+    EXPECT_EQ(weft_spawn_with(shown::waits, &sem, &options, &plain), 0);
+    weft::spawn([&sem] { weft::spawn([&sem] { sem.acquire(); }), sem.acquire(); }, options);
+    std::string text;
+    while (shown::count(text = shown::dump(), "in weft_sem_acquire") < 3) /* in vain, the time limit ends it */
+        sched_yield();
+    EXPECT(text.find("(test_run_hpp_names_in_dumps::{lambda}::{lambda})") != std::string::npos);
+    EXPECT(text.find("(shown::waits)") != std::string::npos);
+    EXPECT(text.find("(test_run_hpp_names_in_dumps::{lambda})") != std::string::npos);
+    EXPECT(text.find("_ZN") == std::string::npos);
+    sem.release(3);
+    cxx_stop();
 }
 
 static int app(int argc, char **argv) { return argc == 1 && argv ? 7 : 1; }
