@@ -1,7 +1,8 @@
 /* A reader for names as the Itanium C++ ABI encodes them, as far as reports need it: see fiber/demangle.h.
  *
  *   name       N component... E  |  Z function parameters E name  |  component [template arguments]
- *   component  3abc  |  L3abc (static)  |  St (std)  |  UlvE_ (lambda)  |  C and D with a number (constructor, destructor)  |  cl (the operator of a lambda)
+ *   component  3abc  |  L3abc (static)  |  St (std)  |  UlvE_ (lambda)  |  cl (the operator of a lambda)
+ *              |  C and D with a number (constructor, destructor)
  *
  * Whatever else comes makes it give up. Types are only passed over. */
 #include "fiber/demangle.h"

@@ -158,8 +158,8 @@ static inline int limiter_wait_late(struct trial *trial, uint64_t deadline) {
     CALL(group_recv, .is = CALL_MAIL, .make = member_make, .wait = recv_wait_tag, .complete = member_complete, .clean = member_clean)      \
     CALL(group_recv_any, .is = CALL_MAIL, .make = member_make, .wait = recv_wait_tag, .complete = member_complete_any,                     \
          .clean = member_clean)                                                                                                            \
-    CALL(group_calls, .is = NEVER_WAITS, .wait = group_wait_nothing)                                                                       \
-    CALL(name_calls, .is = NEVER_WAITS | CALL_ANYWHERE, .wait = names_wait_nothing)                                                        \
+    CALL(group_calls, .is = NEVER_WAITS | CALL_IN_STEPS, .wait = group_wait_nothing)                                                       \
+    CALL(name_calls, .is = NEVER_WAITS | CALL_ANYWHERE | CALL_IN_STEPS, .wait = names_wait_nothing)                                        \
     CALL(ticker, .is = CALL_TIMES_OUT | CALL_ONCE | CALL_ANYWHERE, .wait = ticker_wait)                                                    \
     CALL(limiter, .is = CALL_TIMES_OUT | CALL_ONCE | CALL_ANYWHERE, .wait = limiter_wait, .clean = limiter_clean)                          \
     CALL(limiter_late, .is = NEVER_WAITS | CALL_REFUSES | CALL_ANYWHERE, .wait = limiter_wait_late)

@@ -89,6 +89,7 @@ static inline bool rule_endless(const struct view *view) {
 static inline bool rule_children(const struct view *view) { return view->state->everybody && view->call->is & CALL_CHILDREN; }
 static inline bool rule_force(const struct view *view) { return view->state->reason == WEFT_EKILLED && view->call->is & CALL_ENDS; }
 static inline bool rule_thread(const struct view *view) { return view->state->is_thread && !(view->call->is & CALL_ANYWHERE); }
+static inline bool rule_step(const struct view *view) { return view->state->is_step && !(view->call->is & CALL_IN_STEPS); }
 static inline bool rule_pin(const struct view *view) { return view->state->pins_completer && !view->completer->is_stackful; }
 
 static const struct rule {
@@ -109,6 +110,7 @@ static const struct rule {
     {"only a stackful process of this runtime can be pinned", rule_pin},
     {"a killed caller waits for no completer, but ends it", rule_force},
     {"only a process may call it", rule_thread},
+    {"only a stackful process may call it", rule_step},
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
 

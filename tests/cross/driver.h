@@ -51,11 +51,34 @@ static inline void caller_call(void *arg) {
     trial->code = trial->call->wait(trial, trial->deadline);
 }
 
+/* The same by a step process. */
+static inline int stepper_init(void *self, weft_context *context, const char *method, const void *input, size_t size) {
+    (void)context, (void)method;
+    memcpy(self, input, size);
+    return 0;
+}
+static inline int stepper_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    struct trial *trial = *(struct trial **)self;
+    (void)events, (void)count;
+    caller_call(trial);
+    weft_out_status(out, WEFT_STEP_DONE);
+    atom_store_rel(&trial->stepped, 1);
+    return 0;
+}
+static inline void caller_call_by_step(struct trial *trial) {
+    static const weft_behavior stepper = {.state_size = sizeof trial, .init = stepper_init, .step = stepper_step};
+    weft_spawn_options options = {.runtime = rt.runtime, .input = &trial, .input_size = sizeof trial};
+    weft_pid pid;
+    EXPECT_EQ(weft_spawn_step(&stepper, &options, &pid), 0);
+    await(&trial->stepped);
+}
+
 static inline void caller_body(struct trial *trial) {
     caller_prepare(trial);
     trial->deadline = caller_deadline(trial);
     atom_store_rel(&trial->go, 1);
     if (trial->state->is_thread) EXPECT_EQ(weft_blocking_long(caller_call, trial), 0);
+    else if (trial->state->is_step) caller_call_by_step(trial);
     else caller_call(trial);
     oracle_judge(trial);
     EXPECT_EQ(weft_self(), trial->caller);

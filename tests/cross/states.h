@@ -236,6 +236,7 @@ static const struct state states[] = {
     {.name = "in_task", .around = around_task},
     {.name = "with_mutex", .around = around_lock},
     {.name = "as_thread", .is_thread = true},
+    {.name = "as_step", .is_step = true},
 };
 enum { STATES = sizeof states / sizeof states[0] };
 

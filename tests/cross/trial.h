@@ -30,20 +30,21 @@ struct combination {
 struct trial;
 
 enum {
-    CALL_LEVEL = 1,       /* a unit that was taken is still there: a wait group at 0, a descriptor that is ready */
-    CALL_ONCE = 2,        /* the unit belongs to this very call; what it leaves is not there for another */
-    CALL_NO_DEADLINE = 4, /* it takes none */
-    CALL_TO_ITS_END = 8,  /* only the unit ends it; that the process was cancelled is told afterwards */
-    CALL_NOT_TOLD = 16,   /* and not even then */
-    CALL_REFUSES = 32,    /* a cancelled process is refused although the unit is there */
-    CALL_NOT_BEFORE = 64, /* there is no unit before a process calls */
-    CALL_INSTANT = 128,   /* it has never to wait */
-    CALL_TIMES_OUT = 256, /* nothing but time ends it */
-    CALL_ANY_MAIL = 512,  /* takes the oldest message, whatever it is */
-    CALL_CHILDREN = 1024, /* waits for children of its own, which share the caller's context and runtime */
-    CALL_ANYWHERE = 2048, /* threads may call it, too */
-    CALL_MAIL = 4096,     /* the unit is a message to the caller */
-    CALL_ENDS = 8192,     /* ends what it waits for: by force, and at once, in a process that was killed */
+    CALL_LEVEL = 1,        /* a unit that was taken is still there: a wait group at 0, a descriptor that is ready */
+    CALL_ONCE = 2,         /* the unit belongs to this very call; what it leaves is not there for another */
+    CALL_NO_DEADLINE = 4,  /* it takes none */
+    CALL_TO_ITS_END = 8,   /* only the unit ends it; that the process was cancelled is told afterwards */
+    CALL_NOT_TOLD = 16,    /* and not even then */
+    CALL_REFUSES = 32,     /* a cancelled process is refused although the unit is there */
+    CALL_NOT_BEFORE = 64,  /* there is no unit before a process calls */
+    CALL_INSTANT = 128,    /* it has never to wait */
+    CALL_TIMES_OUT = 256,  /* nothing but time ends it */
+    CALL_ANY_MAIL = 512,   /* takes the oldest message, whatever it is */
+    CALL_CHILDREN = 1024,  /* waits for children of its own, which share the caller's context and runtime */
+    CALL_ANYWHERE = 2048,  /* threads may call it, too */
+    CALL_MAIL = 4096,      /* the unit is a message to the caller */
+    CALL_IN_STEPS = 16384, /* step processes may call it, too */
+    CALL_ENDS = 8192,      /* ends what it waits for: by force, and at once, in a process that was killed */
 };
 
 struct call {
@@ -68,6 +69,7 @@ struct state {
     bool pins_completer;                       /* which is a stackful process of the runtime then */
     bool stops;                                /* the runtime */
     bool is_thread;                            /* the call is made where the caller is a thread, and not a process */
+    bool is_step;                              /* likewise by a step process */
     bool everybody;                            /* is cancelled, not the caller alone */
     uint64_t context;                          /* nanoseconds from the beginning until the context's deadline; 0: there is no context */
     uint64_t scope;                            /* likewise of a scope that the caller is a child in */
@@ -138,7 +140,7 @@ struct trial {
     bool has_thread, has_stopper;
     /* made: there is something to complete; held: it is not complete; open: it may be; go: the call is made; completing: from now on the
      * unit may be there; completed: it is; returned: the call has; settled: the unit has been taken, once; ended */
-    atom_u64 made, held, open, go, completing, completed, returned, settled, ended;
+    atom_u64 made, held, open, go, completing, completed, returned, settled, ended, stepped;
     struct things things;
 };
 
