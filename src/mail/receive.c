@@ -30,11 +30,17 @@ static __attribute__((noinline, cold)) int recv_at_once(struct worker *worker, u
     return error;
 }
 
-/* A message was received without waiting, and the budget is used up. Meanwhile the message is in the box again, and not the caller's: if the
+/* The budget is used up: whether the process goes on all the same, because there is more mail, and it is not asked to do anything else. */
+static __attribute__((noinline, cold)) bool recv_goes_on(struct worker *worker, struct proc *proc) {
+    return !mpsc_is_empty(&proc->box) && !state_is_cancelled(&proc->state) && !worker_shall_give_way(worker) && budget_renew(worker);
+}
+
+/* A message was received without waiting, and the budget is used up. While the process yields the message is in the box again, and not the caller's: if the
  * process is ended, it is freed with the others, and not by what the process has deferred. */
 static __attribute__((noinline, cold)) int recv_took_turns(struct worker *worker, weft_msg **message, uint64_t deadline) {
     struct proc *proc = worker->current;
     if (deadline == 0 && !worker_shall_give_way(worker) && !state_condemned(&proc->state)) return 0; /* it polls, and goes on */
+    if (recv_goes_on(worker, proc)) return 0;
     struct mpsc_node *node = &((struct message *)*message)->node;
     *message = NULL;
     mpsc_put_first(&proc->box, node, &node->next);
@@ -71,6 +77,12 @@ static inline int recv_got(weft_msg **message, struct mpsc_node *node) {
 
 /* ---- with a mailbox: requests or selective receive were used ----------------------------------------------------------- */
 
+static inline int recv_given(struct worker *worker, struct proc *proc, weft_msg **message, struct mpsc_node *node) {
+    mailbox_received(&fiber_of(proc)->mailbox, node);
+    if (budget_is_over(worker)) recv_goes_on(worker, proc); /* else the next call yields */
+    return recv_got(message, node);
+}
+
 static int recv_selected(weft_msg **message, struct match *match, uint64_t deadline, const char *call) {
     fiber_spend(worker_here(), deadline);
     struct worker *worker = fiber_worker(call);
@@ -85,8 +97,7 @@ static int recv_selected(weft_msg **message, struct match *match, uint64_t deadl
         if (error) return error;
         worker = worker_here();
     }
-    mailbox_received(mailbox, node);
-    return recv_got(message, node);
+    return recv_given(worker, proc, message, node);
 }
 
 int weft_recv_tag(uint64_t tag, weft_msg **message, uint64_t deadline) {
@@ -110,8 +121,7 @@ static __attribute__((noinline)) int recv_carefully(weft_msg **message, uint64_t
         if (error) return error;
         worker = worker_here();
     }
-    mailbox_received(mailbox, node);
-    return recv_got(message, node);
+    return recv_given(worker, proc, message, node);
 }
 
 /* ---- without one ------------------------------------------------------------------------------------------------------- */

@@ -20,7 +20,8 @@
  *   counter          bounds                                            by            then
  *   calls            calls of a process that could have waited and     BUDGET_CALLS  it yields, if it holds no lock of sync/
  *                    did not, one after the other
- *   (step_run)       steps of a process that has messages left         STEPS_MAX     it is queued behind the others
+ *   mail_turns       budgets of a process that has messages left; of   STEPS_MAX     it is queued behind the others
+ *                    a step process steps (counted in step_run)
  *   handoffs         hand-offs in a row                                HANDOFFS_MAX  the receiver is queued like any other
  *   slot_runs        processes in a row from the one-slot LIFO         SLOT_RUNS_MAX one from the ring's head; the slot's goes to its end
  *                    (policy deque: from the newest end of the deque)  NEWEST_RUNS_MAX one from the oldest end; "local": GLOBAL_TICK
@@ -82,6 +83,20 @@ static inline bool budget_spend(struct worker *own) {
 static inline bool budget_is_over(struct worker *own) { return __builtin_expect(atom_load_rlx(&own->fair.turn) < TURN_CALL, 0); }
 /* By any thread: the running process should yield at its next call. */
 static inline void budget_end(struct worker *worker) { atom_store_rlx(&worker->fair.turn, tick_left(worker)); }
+
+/* The running process has used up its budget on messages, and has more. True: it has another, which counts like another process. Else a process
+ * with many senders would fall behind: in their turns they send more than it receives in its own. */
+static inline bool budget_renew(struct worker *own) {
+    uint64_t step = atom_load_rlx(&own->local.counters.steps); /* rlx: its own count */
+    own->fair.mail_turns = own->fair.mail_step == step ? own->fair.mail_turns + 1 : 1;
+    own->fair.mail_step = step;
+    if (own->fair.mail_turns >= STEPS_MAX) {
+        own->fair.mail_turns = 0;
+        return false;
+    }
+    tick_charge(own);
+    return true;
+}
 
 /* ---- hand-offs ------------------------------------------------------------------------------------------------------------------ */
 

@@ -56,6 +56,8 @@ struct fair {
      * still make before it yields; 0: it should yield now. */
     atom_u64 turn;
     uint32_t slot_runs, handoffs;
+    uint32_t mail_turns; /* budgets in a row that the process of step `mail_step` was given for its mail: budget_renew */
+    uint64_t mail_step;
     uint32_t rounds, looks, pinned_turns;
     uint32_t newborn_looks; /* newborn.h */
     bool newborn_first;     /* find_stored */
