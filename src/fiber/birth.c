@@ -165,7 +165,7 @@ static void fiber_close(void *self) {
     if (!snapshot.in_call) annotate_destroy(&fiber->annotate); /* else a thread is still on that stack: thread_came_back */
 }
 
-static const weft_behavior fiber_behavior = {
+const weft_behavior fiber_behavior = {
     .name = "process",
     .state_size = sizeof(struct fiber_start),
     .init = fiber_init,
@@ -272,24 +272,15 @@ static __attribute__((noinline)) weft_pid fiber_spawn_slow(weft_entry entry, voi
 /* The fast path: the same without the checks whose results are known here. */
 __attribute__((flatten)) weft_pid weft_spawn(weft_entry entry, void *arg) {
     struct worker *self = my_worker;
-    if (__builtin_expect(!self || !entry || !self->current || self->current->member, 0)) return fiber_spawn_slow(entry, arg, NULL);
-    const struct proc *parent = self->current;
+    if (__builtin_expect(!spawner_is_plain(self) || !entry, 0)) return fiber_spawn_slow(entry, arg, NULL);
     int error;
-    heed(self);
-    local_enter(&self->local, "weft_spawn");
-    struct proc *proc = block_take(&self->local, &fiber_behavior, 0, &error);
+    struct proc *proc = spawn_plain_begin(self, &fiber_behavior, &error);
     if (__builtin_expect(!proc, 0)) {
-        local_leave(&self->local);
         errno = -error;
         return WEFT_NOBODY;
     }
-    block_born_of(proc, parent);
-    proc->self = proc->inline_state;
     fiber_set(proc, &(struct fiber_start){.entry = entry, .arg = arg}, self->runtime->stack_class);
-    weft_pid pid = proc_pid(proc);
-    spawn_make_ready(&self->local, self, proc, false);
-    local_leave(&self->local);
-    return pid;
+    return spawn_plain_end(self, proc);
 }
 
 weft_pid weft_spawn_copy(weft_entry entry, const void *arg, size_t size) {

@@ -109,6 +109,8 @@ static inline void fiber_born(struct fiber *fiber, struct proc *proc) {
     fiber_start_of(proc)->fiber = fiber;
 }
 
+/* birth.c: of all stackful processes but those with a copied argument. One that has ended on its stack has nothing left to close. */
+extern const weft_behavior fiber_behavior;
 /* birth.c: a stack for a process that has none; NULL: there is none to be had. */
 struct fiber *fiber_new(struct worker *worker, struct proc *proc);
 void fiber_free(struct local *local, struct fiber *fiber);

@@ -243,7 +243,8 @@ static inline void fiber_end(struct worker *worker, struct fiber *fiber, int rea
     fiber->proc = NULL;
     fiber_start_of(proc)->fiber = NULL; /* so that fiber_close leaves the stack alone */
     worker->current = NULL;
-    proc_end(&worker->local, proc, reason);
+    if (__builtin_expect(atom_load_rlx(&proc->behavior) == &fiber_behavior, 1)) proc_end_closed(&worker->local, proc, reason);
+    else proc_end(&worker->local, proc, reason);
 }
 
 void fiber_exit(struct worker *worker, int reason) {

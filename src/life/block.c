@@ -22,9 +22,7 @@ void *self_new(struct local *local, struct proc *proc, size_t size) {
     return self;
 }
 
-void self_free(struct local *local, struct proc *proc) {
-    size_t size = atom_load_rlx(&proc->behavior)->state_size;
-    if (size <= PROC_INLINE_STATE) return;
+void self_free_apart(struct local *local, struct proc *proc, size_t size) {
     unsigned class = self_class(size);
     if (class < POOL_CLASSES) pool_give(&local->blocks, class, proc->self);
     else sys->free(proc->self, size);
@@ -48,9 +46,6 @@ static int block_admit(struct runtime *runtime) {
     if (__builtin_expect(!runtime->most, 1) || atom_add_rlx(&runtime->living, 1) < runtime->most) return 0;
     atom_sub_rlx(&runtime->living, 1);
     return WEFT_ENOBUFS;
-}
-void block_uncount(struct runtime *runtime) {
-    if (__builtin_expect(runtime->most != 0, 0)) atom_sub_rlx(&runtime->living, 1);
 }
 
 struct proc *block_take(struct local *local, const weft_behavior *behavior, unsigned flags, int *error) {

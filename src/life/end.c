@@ -23,8 +23,6 @@ static __attribute__((noinline)) void proc_leave(struct local *local, struct pro
 }
 
 void proc_end(struct local *local, struct proc *proc, int reason) {
-    struct runtime *runtime = local->runtime;
-    sim_note("end", proc_pid(proc));
     const weft_behavior *behavior = atom_load_rlx(&proc->behavior);
     if (behavior->close) {
         local_leave(local); /* it is the program's, and may call weft */
@@ -32,7 +30,13 @@ void proc_end(struct local *local, struct proc *proc, int reason) {
         local_begin(local);
     }
     self_free(local, proc);
-    context_take(local, proc);
+    proc_end_closed(local, proc, reason);
+}
+
+void proc_end_closed(struct local *local, struct proc *proc, int reason) {
+    struct runtime *runtime = local->runtime;
+    sim_note("end", proc_pid(proc));
+    if (__builtin_expect(proc->member != NULL, 0)) context_take(local, proc);
     block_uncount(runtime);
     proc_end_pid(proc);
     for (struct mpsc_node *node = mpsc_close(&proc->box), *next; node; node = next) {

@@ -40,9 +40,25 @@ static inline uint16_t spawn_open(struct local *local, struct worker *self, stru
     return ticket;
 }
 
-uint16_t spawn_make_ready(struct local *local, struct worker *self, struct proc *proc, bool monitored) {
+struct proc *spawn_plain_begin(struct worker *self, const weft_behavior *behavior, int *error) {
+    heed(self);
+    local_enter(&self->local, "weft_spawn");
+    struct proc *proc = block_take(&self->local, behavior, 0, error);
+    if (__builtin_expect(!proc, 0)) {
+        local_leave(&self->local);
+        return NULL;
+    }
+    block_born_of(proc, self->current);
+    proc->self = proc->inline_state;
+    return proc;
+}
+
+weft_pid spawn_plain_end(struct worker *self, struct proc *proc) {
+    weft_pid pid = proc_pid(proc); /* before it may run, and end */
     mpsc_init(&proc->box);
-    return spawn_open(local, self, proc, monitored);
+    spawn_open(&self->local, self, proc, false);
+    local_leave(&self->local);
+    return pid;
 }
 
 /* `self`, context and init: all but making it ready. */
@@ -174,8 +190,8 @@ static __attribute__((noinline)) int spawn_anywhere(weft_pid *pid, struct runtim
     return runtime ? spawn_by_door(pid, runtime, behavior, options, method) : WEFT_ENOTINSIDE;
 }
 
-__attribute__((flatten)) int weft_spawn_step_sized(const weft_behavior *behavior, const weft_spawn_options *options, size_t options_size,
-                                                   weft_pid *pid) {
+static __attribute__((noinline, flatten)) int spawn_step_slow(const weft_behavior *behavior, const weft_spawn_options *options,
+                                                              size_t options_size, weft_pid *pid) {
     static const weft_spawn_options none;
     struct worker *self = my_worker;
     weft_spawn_options mine;
@@ -190,6 +206,25 @@ __attribute__((flatten)) int weft_spawn_step_sized(const weft_behavior *behavior
     if (__builtin_expect(self && (!runtime || runtime == self->runtime) && plain, 1))
         return spawn_process(&(struct rt_entry){.local = &self->local, .self = self}, pid, behavior, options, method, NULL, NULL, NULL);
     return spawn_anywhere(pid, runtime, behavior, options, method);
+}
+
+/* Whether nothing has to be done for the process but zeroing its state, which is in its block. */
+static inline bool spawn_is_plain(const weft_behavior *behavior) {
+    return behavior && behavior->step && !behavior->init && behavior->state_size <= PROC_INLINE_STATE;
+}
+
+/* The fast path: the same without the checks whose results are known here. */
+__attribute__((flatten)) int weft_spawn_step_sized(const weft_behavior *behavior, const weft_spawn_options *options, size_t options_size,
+                                                   weft_pid *pid) {
+    struct worker *self = my_worker;
+    if (__builtin_expect(options || !pid || !spawner_is_plain(self) || !spawn_is_plain(behavior), 0))
+        return spawn_step_slow(behavior, options, options_size, pid);
+    int error;
+    struct proc *proc = spawn_plain_begin(self, behavior, &error);
+    if (__builtin_expect(!proc, 0)) return error;
+    memset(proc->inline_state, 0, sizeof proc->inline_state);
+    *pid = spawn_plain_end(self, proc);
+    return 0;
 }
 
 int spawn_monitored(struct worker *self, weft_pid *pid, const weft_behavior *behavior, const weft_spawn_options *options,

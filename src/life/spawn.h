@@ -21,9 +21,11 @@ static inline bool pid_is_open(struct runtime *runtime, weft_pid pid) {
     struct proc *proc = proc_find(runtime, pid);
     return proc && state_lives(&proc->state);
 }
-/* Makes a process ready whose block (block.h) the spawner has set up, and which is born by that. Returns the ticket of its first queue
- * entry. */
-uint16_t spawn_make_ready(struct local *local, struct worker *self, struct proc *proc, bool monitored);
+/* The short way of spawning, in two halves, for a process whose state is in its block and that inherits nothing. Between them the caller fills that state
+ * in. spawn_plain_begin: a block; NULL: there is none, and *error says why. spawn_plain_end: the process is born. */
+static inline bool spawner_is_plain(const struct worker *self) { return self && self->current && !self->current->member; }
+struct proc *spawn_plain_begin(struct worker *self, const weft_behavior *behavior, int *error);
+weft_pid spawn_plain_end(struct worker *self, struct proc *proc);
 struct monitor;
 /* Spawns a process that is monitored from its birth on: its monitor is told of its end, whenever that is. From a worker's own thread.
  * *ticket is that of its first queue entry. Otherwise as weft_spawn_step. */
@@ -37,5 +39,7 @@ enum { REASON_CONDEMNED = INT32_MIN };
 /* The process has ended: calls its `close`, empties its mailbox, tells its monitors, retires its block. By the thread that owns the
  * process. */
 void proc_end(struct local *local, struct proc *proc, int reason);
+/* The same for one that has no `close`, or whose has nothing to do, and whose `self` is in its block. */
+void proc_end_closed(struct local *local, struct proc *proc, int reason);
 
 #endif

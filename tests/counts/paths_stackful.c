@@ -25,6 +25,16 @@ static void spawn_path(void *unused) {
         mark();
     }
 }
+/* Each begins on the stack of the one before. */
+static void spawn_32_path(void *unused) {
+    (void)unused;
+    for (;;) {
+        for (unsigned i = 0; i < 32; i++)
+            weft_spawn(returns, NULL);
+        weft_yield();
+        mark();
+    }
+}
 
 static void send_path(void *unused) {
     (void)unused;
@@ -306,6 +316,7 @@ static void whereis_path(void *unused) {
 const struct path paths_stackful[] = {
     {"yield", yield_path, "ring", 1, 0},
     {"spawn-and-end", spawn_path, "ring", 1, 0},
+    {"spawn-32-and-end", spawn_32_path, "ring", 1, 0},
     {"send-to-itself", send_path, "ring", 1, 0},
     {"receive", receive_path, "ring", 1, 0},
     {"round-trip", round_trip_path, "ring", 1, 0},

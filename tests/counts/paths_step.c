@@ -39,19 +39,34 @@ static int step_is_done(void *self, const weft_event *events, size_t count, weft
     return 0;
 }
 static const weft_behavior is_done = {.name = "is done", .step = step_is_done};
-static int step_spawns(void *self, const weft_event *events, size_t count, weft_out *out) {
+static void spawn_some(unsigned some, weft_out *out) {
     weft_pid pid;
-    (void)self, (void)events, (void)count;
-    weft_spawn_step(&is_done, NULL, &pid);
+    for (unsigned i = 0; i < some; i++)
+        weft_spawn_step(&is_done, NULL, &pid);
     mark();
     weft_out_status(out, WEFT_STEP_CONTINUE);
+}
+static int step_spawns(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count;
+    spawn_some(1, out);
+    return 0;
+}
+static int step_spawns_32(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count;
+    spawn_some(32, out);
     return 0;
 }
 static const weft_behavior spawns = {.name = "spawns", .step = step_spawns};
+static const weft_behavior spawns_32 = {.name = "spawns 32", .step = step_spawns_32};
 static void step_spawn_path(void *unused) {
     weft_pid pid;
     (void)unused;
     weft_spawn_step(&spawns, NULL, &pid);
+}
+static void step_spawn_32_path(void *unused) {
+    weft_pid pid;
+    (void)unused;
+    weft_spawn_step(&spawns_32, NULL, &pid);
 }
 
 /* Sends to itself, and reads all of it later. */
@@ -179,6 +194,7 @@ const struct path paths_step[] = {
     {"step-wake", step_wake_path, "ring", 2, 1},
     {"step-handoff", step_handoff_path, "ring", 1, 0},
     {"step-spawn-and-end", step_spawn_path, "ring", 1, 0},
+    {"step-spawn-32-and-end", step_spawn_32_path, "ring", 1, 0},
     {"step-sleep", step_sleep_path, "ring", 1, 0},
     {"step-ask", step_ask_path, "ring", 1, 0},
     {"step-select", step_select_path, "ring", 1, 0},
