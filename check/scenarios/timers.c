@@ -233,10 +233,10 @@ SCENARIO(timers_bad_relaxed, .about = "timer_done without release", .setup = set
 /* A cancel that trusts the place it read before it had the lock. */
 static void wait_0_trusting(void) {
     struct timers *in = atom_load_acq(&waiters[0]->timer.place);
-    lock_take(&in->lock);
+    spinlock_take(&in->lock);
     wheel_remove(&in->wheel, &waiters[0]->timer);
     atom_store_rlx(&waiters[0]->timer.place, TIMER_FREE);
-    lock_drop(&in->lock);
+    spinlock_drop(&in->lock);
     leave(0, true);
 }
 SCENARIO(timers_bad_trusting, .about = "a cancel that does not look again under the lock", .setup = set_up_move,

@@ -98,8 +98,8 @@ struct worker {
     /* Timers (timer_event.c): how many fired since the worker last found its queue empty, when it last fired some, how long it rests between. */
     uint32_t rung, rest;
     uint64_t rung_at;
-    struct timers timers; /* other workers and sysmon fire them too */
-    struct lock ringing;  /* held by the thread that fires them: one at a time, so that they fire in order */
+    struct timers timers;    /* other workers and sysmon fire them too */
+    struct spinlock ringing; /* held by the thread that fires them: one at a time, so that they fire in order */
 
     /* The run queue: the one of the runtime's policy. Other workers steal from it. */
     struct slot slot; /* policy ring, before its `next` */

@@ -50,7 +50,7 @@ static void timer_events_leave_to_another(struct worker *self, uint64_t now) {
 
 uint32_t timer_events_ring(struct local *local, struct worker *self, struct worker *of, uint64_t now) {
     uint32_t rung = 0;
-    if (!lock_try(&of->ringing)) {
+    if (!spinlock_try(&of->ringing)) {
         if (self == of) timer_events_leave_to_another(self, now);
         return 0;
     }
@@ -63,7 +63,7 @@ uint32_t timer_events_ring(struct local *local, struct worker *self, struct work
         event->ring(local, self, event);
         if (!disposes) timer_done(due);
     }
-    lock_drop(&of->ringing);
+    spinlock_drop(&of->ringing);
     return rung;
 }
 

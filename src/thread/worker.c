@@ -51,7 +51,7 @@ static void worker_not_begun(struct worker *worker) {
 /* The worker is not wanted any more. False: it is wanted again meanwhile. */
 static bool worker_leave(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
-    lock_take(&worker->ringing); /* a thread that fires its timers is done before the first worker has the rest */
+    spinlock_take(&worker->ringing); /* a thread that fires its timers is done before the first worker has the rest */
     lock_take(&runtime->moving);
     bool relief = atom_load_rlx(&worker->relief); /* rlx, both: under the lock */
     bool leaves = relief || atom_load_rlx(&worker->leave);
@@ -67,7 +67,7 @@ static bool worker_leave(struct worker *worker) {
         parker_unpark(&worker->departure);
     }
     lock_drop(&runtime->moving);
-    lock_drop(&worker->ringing);
+    spinlock_drop(&worker->ringing);
     if (leaves && !policy_is_empty(worker)) worker_bequeath(worker);
     if (leaves) netpoll_unattended(runtime);
     return leaves;
@@ -102,7 +102,7 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     atom_store_rlx(&worker->refused, UINT64_MAX);
     atom_store_rlx(&worker->again, UINT64_MAX);
     timers_init(&worker->timers, sys->now());
-    lock_init(&worker->ringing);
+    spinlock_init(&worker->ringing);
     rng_seed(&worker->rng, runtime->seed, index);
     if (policy_init(worker) != 0 || table_add_section(&runtime->table, &worker->local.section) != 0) {
         policy_destroy(worker);

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 void timers_init(struct timers *timers, uint64_t now) {
-    lock_init(&timers->lock);
+    spinlock_init(&timers->lock);
     wheel_init(&timers->wheel, now);
     atom_store_rlx(&timers->next, SYS_FOREVER); /* not shared yet, both */
     atom_store_rlx(&timers->moved, 0);
@@ -48,19 +48,19 @@ static bool timers_prepare(struct timer *timer, uint64_t when) {
 
 bool timers_arm(struct timers *own, struct timer *timer, uint64_t when) {
     if (!timers_prepare(timer, when)) return false;
-    lock_take(&own->lock);
+    spinlock_take(&own->lock);
     bool earlier = timers_link(own, timer, when);
-    lock_drop(&own->lock);
+    spinlock_drop(&own->lock);
     return earlier;
 }
 
 bool timers_arm_unmoved(struct timers *at, uint32_t moved, struct timer *timer, uint64_t when, bool *earlier) {
     *earlier = false;
     if (!timers_prepare(timer, when)) return true;
-    lock_take(&at->lock);
+    spinlock_take(&at->lock);
     bool unmoved = atom_load_rlx(&at->moved) == moved; /* recheck; rlx: under the lock */
     if (unmoved) *earlier = timers_link(at, timer, when);
-    lock_drop(&at->lock);
+    spinlock_drop(&at->lock);
     return unmoved;
 }
 
@@ -72,10 +72,10 @@ static struct timers *timers_try_cancel(struct timer *timer) {
          * the caller reuses the memory. */
         in = atom_load_acq(&timer->place);
         if (!TIMER_IS_IN(in)) break;
-        lock_take(&in->lock);
+        spinlock_take(&in->lock);
         /* rlx: it changes under this lock only (T1); it may have been moved before we took the lock. */
         if (atom_load_rlx(&timer->place) == in) break; /* recheck */
-        lock_drop(&in->lock);
+        spinlock_drop(&in->lock);
     }
     if (in == TIMER_TAKEN || in == TIMER_DONE) return in;
     /* rlx: only the caller reads it from now on. */
@@ -84,7 +84,7 @@ static struct timers *timers_try_cancel(struct timer *timer) {
     uint64_t bound = wheel_remove(&in->wheel, timer);
     /* rlx: written under the lock only. If `next` stood for this timer or its neighbours, it may rise (T4). */
     if (bound <= atom_load_rlx(&in->next)) timers_announce(in, wheel_bound(&in->wheel));
-    lock_drop(&in->lock);
+    spinlock_drop(&in->lock);
     return TIMER_FREE;
 }
 
@@ -101,7 +101,7 @@ bool timers_cancel_wait(struct timer *timer) {
 struct timer *timers_run(struct timers *any, uint64_t now) {
     struct timer *first = NULL, **end = &first, *timer;
     unsigned moves = TIMERS_MOVES;
-    lock_take(&any->lock);
+    spinlock_take(&any->lock);
     for (unsigned count = 0; count < TIMERS_BATCH && (timer = wheel_pop(&any->wheel, now, &moves)); count++) {
         /* rlx: the lock gave the runner the timer's contents; a canceller that sees TAKEN touches nothing before DONE (T1, T3). */
         atom_store_rlx(&timer->place, TIMER_TAKEN);
@@ -110,7 +110,7 @@ struct timer *timers_run(struct timers *any, uint64_t now) {
     }
     *end = NULL;
     timers_announce(any, wheel_bound(&any->wheel));
-    lock_drop(&any->lock);
+    spinlock_drop(&any->lock);
     return first;
 }
 
@@ -120,8 +120,8 @@ static void timers_place(struct timer *timer, void *to) {
 }
 
 bool timers_move(struct timers *to, struct timers *from) {
-    lock_take(&from->lock);
-    lock_take(&to->lock);
+    spinlock_take(&from->lock);
+    spinlock_take(&to->lock);
     wheel_move(&to->wheel, &from->wheel, timers_place, to);
     atom_store_rlx(&from->moved, (atom_load_rlx(&from->moved) + 1) & TIMERS_MOVED); /* rlx, both: under the lock */
     uint64_t bound = wheel_bound(&to->wheel);
@@ -130,7 +130,7 @@ bool timers_move(struct timers *to, struct timers *from) {
     /* `to` first: a thread that reads both sees the timers in at least one of them. */
     timers_announce(to, bound);
     timers_announce(from, SYS_FOREVER);
-    lock_drop(&to->lock);
-    lock_drop(&from->lock);
+    spinlock_drop(&to->lock);
+    spinlock_drop(&from->lock);
     return earlier;
 }

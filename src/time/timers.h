@@ -32,7 +32,7 @@
 #define WEFT_TIME_TIMERS_H
 
 #include "base/config.h"
-#include "queue/lock.h"
+#include "queue/spinlock.h"
 #include "time/timer.h"
 #include "time/wheel.h"
 
@@ -50,7 +50,7 @@ struct timers {
     _Alignas(CONFIG_CACHE_LINE) atom_u64 next;
     atom_u32 moved; /* how often all timers were moved away; written under the lock, wraps around after TIMERS_MOVED */
     /* Under the lock. */
-    _Alignas(CONFIG_CACHE_LINE) struct lock lock;
+    _Alignas(CONFIG_CACHE_LINE) struct spinlock lock;
     struct wheel wheel;
 };
 

@@ -9,6 +9,7 @@ PARTS = {
     "line": {"files": ["src/queue/line.h", "src/queue/line.c"], "scenarios": ["line"]},
     "inject": {"files": ["src/queue/inject.h", "src/queue/inject.c"], "scenarios": ["inject"]},
     "lock": {"files": ["src/queue/lock.h", "src/queue/lock.c"], "scenarios": ["lock", "inject", "parker"]},
+    "spinlock": {"files": ["src/queue/spinlock.h", "src/queue/spinlock.c"], "scenarios": ["spinlock", "timers"]},
     "mpsc": {"files": ["src/queue/mpsc.h", "src/queue/mpsc.c"], "scenarios": ["mpsc", "ending", "bounds_guessed", "deliver"]},
     "idle": {"files": ["src/queue/idle.h", "src/queue/idle.c"], "scenarios": ["idle", "growth_searchers", "find_batch_search*"]},
     "parker": {"files": ["src/queue/parker.h", "src/queue/parker.c"], "scenarios": ["parker", "mpsc", "idle", "poller"]},

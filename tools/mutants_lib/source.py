@@ -13,7 +13,7 @@ Read-modify-writes are also split (mutants_lib/split.h) into a seq_cst load and 
 
 Fences. atom_fence_light() and sys_fence_heavy() are removed, each use by itself.
 
-Locks. What a function does under a lock that it takes (lock_take, lock_try) and drops itself, it does without: one mutant for each
+Locks. What a function does under a lock that it takes (lock_take, spinlock_try and so on) and drops itself, it does without: one mutant for each
 lock and function.
 
 Re-checks. A line that holds an `if (...)`, a `while (...)` or a `bool name = ...;` and the comment `/* recheck */`
@@ -32,7 +32,7 @@ RMW_NAMES = ("swap", "add", "sub", "or", "and")
 OPERATION = re.compile(r"\batom_(load|store|swap|add|sub|or|and)_(rlx|acq|rel|acqrel|sc)\s*\(|"
                        r"\batom_(cas)_(rlx|acq|rel|acqrel|sc)_(rlx|acq|sc)\s*\(")
 FENCE = re.compile(r"\b(?:atom_fence_light|sys_fence_heavy)\s*\(\s*\)")
-LOCK = re.compile(r"\block_(take|try|drop)\s*\(")
+LOCK = re.compile(r"\b(lock|spinlock)_(take|try|drop)\s*\(")
 UNLOCKED = {"take": "(void)({})", "try": "((void)({}), 1)", "drop": "(void)({})"}
 MARKER = re.compile(r"/\*\s*recheck\b(.*?)\*/", re.S)
 WITHOUT = re.compile(r"^,\s*without:\s*(.*?)\s*$", re.S)
@@ -166,11 +166,11 @@ class Enumerator:
         for match in LOCK.finditer(self.code):
             end = closing(self.code, match.end() - 1)
             lock = normal(self.text[match.end():end])
-            uses.setdefault((self.function_at(match.start()), lock), []).append((match.start(), end + 1, match.group(1)))
-        for (_, lock), places in uses.items():
+            uses.setdefault((self.function_at(match.start()), match.group(1), lock), []).append((match.start(), end + 1, match.group(2)))
+        for (_, name, lock), places in uses.items():
             (start, _, first), (_, end, last) = places[0], places[-1]
             if first != "drop" and last == "drop":
-                self.add(start, end, f"lock_{first}({lock})", "removed", self.unlocked(lock, places))
+                self.add(start, end, f"{name}_{first}({lock})", "removed", self.unlocked(lock, places))
 
     def unlocked(self, lock, places):
         """The text from the first to the last of these places, without the lock."""
