@@ -4,36 +4,37 @@
  * a stale handle can be checked safely: the serial number there is another. A handle of a former runtime is recognised by its number alone;
  * its address is not read.
  *
- *   A1  All of a `struct send_after` but its timer is guarded by its own lock. Sending happens under it too: after a cancel that returned
- *       0 nothing is sent any more.
- *   A2  While the timer is handed out (TAKEN), it belongs to send_after_ring, which takes the lock and then checks `cancelled`. */
+ *   A1  The serial number is the handle's word, which decides between cancelling and sending (time/handle.h). All else belongs to one thread at a time: the
+ *       one that makes it, until the timer is armed; then the one that rings the timer, or has cancelled it.
+ *   A2  After a cancel that returned 0 nothing is sent any more. One that returns WEFT_ENOENT because it came too late finds the message sent. */
 #include "mail/lane.h"
 #include "mail/send.h"
 #include "sched/door.h"
 #include "sched/heed.h"
 #include "sched/rt_enter.h"
 #include "sched/timer_event.h"
+#include "time/handle.h"
 
 #include <weft/time.h>
 
+/* How many are made at once; are moved between a thread's cache and the others at once; serial numbers that a thread takes at once. */
 #if WEFT_CHECK
-enum { SEND_AFTER_CHUNK = 2 };
+enum { SEND_AFTER_CHUNK = 2, SEND_AFTER_BATCH = 1, SEND_AFTER_SERIALS = 2 };
 #else
-enum { SEND_AFTER_CHUNK = 128 };
+enum { SEND_AFTER_CHUNK = 128, SEND_AFTER_BATCH = 64, SEND_AFTER_SERIALS = 4096 };
 #endif
 
-#define SERIALS (UINT64_MAX >> 8) /* the upper 8 bits of a number are the runtime's instance */
+#define SERIALS (UINT64_MAX >> 10) /* the upper 8 bits of a number are the runtime's instance, the next two the handle's flags */
+_Static_assert((SERIALS & HANDLE_FLAGS) == 0, "serial numbers and flags");
 
 struct send_after {
     struct timer_event timer; /* first: its address is this one's */
-    struct lock lock;
-    bool cancelled;
-    uint64_t serial; /* 0: not in use */
-    uint64_t period; /* 0: once */
+    struct handle handle;     /* 0: not in use */
+    uint64_t period;          /* 0: once */
     weft_pid to;
     atom_u64 *lane;          /* the receiver's: lane.h */
     struct message *message; /* to be sent; with a period, to be copied and sent */
-    struct send_after *next; /* in the list of free ones */
+    struct send_after *next; /* in a list of free ones */
 };
 
 struct send_after_chunk {
@@ -50,47 +51,78 @@ static bool send_afters_grow(struct send_afters *all) {
     chunk->next = all->chunks;
     all->chunks = chunk;
     for (unsigned i = 0; i < SEND_AFTER_CHUNK; i++) {
-        lock_init(&chunk->send_afters[i].lock);
         chunk->send_afters[i].next = all->free;
         all->free = &chunk->send_afters[i];
     }
     return true;
 }
 
-/* With a new serial number; NULL: there is no memory. */
-static struct send_after *send_after_new(struct runtime *runtime, uint64_t *serial) {
-    struct send_afters *all = &runtime->send_afters;
-    struct send_after *after = NULL;
-    lock_take(&all->lock);
-    if (all->free || send_afters_grow(all)) {
-        after = all->free;
-        all->free = after->next;
-        *serial = pid_make(runtime->instance, 0, 0) | (++all->serial & SERIALS);
-    }
-    lock_drop(&all->lock);
+static void send_after_put(struct send_after **list, struct send_after *after) {
+    after->next = *list;
+    *list = after;
+}
+static struct send_after *send_after_get(struct send_after **list) {
+    struct send_after *after = *list;
+    if (after) *list = after->next;
     return after;
 }
 
-static void send_after_free(struct runtime *runtime, struct send_after *after) {
-    struct send_afters *all = &runtime->send_afters;
+/* Under the lock of `all`. Afterwards the cache has a free one, if there is memory, and a serial number. */
+static void send_afters_fill(struct send_afters *all, struct send_after_cache *cache) {
+    struct send_after *after;
+    if (cache->serial == cache->last) {
+        cache->serial = all->serial;
+        cache->last = all->serial += SEND_AFTER_SERIALS;
+    }
+    if (cache->free || (!all->free && !send_afters_grow(all))) return;
+    for (; cache->count < SEND_AFTER_BATCH && (after = send_after_get(&all->free)); cache->count++)
+        send_after_put(&cache->free, after);
+}
+
+static __attribute__((noinline, cold)) void send_after_refill(struct local *local) {
+    struct send_afters *all = &local->runtime->send_afters;
     lock_take(&all->lock);
-    after->next = all->free;
-    all->free = after;
+    send_afters_fill(all, &local->send_afters);
     lock_drop(&all->lock);
+}
+
+static __attribute__((noinline, cold)) void send_after_spill(struct local *local) {
+    struct send_afters *all = &local->runtime->send_afters;
+    struct send_after_cache *cache = &local->send_afters;
+    lock_take(&all->lock);
+    for (; cache->count > SEND_AFTER_BATCH; cache->count--)
+        send_after_put(&all->free, send_after_get(&cache->free));
+    lock_drop(&all->lock);
+}
+
+/* With a new serial number; NULL: there is no memory. */
+static struct send_after *send_after_new(struct local *local, uint64_t *serial) {
+    struct send_after_cache *cache = &local->send_afters;
+    if (__builtin_expect(!cache->free || cache->serial == cache->last, 0)) send_after_refill(local);
+    struct send_after *after = send_after_get(&cache->free);
+    if (__builtin_expect(!after, 0)) return NULL;
+    cache->count--;
+    *serial = pid_make(local->runtime->instance, 0, 0) | (++cache->serial & SERIALS);
+    return after;
+}
+
+static void send_after_free(struct local *local, struct send_after *after) {
+    send_after_put(&local->send_afters.free, after);
+    if (__builtin_expect(++local->send_afters.count == 2 * SEND_AFTER_BATCH, 0)) send_after_spill(local);
 }
 
 void send_after_destroy_all(struct runtime *runtime) {
     for (struct send_after_chunk *chunk = runtime->send_afters.chunks, *next; chunk; chunk = next) {
         next = chunk->next;
-        for (unsigned i = 0; i < SEND_AFTER_CHUNK; i++)
-            if (chunk->send_afters[i].serial) message_free(&runtime->doors[0].cache, chunk->send_afters[i].message);
+        for (unsigned i = 0; i < SEND_AFTER_CHUNK; i++) /* rlx: no other thread is left */
+            if (atom_load_rlx(&chunk->send_afters[i].handle.word)) message_free(&runtime->doors[0].cache, chunk->send_afters[i].message);
         sys->free(chunk, sizeof *chunk);
     }
 }
 
 /* ---- sending ------------------------------------------------------------------------------------------------------- */
 
-/* Under its lock. False: the receiver has ended. */
+/* False: the receiver has ended. */
 static bool send_after_send(struct local *local, struct worker *self, struct send_after *after) {
     struct message *message = after->message;
     if (after->period) message = message_copy(&local->cache, message->from, message->tag, message->data, message->size);
@@ -100,19 +132,22 @@ static bool send_after_send(struct local *local, struct worker *self, struct sen
     return send_count(local, message, send_message_as(local, self, after->to, message, how)) != WEFT_ENOPROC;
 }
 
+/* Its timer is in no wheel, and never will be. */
+static void send_after_over(struct local *local, struct send_after *after) {
+    lane_leave(after->lane);
+    if (after->message) message_free(&local->cache, after->message);
+    send_after_free(local, after);
+}
+
 static void send_after_ring(struct local *local, struct worker *self, struct timer_event *event) {
     struct send_after *after = (struct send_after *)event;
-    lock_take(&after->lock);
-    bool again = !after->cancelled && send_after_send(local, self, after) && after->period; /* A2 */
-    struct message *unsent = again ? NULL : after->message;
-    uint64_t next = again ? timer_next_period(event->timer.when, after->period, sys->now()) : 0;
-    if (!again) after->serial = 0;
-    else lane_arm_again(local->runtime, self, after->lane, event, next);
-    lock_drop(&after->lock); /* if armed again, it may ring on another thread from here on */
-    if (again) return;
-    lane_leave(after->lane);
-    if (unsent) message_free(&local->cache, unsent);
-    send_after_free(local->runtime, after);
+    if (handle_ring(&after->handle) && send_after_send(local, self, after) && after->period) {
+        lane_arm_again(local->runtime, self, after->lane, event, timer_next_period(event->timer.when, after->period, sys->now()));
+        handle_again(&after->handle); /* it may ring on another thread from here on */
+        return;
+    }
+    handle_end(&after->handle);
+    send_after_over(local, after);
 }
 
 /* ---- arming -------------------------------------------------------------------------------------------------------- */
@@ -121,18 +156,15 @@ static int send_after_arm(struct rt_entry *entry, struct message *message, weft_
     struct runtime *runtime = entry->local->runtime;
     uint64_t serial;
     atom_u64 *lane = lane_of(runtime, pid_slot(to));
-    struct send_after *after = lane ? send_after_new(runtime, &serial) : NULL;
+    struct send_after *after = lane ? send_after_new(entry->local, &serial) : NULL;
     if (!after) return WEFT_ENOMEM;
     timer_event_init(&after->timer, send_after_ring);
     after->timer.disposes = true;
-    lock_take(&after->lock); /* a thread with an old handle may be checking it */
-    after->cancelled = false;
-    after->serial = serial;
     after->period = period;
     after->to = to;
     after->lane = lane;
     after->message = message;
-    lock_drop(&after->lock);
+    handle_begin(&after->handle, serial);
     if (timer) *timer = (weft_timer){after, serial};
     lane_arm(runtime, entry->self, lane, &after->timer, when);
     return 0;
@@ -163,29 +195,12 @@ int weft_every(uint64_t period, weft_pid to, uint64_t tag, const void *data, siz
     return send_after_begin(period, period, to, tag, data, size, timer);
 }
 
-/* Under its lock: stops it. True: the caller frees it. */
-static bool send_after_stop(struct send_after *after) {
-    if (!timers_cancel(&after->timer.timer)) {
-        after->cancelled = true; /* send_after_ring is waiting for the lock (A2) */
-        return false;
-    }
-    after->serial = 0;
-    return true;
-}
-
 static int send_after_cancel(struct rt_entry *entry, weft_timer timer) {
     struct send_after *after = timer.place;
     if ((timer.serial & SERIALS) <= entry->local->runtime->send_afters.first) return WEFT_ENOENT;
-    lock_take(&after->lock);
-    bool there = after->serial == timer.serial && !after->cancelled;
-    bool mine = there && send_after_stop(after);
-    lock_drop(&after->lock);
-    if (mine) {
-        lane_leave(after->lane);
-        message_free(&entry->local->cache, after->message);
-        send_after_free(entry->local->runtime, after);
-    }
-    return there ? 0 : WEFT_ENOENT;
+    enum handle_cancelled how = handle_cancel(&after->handle, &after->timer.timer, timer.serial);
+    if (how == HANDLE_MINE) send_after_over(entry->local, after);
+    return how == HANDLE_GONE ? WEFT_ENOENT : 0;
 }
 
 int weft_timer_cancel(weft_timer timer) {

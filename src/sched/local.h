@@ -14,6 +14,14 @@ struct counters {
     atom_u64 external_wait_begun, external_wait_ended; /* external_wait.h */
 };
 
+/* Messages to be sent later (mail/send_after.c): free memory for some, and serial numbers, from `serial` + 1 up to `last`. All 0 at first. */
+struct send_after;
+struct send_after_cache {
+    struct send_after *free;
+    uint32_t count;
+    uint64_t serial, last;
+};
+
 /* What a thread needs to spawn, send and free: each worker has one, each door (for threads that drive no worker), and sysmon. */
 struct local {
     struct runtime *runtime;
@@ -25,6 +33,7 @@ struct local {
     struct pool_cache blocks; /* of the runtime's own pool: states of processes, and what is noted about them */
     struct magazine magazine;
     struct stack_cache stacks;
+    struct send_after_cache send_afters;
     struct counters counters;
 };
 

@@ -82,12 +82,13 @@ struct deadlock {
 };
 #define DEADLOCK_UNWATCHED 0u
 
-/* Messages to be sent later: send_after.c. */
+/* Messages to be sent later: send_after.c. What is free is here, or in the caches of threads (local.h). */
 struct send_afters {
     struct lock lock;
     struct send_after *free;
     struct send_after_chunk *chunks;
-    uint64_t first, serial; /* serials up to `first` belong to former runtimes of the same instance; `serial` is the last one given out */
+    uint64_t first,
+        serial; /* serials up to `first` belong to former runtimes of the same instance; `serial` is the last one given to a cache */
 };
 
 /* The supervisors that run, for dumps: super/tree.c. */

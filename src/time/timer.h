@@ -52,7 +52,7 @@ static inline void timer_init(struct timer *timer) { atom_store_rlx(&timer->plac
 static inline void timer_done(struct timer *timer) {
     /* rlx, asserted only: the runner itself (through timers_run) wrote it. */
     WEFT_ASSERT(atom_load_rlx(&timer->place) == TIMER_TAKEN, "timer %p was not handed out", (void *)timer);
-    /* rel: pairs with the load in timers_try_cancel; without it the user could give the
+    /* rel: pairs with the load in timers_hold; without it the user could give the
      * memory another use while the runner still reads. */
     atom_store_rel(&timer->place, TIMER_DONE);
 }

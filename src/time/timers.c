@@ -39,7 +39,7 @@ static bool timers_prepare(struct timer *timer, uint64_t when) {
     WEFT_ASSERT(!TIMER_IS_IN(atom_load_rlx(&timer->place)), "timer %p is armed already", (void *)timer);
     timer->when = when;
     if (when == SYS_FOREVER) {
-        /* rel: pairs with the load in timers_try_cancel; a runner that arms again is done with the timer here. */
+        /* rel: pairs with the load in timers_hold; a runner that arms again is done with the timer here. */
         atom_store_rel(&timer->place, TIMER_NEVER);
         return false;
     }
@@ -64,27 +64,36 @@ bool timers_arm_unmoved(struct timers *at, uint32_t moved, struct timer *timer, 
     return unmoved;
 }
 
-/* Cancels it if it is armed: FREE. Else where it was found: TAKEN or DONE. */
-static struct timers *timers_try_cancel(struct timer *timer) {
-    struct timers *in;
+struct timers *timers_hold(struct timer *timer) {
     for (;;) {
         /* acq: pairs with timer_done (DONE), and with an arm that takes no lock (NEVER): the runner's reads happen before
-         * the caller reuses the memory. */
-        in = atom_load_acq(&timer->place);
-        if (!TIMER_IS_IN(in)) break;
+         * the caller reuses the memory. And with timers_run (TAKEN). */
+        struct timers *in = atom_load_acq(&timer->place);
+        if (!TIMER_IS_IN(in)) return in;
         spinlock_take(&in->lock);
         /* rlx: it changes under this lock only (T1); it may have been moved before we took the lock. */
-        if (atom_load_rlx(&timer->place) == in) break; /* recheck */
+        if (atom_load_rlx(&timer->place) == in) return in; /* recheck */
         spinlock_drop(&in->lock);
     }
-    if (in == TIMER_TAKEN || in == TIMER_DONE) return in;
-    /* rlx: only the caller reads it from now on. */
-    if (in != TIMER_FREE) atom_store_rlx(&timer->place, TIMER_FREE);
-    if (!TIMER_IS_IN(in)) return TIMER_FREE;
+}
+
+void timers_remove(struct timers *in, struct timer *timer) {
+    atom_store_rlx(&timer->place, TIMER_FREE); /* rlx: only the caller reads it from now on */
     uint64_t bound = wheel_remove(&in->wheel, timer);
     /* rlx: written under the lock only. If `next` stood for this timer or its neighbours, it may rise (T4). */
     if (bound <= atom_load_rlx(&in->next)) timers_announce(in, wheel_bound(&in->wheel));
-    spinlock_drop(&in->lock);
+}
+
+/* Cancels it if it is armed: FREE. Else where it was found: TAKEN or DONE. */
+static struct timers *timers_try_cancel(struct timer *timer) {
+    struct timers *in = timers_hold(timer);
+    if (in == TIMER_TAKEN || in == TIMER_DONE) return in;
+    if (TIMER_IS_IN(in)) {
+        timers_remove(in, timer);
+        spinlock_drop(&in->lock);
+    } else if (in == TIMER_NEVER) {
+        atom_store_rlx(&timer->place, TIMER_FREE); /* rlx: as in timers_remove */
+    }
     return TIMER_FREE;
 }
 
@@ -103,8 +112,9 @@ struct timer *timers_run(struct timers *any, uint64_t now) {
     unsigned moves = TIMERS_MOVES;
     spinlock_take(&any->lock);
     for (unsigned count = 0; count < TIMERS_BATCH && (timer = wheel_pop(&any->wheel, now, &moves)); count++) {
-        /* rlx: the lock gave the runner the timer's contents; a canceller that sees TAKEN touches nothing before DONE (T1, T3). */
-        atom_store_rlx(&timer->place, TIMER_TAKEN);
+        /* rel: pairs with the acq in timers_hold. A canceller that sees TAKEN touches nothing before DONE (T1, T3), but with an old handle it must see
+         * that the memory was used again (handle_cancel). */
+        atom_store_rel(&timer->place, TIMER_TAKEN);
         *end = timer;
         end = &timer->next;
     }

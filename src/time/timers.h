@@ -5,6 +5,7 @@
  *   timers_arm, _unmoved   the thread that owns the timer (see timer.h); usually the worker's own, for its own `timers`
  *   timers_moved           any thread, no lock
  *   timers_cancel, _wait   any thread that the arming happens before, one at a time for a timer
+ *   timers_hold, _remove   the same, in two steps, by several threads at a time: handle.h
  *   timers_run             any thread: the owner, a thief, sysmon
  *   timer_done             the runner: the thread that got the timer from timers_run, once
  *   timers_next            any thread, no lock
@@ -75,6 +76,10 @@ static inline uint32_t timers_moved(struct timers *any) {
 bool timers_cancel(struct timer *timer);
 /* The same, and the timer is the caller's in both cases. */
 bool timers_cancel_wait(struct timer *timer);
+
+/* Where it is; if TIMER_IS_IN that, its lock is held: the caller removes the timer, or not, and drops the lock. */
+struct timers *timers_hold(struct timer *timer);
+void timers_remove(struct timers *in, struct timer *timer);
 
 /* Up to TIMERS_BATCH timers that are due at `now`, linked by `next`, each TAKEN. NULL when none is due. Also NULL, and with
  * timers_next not after `now`, when it has just moved thousands of timers in the wheel and there are more: the caller may do
