@@ -133,7 +133,7 @@ static bool send_after_send(struct local *local, struct worker *self, struct sen
 }
 
 /* Its timer is in no wheel, and never will be. */
-static void send_after_over(struct local *local, struct send_after *after) {
+static inline __attribute__((always_inline)) void send_after_over(struct local *local, struct send_after *after) {
     lane_leave(after->lane);
     if (after->message) message_free(&local->cache, after->message);
     send_after_free(local, after);
@@ -152,7 +152,8 @@ static void send_after_ring(struct local *local, struct worker *self, struct tim
 
 /* ---- arming -------------------------------------------------------------------------------------------------------- */
 
-static int send_after_arm(struct rt_entry *entry, struct message *message, weft_pid to, uint64_t when, uint64_t period, weft_timer *timer) {
+static inline __attribute__((always_inline)) int send_after_arm(struct rt_entry *entry, struct message *message, weft_pid to, uint64_t when,
+                                                                uint64_t period, weft_timer *timer) {
     struct runtime *runtime = entry->local->runtime;
     uint64_t serial;
     atom_u64 *lane = lane_of(runtime, pid_slot(to));
@@ -170,18 +171,21 @@ static int send_after_arm(struct rt_entry *entry, struct message *message, weft_
     return 0;
 }
 
-static int send_after_begin(uint64_t nanoseconds, uint64_t period, weft_pid to, uint64_t tag, const void *data, size_t size,
-                            weft_timer *timer) {
+static inline __attribute__((always_inline)) int send_after_begin(uint64_t nanoseconds, uint64_t period, weft_pid to, uint64_t tag,
+                                                                  const void *data, size_t size, weft_timer *timer) {
     struct rt_entry entry;
-    heed(my_worker);
-    if (timer) *timer = (weft_timer){NULL, 0};
+    struct worker *worker = my_worker;
+    heed(worker);
+    weft_pid from = worker ? worker_pid(worker) : WEFT_NOBODY;
     uint64_t now = sys->now(), when = nanoseconds < WEFT_FOREVER - now ? now + nanoseconds : WEFT_FOREVER;
-    weft_pid from = weft_self();
-    if (!rt_enter(&entry, to, "weft_after")) return WEFT_EFOREIGN;
-    struct message *message = message_copy(&entry.local->cache, from, tag, data, size);
-    int error = message ? send_after_arm(&entry, message, to, when, period, timer) : message_refused(size);
-    if (error && message) message_free(&entry.local->cache, message);
-    rt_leave(&entry);
+    int error = WEFT_EFOREIGN;
+    if (rt_enter(&entry, to, "weft_after")) {
+        struct message *message = message_copy(&entry.local->cache, from, tag, data, size);
+        error = message ? send_after_arm(&entry, message, to, when, period, timer) : message_refused(size);
+        if (__builtin_expect(error && message, 0)) message_free(&entry.local->cache, message);
+        rt_leave(&entry);
+    }
+    if (__builtin_expect(error && timer, 0)) *timer = (weft_timer){NULL, 0};
     return error;
 }
 

@@ -67,15 +67,18 @@ uint32_t timer_events_ring(struct local *local, struct worker *self, struct work
     return rung;
 }
 
-bool timer_events_run(struct worker *self, struct worker *of) {
-    uint64_t next = timers_next(&of->timers);
-    if (next == SYS_FOREVER) return false;
-    uint64_t now = sys->now();
-    if (now < next) return false;
+static bool timer_events_run_at(struct worker *self, struct worker *of, uint64_t now) {
     uint32_t rung = timer_events_ring(&self->local, self, of, now);
     self->rung += rung;
     self->rung_at = now;
     return rung > 0;
+}
+
+bool timer_events_run(struct worker *self, struct worker *of) {
+    uint64_t next = timers_next(&of->timers);
+    if (next == SYS_FOREVER) return false;
+    uint64_t now = sys->now();
+    return now >= next && timer_events_run_at(self, of, now);
 }
 
 /* As many fired as `rung` says: a longer rest while they are several, a shorter one for a single timer. */
@@ -92,9 +95,11 @@ uint64_t timer_events_bedtime(struct worker *own) {
 }
 
 bool timer_events_run_rested(struct worker *own) {
-    if (timers_next(&own->timers) == SYS_FOREVER || sys->now() < timer_events_bedtime(own)) return false;
+    if (timers_next(&own->timers) == SYS_FOREVER) return false;
+    uint64_t now = sys->now();
+    if (now < timer_events_bedtime(own)) return false;
     uint32_t before = own->rung;
-    bool rung = timer_events_run(own, own);
+    bool rung = timer_events_run_at(own, own, now);
     if (own->rung - before < TIMERS_BATCH) timer_events_adapt(own);
     else own->rung_at = 0; /* there may be more that are due: without a rest */
     return rung;

@@ -11,12 +11,17 @@ struct wheel_where {
 static unsigned wheel_shift(unsigned level) { return WHEEL_GRANULE_BITS + level * WHEEL_DIGIT_BITS; }
 static unsigned wheel_digit(uint64_t at, unsigned level) { return (unsigned)(at >> wheel_shift(level)) & (WHEEL_SLOTS - 1); }
 
+static unsigned wheel_number(unsigned level, unsigned digit) { return level * WHEEL_SLOTS + digit; }
+static struct wheel_slot *wheel_slot_at(struct wheel *wheel, struct wheel_where at) {
+    return &wheel->slots[wheel_number(at.level, at.digit)];
+}
+
 /* Serial numbers wrap around: right as long as fewer than 2^31 timers were armed in between. */
 static bool wheel_older(uint32_t a, uint32_t b) { return (int32_t)(a - b) < 0; }
 
-/* The order in which timers fire. */
+/* The order in which timers fire. Without a branch: times that are armed at random would be guessed wrong every second time, 3 ns. */
 static bool wheel_before(const struct timer *a, const struct timer *b) {
-    return a->when != b->when ? a->when < b->when : wheel_older(a->serial, b->serial);
+    return (a->when < b->when) | ((a->when == b->when) & wheel_older(a->serial, b->serial));
 }
 
 void wheel_init(struct wheel *wheel, uint64_t now) {
@@ -44,9 +49,10 @@ static void wheel_place(struct wheel *wheel, struct timer *timer) {
     uint64_t at = timer->when > wheel->base ? timer->when : wheel->base; /* W1: too late, but not lost */
     unsigned level = wheel_level(wheel->base, at), digit = wheel_digit(at, level);
     WEFT_ASSERT(level < WHEEL_LEVELS, "no level reaches %llu", (unsigned long long)at);
-    struct wheel_slot *slot = &wheel->slots[level][digit];
+    unsigned number = wheel_number(level, digit);
+    struct wheel_slot *slot = &wheel->slots[number];
     uint64_t bit = UINT64_C(1) << digit;
-    timer->slot = (uint16_t)(level * WHEEL_SLOTS + digit);
+    timer->slot = (uint16_t)number;
     timer->next = timer->ahead = NULL;
     if (!(wheel->used[level] & bit)) {
         wheel->levels |= UINT64_C(1) << level;
@@ -59,7 +65,7 @@ static void wheel_place(struct wheel *wheel, struct timer *timer) {
         return;
     }
     struct timer *last = slot->last;
-    if (wheel_before(timer, last)) wheel->sorted[level] &= ~bit; /* W4 */
+    wheel->sorted[level] &= ~((uint64_t)wheel_before(timer, last) << digit); /* W4 */
     if (timer->when < slot->bound) slot->bound = timer->when;
     timer->prev = last;
     last->next = timer;
@@ -84,17 +90,23 @@ void wheel_add(struct wheel *wheel, struct timer *timer) {
 }
 
 uint64_t wheel_remove(struct wheel *wheel, struct timer *timer) {
-    unsigned level = timer->slot / WHEEL_SLOTS, digit = timer->slot % WHEEL_SLOTS;
-    struct wheel_slot *slot = &wheel->slots[level][digit];
+    unsigned number = timer->slot, level = number / WHEEL_SLOTS, digit = number % WHEEL_SLOTS;
+    struct wheel_slot *slot = &wheel->slots[number];
     struct timer *next = timer->next, *prev = timer->prev;
-    uint64_t bound = slot->bound;
+    uint64_t bound = SYS_FOREVER;
+    if (!prev && !next) { /* W5: the slot's fields need not be valid any more */
+        wheel_empty(wheel, level, digit);
+        return slot->bound;
+    }
     if (timer == slot->lag) slot->lag = next ? next : prev; /* W6 */
     if (next) next->prev = prev;
     else slot->last = prev;
     if (prev) prev->next = next;
     else slot->first = next;
-    if (!prev && !next) wheel_empty(wheel, level, digit);
-    else if (!prev && wheel->sorted[level] >> digit & 1) slot->bound = next->when; /* W4; of a list out of order the bound stays, W3 */
+    if (!prev && wheel->sorted[level] >> digit & 1) { /* W4; of a list out of order the bound stays, W3 */
+        bound = slot->bound;
+        slot->bound = next->when;
+    }
     return bound;
 }
 
@@ -112,15 +124,15 @@ uint64_t wheel_bound(const struct wheel *wheel) {
     uint64_t bound = SYS_FOREVER;
     for (uint64_t levels = wheel->levels; levels; levels &= levels - 1) {
         unsigned level = (unsigned)__builtin_ctzll(levels);
-        uint64_t found = wheel->slots[level][wheel_first_digit(wheel, level)].bound;
+        uint64_t found = wheel->slots[wheel_number(level, wheel_first_digit(wheel, level))].bound;
         if (found < bound) bound = found;
     }
     return bound;
 }
 
 /* With equal bounds, a slot out of order comes first, since it may hold anything; then the slot whose first timer was armed first. */
-static bool wheel_slot_before(const struct wheel *wheel, struct wheel_where a, struct wheel_where b) {
-    const struct wheel_slot *slot_a = &wheel->slots[a.level][a.digit], *slot_b = &wheel->slots[b.level][b.digit];
+static bool wheel_slot_before(struct wheel *wheel, struct wheel_where a, struct wheel_where b) {
+    const struct wheel_slot *slot_a = wheel_slot_at(wheel, a), *slot_b = wheel_slot_at(wheel, b);
     if (slot_a->bound != slot_b->bound) return slot_a->bound < slot_b->bound;
     if (!(wheel->sorted[a.level] >> a.digit & 1)) return true;
     if (!(wheel->sorted[b.level] >> b.digit & 1)) return false;
@@ -128,7 +140,7 @@ static bool wheel_slot_before(const struct wheel *wheel, struct wheel_where a, s
 }
 
 /* The slot with the earliest bound; there is one. Slots of different levels overlap in time, so every level is looked at. */
-static struct wheel_where wheel_earliest(const struct wheel *wheel) {
+static struct wheel_where wheel_earliest(struct wheel *wheel) {
     uint64_t levels = wheel->levels;
     unsigned level = (unsigned)__builtin_ctzll(levels);
     struct wheel_where best = {level, wheel_first_digit(wheel, level)};
@@ -167,7 +179,7 @@ static struct timer *wheel_run(struct timer **list) {
 
 /* Natural merge sort: a list in order costs one walk. runs[i] is the merger of 2^i runs. */
 static void wheel_sort(struct wheel *wheel, struct wheel_where at) {
-    struct wheel_slot *slot = &wheel->slots[at.level][at.digit];
+    struct wheel_slot *slot = wheel_slot_at(wheel, at);
     struct timer *runs[32], *list = slot->first;
     uint64_t count = 0, i;
     for (; list; count++) {
@@ -199,7 +211,7 @@ static bool wheel_short(const struct wheel_slot *slot) {
 /* Sorts the earliest slot, which is out of order, or spreads it over lower levels; or spreads a part of it, when *moves does
  * not allow for more. What is left keeps its bound and is still the earliest. */
 static void wheel_order(struct wheel *wheel, struct wheel_where at, unsigned *moves) {
-    struct wheel_slot *slot = &wheel->slots[at.level][at.digit];
+    struct wheel_slot *slot = wheel_slot_at(wheel, at);
     if (at.level == 0 || wheel_short(slot)) {
         wheel_sort(wheel, at);
         return;
@@ -222,7 +234,7 @@ static void wheel_order(struct wheel *wheel, struct wheel_where at, unsigned *mo
 struct timer *wheel_pop(struct wheel *wheel, uint64_t now, unsigned *moves) {
     while (wheel->levels) {
         struct wheel_where at = wheel_earliest(wheel);
-        struct wheel_slot *slot = &wheel->slots[at.level][at.digit];
+        struct wheel_slot *slot = wheel_slot_at(wheel, at);
         if (slot->bound > now) break;
         if (wheel->sorted[at.level] >> at.digit & 1) {
             struct timer *timer = slot->first;
@@ -240,7 +252,8 @@ struct timer *wheel_pop(struct wheel *wheel, uint64_t now, unsigned *moves) {
 void wheel_move(struct wheel *to, struct wheel *from, void (*moved)(struct timer *timer, void *arg), void *arg) {
     for (unsigned level = 0; level < WHEEL_LEVELS; level++) {
         for (uint64_t used = from->used[level]; used; used &= used - 1) {
-            for (struct timer *timer = from->slots[level][__builtin_ctzll(used)].first, *next; timer; timer = next) {
+            for (struct timer *timer = from->slots[wheel_number(level, (unsigned)__builtin_ctzll(used))].first, *next; timer;
+                 timer = next) {
                 next = timer->next;
                 wheel_place(to, timer); /* with its old serial number: keeps the order within each wheel */
                 moved(timer, arg);

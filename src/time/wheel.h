@@ -45,7 +45,7 @@ struct wheel {
     uint32_t serial; /* the next timer's */
     uint64_t used[WHEEL_LEVELS];
     uint64_t sorted[WHEEL_LEVELS];
-    struct wheel_slot slots[WHEEL_LEVELS][WHEEL_SLOTS];
+    struct wheel_slot slots[WHEEL_LEVELS * WHEEL_SLOTS]; /* all of level 0, then all of level 1 … */
 };
 
 /* Makes it empty; a good `now` saves moving the first timers through the levels. */
@@ -53,7 +53,7 @@ void wheel_init(struct wheel *wheel, uint64_t now);
 
 /* timer->when is set and not SYS_FOREVER. */
 void wheel_add(struct wheel *wheel, struct timer *timer);
-/* Returns what the slot's bound was: only if that was the earliest can wheel_bound have changed. */
+/* Returns what the slot's bound was, or SYS_FOREVER if that has not changed: only if it was the earliest can wheel_bound have changed. */
 uint64_t wheel_remove(struct wheel *wheel, struct timer *timer);
 
 /* No timer is due before this; SYS_FOREVER when there is none. */
