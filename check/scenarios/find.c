@@ -110,3 +110,35 @@ static void three_queued(void) {
 }
 SCENARIO(find_steal, .about = "three processes in one worker's queue, three workers look (C11: too many)", .setup = three_queued,
          .threads = {works_once, works_once, works_once}, .finish = all_ran, .models = CHK_SC | CHK_TSO, .deep_in = CHK_ALL)
+
+/* ---- timers at a busy worker ------------------------------------------------------------------------------------------ */
+
+/* Two timers fire at a worker that looks round. It runs one of their processes; the other is for a worker that searches, or is woken for it. */
+static void two_fire(struct worker *worker) {
+    worker->fair.firing = true;
+    send_inside(worker, 0);
+    send_inside(worker, 1);
+    worker->fair.firing = false;
+}
+static void fires_and_works(void) {
+    struct worker *worker = small_play(0);
+    two_fire(worker);
+    struct proc *proc = policy_pop_due(worker);
+    find_tell_of_due(worker);
+    step_run(worker, proc ? proc : find_work(worker)); /* NULL: a thief was faster */
+}
+static void two_line(void) { set_up(POLICY_LINE, 2, 2); }
+static void two_deque(void) { set_up(POLICY_DEQUE, 2, 2); }
+SCENARIO(find_due, .about = "two timers fire at a worker that runs one's process || another goes to sleep", .setup = two_ring,
+         .threads = {fires_and_works, works_once}, .finish = all_ran)
+SCENARIO(find_due_line, .about = "the same, policy line", .setup = two_line, .threads = {fires_and_works, works_once}, .finish = all_ran)
+SCENARIO(find_due_deque, .about = "the same, policy deque", .setup = two_deque, .threads = {fires_and_works, works_once}, .finish = all_ran)
+
+static void fires_silently(void) {
+    struct worker *worker = small_play(0);
+    two_fire(worker);
+    struct proc *proc = policy_pop_due(worker);
+    step_run(worker, proc ? proc : find_work(worker));
+}
+SCENARIO(find_twin_due_silent, .about = "the same, but it tells no other worker", .setup = two_ring,
+         .threads = {fires_silently, works_once}, .finish = all_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)

@@ -25,15 +25,22 @@
  *   handoffs         hand-offs in a row                                HANDOFFS_MAX  the receiver is queued like any other
  *   slot_runs        processes in a row from the one-slot LIFO         SLOT_RUNS_MAX one from the ring's head; the slot's goes to its end
  *                    (policy deque: from the newest end of the deque)  NEWEST_RUNS_MAX one from the oldest end; "local": GLOBAL_TICK
+ *   due_turn         processes in a row that timers have made ready    1             one from the queue
  *   tick             processes and steps, all of the above included    GLOBAL_TICK   the worker looks round: timers and descriptors
  *                                                                                    that are due make processes ready; then one
  *                                                                                    process of the other queues runs
+ *   cut_short        looks in a row at which a timer's process runs    1             the rest of the look
+ *   chain            processes in the slot, woken in a row by one that CHAIN_WHOLE   the worker looks round
+ *                    was due, that run although the tick is up
  *   pinned_turns     the same while processes are pinned here: every second process is pinned (PINNED_TICK), every 60th is a look round
  *   rounds           looks round, of all kinds. Says which of the other queues is asked first (rounds % FAIR_SOURCES), so that each has its
  *                    turn in FAIR_SOURCES looks; the eldest newborn every 32nd (newborn.h); the poll every 8th while processes are
  *                    queued (NETPOLL_SELDOM)
  *   looks            looks round since the worker's own queue was last empty. After GLOBAL_PATIENCE of them the tick is shortened in
  *                    proportion to the backlog elsewhere, to GLOBAL_OFTEN at least, and each look may be the eldest newborn's
+ *
+ * Timers fire while the worker looks round, TIMERS_BATCH at a time: one of the processes runs at once, unless that is where the last look ended, and the
+ * others run in turns with the queue.
  *
  * When the worker's own queue is empty, every source is asked, in the order of find_elsewhere. Sources that could feed it for ever take
  * turns: timers fire TIMERS_BATCH at a time, and then the global queue or the newborn queue is asked before the processes that the

@@ -80,6 +80,12 @@ enum { STEAL_PASSES = 4 };
 /* The timers of a worker that sleeps are its own affair: it has been told when to wake up (timer_events_bedtime). */
 static bool find_shall_fire(struct worker *victim) { return !idle_is_asleep(&victim->runtime->idle, victim->index); }
 
+/* Whatever the victim has. */
+static struct proc *find_rob(struct worker *worker, struct worker *victim, bool *busy) {
+    struct proc *proc = policy_steal(worker, victim, true, busy);
+    return proc ? proc : policy_steal_due(worker, victim, busy);
+}
+
 static struct proc *find_steal_pass(struct worker *worker, bool last_pass, bool *busy) {
     struct runtime *runtime = worker->runtime;
     unsigned made = atom_load_acq(&runtime->made); /* acq: pairs with the rel in worker_new; the workers below exist */
@@ -87,7 +93,7 @@ static struct proc *find_steal_pass(struct worker *worker, bool last_pass, bool 
     for (unsigned i = 0; i < made; i++) {
         struct worker *victim = atom_load_rlx(&runtime->workers[(start + i) % made]); /* rlx: published by `made` */
         if (victim == worker) continue;
-        struct proc *proc = policy_steal(worker, victim, last_pass, busy);
+        struct proc *proc = last_pass ? find_rob(worker, victim, busy) : policy_steal(worker, victim, false, busy);
         if (!proc && last_pass && find_shall_fire(victim) && timer_events_run(worker, victim)) proc = policy_pop(worker);
         if (proc) return proc;
     }
@@ -198,7 +204,7 @@ static __attribute__((noinline)) struct proc *find_held_up(struct worker *worker
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made && !proc; i++) {
         struct worker *other = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
-        if (other != worker && worker_shall_give_way(other)) proc = policy_steal(worker, other, true, &busy);
+        if (other != worker && worker_shall_give_way(other)) proc = find_rob(worker, other, &busy);
     }
     return proc;
 }
@@ -212,15 +218,28 @@ static struct proc *find_stored(struct worker *worker) {
     return proc || !newborn ? proc : newborn_newest(worker);
 }
 
+void find_tell_of_due(struct worker *worker) {
+    if (!ring_is_empty(&worker->due)) ready_wake(worker->runtime, worker);
+}
+
+/* Fires the timers of a worker whose own queue is empty: what they make ready goes there, unless a batch of others is about to follow. */
+static bool find_fire(struct worker *worker) {
+    worker->fair.firing = find_has_stored(worker);
+    bool rung = timer_events_run_rested(worker);
+    if (worker->fair.firing && rung) find_tell_of_due(worker);
+    worker->fair.firing = false;
+    return rung;
+}
+
 /* The worker's own queue is empty. Timers come first, but what they make ready waits for one process from elsewhere: where many
  * processes sleep briefly, some timers are always due. */
 static __attribute__((noinline)) struct proc *find_elsewhere(struct worker *worker) {
     struct proc *proc = NULL;
     worker->fair.looks = 0;
-    bool rung = timer_events_run_rested(worker);
+    bool rung = find_fire(worker);
     if (preempt_is_on(worker->runtime)) proc = find_held_up(worker);
     if (!proc) proc = find_stored(worker);
-    if (!proc && rung) proc = policy_pop(worker);
+    if (!proc && (rung || worker->fair.due)) proc = policy_pop(worker);
     if (!proc && find_has_pinned(worker))
         proc = find_pinned(worker); /* after the others: pinned processes have their turns in find_round */
     if (!proc && netpoll_is_used(worker->runtime)) proc = find_polled(worker);
@@ -265,7 +284,7 @@ static struct proc *find_orphaned(struct worker *worker) {
     struct worker *gone;
     bool busy = false;
     for (unsigned place = 0; !proc && (gone = find_orphan(worker->runtime, &place));)
-        if (gone != worker) proc = policy_steal(worker, gone, true, &busy);
+        if (gone != worker) proc = find_rob(worker, gone, &busy);
     return proc;
 }
 
@@ -298,14 +317,31 @@ static struct proc *find_other(struct worker *worker) {
     return proc;
 }
 
-/* Looks round: serves what a worker that is never idle would not come to: its timers, the kernel, and all queues but its own. */
+/* Fires the timers of a busy worker. What they make ready does not go behind all that is queued: one runs at once, the others in turns with the queue. NULL: not
+ * now; never at two looks round in a row. */
+static struct proc *find_due(struct worker *worker) {
+    worker->fair.firing = true;
+    bool rung = timer_events_run(worker, worker);
+    worker->fair.firing = false;
+    struct proc *proc = worker->fair.cut_short || worker->fair.due_turn ? NULL : policy_pop_due(worker);
+    if (rung) find_tell_of_due(worker);
+    worker->fair.cut_short = proc != NULL;
+    return proc;
+}
+
+/* Looks round: serves what a worker that is never idle would not come to: its timers, the kernel, and all queues but its own. If a timer's process
+ * cuts it short, the next look follows after one process; or the queue is empty, and the worker looks everywhere (find_elsewhere). */
 static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
+    struct proc *proc = find_due(worker);
+    if (proc) {
+        tick_begin(worker, policy_is_empty(worker) ? GLOBAL_TICK : 2);
+        return proc;
+    }
     size_t queued = inject_size(&runtime->inject) + inject_size(&worker->newborn);
     unsigned due = find_global_due(queued, atom_load_rlx(&runtime->wanted), ++worker->fair.looks); /* rlx: any recent value */
     tick_begin(worker, due);
     worker->fair.rounds++;
-    timer_events_run(worker, worker);
     /* At most half of the processes that run until the next look come from the poll. If it were more the ring would overflow with them,
      * and a process moved to the global queue waits far longer than the next one; in the kernel the events wait in order. And while
      * processes are queued, they go first: a worker whose processes wait for descriptors soon runs out of work and polls then. */
@@ -328,6 +364,15 @@ static __attribute__((noinline)) struct proc *find_round(struct worker *worker) 
     return proc;
 }
 
+/* Whether the look round can wait for one process: a timer's process has woken one, which lies in the slot, or that one another. What a process from
+ * elsewhere wakes would push it out, behind all that is queued. */
+static bool find_later(struct worker *worker) {
+    if (worker->fair.chain == 0 || worker->policy != POLICY_RING || (slot_is_empty(&worker->slot) && !ring_has_next(&worker->ring)))
+        return false;
+    worker->fair.chain--;
+    return true;
+}
+
 struct proc *find_work(struct worker *worker) {
     struct spin spin = spin_begin();
     local_begin(&worker->local);
@@ -335,10 +380,11 @@ struct proc *find_work(struct worker *worker) {
         struct proc *proc = NULL;
         if (__builtin_expect(!tick_take(worker), 0)) {
             bool relief = atom_load_rlx(&worker->relief); /* rlx, both: a request, nothing is read on the strength of it */
-            if (!relief) tick_begin(worker, GLOBAL_TICK);
+            bool later = find_later(worker);
+            if (!relief) tick_begin(worker, later ? 1 : GLOBAL_TICK);
             if (atom_load_rlx(&worker->leave)) return NULL;
             if (relief) return parts.take_stopped(worker); /* NULL: it leaves (stopped.h, A6) */
-            proc = find_round(worker);
+            if (!later) proc = find_round(worker);
         }
         if (!proc) proc = policy_pop(worker);
         if (__builtin_expect(!proc, 0)) proc = find_elsewhere(worker);

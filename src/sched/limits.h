@@ -28,8 +28,9 @@ enum {
         GLOBAL_PATIENCE * GLOBAL_TICK, /* most newborn in a row from the newest end of a deque: with 61 a tree of processes was
                                                       * walked in breadth, and took a tenth longer; with 16 * 61, 4 in 100 */
     SLOT_RUNS_MAX = 16,                /* most processes in a row from the one-slot LIFO */
-    HANDOFFS_MAX = 16,                 /* most hand-offs in a row */
-    STEPS_MAX = 128,                   /* most steps in a row of a process that has more messages than a step is given. With 16 a receiver
+    CHAIN_WHOLE = 4,   /* so many of those after a process that was due come before a look round: a request and its answer */
+    HANDOFFS_MAX = 16, /* most hand-offs in a row */
+    STEPS_MAX = 128,   /* most steps in a row of a process that has more messages than a step is given. With 16 a receiver
                            * with a hundred senders fell behind for good, at three times the time and five times the memory */
     INSTANCES = 256,
     CONTEXT_LOCKS = 16,

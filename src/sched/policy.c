@@ -5,9 +5,48 @@
  *   deque   LIFO for the owner, oldest first for thieves; wake-ups go to the global FIFO
  *   line    a linked FIFO with a lock that no thread waits for (try-lock); thieves take the head
  *
+ * Beside it is the ring of processes that are due, the same for all.
+ *
  * A policy decides only the order within a worker's own queue; all that the policies share is in other files. */
 #include "sched/newborn.h"
 #include "sched/sched.h"
+
+/* ---- processes that are due: whatever the policy ------------------------------------------------------------------ */
+
+static __attribute__((noinline, cold)) bool due_push(struct worker *own, uint64_t entry) {
+    own->fair.due = true;
+    return ring_push(&own->due, entry);
+}
+
+static __attribute__((noinline)) struct proc *due_pop(struct worker *own) {
+    for (uint64_t entry; (entry = ring_pop(&own->due)) != ENTRY_NONE;) {
+        struct proc *proc = find_claim(entry);
+        if (!proc) continue;
+        if (own->policy == POLICY_RING) own->fair.slot_runs = 0; /* what it wakes begins a row of its own */
+        own->fair.chain = CHAIN_WHOLE;
+        return proc;
+    }
+    own->fair.due = own->fair.due_turn = false;
+    return NULL;
+}
+
+struct proc *policy_pop_due(struct worker *own) {
+    if (!own->fair.due) return NULL;
+    own->fair.due_turn = !own->fair.due_turn;
+    return own->fair.due_turn ? due_pop(own) : NULL;
+}
+
+struct proc *policy_steal_due(struct worker *own, struct worker *victim, bool *busy) {
+    uint64_t first;
+    int got = ring_steal(&own->due, &victim->due, &first);
+    if (got < 0) *busy = true;
+    if (got <= 0) return NULL;
+    own->fair.due = true;
+    count(&own->local.counters.steals);
+    count_many(&own->local.counters.stolen, (uint64_t)got);
+    struct proc *proc = find_claim(first);
+    return proc ? proc : due_pop(own); /* the oldest was stale; the other stolen entries are here now */
+}
 
 /* ---- ring --------------------------------------------------------------------------------------------------------- */
 
@@ -54,6 +93,10 @@ static __attribute__((noinline)) bool slot_push_out(struct worker *own, struct s
 }
 
 void policy_put_held(struct worker *own, struct proc *proc, uint16_t ticket) {
+    if (__builtin_expect(own->fair.firing, 0)) {
+        ready(own->runtime, own, proc, state_let_go(&proc->state).ticket, READY_WOKEN);
+        return;
+    }
     uint64_t next = ring_take_next(&own->ring);
     struct slot_got before = slot_put(&own->slot, entry_make(proc, ticket));
     bool more = next != ENTRY_NONE && ring_add(own, next);
@@ -92,7 +135,8 @@ static __attribute__((noinline, cold)) struct proc *slot_pop_otherwise(struct wo
     return NULL;
 }
 
-static struct proc *ring_policy_pop(struct worker *own) {
+/* What runs next, if it may, and else begins a new chain. */
+static inline struct proc *ring_pop_next(struct worker *own) {
     uint64_t entry = ring_take_next(&own->ring);
     if (entry != ENTRY_NONE && own->fair.slot_runs >= SLOT_RUNS_MAX) {
         ring_add(own, entry);
@@ -104,7 +148,11 @@ static struct proc *ring_policy_pop(struct worker *own) {
         if (proc) return proc;
     }
     own->fair.slot_runs = 0;
-    while ((entry = ring_pop(&own->ring)) != ENTRY_NONE) {
+    return NULL;
+}
+
+static inline struct proc *ring_policy_pop(struct worker *own) {
+    for (uint64_t entry; (entry = ring_pop(&own->ring)) != ENTRY_NONE;) {
         struct proc *proc = find_claim(entry);
         if (proc) return proc;
     }
@@ -241,6 +289,7 @@ struct state_next policy_wake_to_run(struct runtime *runtime, struct proc *proc)
 #define POLICY_NO_NEXT UINT64_C(1)
 
 int policy_init(struct worker *worker) {
+    ring_init(&worker->due);
     ring_init(&worker->ring);
     if (worker->runtime->policy != POLICY_RING) ring_put_next(&worker->ring, POLICY_NO_NEXT);
     slot_init(&worker->slot);
@@ -255,6 +304,10 @@ void policy_destroy(struct worker *worker) {
 }
 
 bool policy_push(struct worker *own, struct proc *proc, uint16_t ticket, enum ready_why why) {
+    if (__builtin_expect(own->fair.firing, 0)) {
+        if (due_push(own, entry_make(proc, ticket))) return false; /* find_due tells of them */
+        why = READY_YIELDED;                                       /* there are very many: to the end of the queue */
+    }
     if (__builtin_expect(own->policy == POLICY_RING, 1)) return ring_policy_push(own, entry_make(proc, ticket), why);
     return own->policy == POLICY_DEQUE ? deque_policy_push(own, entry_make(proc, ticket), why) : line_policy_push(own, proc);
 }
@@ -263,8 +316,13 @@ bool policy_push(struct worker *own, struct proc *proc, uint16_t ticket, enum re
 static inline struct proc *policy_pop_rest(struct worker *own, struct slot_got got) {
     struct proc *held = __builtin_expect(got.entry != ENTRY_NONE, 0) ? slot_pop_otherwise(own, got) : NULL;
     if (held) return held;
-    if (__builtin_expect(own->policy == POLICY_RING, 1)) return ring_policy_pop(own);
-    return own->policy == POLICY_DEQUE ? deque_policy_pop(own) : line_policy_pop(own);
+    bool ring = __builtin_expect(own->policy == POLICY_RING, 1);
+    struct proc *proc = ring ? ring_pop_next(own) : NULL;
+    if (!proc && __builtin_expect(own->fair.due, 0)) proc = policy_pop_due(own);
+    if (proc) return proc;
+    if (ring) proc = ring_policy_pop(own);
+    else proc = own->policy == POLICY_DEQUE ? deque_policy_pop(own) : line_policy_pop(own);
+    return proc || !own->fair.due || find_has_stored(own) ? proc : due_pop(own); /* those have this turn, if there are some */
 }
 /* The slot first, whatever the policy: with the others it is empty. A process that lies there is the most common answer, and costs no look at the policy. */
 struct proc *policy_pop(struct worker *own) {
@@ -294,6 +352,7 @@ struct proc *policy_steal(struct worker *own, struct worker *victim, bool last_p
 }
 
 bool policy_is_empty(struct worker *worker) {
+    if (!ring_is_empty(&worker->due)) return false;
     switch (worker->policy) {
     case POLICY_RING: return slot_is_empty(&worker->slot) && ring_is_empty(&worker->ring) && newborn_is_empty(worker);
     case POLICY_DEQUE: return deque_is_empty(&worker->deque);

@@ -61,6 +61,10 @@ struct fair {
     uint32_t rounds, looks, pinned_turns;
     uint32_t newborn_looks; /* newborn.h */
     bool newborn_first;     /* find_stored */
+    bool firing;            /* the worker looks round and fires timers: what they make ready goes into `due` */
+    bool due, due_turn;     /* there may be some in `due`; it had the last turn, and not the queue */
+    bool cut_short;         /* the last look round was: a timer's process ran instead of the rest of it */
+    uint8_t chain;          /* processes of the slot that may still run before the worker looks round: find_later */
 };
 
 /* In the lowest bits of worker.left: the weft_status that the process has left with, so that 0 means the most common. */
@@ -101,6 +105,7 @@ struct worker {
     struct timers timers;    /* other workers and sysmon fire them too */
     struct spinlock ringing; /* held by the thread that fires them: one at a time, so that they fire in order */
 
+    struct ring due; /* beside the run queue, whatever the policy: processes that timers have made ready while the worker was busy */
     /* The run queue: the one of the runtime's policy. Other workers steal from it. */
     struct slot slot; /* policy ring, before its `next` */
     struct ring ring;

@@ -46,16 +46,21 @@ int policy_init(struct worker *worker);
 void policy_destroy(struct worker *worker);
 /* Queues a READY process on the caller's worker. True: there is work that a sleeping worker should be told of. */
 bool policy_push(struct worker *own, struct proc *proc, uint16_t ticket, enum ready_why why);
-/* The next process in the worker's own order, claimed; NULL when there is none. */
+/* The next process in the worker's own order, claimed; NULL when there is none. (Beside those that are due, the queue's turn may be the global queue's.) */
 struct proc *policy_pop(struct worker *own);
 /* The same from the slot alone: the entry, whose process is claimed if it is `sure` (queue/slot.h, T1), or ENTRY_NONE: there is none, or it is another's
  * turn. It takes the tick too. */
 uint64_t policy_take_held(struct worker *own, bool *sure);
 /* The process of an entry that was in a slot, claimed; NULL: there is none, or another thread has it. */
 struct proc *slot_confirm(uint64_t entry);
+/* The next of the processes that timers made ready while the worker was busy, claimed; NULL when there is none, or when it is the queue's turn:
+ * both have every second one, so that timers which are always due do not starve the queue. */
+struct proc *policy_pop_due(struct worker *own);
 /* Steals work from another worker: one process, claimed, or NULL. *busy is set if another thread was in the way, which says nothing
  * about emptiness. */
 struct proc *policy_steal(struct worker *own, struct worker *victim, bool last_pass, bool *busy);
+/* The same from those that policy_pop_due is for: last of all, because the victim runs them soon. */
+struct proc *policy_steal_due(struct worker *own, struct worker *victim, bool *busy);
 /* Hand-off: wakes the process and claims it for the caller if it was waiting or queued. */
 struct state_next policy_wake_to_run(struct runtime *runtime, struct proc *proc);
 /* The thread that takes the runtime down: lets a process go that is held in the worker's slot, and queues it nowhere. */
@@ -85,7 +90,13 @@ static inline struct proc *find_claim(uint64_t entry) {
 }
 /* A searching worker stops searching because it has found work; the last searcher wakes another. */
 void find_success(struct worker *worker);
+/* After timers have fired (`firing`) and the worker has taken what it runs at once: other workers may run the rest. */
+void find_tell_of_due(struct worker *worker);
 struct proc *find_global_one(struct worker *worker);
+/* Whether there are processes for a worker whose own queue is empty; a hint. */
+static inline bool find_has_stored(struct worker *worker) {
+    return inject_size(&worker->runtime->inject) > 0 || inject_size(&worker->newborn) > 0;
+}
 /* Whether there are processes in the queues of workers beyond those wanted, whose threads may have left. A hint. */
 bool find_orphans_wait(struct runtime *runtime);
 /* The oldest process there that can be claimed, or NULL. */
