@@ -149,6 +149,7 @@ static enum preempt_verdict preempt_stop(struct worker *worker, struct thread *s
     stopped_took(worker, self->number);
     worker->current = proc;
     local_leave(&worker->local); /* begun by the loop that has handed the worker over */
+    stopped_is_patient(worker, self->number);
     return PREEMPT_DONE;
 }
 

@@ -131,6 +131,7 @@ struct worker {
      * be. */
     atom_u32 driver;
     atom_u64 asked, refused;
+    atom_u32 patient;        /* a thread that went on with a stopped process here and is patient; sysmon takes note of it (seen.patient) */
     atom_u64 again;          /* the step of this number belongs to a process that was stopped before */
     struct thread *stopped;  /* its process was stopped here and is not queued yet: the next thread that drives the worker queues it */
     struct parker departure; /* unparked when its thread has left, for the thread that waits for that */
@@ -143,7 +144,7 @@ struct worker {
         uint64_t cpu, cpu_at, cpu_step; /* stopped.c */
         uint64_t signalled, signalled_step, signalled_cpu;
         uint64_t asleep_at; /* when its thread was last found asleep */
-        uint32_t patient;   /* the number of a hog's thread that yields the CPU to threads that wake up beside it; 0: none */
+        uint32_t patient;   /* the number of a thread that computes and yields the CPU to threads that wake up beside it; 0: none */
         uint32_t timed;     /* cpu_time.c: the thread whose time was last asked for, and that time */
         uint64_t timed_cpu;
     } seen;

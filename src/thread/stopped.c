@@ -248,6 +248,19 @@ enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
     return preempt_ask(worker, now) ? PREEMPT_ASKED : PREEMPT_NONE;
 }
 
+/* rlx: a number. One that sysmon has not noted yet does not compute here any more: it has handed the worker over, or was stopped. */
+void stopped_is_patient(struct worker *worker, uint32_t number) {
+    sys->thread_patient(number, true);
+    uint32_t before = atom_swap_rlx(&worker->patient, number);
+    if (before && before != number) sys->thread_patient(before, false);
+}
+
+bool preempt_computes(struct worker *worker, uint64_t now) {
+    if (!preempt_is_on(worker->runtime) || worker->seen.step_since == now) return false; /* a step that was not there at the last look */
+    return atom_load_rlx(&worker->again) == worker->seen.steps ||                        /* rlx: a number */
+           now - worker->seen.step_since >= worker->runtime->preempt.slice / PREEMPT_AGAIN_PART;
+}
+
 /* How long may pass without a process being resumed. Workers with pinned processes do not resume (A7), and may have been woken for it in
  * vain. */
 static uint64_t preempt_bound(struct runtime *runtime) {

@@ -93,13 +93,19 @@ struct thread *stopped_next(struct worker *worker);
 static inline enum preempt_view preempt_look(struct worker *worker, uint64_t now) { return (void)worker, (void)now, PREEMPT_NONE; }
 static inline void preempt_evict(struct worker *worker) { (void)worker; }
 static inline void preempt_settle(struct runtime *runtime) { (void)runtime; }
+static inline bool preempt_computes(struct worker *worker, uint64_t now) { return (void)worker, (void)now, false; }
 static inline unsigned preempt_overdue(struct runtime *runtime, uint64_t now) { return (void)runtime, (void)now, 0; }
 #else
 enum preempt_view preempt_look(struct worker *worker, uint64_t now);
+/* Whether the worker's process has computed for a part of its time slice, or was interrupted before. */
+bool preempt_computes(struct worker *worker, uint64_t now);
 /* How many more workers are wanted because no process has been resumed for long though one could be, whatever holds the workers up. */
 unsigned preempt_overdue(struct runtime *runtime, uint64_t now);
 /* The longest that sysmon may sleep while a process runs. */
 uint64_t preempt_period(struct runtime *runtime, uint64_t period);
+/* By the thread of that number, which goes on with its process on the worker: it lets threads that wake up beside it have the CPU at once. Sysmon could not see to
+ * that in time, because it would have to have the CPU first; it takes it back when the step is over. */
+void stopped_is_patient(struct worker *worker, uint32_t number);
 /* As stopped_next, if the worker should go to a stopped thread rather than to one at rest: it is an extra worker, or no thread is at
  * rest. */
 struct thread *stopped_heir(struct worker *worker);

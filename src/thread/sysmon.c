@@ -90,9 +90,14 @@ static bool sysmon_hog(struct worker *worker, uint64_t now) {
            atom_load_rlx(&worker->driver) != 0; /* rlx: a number. 0: its thread has lost the worker in a call, and no thread has it yet */
 }
 
-/* A hog's thread lets any thread that wakes up beside it have the CPU at once, until its step is over. */
-static void sysmon_patience(struct worker *worker, bool hog) {
-    uint32_t thread = hog ? atom_load_rlx(&worker->driver) : 0; /* rlx: a number */
+/* A thread that computes lets any thread that wakes up beside it have the CPU at once, until its step is over. */
+static void sysmon_patience(struct worker *worker, bool computes) {
+    uint32_t thread = computes ? atom_load_rlx(&worker->driver) : 0; /* rlx, all: numbers */
+    uint32_t itself = atom_load_rlx(&worker->patient) ? atom_swap_rlx(&worker->patient, 0) : 0;
+    if (itself && itself != worker->seen.patient) {
+        if (worker->seen.patient) sys->thread_patient(worker->seen.patient, false);
+        worker->seen.patient = itself;
+    }
     if (thread == worker->seen.patient) return;
     if (worker->seen.patient) sys->thread_patient(worker->seen.patient, false);
     if (thread) sys->thread_patient(thread, true);
@@ -161,7 +166,7 @@ static bool sysmon_round(struct runtime *runtime, uint64_t now) {
         if (__builtin_expect(runtime->measures_cpu, 0)) cpu_time_sample(worker);
         bool hog = sysmon_hog(worker, now);
         hogs += hog;
-        sysmon_patience(worker, hog);
+        sysmon_patience(worker, hog || preempt_computes(worker, now));
         sysmon_pace(worker, now);
         if (sysmon_stuck(worker, now)) some = true;
     }

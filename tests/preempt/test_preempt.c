@@ -2,6 +2,7 @@
 #include "preempt/loops.h"
 
 #include "alone.h"
+#include "slices.h"
 
 /* ---- endless loops ------------------------------------------------------------------------------------------------------------ */
 
@@ -24,6 +25,30 @@ TEST_WITHIN(preempt_endless_loops, 60) {
     PREEMPT_TEST_APPLIES();
     rt_cases(case_loops);
     pre_note("endless loops");
+}
+
+/* A thread whose process computes lets threads that wake up beside it have the CPU, sysmon's among them, from the moment that the process goes on; when it waits, its
+ * thread does so no more. */
+enum { SLICE_USUAL = 100000 };
+static void is_patient_and_waits(void *arg) {
+    (void)arg;
+    while (slice_of(0) <= SLICE_USUAL) {} /* until it has been interrupted, or has computed for long */
+    atom_add_rlx(&rounds[0], 1);
+    while (atom_load_rlx(&rounds[0]) < 2) {} /* both are */
+    do
+        weft_sleep(WEFT_MILLISECOND);
+    while (slice_of(0) != SLICE_USUAL);
+    atom_add_rel(&done, 1);
+}
+TEST_WITHIN(preempt_threads_that_compute_are_patient, 60) {
+    PREEMPT_TEST_APPLIES();
+    if (slice_of(0) == 0) return; /* a kernel without slices */
+    pre_start("ring", 1, 1000);
+    forget();
+    for (unsigned i = 0; i < 2; i++)
+        victim_spawn(is_patient_and_waits, NULL, 0, "hog");
+    rt_wait(&done, 2);
+    rt_stop();
 }
 
 /* One worker, four loops: together they have the time of one thread, and no worker is started beside. */
