@@ -229,6 +229,22 @@ static void message_came(void) { weft_chan_free(a); }
 SCENARIO(select_twin_looks_once, .about = "a select that looks into the mailbox only before it stands in the list", .setup = set_up,
          .threads = {twin_looks_once_first, sends_letter}, .finish = message_came, .flawed_in = CHK_ALL, .flaw = CHK_NONE)
 
+/* Tries the channel, and drops the lock before it goes into the list. */
+static void twin_tries_unlocked(void) {
+    small_process(0);
+    lock_take(&chan_of(a)->lock);
+    bool ready = chan_of(a)->count > 0;
+    lock_drop(&chan_of(a)->lock);
+    chosen = 1;
+    if (ready) return;
+    twin_join(&chan_of(a)->receivers, &chan_of(a)->lock);
+    wait_for(&twin_wait, WEFT_FOREVER, "twin");
+    twin_leave(&chan_of(a)->lock);
+}
+SCENARIO(select_twin_tries_unlocked, .about = "a select that drops the lock between its try and the list: an element comes in between",
+         .setup = set_up, .threads = {twin_tries_unlocked, sends_on_a}, .finish = message_came, .flawed_in = CHK_ALL,
+         .flaw = CHK_LOST_WAKEUP)
+
 /* Leaves the semaphore's list when it has found a message, and does not claim the wait: a permit may have been granted. */
 static void twin_permit_lost(void) {
     chosen = 1;

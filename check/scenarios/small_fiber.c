@@ -101,6 +101,10 @@ struct worker *fiber_leave(struct worker *worker, enum weft_status status) {
     return worker;
 }
 
+struct worker *fiber_leave_for_mail(struct worker *worker) {
+    return fiber_leave(worker, WEFT_STEP_IDLE);
+}
+
 struct worker *fiber_leave_to(struct worker *worker, enum weft_status status, struct proc *next) {
     (void)next;
     chk_assert(false, "no process was claimed");

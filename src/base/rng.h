@@ -34,6 +34,12 @@ static inline uint64_t rng_next(struct rng *rng) {
     return result;
 }
 
+/* 0 or 1, in three instructions: the top bit of a linear congruential generator (Knuth's MMIX), which has the longest period. Any *state will do. */
+static inline unsigned rng_coin(uint64_t *state) {
+    *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (unsigned)(*state >> 63);
+}
+
 /* One of 0 … n-1, all equally likely; n must not be 0. */
 uint32_t rng_below(struct rng *rng, uint32_t n);
 

@@ -170,7 +170,7 @@ static inline __attribute__((always_inline)) int ask_begin(struct worker *worker
 /* ---- waiting for the answer ---------------------------------------------------------------------------------------------- */
 
 /* Looks for the reply in the mailbox and puts other messages aside. False: it is not there, and the box is empty. */
-static bool ask_answered(struct worker *worker, struct proc *proc, struct ask *ask) {
+static __attribute__((flatten)) bool ask_answered(struct worker *worker, struct proc *proc, struct ask *ask) {
     struct mailbox *mailbox = &fiber_of(proc)->mailbox;
     struct mpsc_node *node;
     while (!ask->reply && (node = mailbox_next(&worker->local, proc, mailbox)))

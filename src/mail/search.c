@@ -31,7 +31,8 @@ struct mpsc_node *search_saved(struct mailbox *mailbox, const struct match *matc
     return *link ? mailbox_take(mailbox, link) : NULL;
 }
 
-struct mpsc_node *search_fresh(struct worker *worker, struct proc *proc, struct mailbox *mailbox, const struct match *match) {
+__attribute__((flatten)) struct mpsc_node *search_fresh(struct worker *worker, struct proc *proc, struct mailbox *mailbox,
+                                                        const struct match *match) {
     struct mpsc_node *node;
     while ((node = mailbox_next(&worker->local, proc, mailbox)) && !match_wants(match, node)) {
         bool all = mailbox->looked == mailbox->saved_end && mailbox->looked_tag == match->tag && match_is_by_tag(match);

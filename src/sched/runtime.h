@@ -96,6 +96,7 @@ struct worker {
     bool searching;
     uint8_t netpoll_misses; /* polls in a row that brought nothing: find.c */
     struct rng rng;
+    uint64_t coin; /* rng_coin's */
     struct weft_out out;
     weft_event events[EVENT_BATCH];
 

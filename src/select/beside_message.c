@@ -1,175 +1,228 @@
-/* A select of two cases, a message and something else: the steps of select.c without the loops. (A message in a process that has all its
- * messages in the box, beside a channel, is two.c's.)
+/* A select of two cases, a message and something else: the steps of select.c without the loops.
  *
- * A semaphore, and a channel beside a message by its tag: the other case is tried, unless there is a message and the lot falls on that. Then the select waits in the other's list.
+ * It looks into the mailbox. If there is a message, and the lot falls on it, that is all; else the other case is tried, and the message is taken if that is
+ * not ready: no other thread knows of this select yet, so what happens is one case. If there is none, the other case is tried and then waited for in its
+ * list, and the mailbox is looked into before each sleep (select.h, X1). A semaphore or a channel stays locked between the try and the list; a descriptor
+ * counts its edges (readiness.h); the end of a process is tried by going into its list.
  *
- * The end of a process, or a descriptor to be read: if there is a message, the other case is looked at, so that each has its chance. If there is
- * none, the select goes into the other's list at once: for the end of a process that tells whether it has ended already. After a deadline or a
- * cancellation the long way looks at both once more (select.h, X4). */
+ * After a deadline or a cancellation what is there happens all the same (select.h, X4). The reason of the wait is select_why(1) for the message, and
+ * select_why(0) for the other case, whatever their numbers are. */
 #include "fiber/ret_jump.h"
 #include "sched/external_wait.h"
 #include "select/select.h"
 
-enum { BESIDE_NOT_READY = 1, BESIDE_AGAIN = 1 << 30 };
+/* ---- the message ---------------------------------------------------------------------------------------------------------------- */
 
-/* The message is received: its number. */
-static inline int beside_took(weft_case *cases, unsigned letter, struct proc *proc) {
-    letter_take(&cases[letter], proc);
-    return (int)letter;
+/* Whether all its messages are in the box, and any will do. */
+static inline bool letter_is_plain(const weft_case *one, const struct proc *proc) {
+    return __builtin_expect(one->kind == WEFT_CASE_MESSAGE && !(proc->extras & (PROC_MAILBOX | PROC_BOUNDED)), 1);
+}
+static inline struct match letter_match(const weft_case *one, struct proc *proc) {
+    return (struct match){.tag = one->tag, .any = one->kind == WEFT_CASE_MESSAGE, .proc = proc};
+}
+static __attribute__((noinline, flatten)) bool letter_look_aside(const weft_case *one, struct proc *proc) {
+    struct match match = letter_match(one, proc);
+    return search_look_aside(&match);
+}
+/* False: there is none, and the box is empty. */
+static inline bool letter_look(const weft_case *one, struct proc *proc) {
+    return letter_is_plain(one, proc) ? !mpsc_is_empty(&proc->box) : letter_look_aside(one, proc);
+}
+
+static __attribute__((noinline, flatten)) struct message *letter_take_aside(const weft_case *one, struct proc *proc) {
+    struct match match = letter_match(one, proc);
+    return (struct message *)search_take(&match);
+}
+static inline int letter_took(weft_case *letter, const weft_case *one, struct message *message) {
+    *letter->message = (weft_msg *)message;
+    letter->error = 0;
+    if (MESSAGE_CHECKED) message_given(message, weft_self());
+    sim_note("receive", message->from);
+    return letter > one;
+}
+/* After letter_look has found one: the number of the case. */
+static inline int letter_take(weft_case *letter, const weft_case *one, struct proc *proc) {
+    return letter_took(letter, one,
+                       letter_is_plain(letter, proc) ? message_of(mpsc_pop_direct(&proc->box)) : letter_take_aside(letter, proc));
+}
+
+/* A wait_look. */
+static uint32_t letter_wake(void *letter) { return letter_look(letter, worker_here()->current) ? select_why(1) : 0; }
+/* The last look has found none. */
+static inline __attribute__((always_inline)) int letter_wait(weft_case *letter, struct proc *proc, struct wait *wait, struct worker *worker,
+                                                             uint64_t deadline) {
+    uint32_t claimed = WAIT_PENDING;
+    if (deadline == WEFT_FOREVER && !fiber_is_cancelled(proc)) {
+        claimed = wait_for_mail(wait, worker, proc, "weft_select");
+        if (!claimed && letter_look(letter, proc)) claimed = wait_give_up(wait, select_why(1));
+    }
+    return __builtin_expect(claimed != WAIT_PENDING, 1) ? (int)claimed : wait_for_any(wait, deadline, "weft_select", letter_wake, letter);
+}
+
+/* ---- the other case --------------------------------------------------------------------------------------------------------------- */
+
+/* It has happened: its number. */
+static inline int beside_done(weft_case *letter, weft_case *one, int error) {
+    one->error = error;
+    return one > letter;
+}
+/* The long way. */
+static int beside_any(weft_case *letter, weft_case *one, uint64_t deadline) {
+    return select_any(letter < one ? letter : one, 2, false, deadline);
 }
 
 /* ---- a semaphore, or a channel -------------------------------------------------------------------------------------------------- */
 
-/* With the lock held. `queue`: the caller waits if it is not ready (WEFT_EAGAIN). */
-static inline int beside_now(weft_case *one, struct waiter **other, bool queue) {
-    *other = NULL;
-    if (one->kind == WEFT_CASE_ACQUIRE) return sem_take(sem_of(one->sem), one->permits, queue) ? 0 : WEFT_EAGAIN;
-    if (one->kind == WEFT_CASE_SEND) return chan_send_now(chan_of(one->chan), one->element, other);
-    return chan_recv_now(chan_of(one->chan), one->element, other);
-}
-
-static int beside_try_locked(weft_case *one) {
+/* With the lock held, which it drops: performs the case, or WEFT_EAGAIN: the waits of all that it could have been with were over. They are out of the
+ * list now. */
+static __attribute__((noinline)) int beside_happens(weft_case *one) {
     struct waiter *other;
-    lock_take(select_lock_of(one));
-    int error = beside_now(one, &other, false);
+    int error = select_happens(one, &other);
     lock_drop(select_lock_of(one));
     if (other) waiter_wake(other);
-    return error == WEFT_EAGAIN ? BESIDE_NOT_READY : error;
+    return error;
 }
-static inline int beside_try(weft_case *one) {
-    if (one->kind != WEFT_CASE_ACQUIRE) return beside_try_locked(one);
-    if (atom_load_rlx(&sem_of(one->sem)->word) >> 1 < one->permits) return BESIDE_NOT_READY; /* rlx: a hint; before it waits it locks */
-    return sem_try(sem_of(one->sem), one->permits) ? 0 : beside_try_locked(one);
-}
-
-/* With the lock held, which it drops: waits in the list, and for a message. */
-static inline int beside_sleep(weft_case *one, struct lock *lock, struct match *match, uint64_t deadline) {
-    struct turn turn;
-    struct waiter *waiter = turn_begin(&turn, one->chan, select_why(0));
-    waiter->item = one->element;
-    waiter->amount = one->permits;
-    waiters_add(select_list(one), waiter);
-    lock_drop(lock);
-    int why = wait_for_any(&turn.wait, deadline, "weft_select", letter_wake, match);
-    if (why < 0 || select_number(why) != 0) select_leave_one(one, lock, waiter); /* else the object may be freed by now */
-    return why;
+/* With the lock held: whether it is not ready; a semaphore knows then that there is a waiter. */
+static inline bool beside_queues(const weft_case *one) {
+    return one->kind == WEFT_CASE_ACQUIRE ? sem_queue(sem_of(one->sem), one->permits) : !select_looks_ready(one);
 }
 
-FIBER_SLOW int beside_locked_slow(weft_case *cases, unsigned letter, uint64_t deadline);
+FIBER_SLOW int beside_locked_slow(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker, struct lock *lock);
 FIBER_RET_JUMP(beside_locked_jump, beside_locked_slow);
-FIBER_SLOW int beside_locked_slow(weft_case *cases, unsigned letter, uint64_t deadline) {
-    weft_case *one = &cases[letter ^ 1];
-    struct proc *proc = worker_here()->current;
-    struct match match = letter_match(&cases[letter], proc);
-    struct lock *lock = select_lock_of(one);
-    struct waiter *other = NULL;
-    lock_take(lock);
-    int error = beside_now(one, &other, true), why = select_why(0);
-    if (error == WEFT_EAGAIN) {
-        why = beside_sleep(one, lock, &match, deadline);
-        error = why & CHAN_SHUT ? WEFT_ECLOSED : 0;
-    } else {
-        lock_drop(lock);
-        if (other) waiter_wake(other);
-    }
-    if (why > 0 && select_number(why) == 0) {
-        one->error = error;
-        return (int)(letter ^ 1);
-    }
-    /* Its deadline has passed, or it was cancelled: a message that is there is received all the same (select.h, X4). */
-    return why > 0 || search_look(&match) ? beside_took(cases, letter, proc) : why;
+/* With the lock held, which it drops. */
+FIBER_SLOW int beside_locked_slow(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker, struct lock *lock) {
+    struct proc *proc = worker->current;
+    struct turn turn;
+    select_join_one(one, turn_begin_in(&turn, worker, one->chan, select_why(0)));
+    lock_drop(lock);
+    int why = letter_wait(letter, proc, &turn.wait, worker, deadline);
+    if (why > 0 && select_number(why) == 0)
+        return beside_done(letter, one, why & CHAN_SHUT ? WEFT_ECLOSED : 0); /* the object may be freed by now */
+    select_leave_one(one, lock, &turn.waiter);
+    return why > 0 || letter_look(letter, proc) ? letter_take(letter, one, proc) : why;
 }
 
-int beside_locked(weft_case *cases, unsigned letter, struct worker *worker, uint64_t deadline) {
-    weft_case *one = &cases[letter ^ 1];
-    struct proc *proc = worker->current;
-    bool message = letter_look(&cases[letter], proc);
-    if (message && select_first(worker) == 0) return beside_took(cases, letter, proc);
-    int error = beside_try(one);
-    if (error != BESIDE_NOT_READY) {
-        one->error = error;
-        return (int)(letter ^ 1);
+/* With the lock held if `held`: the other case is ready, or seems to be; or it is locked by another thread. */
+static __attribute__((noinline)) int beside_locked_again(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker,
+                                                         bool held) {
+    struct lock *lock = select_lock_of(one);
+    for (;; held = false) {
+        if (!held) lock_take(lock);
+        if (beside_queues(one)) return beside_locked_jump(letter, one, deadline, worker, lock);
+        int error = beside_happens(one);
+        if (error != WEFT_EAGAIN) return beside_done(letter, one, error);
     }
-    if (message) return beside_took(cases, letter, proc);
-    if (deadline != 0) return beside_locked_jump(cases, letter, deadline);
-    return select_any(cases, 2, false, 0);
+}
+
+static inline int beside_locked(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker) {
+    struct lock *lock = select_lock_of(one);
+    bool held = lock_try(lock);
+    if (__builtin_expect(held && beside_queues(one), 1)) return beside_locked_jump(letter, one, deadline, worker, lock);
+    return beside_locked_again(letter, one, deadline, worker, held);
 }
 
 /* ---- the end of a process ------------------------------------------------------------------------------------------------------- */
 
-/* There is a message, and perhaps the other case is ready too. True: that one is chosen. */
-static bool beside_draws_other(bool ready) { return ready && select_first(worker_here()) == 0; }
-
-static int beside_ended(weft_case *cases, unsigned letter, struct select_end *room) {
-    cases[letter ^ 1].error = end_case_take(&cases[letter ^ 1], room);
-    return (int)(letter ^ 1);
-}
-
-FIBER_SLOW int beside_end_slow(weft_case *cases, unsigned letter, uint64_t deadline);
+FIBER_SLOW int beside_end_slow(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker);
 FIBER_RET_JUMP(beside_end_jump, beside_end_slow);
-/* There is no message yet. */
-FIBER_SLOW int beside_end_slow(weft_case *cases, unsigned letter, uint64_t deadline) {
-    weft_pid pid = cases[letter ^ 1].pid;
-    struct proc *proc = worker_here()->current;
-    struct match match = letter_match(&cases[letter], proc);
+FIBER_SLOW int beside_end_slow(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker) {
+    struct proc *proc = worker->current;
     struct select_end room;
     struct wait wait;
-    wait_begin(&wait);
+    wait_begin_in(&wait, worker->runtime, proc);
     end_case_begin(&room, &wait, select_why(0));
-    if (!end_case_join(pid, &room)) return beside_ended(cases, letter, &room);
-    int why = wait_for_any(&wait, deadline, "weft_select", letter_wake, &match);
-    end_case_leave(pid, &room);
-    if (why == (int)select_why(1)) return beside_took(cases, letter, proc);
-    return why > 0 ? beside_ended(cases, letter, &room) : select_any(cases, 2, false, 0);
-}
-
-int beside_end(weft_case *cases, unsigned letter, struct worker *worker, uint64_t deadline) {
-    struct proc *proc = worker->current;
-    weft_pid pid = cases[letter ^ 1].pid;
-    struct select_end room;
-    if (deadline == 0 || weft_self() == pid) return select_any(cases, 2, false, deadline); /* which refuses the latter */
-    if (!letter_look(&cases[letter], proc)) return beside_end_jump(cases, letter, deadline);
-    room.taken = false;
-    return beside_draws_other(end_case_look(pid)) ? beside_ended(cases, letter, &room) : beside_took(cases, letter, proc);
+    if (!end_case_join_on(worker, one->pid, &room)) return beside_done(letter, one, end_case_take(one, &room));
+    int why = letter_wait(letter, proc, &wait, worker, deadline);
+    end_case_leave_on(worker_here(), one->pid, &room);
+    if (why == (int)select_why(1)) return letter_take(letter, one, proc);
+    return why > 0 ? beside_done(letter, one, end_case_take(one, &room)) : beside_any(letter, one, 0);
 }
 
 /* ---- a descriptor ---------------------------------------------------------------------------------------------------------------- */
 
-/* Neither is ready. The number of the case that has happened, or BESIDE_AGAIN, or an error. */
-static inline int beside_fd_wait(weft_case *cases, unsigned letter, struct select_fd *room, struct match *match, uint64_t deadline) {
-    weft_case *one = &cases[letter ^ 1];
-    struct wait wait;
-    wait_begin(&wait);
-    int news = fd_case_join(one, room, &wait, select_why(0));
-    if (news) wait_claim_own(&wait, select_why(0) | (uint32_t)news);
-    external_wait_begin(&worker_here()->local);
-    int why = wait_for_any(&wait, deadline, "weft_select", letter_wake, match);
-    external_wait_end(&worker_here()->local);
-    fd_case_leave(room);
-    if (why < 0) return why;
-    if (select_number(why) == 1) return beside_took(cases, letter, match->proc);
-    return fd_case_woken(one, room, why) ? (int)(letter ^ 1) : BESIDE_AGAIN;
-}
-
-static int beside_fd_round(weft_case *cases, unsigned letter, struct select_fd *room, struct match *match, uint64_t deadline) {
-    weft_case *one = &cases[letter ^ 1];
-    bool ready = fd_case_look(one, room, true), message = search_look(match);
-    if (message && !beside_draws_other(ready)) return beside_took(cases, letter, match->proc);
-    if (!ready) return beside_fd_wait(cases, letter, room, match, deadline);
-    one->error = fd_case_error(room);
-    return (int)(letter ^ 1);
-}
-
-__attribute__((flatten)) int beside_fd(weft_case *cases, unsigned letter, struct worker *worker, uint64_t deadline) {
-    struct match match = letter_match(&cases[letter], worker->current);
-    weft_case *one = &cases[letter ^ 1];
+FIBER_SLOW int beside_fd_slow(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker, struct desc *desc,
+                              uint64_t seen);
+FIBER_RET_JUMP(beside_fd_jump, beside_fd_slow);
+/* It was not ready after so many edges. The caller uses the descriptor (desc_use); this ends its use. */
+FIBER_SLOW int beside_fd_slow(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker, struct desc *desc,
+                              uint64_t seen) {
+    struct proc *proc = worker->current;
     struct select_fd room;
-    int result;
-    if (deadline == 0) return select_any(cases, 2, false, 0);
-    fd_case_begin(one, &room);
-    do
-        result = beside_fd_round(cases, letter, &room, &match, deadline);
-    while (result == BESIDE_AGAIN);
+    struct wait wait;
+    room.desc = desc;
+    room.seen = seen;
+    wait_begin_in(&wait, worker->runtime, proc);
+    int news = fd_case_join(one, &room, &wait, select_why(0)), why = (int)select_why(0) | news;
+    if (!news) {
+        external_wait_begin(&worker->local);
+        why = letter_wait(letter, proc, &wait, worker, deadline);
+        external_wait_end(&worker_here()->local);
+        fd_case_leave(&room);
+    }
+    bool message = why == (int)select_why(1), happened = !message && why > 0 && fd_case_woken(one, &room, why);
     fd_case_finish(one, &room);
-    return result < 0 ? select_any(cases, 2, false, 0) : result;
+    if (message) return letter_take(letter, one, proc);
+    return happened ? one > letter : beside_any(letter, one, why > 0 ? deadline : 0);
+}
+
+static __attribute__((noinline)) int beside_fd(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker) {
+    struct select_fd room;
+    fd_case_begin(one, &room);
+    if (!fd_case_look(one, &room, true)) return beside_fd_jump(letter, one, deadline, worker, room.desc, room.seen);
+    fd_case_finish(one, &room);
+    return beside_done(letter, one, fd_case_error(&room));
+}
+
+/* ---- all -------------------------------------------------------------------------------------------------------------------------- */
+
+/* 0 or an error: it was ready, and has happened. WEFT_EAGAIN: it is not. */
+static int beside_try(weft_case *one) {
+    struct select_fd fd;
+    struct select_end end = {.taken = false};
+    bool ready;
+    switch (one->kind) {
+    case WEFT_CASE_END: return end_case_look(one->pid) ? end_case_take(one, &end) : WEFT_EAGAIN;
+    case WEFT_CASE_READABLE:
+        fd_case_begin(one, &fd);
+        ready = fd_case_look(one, &fd, false);
+        fd_case_finish(one, &fd);
+        return ready ? fd_case_error(&fd) : WEFT_EAGAIN;
+    default: lock_take(select_lock_of(one)); return beside_happens(one);
+    }
+}
+
+/* There is no message. */
+static inline int beside_wait(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker) {
+    if (select_is(one, SELECT_LOCKED)) return beside_locked(letter, one, deadline, worker);
+    if (one->kind == WEFT_CASE_READABLE) return beside_fd(letter, one, deadline, worker);
+    if (one->pid == proc_pid(worker->current)) return beside_any(letter, one, deadline); /* which refuses it */
+    return beside_end_jump(letter, one, deadline, worker);
+}
+
+/* The other case, if it is ready; else the message, if there is one. The select does not wait. */
+static __attribute__((noinline)) int beside_now(weft_case *letter, weft_case *one, struct proc *proc, bool message) {
+    int error = beside_try(one);
+    if (error != WEFT_EAGAIN) return beside_done(letter, one, error);
+    return message ? letter_take(letter, one, proc) : beside_any(letter, one, 0);
+}
+
+/* It cannot be told at once whether there is a message, or the select does not wait. */
+static __attribute__((noinline)) int beside_otherwise(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker) {
+    struct proc *proc = worker->current;
+    bool message = letter_look(letter, proc);
+    if (message && select_first(worker) == 0) return letter_take(letter, one, proc);
+    return message || deadline == 0 ? beside_now(letter, one, proc, message) : beside_wait(letter, one, deadline, worker);
+}
+
+/* What most selects come to is here, and no register is saved for it: all that is rare is a tail call. */
+int beside_message(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker) {
+    struct proc *proc = worker->current;
+    bool plain = letter_is_plain(letter, proc);
+    if (plain && proc->box.taken && proc->box.taken != MPSC_LOOKED) {
+        if (select_first(worker)) return beside_now(letter, one, proc, true);
+        return letter_took(letter, one, message_of(mpsc_pop_taken(&proc->box)));
+    }
+    if (!plain || !mpsc_is_clear(&proc->box) || deadline == 0) return beside_otherwise(letter, one, deadline, worker);
+    mpsc_looked(&proc->box);
+    return beside_wait(letter, one, deadline, worker);
 }

@@ -79,16 +79,7 @@ void select_draw(const struct select *select, struct select_draw *draw, size_t n
     if (takes) draw->chosen = (int)number;
 }
 
-/* Whether a locked case could happen; claims no waiter. A listed waiter whose wait is over makes it look ready when it is not. */
-static inline bool select_looks_ready(const weft_case *one) {
-    struct chan *chan = chan_of(one->chan);
-    if (one->kind == WEFT_CASE_ACQUIRE) return sem_looks_ready(sem_of(one->sem), one->permits);
-    if (chan->closed) return true;
-    if (one->kind == WEFT_CASE_SEND) return chan->receivers.first || chan->count < chan->capacity;
-    return chan->senders.first || chan->count > 0;
-}
-
-static int select_happens(weft_case *one, struct waiter **other) {
+int select_happens(weft_case *one, struct waiter **other) {
     *other = NULL;
     if (one->kind == WEFT_CASE_SEND) return chan_send_now(chan_of(one->chan), one->element, other);
     if (one->kind == WEFT_CASE_RECV) return chan_recv_now(chan_of(one->chan), one->element, other);
@@ -171,9 +162,7 @@ static inline void select_join(struct select *select) {
         weft_case *one = &select->cases[number];
         struct waiter *waiter = &select->room[number].waiter;
         waiter_init(waiter, &select->wait, select_why(number));
-        waiter->item = one->element;
-        waiter->amount = one->permits;
-        waiters_add(select_list(one), waiter);
+        select_join_one(one, waiter);
     }
 }
 

@@ -100,6 +100,23 @@ static inline struct waiters *select_list(const weft_case *one) {
     if (one->kind == WEFT_CASE_ACQUIRE) return &sem_of(one->sem)->waiting;
     return one->kind == WEFT_CASE_SEND ? &chan_of(one->chan)->senders : &chan_of(one->chan)->receivers;
 }
+/* Under the lock: whether a locked case could happen; claims no waiter. A listed waiter whose wait is over makes it look ready when it is not. */
+static inline bool select_looks_ready(const weft_case *one) {
+    struct chan *chan = chan_of(one->chan);
+    if (one->kind == WEFT_CASE_ACQUIRE) return sem_looks_ready(sem_of(one->sem), one->permits);
+    if (chan->closed) return true;
+    if (one->kind == WEFT_CASE_SEND) return chan->receivers.first || chan->count < chan->capacity;
+    return chan->senders.first || chan->count > 0;
+}
+/* Under the lock: performs it, or WEFT_EAGAIN: it is not ready after all. The caller wakes *other, if not NULL. */
+int select_happens(weft_case *one, struct waiter **other);
+
+/* Under the lock: the wait goes into the list. */
+static inline void select_join_one(const weft_case *one, struct waiter *waiter) {
+    waiter->item = one->element;
+    waiter->amount = one->permits;
+    waiters_add(select_list(one), waiter);
+}
 /* Out of the list, where the waiter may be no longer. */
 static inline void select_leave_one(const weft_case *one, struct lock *lock, struct waiter *waiter) {
     struct wakes wakes = {NULL, NULL};
@@ -109,7 +126,7 @@ static inline void select_leave_one(const weft_case *one, struct lock *lock, str
         if (one->kind == WEFT_CASE_ACQUIRE) sem_left(sem_of(one->sem), &wakes);
     }
     lock_drop(lock);
-    wakes_run(&wakes, wait_wake);
+    if (one->kind == WEFT_CASE_ACQUIRE) wakes_run(&wakes, wait_wake);
 }
 
 /* The case that is chosen of those that are ready: each with the same probability, or the first. */
@@ -124,7 +141,7 @@ uint32_t select_below(uint32_t n);
 /* Which of two comes first: 0 or 1. The checker explores all orders of the other threads, so it need not be drawn there. */
 static inline unsigned select_first(struct worker *worker) {
     if (WEFT_CHECK) return 0;
-    return worker ? (unsigned)(rng_next(&worker->rng) >> 63) : select_below(2);
+    return worker ? rng_coin(&worker->coin) : select_below(2);
 }
 
 /* weft_select_with, after it has spent its budget. */
@@ -135,50 +152,12 @@ int select_any(weft_case *cases, size_t count, bool in_order, uint64_t deadline)
 bool beside_moment_may(const weft_case *cases, uint64_t deadline);
 int beside_moment(weft_case *cases, uint64_t deadline);
 
-/* ---- a message (SELECT_LETTERS) beside one other case: beside_message.c. The wait's reason is select_why(1) for the message, and
- * select_why(0) for the other, whatever their numbers are ------------------------------------------------------------------------- */
+/* ---- a message (SELECT_LETTERS) beside one other case with an object, which is locked, the end of a process, or a descriptor to be read:
+ * beside_message.c ------------------------------------------------------------------------------------------------------------------ */
 
-/* Whether the caller has a mailbox. */
-static inline bool letter_may(const struct worker *worker) {
-    struct proc *proc = worker ? worker->current : NULL;
-    return proc && proc->stackful == PROC_STACKFUL;
-}
-static inline struct match letter_match(const weft_case *letter, struct proc *proc) {
-    return (struct match){.tag = letter->tag, .any = letter->kind == WEFT_CASE_MESSAGE, .proc = proc};
-}
-static inline void letter_took(weft_case *letter, struct message *message) {
-    *letter->message = (weft_msg *)message;
-    letter->error = 0;
-    if (MESSAGE_CHECKED) message_given(message, weft_self());
-    sim_note("receive", message->from);
-}
-/* Whether all its messages are in the box, and any will do: no struct match is made then. */
-static inline bool letter_is_plain(const weft_case *letter, const struct proc *proc) {
-    return letter->kind == WEFT_CASE_MESSAGE && !(proc->extras & (PROC_MAILBOX | PROC_BOUNDED));
-}
-static inline bool letter_look(const weft_case *letter, struct proc *proc) {
-    if (__builtin_expect(letter_is_plain(letter, proc), 1)) return !mpsc_is_empty(&proc->box);
-    struct match match = letter_match(letter, proc);
-    return search_look_aside(&match);
-}
-/* After letter_look has found one. */
-static inline void letter_take(weft_case *letter, struct proc *proc) {
-    struct match match;
-    if (__builtin_expect(letter_is_plain(letter, proc), 1)) {
-        letter_took(letter, message_of(mpsc_pop_direct(&proc->box)));
-        return;
-    }
-    match = letter_match(letter, proc);
-    letter_took(letter, (struct message *)search_take(&match));
-}
-/* A wait_look: `match` is a struct match. */
-static inline uint32_t letter_wake(void *match) { return search_look(match) ? select_why(1) : 0; }
-
-/* The select of a message, which is the case with the number `letter`, beside a locked case with an object, the end of a process, or a descriptor to be
- * read. The caller has a mailbox. */
-int beside_locked(weft_case *cases, unsigned letter, struct worker *worker, uint64_t deadline);
-int beside_end(weft_case *cases, unsigned letter, struct worker *worker, uint64_t deadline);
-int beside_fd(weft_case *cases, unsigned letter, struct worker *worker, uint64_t deadline);
+enum { SELECT_BESIDE = SELECT_LOCKED | SELECT_END | 1 << WEFT_CASE_READABLE };
+/* The two are neighbours in the array. The caller is a stackful process, on this worker. */
+int beside_message(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker);
 
 /* ---- cases of the mailbox: mail_case.c ------------------------------------------------------------------------------------- */
 
@@ -213,5 +192,23 @@ int end_case_take(weft_case *one, struct select_end *room) __attribute__((noinli
 /* True: the wait will be claimed when the process ends, or there is none to wait for. */
 bool end_case_join(weft_pid pid, struct select_end *room) __attribute__((noinline));
 void end_case_leave(weft_pid pid, struct select_end *room) __attribute__((noinline));
+/* Both by a process on this worker, with a short way to the processes of its own runtime. */
+static inline bool end_case_is_near(const struct worker *worker, weft_pid pid) { return worker->runtime->instance == pid_instance(pid); }
+static inline bool end_case_join_on(struct worker *worker, weft_pid pid, struct select_end *room) {
+    if (!end_case_is_near(worker, pid)) return end_case_join(pid, room);
+    local_begin(&worker->local);
+    room->added = monitor_join(&worker->local, pid, &room->monitor, NULL) == 0;
+    local_leave(&worker->local);
+    return room->added;
+}
+static inline void end_case_leave_on(struct worker *worker, weft_pid pid, struct select_end *room) {
+    if (!end_case_is_near(worker, pid)) {
+        end_case_leave(pid, room);
+        return;
+    }
+    local_begin(&worker->local);
+    monitor_remove(&worker->local, pid, &room->monitor);
+    local_leave(&worker->local);
+}
 
 #endif

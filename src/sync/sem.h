@@ -43,6 +43,15 @@ static inline bool sem_looks_ready(struct sem *sem, uint64_t permits) {
 }
 /* Under the lock: takes them, in spite of QUEUE if the list is empty; else sets QUEUE if `queue` says so. */
 bool sem_take(struct sem *sem, uint64_t permits, bool queue);
+/* Under the lock: sets QUEUE for a waiter. False: the permits are there, and QUEUE is as it was. */
+static inline bool sem_queue(struct sem *sem, uint64_t permits) {
+    for (struct spin spin = spin_begin();; spin_retry(&spin)) {
+        uint64_t found = atom_load_rlx(&sem->word); /* rlx: the exchange decides */
+        if (!sem->waiting.first && found >> 1 >= permits) return false;
+        /* acq: as in sem_try: a later release may grant these permits too. */
+        if (found & SEM_QUEUE || atom_cas_acq_rlx(&sem->word, &found, found | SEM_QUEUE)) return true;
+    }
+}
 /* Under the lock: a waiter has left without its permits. Those behind it may have waited only because it asked for so many. */
 void sem_left(struct sem *sem, struct wakes *wakes);
 

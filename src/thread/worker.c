@@ -104,6 +104,7 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     timers_init(&worker->timers, sys->now());
     spinlock_init(&worker->ringing);
     rng_seed(&worker->rng, runtime->seed, index);
+    worker->coin = rng_next(&worker->rng);
     if (policy_init(worker) != 0 || table_add_section(&runtime->table, &worker->local.section) != 0) {
         policy_destroy(worker);
         sys->free(worker, sizeof *worker);

@@ -14,11 +14,8 @@ static void wait_timed_out(struct local *local, struct worker *self, struct time
 }
 
 void wait_begin(struct wait *wait) {
-    struct worker *self = worker_here();          /* here and below: the caller may have waited before and moved */
-    atom_store_rlx(&wait->claimed, WAIT_PENDING); /* rlx: no other thread knows it yet */
-    wait->runtime = self ? self->runtime : NULL;
-    wait->proc = self ? self->current : NULL;
-    wait->about = NULL;
+    struct worker *self = worker_here(); /* here and below: the caller may have waited before and moved */
+    wait_begin_in(wait, self ? self->runtime : NULL, self ? self->current : NULL);
     if (!wait->proc) parker_init(&wait->parker);
     timer_event_init(&wait->timer, wait_timed_out);
 }
@@ -61,21 +58,6 @@ void wait_wake_inside(const struct wake *wake) {
     atom_store_rel(&wait->claimed, why); /* rel: likewise (W4) */
 }
 
-/* The claim, once it is no longer BUSY; 0: there is none yet. */
-static uint32_t wait_over(struct wait *wait) {
-    struct spin spin = spin_begin();
-    uint32_t claimed;
-    while ((claimed = atom_load_acq(&wait->claimed)) & WAIT_BUSY) /* acq: pairs with the rel that ends BUSY (W3) */
-        spin_wait(&spin);
-    return claimed;
-}
-
-/* The waiter gives up, unless a waker has claimed the wait first: then that claim is the result. */
-static uint32_t wait_give_up(struct wait *wait, uint32_t why) {
-    uint32_t pending = WAIT_PENDING;
-    return atom_cas_rlx_rlx(&wait->claimed, &pending, why) ? why : wait_over(wait); /* rlx: as in wait_claim */
-}
-
 void wait_check(const char *call) {
     struct worker *worker = worker_here();
     if (!worker) atfork_check(call);
@@ -105,14 +87,10 @@ static int wait_thread(struct wait *wait, uint64_t deadline, const char *call) {
     return wait_answer(claimed);
 }
 
-bool wait_claim_own(struct wait *wait, uint32_t why) {
-    uint32_t pending = WAIT_PENDING;
-    return atom_cas_rlx_rlx(&wait->claimed, &pending, why); /* rlx: as in wait_claim; only this thread goes on with what it means */
-}
-
 /* With a deadline: arms the timer, or gives up at once. */
 static inline uint32_t wait_arm(struct worker *worker, struct wait *wait, uint64_t deadline, const char *call, bool *armed) {
     *armed = deadline > sys->now();
+    timer_event_init(&wait->timer, wait_timed_out);
     if (*armed) timer_event_arm(worker, &wait->timer, deadline);
     else deadline_check(deadline, call);
     return *armed ? WAIT_PENDING : wait_give_up(wait, WAIT_LATE);

@@ -49,6 +49,13 @@ struct wake {
 };
 
 void wait_begin(struct wait *wait);
+/* The same by a process that knows where it runs, for a wait that no timer is armed for but by wait_for and its like. */
+static inline void wait_begin_in(struct wait *wait, struct runtime *runtime, struct proc *proc) {
+    atom_store_rlx(&wait->claimed, WAIT_PENDING); /* rlx: no other thread knows it yet */
+    wait->runtime = runtime;
+    wait->proc = proc;
+    wait->about = NULL;
+}
 /* Waits until the wait is claimed. Returns the waker's reason (1 and up), or WEFT_ETIMEDOUT, WEFT_ECANCELED. In a step process, which
  * must never wait, it aborts, naming `call`. With a deadline that has passed already it does not park. */
 int wait_for(struct wait *wait, uint64_t deadline, const char *call);
@@ -57,9 +64,12 @@ int wait_for(struct wait *wait, uint64_t deadline, const char *call);
  * first. Then nothing that it has found must have been taken. With `look` NULL it is wait_for; else the caller is a stackful process,
  * and has made sure of that. */
 typedef uint32_t wait_look(void *arg);
-int wait_for_any(struct wait *wait, uint64_t deadline, const char *call, wait_look *look, void *arg);
+int wait_for_any(struct wait *wait, uint64_t deadline, const char *call, wait_look *look, void *arg) __attribute__((noinline));
 /* The waiter claims its own wait, with a reason. False: a waker was first. */
-bool wait_claim_own(struct wait *wait, uint32_t why);
+static inline bool wait_claim_own(struct wait *wait, uint32_t why) {
+    uint32_t pending = WAIT_PENDING;
+    return atom_cas_rlx_rlx(&wait->claimed, &pending, why); /* rlx: as in wait_claim; only this thread goes on with what it means */
+}
 /* At the beginning of a call that will wait: aborts, naming it, where wait_for would: in a step process. */
 void wait_check(const char *call);
 /* The error of a call that cannot be done at once and has no time left (it polls, or its deadline has passed): WEFT_ECANCELED in a
@@ -72,6 +82,29 @@ bool wait_claim(struct wait *wait, uint32_t why, struct wake *wake);
 void wait_wake(const struct wake *wake);
 /* The same by a worker that is inside already (local_enter): it polls, or tells of an end. */
 void wait_wake_inside(const struct wake *wake);
+
+/* The claim, once it is no longer BUSY; 0: there is none yet. */
+static inline uint32_t wait_over(struct wait *wait) {
+    struct spin spin = spin_begin();
+    uint32_t claimed;
+    while ((claimed = atom_load_acq(&wait->claimed)) & WAIT_BUSY) /* acq: pairs with the rel that ends BUSY (W3) */
+        spin_wait(&spin);
+    return claimed;
+}
+/* The waiter gives up, unless a waker has claimed the wait first: then that claim is the result. */
+static inline uint32_t wait_give_up(struct wait *wait, uint32_t why) { return wait_claim_own(wait, why) ? why : wait_over(wait); }
+
+/* One sleep of wait_for_any without a deadline, in the short way of weft_recv: by a process that is not cancelled, whose last look has found nothing, and
+ * whose call has begun with fiber_check. The claim; 0: there is none, and the waiter looks into its mailbox. */
+static inline __attribute__((always_inline)) uint32_t wait_for_mail(struct wait *wait, struct worker *worker, struct proc *proc,
+                                                                    const char *call) {
+    fiber_may_wait(proc, call);
+    fiber_waits(proc, call, wait->about);
+    local_begin(&worker->local);
+    worker = fiber_leave_for_mail(worker);
+    local_leave(&worker->local);
+    return wait_over(wait);
+}
 
 /* Wakes the process, which then looks at its wait. */
 #if WEFT_CHECK /* waits without run queues: check/scenarios/small_fiber.c */

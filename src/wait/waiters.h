@@ -105,6 +105,13 @@ static inline struct waiter *turn_begin(struct turn *turn, const void *about, ui
     waiter_init(&turn->waiter, &turn->wait, why);
     return &turn->waiter;
 }
+/* The same by a process: wait_begin_in. */
+static inline struct waiter *turn_begin_in(struct turn *turn, struct worker *worker, const void *about, uint32_t why) {
+    wait_begin_in(&turn->wait, worker->runtime, worker->current);
+    turn->wait.about = about;
+    waiter_init(&turn->waiter, &turn->wait, why);
+    return &turn->waiter;
+}
 
 /* Waits, as wait_for, with one waiter in one list. The caller holds `lock`, which guards the list, and has seen that it has to wait. On
  * return the waiter is in no list. If the result is 1 or more, the lock is dropped; else it is held again, and the caller cleans up

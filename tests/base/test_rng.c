@@ -80,4 +80,19 @@ TEST(rng_below_takes_large_n) {
     EXPECT(thirds > draws / 3 - 1000 && thirds < draws / 3 + 1000);
 }
 
+/* Heads, and changes from one side to the other, are half of all. */
+TEST(rng_coin_is_even) {
+    uint64_t state = test_seed(5);
+    unsigned heads = 0, changes = 0, draws = 100000;
+    for (unsigned i = 0, before = 0; i < draws; i++) {
+        unsigned side = rng_coin(&state);
+        EXPECT(side <= 1);
+        heads += side;
+        changes += side != before;
+        before = side;
+    }
+    EXPECT(heads > draws / 2 - 1000 && heads < draws / 2 + 1000);
+    EXPECT(changes > draws / 2 - 1000 && changes < draws / 2 + 1000);
+}
+
 int main(int argc, char **argv) { return test_main(argc, argv); }
