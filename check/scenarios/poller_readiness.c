@@ -130,6 +130,24 @@ static void both_got_one(void) {
 
 SCENARIO(poller_readiness, .about = "a process finds nothing and waits || something comes", .setup = set_up,
          .threads = {reader_0, polls_one}, .finish = got_it)
+/* As a select that is called again (readiness.h, N6): the first has asked and found nothing, and a message has ended it. `late`: it remembers the edges that it has seen
+ * after it asked. */
+static void asks_and_reads(bool late) {
+    small_process(0);
+    uint64_t seen = readiness_seen(&readiness, READINESS_IN);
+    if ((answer[0] = take(1)) >= 0) return;
+    readiness_drain(&readiness, late ? readiness_seen(&readiness, READINESS_IN) : seen);
+    do {
+        seen = readiness_seen(&readiness, READINESS_IN);
+        answer[0] = readiness_is_drained(&readiness, seen) ? -1 : take(1);
+    } while (answer[0] < 0 && readiness_wait(&readiness, READINESS_IN, seen, WEFT_FOREVER, "asks_and_reads") >= 0);
+}
+static void asks_first(void) { asks_and_reads(false); }
+static void twin_asks_first(void) { asks_and_reads(true); }
+SCENARIO(poller_readiness_asked, .about = "a process has asked and found nothing, and waits without asking again || something comes",
+         .setup = set_up, .threads = {asks_first, polls_one}, .finish = got_it)
+SCENARIO(poller_twin_asked, .about = "remembers the edges that it saw after it has asked", .setup = set_up,
+         .threads = {twin_asks_first, polls_one}, .finish = got_it, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
 SCENARIO(poller_readiness_sysmon, .about = "the same, told by a thread that is not a worker", .setup = set_up,
          .threads = {reader_0, sysmon_polls_one}, .finish = got_it)
 SCENARIO(poller_readiness_thread, .about = "a thread that is not a worker waits || something comes", .setup = set_up,

@@ -75,11 +75,16 @@ SCENARIO(select_message_semaphore, .about = "a select for a message and a permit
 
 /* ---- a descriptor and a message -------------------------------------------------------------------------------------------- */
 
+enum { FD = 1 << DESC_NUMBER_BITS | 1 }; /* generation 1 */
 static struct desc desc;
-static atom_u32 there; /* the kernel: whether there is something to read, or room to write */
+static atom_u64 generation; /* of the descriptor that is open */
+static atom_u32 there;      /* the kernel: whether there is something to read, or room to write */
 
 struct desc *desc_use(weft_fd handle) {
-    return (void)handle, &desc;
+    return desc_generation(handle) == atom_load_acq(&generation) ? &desc : NULL;
+}
+struct desc *desc_place(weft_fd handle) {
+    return desc_use(handle);
 }
 void desc_done(struct desc *used, int number) { (void)used, (void)number; }
 int await_look(const struct desc *looked, int number, short events) {
@@ -95,10 +100,13 @@ static void set_up_desc(void) {
         atom_store_rlx(&desc.readiness.cells[side].edges, 0);
     }
     readiness_open(&desc.readiness, 1);
+    atom_store_rlx(&generation, 1);
     atom_store_rlx(&there, 0);
     chk_name(&desc.readiness.lock, "readiness.lock");
     chk_name(&desc.readiness.cells[READINESS_IN].edges, "edges");
     chk_name(&desc.readiness.cells[READINESS_OUT].edges, "edges out");
+    chk_name(&desc.readiness.drained, "drained");
+    chk_name(&generation, "generation");
     chk_name(&there, "there");
 }
 static void polls(void) {
@@ -117,12 +125,12 @@ static void closes(void) {
 }
 static void readable_or_message(void) {
     small_process(0);
-    weft_case cases[] = {weft_case_readable(1), weft_case_message(&got)};
+    weft_case cases[] = {weft_case_readable(FD), weft_case_message(&got)};
     select_one(cases, 2, WEFT_FOREVER);
 }
 static void writable_or_message(void) {
     small_process(0);
-    weft_case cases[] = {weft_case_writable(1), weft_case_message(&got)};
+    weft_case cases[] = {weft_case_writable(FD), weft_case_message(&got)};
     select_one(cases, 2, WEFT_FOREVER);
 }
 static void no_waiter_at_desc(void) {
@@ -148,6 +156,31 @@ SCENARIO(select_readable_message, .about = "a select for a descriptor and a mess
          .setup = set_up_desc, .threads = {readable_or_message, polls, sends_letter}, .finish = read_or_message)
 SCENARIO(select_readable, .about = "a select for a descriptor and a message || it becomes readable", .setup = set_up_desc,
          .threads = {readable_or_message, polls}, .finish = read_it)
+/* A select before has asked the kernel, and there was nothing: this one asks only if there was an edge. */
+static void set_up_asked(void) {
+    set_up_desc();
+    readiness_drain(&desc.readiness, 0);
+}
+SCENARIO(select_readable_asked_message,
+         .about = "a select for a descriptor that was not readable, and a message || it becomes so || a message", .setup = set_up_asked,
+         .threads = {readable_or_message, polls, sends_letter}, .finish = read_or_message)
+SCENARIO(select_readable_asked, .about = "the same || it becomes readable", .setup = set_up_asked, .threads = {readable_or_message, polls},
+         .finish = read_it)
+
+/* The number is another descriptor's at once. Nothing comes there. */
+static void closes_and_opens(void) {
+    small_process(2);
+    readiness_shut(&desc.readiness);
+    atom_store_rel(&generation, 2);
+    readiness_open(&desc.readiness, 2);
+}
+static void closed_meanwhile(void) {
+    chk_assert(chosen == 0 && (error == WEFT_ECLOSED || error == WEFT_EBADF), "it was closed");
+    no_waiter_at_desc();
+}
+SCENARIO(select_readable_reused, .about = "a select for a descriptor and a message || it is closed, and its number is another's",
+         .setup = set_up_desc, .threads = {readable_or_message, closes_and_opens}, .finish = closed_meanwhile)
+
 SCENARIO(select_readable_closed, .about = "a select for a descriptor and a message || it is closed || a message is sent",
          .setup = set_up_desc, .threads = {readable_or_message, closes, sends_letter}, .finish = closed_or_message)
 
@@ -275,6 +308,24 @@ static void twin_misses_edge(void) {
 SCENARIO(select_twin_misses_edge, .about = "a select that does not ask for edges since it has looked", .setup = set_up_desc,
          .threads = {twin_misses_edge, polls}, .finish = read_it, .flawed_in = CHK_ALL, .flaw = CHK_NONE)
 
+/* Waits in whatever has the number, and does not use the descriptor. */
+static void twin_any_generation(void) {
+    small_process(0);
+    uint64_t seen = readiness_seen(&desc.readiness, READINESS_IN);
+    chosen = 0;
+    error = WEFT_EBADF;
+    if (!desc_use(FD)) return;
+    wait_begin(&twin_wait);
+    waiter_init(&twin_waiter, &twin_wait, select_why(0));
+    lock_take(&desc.readiness.lock);
+    bool waits = desc.readiness.open && atom_load_rlx(&desc.readiness.cells[READINESS_IN].edges) == seen;
+    if (waits) waiters_add(&desc.readiness.cells[READINESS_IN].waiters, &twin_waiter);
+    lock_drop(&desc.readiness.lock);
+    if (waits) wait_for(&twin_wait, WEFT_FOREVER, "twin");
+}
+SCENARIO(select_twin_any_generation, .about = "a select that waits at a number, whatever descriptor has it", .setup = set_up_desc,
+         .threads = {twin_any_generation, closes_and_opens}, .finish = closed_meanwhile, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
 /* Waits for room to write among those that wait for something to read. */
 static void twin_wrong_side(void) {
     small_process(0);
@@ -282,7 +333,7 @@ static void twin_wrong_side(void) {
     wait_begin(&twin_wait);
     waiter_init(&twin_waiter, &twin_wait, select_why(0));
     chosen = 0;
-    if (atom_load_acq(&there) || readiness_join(&desc.readiness, READINESS_IN, seen, &twin_waiter) != 0) return;
+    if (atom_load_acq(&there) || readiness_join(&desc.readiness, 1, READINESS_IN, seen, &twin_waiter) != 0) return;
     wait_for(&twin_wait, WEFT_FOREVER, "twin");
     readiness_leave(&desc.readiness, &twin_waiter);
 }

@@ -40,9 +40,16 @@ static inline weft_fd desc_handle(uint64_t generation, int number) { return (wef
 
 /* ---- using ------------------------------------------------------------------------------------------------------------------ */
 
+static inline struct desc *desc_of_handle(weft_fd handle) { return handle > 0 ? desc_at(desc_number(handle)) : NULL; }
+
 struct desc *desc_use(weft_fd handle) {
-    struct desc *desc = handle > 0 ? desc_at(desc_number(handle)) : NULL;
+    struct desc *desc = desc_of_handle(handle);
     return desc && fdref_use(&desc->fdref, desc_generation(handle)) ? desc : NULL;
+}
+
+struct desc *desc_place(weft_fd handle) {
+    struct desc *desc = desc_of_handle(handle);
+    return desc && fdref_is_open(&desc->fdref, desc_generation(handle)) ? desc : NULL;
 }
 
 /* The number means another descriptor than when weft got it: the netpoll does not have it. Calls on it, and closing it, would hit that

@@ -7,6 +7,7 @@
  *   desc_open       the process that has just got the descriptor from the kernel, or from the program
  *   desc_use        any process or thread with a handle; NULL: it is closed. Then desc_done, once
  *   desc_close      any process or thread with a handle; one of them succeeds
+ *   desc_place      any process or thread with a handle
  *   desc_next       any thread; the places found may belong to any runtime
  *   net_deliver     the worker or thread that polls (sched/netpoll.h)
  *
@@ -61,6 +62,8 @@ weft_fd desc_open(int number, unsigned flags, const char *call);
 weft_fd desc_open_or_close(int number, unsigned flags, const char *call);
 
 struct desc *desc_use(weft_fd handle);
+/* The same for a caller that only waits there, and does not use the descriptor (readiness.h, N8): it was open a moment ago. */
+struct desc *desc_place(weft_fd handle);
 void desc_done(struct desc *desc, int number);
 
 /* 0 or WEFT_EBADF. `keep`: the number does not go back to the kernel. */

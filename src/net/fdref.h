@@ -4,6 +4,7 @@
  *   fdref_reserve     any thread that wants the place; one of them gets it, if it is free
  *   fdref_begin       that thread: the place can be used from now on (or fdref_forgo: it is free again)
  *   fdref_use         any thread with a generation. True: it is the present one, and stays until this user's fdref_done
+ *   fdref_is_open     any thread; true: fdref_use would have been so a moment ago
  *   fdref_close       a user; true for one of them, the closer: no new use begins
  *   fdref_close_alone the same, if it is the only user
  *   fdref_done        a user, once. True: it was the last one; the place is its own until it calls fdref_end
@@ -44,10 +45,16 @@ static inline void fdref_forgo(struct fdref *fdref) {
     atom_store_rel(&fdref->word, word & ~FDREF_CLOSING); /* rel: pairs with the acq in fdref_reserve (D2) */
 }
 
+static inline bool fdref_allows(uint64_t word, uint64_t generation) {
+    return (word & FDREF_USERS) != 0 && !(word & FDREF_CLOSING) && fdref_generation(word) == generation;
+}
+static inline bool fdref_is_open(struct fdref *fdref, uint64_t generation) {
+    return fdref_allows(atom_load_acq(&fdref->word), generation); /* acq: as in fdref_use */
+}
 static inline bool fdref_use(struct fdref *fdref, uint64_t generation) {
     uint64_t word = atom_load_rlx(&fdref->word); /* rlx: the swap decides */
     do {
-        if ((word & FDREF_USERS) == 0 || (word & FDREF_CLOSING) || fdref_generation(word) != generation) return false;
+        if (!fdref_allows(word, generation)) return false;
     } while (!atom_cas_acq_rlx(&fdref->word, &word, word + 1)); /* acq: pairs with the rel in fdref_begin (D3) */
     return true;
 }

@@ -116,9 +116,9 @@ static int readiness_news(struct readiness *readiness, enum readiness_side side,
     return 0;
 }
 
-int readiness_join(struct readiness *readiness, enum readiness_side side, uint64_t seen, struct waiter *waiter) {
+int readiness_join(struct readiness *readiness, uint64_t generation, enum readiness_side side, uint64_t seen, struct waiter *waiter) {
     lock_take(&readiness->lock);
-    int why = readiness_news(readiness, side, seen);
+    int why = readiness->generation == generation ? readiness_news(readiness, side, seen) : READINESS_CLOSED; /* N8 */
     if (!why) waiters_add(&readiness->cells[side].waiters, waiter);
     lock_drop(&readiness->lock);
     return why;

@@ -16,7 +16,7 @@
  *   readiness_forget                 the thread that takes a runtime down, when none of its processes will ever run again
  *   readiness_seen, readiness_wait   processes, and threads that are not workers, between readiness_open and the descriptor's end
  *   readiness_wait_either            the same
- *   readiness_join, readiness_leave  the same
+ *   readiness_join, readiness_leave  the same; and at any time with a generation (N8)
  *   readiness_pass                   the process that got READINESS_MORE from readiness_wait
  *   readiness_retry                  a user of the descriptor that has changed what others wait for
  *   readiness_edge                   the poller, at any time: the generation says which descriptor the kernel meant
@@ -28,13 +28,16 @@
  *   N3  An end or an error concerns all waiters: such an edge wakes them all, in both directions.
  *   N4  After readiness_shut no process waits, and none begins to.
  *   N5  An edge of another generation, that is of an earlier, closed descriptor with the same number, is ignored.
- *   N6  `drained` is the number of edges at which a read got less than it asked for: until there is another edge, there is nothing to
- *       read. A reader relies on that only if it waits for that edge: an edge that no worker has polled yet is not counted, so a reader
- *       whose deadline has passed asks the kernel. It no longer holds once the other side has ended, or sent urgent data: the kernel
- *       reports those once, with the data or after. Only for plain TCP sockets that weft made itself; on UNIX sockets a read ends where
- *       descriptors are passed, on others where messages or records end.
+ *   N6  `drained` is the number of edges, counted before the call, at which a read got less than it asked for, or poll(2) found nothing (select/): until
+ *       there is another edge, there is nothing to read. A reader relies on that only if it waits for that edge: an edge that no worker has polled yet
+ *       is not counted, so a reader whose deadline has passed asks the kernel. It no longer holds once the other side has ended, or sent urgent data:
+ *       the kernel reports those once, with the data or after. Short reads count only on plain TCP sockets that weft made itself: on UNIX sockets a read
+ *       ends where descriptors are passed, on others where messages or records end. What poll says counts on all descriptors that weft made: to one whose number the
+ *       program has it may do things that weft does not know of.
  *   N7  A process that waits in both directions is in both lists with one wait. When an edge has claimed it, it takes itself out of the
- *       other list before it goes on; an edge that meets it there meanwhile skips it, and claims the next waiter. */
+ *       other list before it goes on; an edge that meets it there meanwhile skips it, and claims the next waiter.
+ *   N8  A waiter that names its descriptor's generation does not use the descriptor (fdref.h) while it waits: under the lock it joins only if that one is open, and
+ *       readiness_shut takes it out. It makes no system call with the number before it uses the descriptor again. */
 #ifndef WEFT_NET_READINESS_H
 #define WEFT_NET_READINESS_H
 
@@ -76,9 +79,9 @@ static inline uint64_t readiness_seen(struct readiness *readiness, enum readines
  * WEFT_ETIMEDOUT, WEFT_ECANCELED: do not try again. */
 int readiness_wait(struct readiness *readiness, enum readiness_side side, uint64_t seen, uint64_t deadline, const char *call);
 void readiness_pass(struct readiness *readiness, enum readiness_side side);
-/* For a wait of the caller's own (select/): into the list, unless an edge has come since `seen` (READINESS_EDGE), or the readiness is shut
- * (READINESS_CLOSED); 0: it waits there. And out of the list, where it may be no longer. */
-int readiness_join(struct readiness *readiness, enum readiness_side side, uint64_t seen, struct waiter *waiter);
+/* For a wait of the caller's own (select/): into the list, unless an edge has come since `seen` (READINESS_EDGE), or the readiness is shut, or of another
+ * generation (READINESS_CLOSED); 0: it waits there. And out of the list, where it may be no longer. */
+int readiness_join(struct readiness *readiness, uint64_t generation, enum readiness_side side, uint64_t seen, struct waiter *waiter);
 void readiness_leave(struct readiness *readiness, struct waiter *waiter);
 /* Waits for an edge in either direction; `seen` is for each. As readiness_wait, but it has called readiness_pass itself where needed. */
 int readiness_wait_either(struct readiness *readiness, const uint64_t seen[2], uint64_t deadline, const char *call);

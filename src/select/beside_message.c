@@ -138,39 +138,51 @@ FIBER_SLOW int beside_end_slow(weft_case *letter, weft_case *one, uint64_t deadl
     return why > 0 ? beside_done(letter, one, end_case_take(one, &room)) : beside_any(letter, one, 0);
 }
 
-/* ---- a descriptor ---------------------------------------------------------------------------------------------------------------- */
+/* ---- a descriptor: not used while it is waited for (readiness.h, N8) ------------------------------------------------------------------ */
+
+/* The wait was claimed with this reason. */
+static __attribute__((noinline)) int beside_fd_woken(weft_case *letter, weft_case *one, uint64_t deadline, int why) {
+    struct select_fd room;
+    fd_case_begin(one, &room);
+    if (!room.desc) return beside_done(letter, one, WEFT_ECLOSED);
+    bool happened = fd_case_woken(one, &room, why);
+    fd_case_finish(one, &room);
+    return happened ? one > letter : beside_any(letter, one, deadline);
+}
 
 FIBER_SLOW int beside_fd_slow(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker, struct desc *desc,
                               uint64_t seen);
 FIBER_RET_JUMP(beside_fd_jump, beside_fd_slow);
-/* It was not ready after so many edges. The caller uses the descriptor (desc_use); this ends its use. */
+/* There was nothing to read after so many edges. */
 FIBER_SLOW int beside_fd_slow(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker, struct desc *desc,
                               uint64_t seen) {
     struct proc *proc = worker->current;
-    struct select_fd room;
-    struct wait wait;
-    room.desc = desc;
-    room.seen = seen;
-    wait_begin_in(&wait, worker->runtime, proc);
-    int news = fd_case_join(one, &room, &wait, select_why(0)), why = (int)select_why(0) | news;
-    if (!news) {
-        external_wait_begin(&worker->local);
-        why = letter_wait(letter, proc, &wait, worker, deadline);
-        external_wait_end(&worker_here()->local);
-        fd_case_leave(&room);
-    }
-    bool message = why == (int)select_why(1), happened = !message && why > 0 && fd_case_woken(one, &room, why);
-    fd_case_finish(one, &room);
-    if (message) return letter_take(letter, one, proc);
-    return happened ? one > letter : beside_any(letter, one, why > 0 ? deadline : 0);
+    struct turn turn;
+    turn_begin_in(&turn, worker, NULL, select_why(0));
+    int news = readiness_join(&desc->readiness, desc_generation(one->fd), READINESS_IN, seen, &turn.waiter);
+    if (news == READINESS_CLOSED) return beside_done(letter, one, WEFT_ECLOSED);
+    if (news) return beside_any(letter, one, deadline);
+    external_wait_begin(&worker->local);
+    int why = letter_wait(letter, proc, &turn.wait, worker, deadline);
+    external_wait_end(&worker_here()->local);
+    if (why > 0 && select_number(why) == 0) return beside_fd_woken(letter, one, deadline, why);
+    readiness_leave(&desc->readiness, &turn.waiter);
+    return why > 0 ? letter_take(letter, one, proc) : beside_any(letter, one, 0);
 }
 
-static __attribute__((noinline)) int beside_fd(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker) {
+/* Asks the kernel. */
+static __attribute__((noinline)) int beside_fd_asks(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker) {
     struct select_fd room;
     fd_case_begin(one, &room);
-    if (!fd_case_look(one, &room, true)) return beside_fd_jump(letter, one, deadline, worker, room.desc, room.seen);
+    bool ready = fd_case_look(one, &room, true);
     fd_case_finish(one, &room);
-    return beside_done(letter, one, fd_case_error(&room));
+    return ready ? beside_done(letter, one, fd_case_error(&room)) : beside_fd_jump(letter, one, deadline, worker, room.desc, room.seen);
+}
+static inline int beside_fd(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker) {
+    struct desc *desc = desc_place(one->fd);
+    uint64_t seen = desc ? readiness_seen(&desc->readiness, READINESS_IN) : 0;
+    if (!desc || !readiness_is_drained(&desc->readiness, seen)) return beside_fd_asks(letter, one, deadline, worker);
+    return beside_fd_jump(letter, one, deadline, worker, desc, seen);
 }
 
 /* ---- all -------------------------------------------------------------------------------------------------------------------------- */

@@ -23,6 +23,8 @@ static int fd_case_try(weft_case *one, struct select_fd *room, bool waits) {
     do
         ready = await_look(room->desc, desc_number(one->fd), side == READINESS_IN ? POLLIN : POLLOUT);
     while (ready == -EINTR);
+    bool known = side == READINESS_IN && !(room->desc->flags & (DESC_ADOPTED | DESC_BORROWED));
+    if (ready == -EAGAIN && known) readiness_drain(&room->desc->readiness, room->seen); /* likewise */
     return ready;
 }
 
@@ -37,7 +39,7 @@ int fd_case_error(const struct select_fd *room) { return room->ready < 0 ? room-
 int fd_case_join(weft_case *one, struct select_fd *room, struct wait *wait, uint32_t why) {
     if (!room->desc) return 0;
     waiter_init(&room->waiter, wait, why);
-    return readiness_join(&room->desc->readiness, fd_case_side(one), room->seen, &room->waiter);
+    return readiness_join(&room->desc->readiness, desc_generation(one->fd), fd_case_side(one), room->seen, &room->waiter);
 }
 
 void fd_case_leave(struct select_fd *room) {

@@ -1,6 +1,9 @@
 /* Descriptors as cases of a select: readable, writable, closed, and beside other things. */
 #include "net_helpers.h"
 
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+
 static weft_fd pair[2];
 static weft_chan *chan;
 
@@ -177,5 +180,120 @@ static void crowd(void *unused) {
 }
 static void crowd_body(void) { net_run_until(crowd, READERS + 1); }
 TEST(select_fd_shared) { rt_each(crowd_body); }
+
+/* ---- a loop of selects asks the kernel only after an edge (readiness.h, N6) --------------------------------------------------------------- */
+
+enum { LOOPS = 20 };
+static void echoes(void *unused) {
+    weft_msg *message;
+    (void)unused;
+    while (weft_recv(&message, WEFT_FOREVER) == 0) {
+        EXPECT_EQ(weft_send(weft_msg_from(message), 1, NULL, 0), 0);
+        weft_msg_free(message);
+    }
+}
+static void expect_messages(weft_fd fd, weft_pid echo, unsigned count) {
+    for (unsigned i = 0; i < count; i++) {
+        weft_msg *message;
+        weft_case cases[] = {weft_case_readable(fd), weft_case_message(&message)};
+        EXPECT_EQ(weft_send(echo, 1, NULL, 0), 0); /* answered when the select waits: there is one worker */
+        EXPECT_EQ(weft_select(cases, 2, WEFT_FOREVER), 1);
+        weft_msg_free(message);
+    }
+}
+static void expect_readable(weft_fd fd) {
+    weft_msg *message;
+    weft_case cases[] = {weft_case_message(&message), weft_case_readable(fd)};
+    EXPECT_EQ(weft_select(cases, 2, weft_in(20 * WEFT_SECOND)), 1);
+    EXPECT_EQ(cases[1].error, 0);
+}
+static void expect_remembered(weft_pid echo, bool remembered) {
+    for (unsigned round = 0; round < 3; round++) {
+        expect_messages(pair[0], echo, 1);
+        uint64_t before = net_calls(SYS_NET_READY);
+        expect_messages(pair[0], echo, LOOPS);
+        EXPECT_EQ(net_calls(SYS_NET_READY) - before, remembered ? 0 : LOOPS);
+        put(pair[1], "ab");
+        expect_readable(pair[0]);
+        expect_readable(pair[0]); /* it stays so */
+        EXPECT_EQ(get(pair[0]), 'a');
+        expect_readable(pair[0]);
+        EXPECT_EQ(get(pair[0]), 'b');
+    }
+}
+static void remembers(void *unused) {
+    (void)unused;
+    weft_pid echo = weft_spawn(echoes, NULL);
+    for (unsigned kind = 0; kind < 4; kind++) {
+        if (kind == 0) net_tcp_pair(pair);
+        else if (kind == 1) EXPECT_EQ(weft_pipe(pair), 0);
+        else EXPECT_EQ(weft_net_pair(pair), 0);
+        if (kind == 3) EXPECT(weft_fd_number(pair[0]) >= 0); /* from now on the program may do what makes it readable */
+        expect_remembered(echo, kind != 3);
+        expect_messages(pair[0], echo, 1);
+        EXPECT_EQ(weft_fd_close(pair[1]), 0);
+        expect_readable(pair[0]); /* the end */
+        expect_readable(pair[0]);
+        EXPECT_EQ(weft_fd_close(pair[0]), 0);
+    }
+    EXPECT_EQ(weft_cancel(echo), 0);
+    net_is_done();
+}
+TEST(select_fd_remembers) {
+    rt_start("ring", 1);
+    net_run_until(remembers, 1);
+    rt_stop();
+}
+
+/* What the program made is read behind weft's back, and its options are changed: the kernel is asked each time. */
+static void adopted(void *unused) {
+    int raw[2], least = 3;
+    char bytes[4];
+    (void)unused;
+    weft_pid echo = weft_spawn(echoes, NULL);
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, raw), 0);
+    weft_fd fd = weft_fd_adopt(raw[0]);
+    EXPECT(fd > 0);
+    for (unsigned round = 0; round < 3; round++) {
+        expect_messages(fd, echo, 2);
+        EXPECT_EQ(write(raw[1], "abc", 3), 3);
+        expect_readable(fd);
+        EXPECT_EQ(read(raw[0], bytes, sizeof bytes), 3);
+        expect_messages(fd, echo, 2);
+    }
+    close(raw[1]);
+    expect_readable(fd);
+    EXPECT_EQ(weft_fd_close(fd), 0);
+
+    net_tcp_pair(pair);
+    int number = weft_fd_release(pair[0]);
+    EXPECT_EQ(setsockopt(number, SOL_SOCKET, SO_RCVLOWAT, &least, sizeof least), 0);
+    fd = weft_fd_adopt(number);
+    EXPECT(fd > 0);
+    put(pair[1], "ab");
+    expect_messages(fd, echo, 2);
+    EXPECT_EQ(setsockopt(number, SOL_SOCKET, SO_RCVLOWAT, &(int){1}, sizeof(int)), 0);
+    expect_readable(fd);
+    EXPECT_EQ(weft_fd_close(fd), 0);
+    EXPECT_EQ(weft_fd_close(pair[1]), 0);
+
+    uint64_t events = 1;
+    fd = weft_fd_adopt(number = eventfd(0, EFD_NONBLOCK));
+    EXPECT(fd > 0);
+    for (unsigned round = 0; round < 3; round++) {
+        expect_messages(fd, echo, 2);
+        EXPECT_EQ(write(number, &events, sizeof events), 8);
+        expect_readable(fd);
+        EXPECT_EQ(read(number, &events, sizeof events), 8);
+    }
+    EXPECT_EQ(weft_fd_close(fd), 0);
+    EXPECT_EQ(weft_cancel(echo), 0);
+    net_is_done();
+}
+TEST(select_fd_adopted) {
+    rt_start("ring", 1);
+    net_run_until(adopted, 1);
+    rt_stop();
+}
 
 int main(int argc, char **argv) { return test_main(argc, argv); }
