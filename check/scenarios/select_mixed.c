@@ -270,7 +270,7 @@ static void twin_tries_unlocked(void) {
     lock_drop(&chan_of(a)->lock);
     chosen = 1;
     if (ready) return;
-    twin_join(&chan_of(a)->receivers, &chan_of(a)->lock);
+    twin_join(&chan_of(a)->receivers, &chan_of(a)->lock, select_why(1));
     wait_for(&twin_wait, WEFT_FOREVER, "twin");
     twin_leave(&chan_of(a)->lock);
 }

@@ -101,7 +101,8 @@ struct worker *fiber_leave(struct worker *worker, enum weft_status status) {
     return worker;
 }
 
-struct worker *fiber_leave_for_mail(struct worker *worker) {
+struct worker *fiber_leave_for_mail(struct worker *worker, struct proc *proc, struct proc *next) {
+    (void)proc, (void)next;
     return fiber_leave(worker, WEFT_STEP_IDLE);
 }
 

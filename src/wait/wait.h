@@ -101,7 +101,7 @@ static inline __attribute__((always_inline)) uint32_t wait_for_mail(struct wait 
     fiber_may_wait(proc, call);
     fiber_waits(proc, call, wait->about);
     local_begin(&worker->local);
-    worker = fiber_leave_for_mail(worker);
+    worker = fiber_leave_for_mail(worker, proc, NULL);
     local_leave(&worker->local);
     return wait_over(wait);
 }
