@@ -96,7 +96,7 @@ static __attribute__((noinline, cold)) void send_after_spill(struct local *local
 }
 
 /* With a new serial number; NULL: there is no memory. */
-static struct send_after *send_after_new(struct local *local, uint64_t *serial) {
+static inline struct send_after *send_after_new(struct local *local, uint64_t *serial) {
     struct send_after_cache *cache = &local->send_afters;
     if (__builtin_expect(!cache->free || cache->serial == cache->last, 0)) send_after_refill(local);
     struct send_after *after = send_after_get(&cache->free);

@@ -18,7 +18,7 @@ static inline bool handle_take_out(struct handle *any, struct timers *in, struct
 /* One round. HANDLE_AGAIN: something changed meanwhile, or the timer is rung just now. */
 enum { HANDLE_AGAIN = HANDLE_RUNNERS + 1 };
 static inline __attribute__((always_inline)) unsigned handle_try_cancel(struct handle *any, struct timer *timer, uint64_t serial) {
-    uint64_t word = atom_load_acq(&any->word); /* acq: pairs with the rel in handle_end and handle_again (G2) */
+    uint64_t word = atom_load_acq(&any->word); /* acq: pairs with the rel in handle_end (G2) */
     if (__builtin_expect(word != serial, 0)) return (word & ~HANDLE_BUSY) == serial ? HANDLE_AGAIN : HANDLE_GONE;
     struct timers *in = timers_hold(timer);
     if (__builtin_expect(TIMER_IS_IN(in), 1)) return handle_take_out(any, in, timer, serial) ? HANDLE_MINE : HANDLE_AGAIN;

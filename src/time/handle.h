@@ -48,9 +48,9 @@ enum handle_cancelled handle_cancel(struct handle *any, struct timer *timer, uin
 /* False: it was cancelled. */
 bool handle_ring(struct handle *own);
 static inline void handle_again(struct handle *own) {
-    /* rel: pairs with the acq in handle_try_cancel (G2). rlx: only the caller changes it while it is BUSY. */
-    atom_store_rel(&own->word, atom_load_rlx(&own->word) & ~HANDLE_FLAGS);
+    /* rlx, both: only the caller changes it while it is BUSY; a cancel gets the memory by the place that the arming has published. */
+    atom_store_rlx(&own->word, atom_load_rlx(&own->word) & ~HANDLE_FLAGS);
 }
-static inline void handle_end(struct handle *own) { atom_store_rel(&own->word, 0); /* rel: likewise */ }
+static inline void handle_end(struct handle *own) { atom_store_rel(&own->word, 0); /* rel: pairs with the acq in handle_try_cancel (G2) */ }
 
 #endif

@@ -3,7 +3,7 @@ import re, subprocess, time
 
 HEADING = re.compile(r"^###\s+`(.+)`\s*$")
 NOTICED = 95  # per cent, of weakened orders, removed fences and ignored re-checks; what else is tried comes on top
-LOCK = re.compile(r": lock_(?:take|try)\(.*-> removed$")
+LOCK = re.compile(r": (?:spin)?lock_(?:take|try)\(.*-> removed$")
 
 
 def kind(result):
