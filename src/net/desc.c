@@ -131,6 +131,7 @@ weft_fd desc_open(int number, unsigned flags, const char *call) {
     desc->borrowers = 1;
     lock_drop(&desc->readiness.lock);
     readiness_open(&desc->readiness, generation);
+    if (flags & (DESC_ADOPTED | DESC_BORROWED)) readiness_doubt(&desc->readiness); /* the program has its number */
     fdref_begin(&desc->fdref);
     error = desc_poll(desc, EPOLL_CTL_ADD, number, handle);
     if (error) {

@@ -100,6 +100,8 @@ bool readiness_edge(struct readiness *readiness, uint64_t generation, unsigned s
 static inline bool readiness_is_drained(struct readiness *readiness, uint64_t seen) {
     return atom_load_rlx(&readiness->drained) == seen + 1 && !atom_load_rlx(&readiness->ended);
 }
+/* Whether it may be known that there is nothing to read. rlx: a hint. */
+static inline bool readiness_may_drain(struct readiness *readiness) { return !atom_load_rlx(&readiness->ended); }
 /* The program may do things to the descriptor after which short reads mean nothing (a layer of TLS in the kernel, say). rlx: visible to
  * every read after that. */
 static inline void readiness_doubt(struct readiness *readiness) { atom_store_rlx(&readiness->ended, true); }

@@ -75,18 +75,13 @@ static int beside_any(weft_case *letter, weft_case *one, uint64_t deadline) {
 
 /* With the lock held, which it drops: performs the case, or WEFT_EAGAIN: the waits of all that it could have been with were over. They are out of the
  * list now. */
-static __attribute__((noinline)) int beside_happens(weft_case *one) {
+static int beside_happens(weft_case *one) {
     struct waiter *other;
     int error = select_happens(one, &other);
     lock_drop(select_lock_of(one));
     if (other) waiter_wake(other);
     return error;
 }
-/* With the lock held: whether it is not ready; a semaphore knows then that there is a waiter. */
-static inline bool beside_queues(const weft_case *one) {
-    return one->kind == WEFT_CASE_ACQUIRE ? sem_queue(sem_of(one->sem), one->permits) : !select_looks_ready(one);
-}
-
 FIBER_SLOW int beside_locked_slow(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker, struct lock *lock);
 FIBER_RET_JUMP(beside_locked_jump, beside_locked_slow);
 /* With the lock held, which it drops. */
@@ -108,7 +103,7 @@ static __attribute__((noinline)) int beside_locked_again(weft_case *letter, weft
     struct lock *lock = select_lock_of(one);
     for (;; held = false) {
         if (!held) lock_take(lock);
-        if (beside_queues(one)) return beside_locked_jump(letter, one, deadline, worker, lock);
+        if (select_queues(one)) return beside_locked_jump(letter, one, deadline, worker, lock);
         int error = beside_happens(one);
         if (error != WEFT_EAGAIN) return beside_done(letter, one, error);
     }
@@ -117,7 +112,7 @@ static __attribute__((noinline)) int beside_locked_again(weft_case *letter, weft
 static inline int beside_locked(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker) {
     struct lock *lock = select_lock_of(one);
     bool held = lock_try(lock);
-    if (__builtin_expect(held && beside_queues(one), 1)) return beside_locked_jump(letter, one, deadline, worker, lock);
+    if (__builtin_expect(held && select_queues(one), 1)) return beside_locked_jump(letter, one, deadline, worker, lock);
     return beside_locked_again(letter, one, deadline, worker, held);
 }
 
@@ -187,14 +182,14 @@ static inline int beside_fd(weft_case *letter, weft_case *one, uint64_t deadline
 
 /* ---- all -------------------------------------------------------------------------------------------------------------------------- */
 
-/* 0 or an error: it was ready, and has happened. WEFT_EAGAIN: it is not. */
-static int beside_try(weft_case *one) {
+int beside_try(weft_case *one) {
     struct select_fd fd;
     struct select_end end = {.taken = false};
     bool ready;
     switch (one->kind) {
     case WEFT_CASE_END: return end_case_look(one->pid) ? end_case_take(one, &end) : WEFT_EAGAIN;
     case WEFT_CASE_READABLE:
+    case WEFT_CASE_WRITABLE:
         fd_case_begin(one, &fd);
         ready = fd_case_look(one, &fd, false);
         fd_case_finish(one, &fd);

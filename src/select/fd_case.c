@@ -23,8 +23,7 @@ static int fd_case_try(weft_case *one, struct select_fd *room, bool waits) {
     do
         ready = await_look(room->desc, desc_number(one->fd), side == READINESS_IN ? POLLIN : POLLOUT);
     while (ready == -EINTR);
-    bool known = side == READINESS_IN && !(room->desc->flags & (DESC_ADOPTED | DESC_BORROWED));
-    if (ready == -EAGAIN && known) readiness_drain(&room->desc->readiness, room->seen); /* likewise */
+    if (ready == -EAGAIN && side == READINESS_IN) readiness_drain(&room->desc->readiness, room->seen); /* likewise */
     return ready;
 }
 

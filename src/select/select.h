@@ -83,7 +83,8 @@ struct select {
 };
 
 enum {
-    SELECT_LOCKED = 1 << WEFT_CASE_SEND | 1 << WEFT_CASE_RECV | 1 << WEFT_CASE_ACQUIRE,
+    SELECT_CHANNELS = 1 << WEFT_CASE_SEND | 1 << WEFT_CASE_RECV,
+    SELECT_LOCKED = SELECT_CHANNELS | 1 << WEFT_CASE_ACQUIRE,
     SELECT_MAIL = 1 << WEFT_CASE_MESSAGE | 1 << WEFT_CASE_TAG | 1 << WEFT_CASE_REPLY,
     SELECT_LETTERS = 1 << WEFT_CASE_MESSAGE | 1 << WEFT_CASE_TAG,
     SELECT_FD = 1 << WEFT_CASE_READABLE | 1 << WEFT_CASE_WRITABLE,
@@ -111,6 +112,10 @@ static inline bool select_looks_ready(const weft_case *one) {
 /* Under the lock: performs it, or WEFT_EAGAIN: it is not ready after all. The caller wakes *other, if not NULL. */
 int select_happens(weft_case *one, struct waiter **other);
 
+/* Under the lock: whether it is not ready; a semaphore knows then that there is a waiter. */
+static inline bool select_queues(const weft_case *one) {
+    return one->kind == WEFT_CASE_ACQUIRE ? sem_queue(sem_of(one->sem), one->permits) : !select_looks_ready(one);
+}
 /* Under the lock: the wait goes into the list. */
 static inline void select_join_one(const weft_case *one, struct waiter *waiter) {
     waiter->item = one->element;
@@ -158,6 +163,8 @@ int beside_moment(weft_case *cases, uint64_t deadline);
 enum { SELECT_BESIDE = SELECT_LOCKED | SELECT_END | 1 << WEFT_CASE_READABLE };
 /* The two are neighbours in the array. The caller is a stackful process, on this worker. */
 int beside_message(weft_case *letter, weft_case *one, uint64_t deadline, struct worker *worker);
+/* A case that is locked, the end of a process or a descriptor: 0 or an error: it was ready, and has happened. WEFT_EAGAIN: it is not. */
+int beside_try(weft_case *one);
 
 /* ---- cases of the mailbox: mail_case.c ------------------------------------------------------------------------------------- */
 
@@ -186,7 +193,7 @@ bool fd_case_woken(weft_case *one, struct select_fd *room, int why);
 /* ---- ends of processes: end_case.c. Not inlined where a wait is flattened ------------------------------------------------------------------------------------------- */
 
 void end_case_begin(struct select_end *room, struct wait *wait, uint32_t why);
-bool end_case_look(weft_pid pid);
+bool end_case_look(weft_pid pid) __attribute__((noinline));
 /* Takes the result, without waiting: of one that has ended, or was told. */
 int end_case_take(weft_case *one, struct select_end *room) __attribute__((noinline));
 /* True: the wait will be claimed when the process ends, or there is none to wait for. */
