@@ -192,7 +192,7 @@ static inline int recv_none(weft_msg **message, uint64_t deadline, struct worker
 static __attribute__((noinline, flatten)) int recv_fresh(weft_msg **message, uint64_t deadline, struct worker *worker) {
     struct mpsc_node *node = mpsc_pop_direct(&worker->current->box);
     if (__builtin_expect(!node, 0)) { /* the caller is recv_otherwise; or the box is closed, and the runtime is taken down */
-        fiber_may_wait(worker->current, "weft_recv");
+        if (deadline == WEFT_FOREVER) fiber_may_wait(worker->current, "weft_recv"); /* else it may look, and recv_wait asks */
         return weft_recv_slow(message, deadline, worker, NULL);
     }
     local_leave(&worker->local);

@@ -71,8 +71,9 @@ static void dump_worker(struct worker *worker, int descriptor) {
     struct ring *ring = &worker->ring;
     print_line(descriptor, "  worker %u: %s, queue %s (due %u, ring %u, newborn %zu, deque %lu), %lu steps, %lu steals, %lu sleeps\n",
                worker->index, atom_load_rlx(&worker->driven) ? "has a thread" : "no thread",
-               policy_is_empty(worker) ? "empty" : "not empty", ring_size(&worker->due), worker->policy == POLICY_RING ? ring_size(ring) + !slot_is_empty(&worker->slot) : 0,
-               inject_size(&worker->newborn), worker->runtime->policy == POLICY_DEQUE ? (unsigned long)deque_size(&worker->deque) : 0,
+               policy_is_empty(worker) ? "empty" : "not empty", ring_size(&worker->due),
+               worker->policy == POLICY_RING ? ring_size(ring) + !slot_is_empty(&worker->slot) : 0, inject_size(&worker->newborn),
+               worker->runtime->policy == POLICY_DEQUE ? (unsigned long)deque_size(&worker->deque) : 0,
                (unsigned long)atom_load_rlx(&worker->local.counters.steps), (unsigned long)atom_load_rlx(&worker->local.counters.steals),
                (unsigned long)atom_load_rlx(&worker->local.counters.sleeps));
 }

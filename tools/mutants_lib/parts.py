@@ -23,7 +23,7 @@ PARTS = {
     "policy": {"files": ["src/sched/policy.c", "src/sched/ready.c"], "scenarios": ["wake", "handoff", "find", "growth", "pinned"]},
     "find": {"files": ["src/sched/find.c"], "scenarios": ["find", "growth", "resize", "shutdown", "poller"]},
     "send": {"files": ["src/sched/sched.h", "src/life/spawn.h", "src/mail/send.h", "src/mail/send.c", "src/step/step.c", "src/sched/commit.c", "src/life/cancel.c"], "scenarios": ["ending", "table", "wake", "handoff", "growth", "sysmon", "router"]},
-    "spawn": {"files": ["src/life/block.c", "src/life/spawn.c", "src/life/init.c", "src/life/end.c"], "scenarios": ["ending", "shutdown", "table", "growth"]},
+    "spawn": {"files": ["src/life/block.h", "src/life/block.c", "src/life/spawn.c", "src/life/init.c", "src/life/end.c"], "scenarios": ["ending", "shutdown", "table", "growth"]},
     "stop": {"files": ["src/runtime/stop.c"], "scenarios": ["shutdown", "growth"]},
     "worker": {"files": ["src/thread/worker.c"], "scenarios": ["growth", "resize", "compensate", "find", "shutdown", "pinned", "relief", "lane"]},
     "oscall": {"files": ["src/thread/oscall.h", "src/thread/oscall.c"], "scenarios": ["oscall"]},
