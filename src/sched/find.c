@@ -372,6 +372,12 @@ static bool find_later(struct worker *worker) {
     worker->fair.chain--;
     return true;
 }
+/* The tick is up. NULL: there is nothing, or the look can wait, and comes after the next process. */
+static struct proc *find_round_now(struct worker *worker) {
+    if (!find_later(worker)) return find_round(worker);
+    tick_begin(worker, 1);
+    return NULL;
+}
 
 struct proc *find_work(struct worker *worker) {
     struct spin spin = spin_begin();
@@ -380,11 +386,10 @@ struct proc *find_work(struct worker *worker) {
         struct proc *proc = NULL;
         if (__builtin_expect(!tick_take(worker), 0)) {
             bool relief = atom_load_rlx(&worker->relief); /* rlx, both: a request, nothing is read on the strength of it */
-            bool later = find_later(worker);
-            if (!relief) tick_begin(worker, later ? 1 : GLOBAL_TICK);
+            if (!relief) tick_begin(worker, GLOBAL_TICK);
             if (atom_load_rlx(&worker->leave)) return NULL;
             if (relief) return parts.take_stopped(worker); /* NULL: it leaves (stopped.h, A6) */
-            if (!later) proc = find_round(worker);
+            proc = find_round_now(worker);
         }
         if (!proc) proc = policy_pop(worker);
         if (__builtin_expect(!proc, 0)) proc = find_elsewhere(worker);

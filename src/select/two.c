@@ -111,25 +111,21 @@ static inline int two(weft_case *cases, struct worker *worker, uint64_t deadline
 
 /* ---- the call -------------------------------------------------------------------------------------------------------------------- */
 
-/* Whether it polls, with no budget left, and goes on all the same (fiber_take_turns_slow): so a loop that polls does not take the long way there. */
+/* There is no budget left. Whether it polls, and goes on all the same (fiber_take_turns_slow): so a loop that polls does not take the long way there. */
 static inline bool select_polls(struct worker *worker, uint64_t deadline) {
-    struct proc *proc = worker && deadline == 0 && !fiber_is_closed(worker) && budget_is_over(worker) ? worker->current : NULL;
-    return proc && !state_condemned(&proc->state) && !worker_shall_give_way(worker);
+    return deadline == 0 && worker->current && !state_is_condemned(&worker->current->state) && !worker_shall_give_way(worker);
 }
 /* More cases than two, no worker, or no budget left. */
 static __attribute__((noinline)) int select_otherwise(weft_case *cases, size_t count, uint64_t deadline) {
-    struct worker *worker = my_worker;
-    if (!select_polls(worker, deadline)) {
-        fiber_spend(worker, deadline);
-        worker = worker_here(); /* it may have yielded */
-    }
+    fiber_spend(my_worker, deadline);
+    struct worker *worker = worker_here(); /* it may have yielded */
     return count == 2 ? two(cases, worker, deadline) : select_any(cases, count, false, deadline);
 }
 
 /* All is a tail call: so a wait needs no frame of this function's. */
 int weft_select(weft_case *cases, size_t count, uint64_t deadline) {
     struct worker *worker = my_worker;
-    if (__builtin_expect(count != 2 || !worker || fiber_is_closed(worker) || budget_spend(worker), 0))
+    if (__builtin_expect(count != 2 || !worker || fiber_is_closed(worker) || (budget_spend(worker) && !select_polls(worker, deadline)), 0))
         return select_otherwise(cases, count, deadline);
     return two(cases, worker, deadline);
 }
