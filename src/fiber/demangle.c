@@ -1,7 +1,7 @@
 /* A reader for names as the Itanium C++ ABI encodes them, as far as reports need it: see fiber/demangle.h.
  *
  *   name       N component... E  |  Z function parameters E name  |  component [template arguments]
- *   component  3abc  |  L3abc (static)  |  St (std)  |  UlvE_ (lambda)  |  cl (the operator of a lambda)
+ *   component  3abc  |  L3abc (static)  |  St (std)  |  UlvE_ (lambda)  |  3$_0 (lambda, by clang)  |  cl (the operator of a lambda)
  *              |  C and D with a number (constructor, destructor)
  *
  * Whatever else comes makes it give up. Types are only passed over. */
@@ -113,9 +113,11 @@ static bool demangle_component(struct demangle *own, size_t begin) {
     own->at += *own->at == 'L';
     size_t length = demangle_length(own);
     if (length == 0) return false;
-    bool unnamed = strncmp(own->at, "_GLOBAL__N", 10) == 0;
-    demangle_put_part(own, begin, unnamed ? "{unnamed}" : own->at, unnamed ? 9 : length);
+    const char *name = own->at;
     own->at += length;
+    if (strncmp(name, "_GLOBAL__N", 10) == 0) return demangle_put_part(own, begin, "{unnamed}", 9);
+    if (strncmp(name, "$_", 2) == 0) return demangle_put_part(own, begin, "{lambda}", 8);
+    demangle_put_part(own, begin, name, length);
     return true;
 }
 

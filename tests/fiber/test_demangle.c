@@ -26,6 +26,8 @@ TEST(functions) {
 
 TEST(lambdas) {
     expect_name("_ZZ3appiPPcENKUlvE_clEv", "app::{lambda}");
+    expect_name("_ZZ3appiPPcENK3$_0clEv", "app::{lambda}");
+    expect_name("_ZN4weft6detail7closureIZZL3appvENK3$_0clEvEUlvE_E3runEPv", "app::{lambda}::{lambda}");
     expect_name("_ZZZ3appiPPcENKUlvE_clEvENKUlvE0_clEv", "app::{lambda}::{lambda}");
     expect_name("_ZZN3app3runESt8functionIFvvEEENKUliE1_clEi", "app::run::{lambda}");
 }
