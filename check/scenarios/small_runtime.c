@@ -116,6 +116,13 @@ int sysmon_start(struct runtime *runtime) {
 }
 void sysmon_stop(struct runtime *runtime) { (void)runtime; }
 
+static bool brisks;
+__attribute__((no_sanitize_thread)) bool chk_brisk(void) { return brisks; }
+void small_brisk(unsigned index) {
+    brisks = true;
+    atom_store_rlx(&small_worker(index)->brisk, true); /* rlx: in setup */
+}
+
 static bool preempts;
 __attribute__((no_sanitize_thread)) bool chk_preempts(void) { return preempts; }
 void small_preempt(void) {
@@ -146,7 +153,7 @@ static void name_worker(struct worker *worker) {
 
 void small_begin(enum policy_name policy, unsigned workers, unsigned processes) {
     threads_begin();
-    preempts = false;
+    preempts = brisks = false;
     small = sys->alloc(sizeof *small);
     small->policy = policy;
     small->seed = 1;

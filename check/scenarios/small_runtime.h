@@ -42,6 +42,8 @@ unsigned small_given(unsigned index);
 void small_refuse_threads(unsigned times);
 /* In setup: processes may be stopped (thread/stopped.h). */
 void small_preempt(void);
+/* In setup: this worker is brisk (sched/brisk.h). */
+void small_brisk(unsigned index);
 /* Runs what is in the worker's own queue, until it is empty. */
 void small_run_own(struct worker *worker);
 

@@ -97,12 +97,14 @@ unsigned idle_searchers(struct idle *idle);
 /* Makes one sleeper a searcher, unless there is a searcher already: its number, or IDLE_NOBODY. */
 int idle_rouse(struct idle *idle);
 
-static inline int idle_wake(struct idle *idle) {
+/* Whether idle_rouse may find one: the fence and the first look of idle_wake. */
+static inline bool idle_may_wake(struct idle *idle) {
     atom_fence_light(); /* B: what the caller published, before the loads that look for a searcher or sleeper */
     /* rlx, all: fence B is before them. A searcher that is seen will do what the caller would have done (I3). */
-    if (atom_load_rlx(&idle->searching) != 0) return IDLE_NOBODY;
-    if (atom_load_rlx(&idle->words) == 1 && atom_load_rlx(&idle->sleeping[0]) == 0) return IDLE_NOBODY;
-    return idle_rouse(idle);
+    if (atom_load_rlx(&idle->searching) != 0) return false;
+    return atom_load_rlx(&idle->words) != 1 || atom_load_rlx(&idle->sleeping[0]) != 0;
 }
+
+static inline int idle_wake(struct idle *idle) { return idle_may_wake(idle) ? idle_rouse(idle) : IDLE_NOBODY; }
 
 #endif

@@ -1,4 +1,5 @@
 /* Where a worker looks for work, one small function per source, and how it goes to sleep when there is none. */
+#include "sched/brisk.h"
 #include "sched/netpoll.h"
 #include "sched/newborn.h"
 #include "sched/parts.h"
@@ -53,7 +54,7 @@ struct proc *find_adopt(struct worker *worker, const uint64_t *batch, size_t n) 
             keep(worker, batch[i]);
     /* For a moment they were in no queue, and a worker that looked everywhere just then has gone to sleep. A searcher wakes one when
      * it stops searching. */
-    if (some && !worker->searching) ready_wake(worker->runtime, worker);
+    if (some && !worker->searching) ready_tell(worker);
     return first;
 }
 
@@ -92,7 +93,7 @@ static struct proc *find_steal_pass(struct worker *worker, bool last_pass, bool 
     unsigned start = rng_below(&worker->rng, made);
     for (unsigned i = 0; i < made; i++) {
         struct worker *victim = atom_load_rlx(&runtime->workers[(start + i) % made]); /* rlx: published by `made` */
-        if (victim == worker) continue;
+        if (victim == worker || brisk_left_alone(victim)) continue;
         struct proc *proc = last_pass ? find_rob(worker, victim, busy) : policy_steal(worker, victim, false, busy);
         if (!proc && last_pass && find_shall_fire(victim) && timer_events_run(worker, victim)) proc = policy_pop(worker);
         if (proc) return proc;
@@ -127,13 +128,15 @@ static inline bool find_has_pinned(struct worker *worker) {
 
 /* ---- sleeping ----------------------------------------------------------------------------------------------------- */
 
+static bool find_is_open(struct worker *victim) { return !policy_is_empty(victim) && !brisk_left_alone(victim); }
+
 /* Whether there is anything that this worker could run. Called after the fence of idle_enter. */
 static bool find_anything(struct worker *worker) {
     struct runtime *runtime = worker->runtime;
     if (inject_size(&runtime->inject) > 0 || !mpsc_is_empty(&worker->pinned_ready) || stopped_waits_for(worker)) return true;
     unsigned made = atom_load_acq(&runtime->made); /* acq: as in find_steal_pass */
     for (unsigned i = 0; i < made; i++)
-        if (!policy_is_empty(atom_load_rlx(&runtime->workers[i]))) return true;
+        if (find_is_open(atom_load_rlx(&runtime->workers[i]))) return true;
     if (atom_load_rlx(&runtime->fork_regions) != 0 && parts.any_task(worker)) return true; /* rlx: behind the fence */
     return atom_load_rlx(&worker->leave); /* rlx: behind the fence; pairs with the one in idle_wake_one */
 }

@@ -101,7 +101,7 @@ void policy_put_held(struct worker *own, struct proc *proc, uint16_t ticket) {
     struct slot_got before = slot_put(&own->slot, entry_make(proc, ticket));
     bool more = next != ENTRY_NONE && ring_add(own, next);
     if (before.entry != ENTRY_NONE && slot_push_out(own, before)) more = true;
-    if (more) ready_wake(own->runtime, own);
+    if (more) ready_tell(own);
 }
 
 void policy_let_go(struct worker *worker) {

@@ -123,6 +123,7 @@ struct worker {
     atom_bool relief; /* a relief worker: it runs only processes that were stopped (stopped.h, A6); written under the runtime's `moving` */
     atom_bool driven; /* a thread has it; written under the runtime's `moving`; rlx: for other threads the value is a hint */
     bool abandoned;   /* its thread is in a process that does not end, and is not joined; under the runtime's `moving` */
+    atom_bool brisk;  /* brisk.h */
     atom_bool undriven; /* it should have a thread, but none was to be had: oscall.c */
     atom_u32 call;      /* odd: its thread is in a call. oscall.c */
     atom_u32 lasting;   /* calls in a row that lasted so long that their threads lost the worker; rlx, all: a guess (wait/blocking.c) */
@@ -139,7 +140,7 @@ struct worker {
 
     /* Sysmon's notes. */
     struct {
-        uint64_t steps, step_since, call_since, paced, paced_steps;
+        uint64_t steps, step_since, call_since, paced, paced_steps, spawned, spawned_at;
         uint32_t call;
         bool held;                      /* its call has lasted and processes need the worker, but it stays with its thread (oscall.h, E4) */
         uint64_t cpu, cpu_at, cpu_step; /* stopped.c */

@@ -37,6 +37,10 @@ static inline void ready_held(struct runtime *runtime, struct worker *self, stru
 void proc_wake(struct runtime *runtime, struct worker *self, struct proc *proc);
 /* There is new work in a queue that other workers may take from: wakes a sleeping worker if there is one and no worker searches. */
 void ready_wake(struct runtime *runtime, struct worker *self);
+/* There is work in the caller's own queue: the same, unless that is left alone (brisk.h). */
+void ready_tell(struct worker *own);
+/* The worker is brisk no more, and a worker is woken for what is in its queue. By sysmon. */
+void ready_not_brisk(struct worker *worker);
 /* There is work for this worker in particular: wakes it if it sleeps. */
 void ready_wake_one(struct runtime *runtime, struct worker *worker);
 

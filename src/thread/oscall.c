@@ -6,7 +6,10 @@
 uint32_t oscall_enter(struct worker *own) {
     uint32_t number = atom_load_rlx(&own->call) + 1; /* rlx: only its own thread makes it odd */
     /* The processes queued here were not worth waking a worker for as long as this worker was about to run them. */
-    if (!policy_is_empty(own)) ready_wake(own->runtime, own);
+    if (!policy_is_empty(own)) {
+        atom_store_rlx(&own->brisk, false); /* rlx: the fence in ready_wake (sched/brisk.h, B3) */
+        ready_wake(own->runtime, own);
+    }
     my_worker = NULL;
 #if !WEFT_CHECK
     struct runtime *runtime = own->runtime;

@@ -4,6 +4,7 @@
  * A round comes every 20 us while things happen, less and less often (up to every 10 ms) while there is nothing to do for sysmon, and
  * not at all once the runtime has been idle for 0.8 s: then the first worker to wake up wakes sysmon too. */
 #include "thread/sysmon.h"
+#include "sched/brisk.h"
 #include "sched/netpoll.h"
 #include "sched/parts.h"
 #include "sched/timer_event.h"
@@ -17,6 +18,7 @@
 
 enum {
     SYSMON_WATCHFUL = 100000,     /* ns; the longest interval while a process waits at a busy worker and another worker sleeps */
+    SYSMON_BRISK = 10000,         /* the shortest interval from which a worker's rate of spawns is told */
     SYSMON_HOG = 10000000,        /* a step that lasts so long is a hog's */
     SYSMON_TRIM = 1000000000,     /* how often unused stacks are given back */
     SYSMON_LINGER = 800000000,    /* of idleness, before sysmon sleeps */
@@ -119,6 +121,21 @@ static bool sysmon_stuck(struct worker *worker, uint64_t now) {
     return true;
 }
 
+/* Whether the worker spawns so fast that its short queue is left alone (sched/brisk.h). */
+static void sysmon_brisk(struct worker *worker, uint64_t now) {
+    struct runtime *runtime = worker->runtime;
+    uint64_t spawned = atom_load_rlx(&worker->local.counters.spawned), took = now - worker->seen.spawned_at; /* rlx, all: numbers */
+    if (took < SYSMON_BRISK) return;
+    bool was = atom_load_rlx(&worker->brisk);
+    bool is = brisk_is_short(worker) && (spawned - worker->seen.spawned) * (was ? BRISK_SLOWER : BRISK_SPAWN) >= took &&
+              atom_load_rlx(&runtime->wanted) > 1;
+    worker->seen.spawned = spawned;
+    worker->seen.spawned_at = now;
+    if (is && now + SYSMON_WATCHFUL < runtime->sysmon.come_back) runtime->sysmon.come_back = now + SYSMON_WATCHFUL;
+    if (is && !was) atom_store_rlx(&worker->brisk, true); /* rlx: nothing depends on when it is seen */
+    if (was && !is) ready_not_brisk(worker);
+}
+
 /* A worker serves its timers and the global queue with every 61st process. That is soon, unless each process runs for milliseconds and then
  * yields, so that none is a hog. A worker that is so slow is told to look round with the next process. */
 static void sysmon_pace(struct worker *worker, uint64_t now) {
@@ -168,6 +185,7 @@ static bool sysmon_round(struct runtime *runtime, uint64_t now) {
         hogs += hog;
         sysmon_patience(worker, hog || preempt_computes(worker, now));
         sysmon_pace(worker, now);
+        sysmon_brisk(worker, now);
         if (sysmon_stuck(worker, now)) some = true;
     }
     unsigned overdue = preempt_overdue(runtime, now);

@@ -68,6 +68,7 @@ static bool worker_leave(struct worker *worker) {
     }
     lock_drop(&runtime->moving);
     spinlock_drop(&worker->ringing);
+    if (leaves) atom_store_rlx(&worker->brisk, false); /* rlx: the fence in ready_wake (sched/brisk.h, B3) */
     if (leaves && !policy_is_empty(worker)) worker_bequeath(worker);
     if (leaves) netpoll_unattended(runtime);
     return leaves;
