@@ -32,6 +32,7 @@ static __attribute__((noinline, cold)) int recv_at_once(struct worker *worker, u
 
 /* The budget is used up: whether the process goes on all the same, because there is more mail, and it is not asked to do anything else. */
 static __attribute__((noinline, cold)) bool recv_goes_on(struct worker *worker, struct proc *proc) {
+    mpsc_fetch_taken(&proc->box, BUDGET_CALLS); /* what the next budget is for */
     return !mpsc_is_empty(&proc->box) && !state_is_cancelled(&proc->state) && !worker_shall_give_way(worker) && budget_renew(worker);
 }
 

@@ -1,6 +1,7 @@
 /* The pool of small blocks, its depot and its caches: see mem/pool.h. Giving memory back is in mem/give_back.c. */
 #include "mem/pool_chunk.h"
 
+#include "base/ahead.h"
 #include "sys/leak_roots.h"
 
 /* ---- chunks ------------------------------------------------------------------------------------------------------- */
@@ -109,8 +110,12 @@ static bool class_grow(struct pool *pool, struct pool_class *class) {
 static struct pool_list class_cut(struct pool *pool, struct pool_class *class, size_t size) {
     struct pool_list list = {NULL, 0};
     if ((size_t)(class->fresh_end - class->fresh) < size && !class_grow(pool, class)) return list;
-    for (; list.count < POOL_BATCH && (size_t)(class->fresh_end - class->fresh) >= size; class->fresh += size)
-        list_add(&list, (struct pool_block *)class->fresh);
+    size_t left = (size_t)(class->fresh_end - class->fresh) / size, count = left < POOL_BATCH ? left : POOL_BATCH;
+    /* The lowest address first, as list follows list: blocks that are used and freed in turn keep their order, or its reverse, over any number
+     * of lists, and where the next ones are can be told from two of them (base/ahead.h). */
+    for (size_t i = count; i-- > 0;)
+        list_add(&list, (struct pool_block *)(class->fresh + i * size));
+    class->fresh += count * size;
     class->newest->cut_count += list.count;
     return list;
 }
@@ -130,6 +135,9 @@ static void depot_put(struct pool_class *class, struct pool_list list) {
     lock_drop(&class->lock);
 }
 
+/* Lists: 256 KiB of the smallest blocks. */
+enum { DEPOT_COLD = 64 };
+
 /* Under the class's lock. */
 static struct pool_list depot_get(struct pool_class *class) {
     struct pool_block *first = class->lists;
@@ -137,6 +145,13 @@ static struct pool_list depot_get(struct pool_class *class) {
     if (--class->count < class->least) class->least = class->count;
     if (class->surplus > class->count) class->surplus = class->count;
     return (struct pool_list){first, ((struct pool_depot_list *)first)->count};
+}
+
+/* The same; the list that is left for next time is fetched meanwhile, if there are more of them than the caches of the processor keep. */
+static struct pool_list depot_get_ahead(struct pool_class *class) {
+    struct pool_list list = depot_get(class);
+    if (class->count >= DEPOT_COLD) ahead_fetch(class->lists, list.first, list.first->next, POOL_BATCH);
+    return list;
 }
 
 __attribute__((noinline, cold)) __attribute__((noinline)) bool pool_refill(struct pool_cache *cache, unsigned c) {
@@ -148,7 +163,7 @@ __attribute__((noinline, cold)) __attribute__((noinline)) bool pool_refill(struc
     struct pool_class *class = &cache->pool->class[c];
     lock_take(&class->lock);
     struct pool_list list;
-    if (class->lists) list = depot_get(class);
+    if (class->lists) list = depot_get_ahead(class);
     else if (class->open) list = class_reopen(class);
     else list = class_cut(cache->pool, class, pool_class_size(c));
     lock_drop(&class->lock);

@@ -7,6 +7,7 @@
  *   mpsc_pop, _direct, mpsc_close  consumer
  *   mpsc_take_all, mpsc_put_back   consumer
  *   mpsc_put_first                 consumer
+ *   mpsc_fetch_taken               consumer
  *   mpsc_is_clear                  any        a hint, but for what the caller pushed itself
  *   mpsc_hand_over                 a producer in place of the consumer, which sleeps until a push wakes it: it has claimed the consumer
  *   mpsc_is_empty                  consumer   exact: nothing pushed before is left
@@ -108,6 +109,9 @@ static inline void mpsc_put_first(struct mpsc *box, struct mpsc_node *oldest, st
     *end = box->taken == MPSC_LOOKED ? NULL : box->taken;
     box->taken = oldest;
 }
+
+/* The consumer will read about so many of what was put back: they are fetched meanwhile, if they seem to lie in turn. */
+void mpsc_fetch_taken(struct mpsc *box, unsigned count);
 
 /* Whether nothing was pushed since the consumer last took all, and the box is neither closed nor diverted. Once true of a box that is not
  * closed, it is never diverted. */
