@@ -160,7 +160,7 @@ TEST_WITHIN(a_stall_is_found_that_lasts_a_second, 120) {
     struct seed_result result;
     seeds_pass(1, 50, naps_main);
     setenv("WEFT_SIM_FAULTS", "stall", 1);
-    seeds_find(1, 1000, naps_main, "< SECOND", &result);
+    seeds_find(1, 10000, naps_main, "< SECOND", &result);
 }
 
 /* ---- programs that are wrong ---------------------------------------------------------------------------------------------- */
@@ -186,7 +186,7 @@ static int racing_main(void) { return weft_main(0, NULL, racing); }
 
 TEST_WITHIN(a_lost_update_is_found, 60) {
     struct seed_result result, again;
-    uint64_t seed = seeds_find(1, 200, racing_main, "shared == 2", &result);
+    uint64_t seed = seeds_find(1, 2000, racing_main, "shared == 2", &result);
     seed_run(seed, racing_main, &again);
     EXPECT_EQ(again.status, result.status);
 }
@@ -214,7 +214,7 @@ static int dining_main(void) {
 
 TEST_WITHIN(a_deadlock_is_found_and_exact, 60) {
     struct seed_result result;
-    seeds_find(1, 500, dining_main, "deadlock", &result);
+    seeds_find(1, 5000, dining_main, "deadlock", &result);
     EXPECT(WIFEXITED(result.status) && WEXITSTATUS(result.status) == 86);
 }
 

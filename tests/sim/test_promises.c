@@ -48,7 +48,7 @@ static int bank_wrong_main(void) { return weft_main(0, NULL, bank_wrong); }
 TEST_WITHIN(what_always_holds_is_asked_at_every_point, 60) {
     struct seed_result result;
     seeds_pass(1, 50, bank_right_main);
-    seeds_find(1, 100, bank_wrong_main, "'money is kept' does not hold", &result);
+    seeds_find(1, 1000, bank_wrong_main, "'money is kept' does not hold", &result);
     expect_found(&result, "ns)");
 }
 

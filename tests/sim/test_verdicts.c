@@ -119,7 +119,7 @@ static int patient_main(void) { return weft_main(0, NULL, starves); }
 
 TEST_WITHIN(a_process_that_is_ready_and_never_runs_is_found, 120) {
     struct seed_result result;
-    seeds_find(1, 8, starving_main, "starvation", &result);
+    seeds_find(1, 100, starving_main, "starvation", &result);
     seeds_pass(1, 4, patient_main);
 }
 
