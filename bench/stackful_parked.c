@@ -133,7 +133,8 @@ static void packed_root(void *unused) {
     packed_waiting = packed_footprint();
     packed_first = packed_calls(woken);
     packed_again = packed_calls(woken);
-    packed_calls(processes); /* each has served once at least, and waits again */
+    packed_calls(processes); /* each has served once at least, and waits again; without an answer this would not come to its end */
+    trial_check(processes);
     packed_served = packed_footprint();
     for (uint64_t i = 0; packed_ends && i < processes; i++)
         weft_fd_close(packed_ends[i][1]);

@@ -43,7 +43,7 @@ class Campaign:
 
     def run(self, work, name):
         n = work.count(self.quick)
-        if name in rows.WEFT:
+        if name in rows.OWN:
             return measure.run_weft(self.weft, name, work, n)
         return {name: measure.run_peer(peers.commands(self.programs[name], work, n), work, n)}
 

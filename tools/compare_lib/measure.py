@@ -5,7 +5,7 @@ from . import rows
 
 LIMIT = 60
 FIELD = re.compile(r"(\w+)=(\S+)")
-WEFT_KINDS = {rows.STACKFUL: "stackful", rows.STEP: "step"}
+WEFT_KINDS = {rows.STACKFUL: "stackful", rows.STEP: "step", rows.PACKED: "stackful"}
 
 
 class Refused(Exception):
@@ -85,7 +85,7 @@ def by_operation(values):
 
 
 def weft_command(weft, kind, work, n):
-    name, *options = rows.BENCHES.get(work.name, (work.name,))
+    name, *options = rows.BENCHES_OF.get(kind, rows.BENCHES).get(work.name, (work.name,))
     return [weft, "bench", f"={name}", "--kind", WEFT_KINDS[kind], "--workers", str(work.workers), "--n", str(n), "--size", str(work.size), "--runs", "1",
             "--json", *options]
 

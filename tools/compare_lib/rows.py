@@ -1,8 +1,9 @@
 """The work that is compared: what each program is asked to do, what must come out, and which lines of the table it gives."""
 import collections
 
-STACKFUL, STEP, PREEMPTED = "weft", "weft step", "weft preempted"
+STACKFUL, STEP, PREEMPTED, PACKED = "weft", "weft step", "weft preempted", "weft packed"
 WEFT = (STACKFUL, STEP)
+OWN = WEFT + (PACKED,)  # what `weft bench` is asked for
 ALL = ("go", "tokio", "erlang", "boost", "caf", "st")
 
 
@@ -54,6 +55,8 @@ OPERATIONS = {"fib": lambda n, size: fibonacci(n + 1) - 1, "mailbox": batches}
 # What `weft bench` calls it, and its options; else as here.
 BENCHES = {"fib": ("forkjoin", "--by", "join"), "skynet": ("skynet", "--by", "message"), "skynet-join": ("skynet", "--by", "join"),
            "timers": ("sleepers.cancelled",), "echo": ("echo.64",)}
+# The same by one of weft's.
+BENCHES_OF = {PACKED: {"parked": ("parked.packed",)}}
 
 
 # Where it depends on the machine which form of a peer's program is the fastest: how many it has, by row. Each round runs all, and the fastest counts.
@@ -114,7 +117,9 @@ def table():
     rows += lines("fib by join", work("fib", 1, 27, 20, stackful + ("go", "tokio", "erlang", "tbb")))
     rows += lines("fib by join", work("fib", 2, 27, 20, stackful + ("go", "tokio", "erlang", "tbb")))
     rows += lines("fan-in", work("fanin", 2, 500000, 20000, WEFT + many))
-    rows += lines("parked", work("parked", 1, 200000, 20000, both), unit="bytes", metric="bytes_each")
+    wait = work("parked", 1, 200000, 20000, both + (PACKED,))
+    rows += lines("parked", wait, unit="bytes", metric="bytes_each")
+    rows += [Row("parked for long, with WEFT_SPAWN_PACK, stackful, 1 worker", "bytes", wait, PACKED, "bytes_each", "served_bytes_each")]
     sleep = work("sleepers", 2, 200000, 20000, WEFT + ("go", "tokio", "erlang", "boost"))
     rows += lines("sleepers, past the second", sleep, unit="ms", metric="late_ms")
     rows += lines("sleepers, processor time", sleep, unit="s", metric="cpu_s")

@@ -178,7 +178,7 @@ def works():
     table_rows = rows.table()
     names = {peer.name for peer in peers.every()}
     for job in [row.work for row in table_rows] + [work for one in rows.scaling() for _, work in one.points]:
-        expect(f"{job.key}: peers that exist", [name for name in job.who if name not in names | set(rows.WEFT)], [])
+        expect(f"{job.key}: peers that exist", [name for name in job.who if name not in names | set(rows.OWN)], [])
     keys = {}
     for row in table_rows:
         keys.setdefault(row.work.key, set()).add(row.work.n)
