@@ -108,6 +108,13 @@ static bool table_thread_asleep(uint32_t id) {
 
 static void table_thread_patient(uint32_t id, bool patient) { (void)id, (void)patient; }
 
+static int table_alarm_make(int *alarm, int signal) {
+    (void)alarm, (void)signal;
+    return -EAGAIN;
+}
+static void table_alarm_set(int alarm, uint64_t at) { (void)alarm, (void)at; }
+static void table_alarm_drop(int alarm) { (void)alarm; }
+
 static unsigned table_thread_count(void) {
     unsigned count = 0;
     for (unsigned i = 0; i < sim_thread_count(); i++)
@@ -170,6 +177,9 @@ const struct sys sim_sys = {
     .thread_signal = table_thread_signal,
     .thread_asleep = table_thread_asleep,
     .thread_patient = table_thread_patient,
+    .alarm_make = table_alarm_make,
+    .alarm_set = table_alarm_set,
+    .alarm_drop = table_alarm_drop,
     .thread_count = table_thread_count,
     .thread_where = table_thread_where,
     .signal_stack = table_signal_stack,

@@ -146,6 +146,23 @@ SCRIPTED static int scripted_thread_time(uint32_t id, uint64_t *time) { return s
 SCRIPTED static int scripted_thread_signal(uint32_t id, int number) { return sys_linux.thread_signal(id, number); }
 SCRIPTED static bool scripted_thread_asleep(uint32_t id) { return sys_linux.thread_asleep(id); }
 SCRIPTED static void scripted_thread_patient(uint32_t id, bool patient) { sys_linux.thread_patient(id, patient); }
+SCRIPTED static int scripted_alarm_make(int *alarm, int signal) {
+    if (sys_script.alarm_error) {
+        scripted_count(&sys_script.counts.alarm_refused);
+        return sys_script.alarm_error;
+    }
+    int error = sys_linux.alarm_make(alarm, signal);
+    if (error == 0) scripted_count(&sys_script.counts.alarm_make);
+    return error;
+}
+SCRIPTED static void scripted_alarm_set(int alarm, uint64_t at) {
+    scripted_count(&sys_script.counts.alarm_set);
+    sys_linux.alarm_set(alarm, at);
+}
+SCRIPTED static void scripted_alarm_drop(int alarm) {
+    scripted_count(&sys_script.counts.alarm_drop);
+    sys_linux.alarm_drop(alarm);
+}
 SCRIPTED static int scripted_alloc_apart(void) { return sys_linux.alloc_apart(); }
 SCRIPTED static unsigned scripted_thread_count(void) { return sys_linux.thread_count(); }
 SCRIPTED static int scripted_thread_where(uint32_t number, int *call, uintptr_t *address) {
@@ -205,6 +222,9 @@ static const struct sys scripted_table = {
     .thread_asleep = scripted_thread_asleep,
     .thread_patient = scripted_thread_patient,
     .alloc_apart = scripted_alloc_apart,
+    .alarm_make = scripted_alarm_make,
+    .alarm_set = scripted_alarm_set,
+    .alarm_drop = scripted_alarm_drop,
     .thread_count = scripted_thread_count,
     .thread_where = scripted_thread_where,
     .signal_stack = scripted_signal_stack,

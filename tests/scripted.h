@@ -73,7 +73,8 @@ enum sys_net_call {
 /* Counted calls. */
 struct sys_counts {
     atom_u64 now, futex_wait, futex_wake, alloc, free, thread_start, thread_join, yield, fence_heavy, random, cpus;
-    atom_u64 alloc_failed; /* allocations that returned NULL */
+    atom_u64 alloc_failed;                                     /* allocations that returned NULL */
+    atom_u64 alarm_make, alarm_refused, alarm_set, alarm_drop; /* those that were made, and those that were not */
     atom_u64 vm_map, vm_advise[SYS_VM_DENY + 1], vm_guards;
     atom_u64 file[SYS_FILE_CALLS];
     atom_u64 net[SYS_NET_CALLS];
@@ -95,6 +96,8 @@ struct sys_script {
     /* Threads: after so many starts every further one is refused with -EAGAIN. */
     bool threads_limited;
     uint64_t threads_allowed;
+    /* No thread has an alarm: a negative code. */
+    int alarm_error;
 
     /* Futex: every Nth wait returns at once with -EINTR, or with 0 for no reason; 0 is "never". */
     uint64_t futex_eintr_every;

@@ -82,6 +82,11 @@ struct sys {
     /* Marks a thread that computes: it may wait longer than others for the CPU, without having less of it; or takes that back. Ignored
      * where the kernel cannot. */
     void (*thread_patient)(uint32_t id, bool patient);
+    /* The calling thread's alarm: sends it the signal, with the value &sys, once the time `at` has come, whether it computes or sleeps; set again, it
+     * forgets the time before. For signal handlers too. Not 0: there is none to be had, because of the limit of signals that are pending, for one. */
+    int (*alarm_make)(int *alarm, int signal);
+    void (*alarm_set)(int alarm, uint64_t at);
+    void (*alarm_drop)(int alarm);
     /* How many threads this program has, weft's and others; 0 when that cannot be known. */
     unsigned (*thread_count)(void);
     /* In which system call another thread of this program, by its number, is: 0, with the call's number and the address that it returns to.
