@@ -4,6 +4,7 @@
 #include "sys/sys.h"
 
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -139,6 +140,8 @@ static __attribute__((no_sanitize("address"))) long restart_number_passage(const
     return -1;
 }
 
+bool restart_is_usual(void) { return true; }
+
 static bool restart_is_syscall(const unsigned char *code) { return code[0] == 0x0f && code[1] == 0x05; }
 
 /* Just behind the instruction of the call that was interrupted, or NULL. */
@@ -150,6 +153,14 @@ static const unsigned char *restart_behind(const ucontext_t *context) {
 }
 
 bool restart_is_due(const ucontext_t *context) { return restart_behind(context) != NULL; }
+
+/* If the kernel restarts the call by itself, it goes back to the instruction. That has put the address behind it into rcx, so the code is looked at in that case
+ * only. */
+__attribute__((no_sanitize("address"))) bool restart_in_call(const ucontext_t *context) {
+    const greg_t *registers = context->uc_mcontext.gregs;
+    return restart_is_due(context) ||
+           (registers[REG_RCX] == registers[REG_RIP] + 2 && restart_is_syscall((const unsigned char *)registers[REG_RIP]));
+}
 
 void restart_call(ucontext_t *context, bool at_once, uintptr_t low) {
     greg_t *registers = context->uc_mcontext.gregs;
@@ -171,6 +182,9 @@ enum {
     RESTART_KEPT_FIRST = 19, /* callee-saved registers: a caller keeps in these what it needs again */
     RESTART_KEPT_LAST = 28,
 };
+
+/* From then on all calls that can be cancelled come by one passage, which overwrites the argument. */
+bool restart_is_usual(void) { return strverscmp(gnu_get_libc_version(), "2.41") < 0; }
 
 /* The registers that the instruction may write; errs on the side of too many. */
 static uint32_t restart_writes(uint32_t code) {
@@ -220,6 +234,11 @@ static const uint32_t *restart_at(const ucontext_t *context) {
 }
 
 bool restart_is_due(const ucontext_t *context) { return restart_at(context) != NULL; }
+
+/* If the kernel restarts the call by itself, it goes back to the instruction. */
+bool restart_in_call(const ucontext_t *context) {
+    return restart_is_due(context) || *(const uint32_t *)context->uc_mcontext.pc == RESTART_SVC;
+}
 
 void restart_call(ucontext_t *context, bool at_once, uintptr_t low) {
     mcontext_t *machine = &context->uc_mcontext;

@@ -18,9 +18,14 @@
 
 /* In a signal handler: whether it has interrupted a system call that would return EINTR. */
 bool restart_is_due(const ucontext_t *context);
-/* In that case, and while all other signals are blocked: a call that has done nothing yet is restarted when the handler returns. Not if a
+/* Whether the usual shapes are known in this C library: most calls that a signal interrupts can be restarted. */
+bool restart_is_usual(void);
+/* In a signal handler: whether it has interrupted any system call that has not come to its end. (On ARM also: the thread was about to make one.) */
+bool restart_in_call(const ucontext_t *context);
+/* In the first case, and while all other signals are blocked: a call that has done nothing yet is restarted when the handler returns. Not if a
  * handler of the program has interrupted it too: then the program must see EINTR.
- * `at_once`: it cannot have waited for long, so calls with a timeout relative to their beginning may be restarted as well.
+ * `at_once`: it cannot have waited for long, or has waited for no more than a time slice and only this once (thread/stopped.h, A8), so calls with a timeout
+ * relative to their beginning may be restarted as well.
  * `low`: the stack can be read from there up to the interrupted stack pointer; equal to that pointer if nothing is known. */
 void restart_call(ucontext_t *context, bool at_once, uintptr_t low);
 

@@ -159,6 +159,29 @@ TEST(restart_not_other_calls) {
     expect_not(true);
 }
 
+/* In a call that has not come to its end: it would return EINTR, or the kernel goes back to it. */
+TEST(restart_in_call_or_not) {
+    code_begin(100);
+    LOAD_NUMBER(SYS_read);
+    SYSCALL();
+    interrupted(-EINTR);
+    EXPECT(restart_in_call(&context));
+    interrupted(4);
+    EXPECT(!restart_in_call(&context));
+    registers[REG_RCX] = (greg_t)code_end();
+    registers[REG_RIP] -= 2;
+    registers[REG_RAX] = SYS_read;
+    EXPECT(restart_in_call(&context));
+    registers[REG_RCX] = 4711; /* about to make it */
+    EXPECT(!restart_in_call(&context));
+    code_begin(100);
+    CODE(0x0f, 0x06);
+    interrupted(4);
+    registers[REG_RCX] = (greg_t)code_end();
+    registers[REG_RIP] -= 2;
+    EXPECT(!restart_in_call(&context));
+}
+
 TEST(restart_not_without_a_call) {
     code_begin(100);
     LOAD_NUMBER(SYS_poll);
@@ -287,6 +310,17 @@ TEST(restart_what_the_kernel_was_about_to_restart) {
     prepared();
     EXPECT(!restarts(true));
     EXPECT_EQ(machine->regs[8], SYS_restart_syscall);
+}
+/* In a call that has not come to its end: it would return EINTR, or the kernel goes back to it. */
+TEST(restart_in_call_or_not) {
+    COMPILED(MOV_X0_X19, MOV_X8_73);
+    EXPECT(restart_in_call(&context));
+    machine->regs[0] = 4;
+    EXPECT(!restart_in_call(&context));
+    machine->pc -= 4;
+    EXPECT(restart_in_call(&context));
+    machine->pc -= 4;
+    EXPECT(!restart_in_call(&context));
 }
 TEST(restart_not_when_it_is_lost) {
     COMPILED(MOV_X0_X1, MOV_X1_X20); /* as in syscall() */
