@@ -24,6 +24,7 @@ enum {
 };
 
 atom_u64 preempt_verdicts[PREEMPT_VERDICTS];
+atom_u64 preempt_rung;
 atom_u64 preempt_walked;
 
 /* The bounds of weft's code; set before the handler is installed. */
@@ -148,8 +149,8 @@ static enum preempt_verdict preempt_stop(struct worker *worker, struct thread *s
     my_worker = worker;
     stopped_took(worker, self->number);
     worker->current = proc;
-    local_leave(&worker->local); /* begun by the loop that has handed the worker over */
-    stopped_is_patient(worker, self->number);
+    local_leave(&worker->local);                             /* begun by the loop that has handed the worker over */
+    if (restart_is_usual()) stopped_set_alarm(worker, self); /* X8 */
     return PREEMPT_DONE;
 }
 
@@ -230,14 +231,31 @@ static void preempt_pass_on(int number, siginfo_t *info, ucontext_t *context) {
     else before->sa_handler(number);
 }
 
+/* Sysmon's signal. */
+static enum preempt_verdict preempt_heed(struct worker *worker, ucontext_t *context) {
+    preempt_restart(worker, context, true);
+    return worker ? preempt_try(worker, context) : PREEMPT_NOT_ASKED;
+}
+
+/* The thread's own alarm: X8. */
+static enum preempt_verdict preempt_ring(struct worker *worker, ucontext_t *context) {
+    if (restart_in_call(context)) {
+        if (!worker || worker->current) preempt_restart(worker, context, true);
+        return PREEMPT_NOT_ASKED;
+    }
+    if (!worker || !preempt_alarm(worker, my_thread)) return PREEMPT_NOT_ASKED;
+    enum preempt_verdict verdict = preempt_try(worker, context);
+    if (verdict == PREEMPT_DONE) atom_add_rlx(&preempt_rung, 1); /* rlx: a count */
+    return verdict;
+}
+
 static void preempt_signal(int number, siginfo_t *info, void *context) {
     int error = errno;
-    struct worker *worker = my_worker;
-    if (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &sys) {
-        preempt_restart(worker, context, true);
+    bool alarm = info->si_code == SI_TIMER;
+    if ((alarm || info->si_code == SI_QUEUE) && info->si_value.sival_ptr == &sys) {
         bool nested = handler_is_wefts;
         handler_is_wefts = true;
-        enum preempt_verdict verdict = worker ? preempt_try(worker, context) : PREEMPT_NOT_ASKED;
+        enum preempt_verdict verdict = alarm ? preempt_ring(my_worker, context) : preempt_heed(my_worker, context);
         handler_is_wefts = nested;
         atom_add_rlx(&preempt_verdicts[verdict], 1); /* rlx: a count */
     } else {

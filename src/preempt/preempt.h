@@ -15,12 +15,16 @@
  *   X3  A process that runs on a stack of its own making, or on that of another signal handler, is not stopped: the stack pointer tells.
  *   X4  The handler does not allocate, and takes no lock that a stopped thread may hold.
  *   X5  A system call that was interrupted by our signal and would return EINTR (poll, nanosleep: SA_RESTART does not help them) is
- *       restarted (restart.h). It cannot have waited for long, because threads that sleep are not signalled (stopped.h, A2).
+ *       restarted (restart.h). It cannot have waited for long, because threads that sleep are not signalled (stopped.h, A2); for alarms: X8.
  *   X6  All signals are blocked in the handler, for as long as the process is stopped. Else a handler of the program would run in a
  *       process that has no worker, and could leave our handler by a jump; and a system call that this signal should interrupt would be
  *       restarted without returning EINTR.
  *   X7  A process that was condemned (weft_kill, a link) is ended instead, in its own code only: nothing but frames of the program's is on its
- *       stack, and it holds no lock that weft knows of. What it has deferred is called there; C++ frames are not unwound. */
+ *       stack, and it holds no lock that weft knows of. What it has deferred is called there; C++ frames are not unwound.
+ *   X8  The thread's own alarm (stopped.h, A8) may ring while it sleeps in a system call. The process is not stopped there, and the alarm not set again: otherwise a
+ *       sleep longer than the time slice would be begun again for ever. So the call is restarted as in X5, and waits for at most a time slice longer, once for
+ *       each time that a process was stopped on that thread. A call of weft's own loop is not restarted: that looks at the clock again. Where most calls could not be
+ *       restarted, no alarm is set, and sysmon does it all. */
 #ifndef WEFT_PREEMPT_PREEMPT_H
 #define WEFT_PREEMPT_PREEMPT_H
 
@@ -51,6 +55,8 @@ enum preempt_verdict {
 };
 /* How often each was found, since the program began. */
 extern atom_u64 preempt_verdicts[PREEMPT_VERDICTS];
+/* How many of those that were stopped had an alarm that rang. */
+extern atom_u64 preempt_rung;
 /* How often X2 allowed to stop a process. */
 extern atom_u64 preempt_walked;
 

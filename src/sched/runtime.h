@@ -133,8 +133,11 @@ struct worker {
      * be. */
     atom_u32 driver;
     atom_u64 asked, refused;
-    atom_u32 patient;        /* a thread that went on with a stopped process here and is patient; sysmon takes note of it (seen.patient) */
-    atom_u64 again;          /* the step of this number belongs to a process that was stopped before */
+    atom_u64 again; /* the step of this number belongs to a process that was stopped before */
+    /* The alarm of its thread, used in that thread's signal handlers (stopped.h, A8): the step that it is set for, since when that lasts, when it rings. */
+    struct {
+        uint64_t steps, since, at;
+    } alarm;
     struct thread *stopped;  /* its process was stopped here and is not queued yet: the next thread that drives the worker queues it */
     struct parker departure; /* unparked when its thread has left, for the thread that waits for that */
 

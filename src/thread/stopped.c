@@ -160,7 +160,10 @@ static bool preempt_needed(struct worker *worker, uint64_t now) {
     return false;
 }
 
-/* Whether the running process may have been condemned. When the time for which that was known is over, all processes are asked, with a pause
+/* Whether the running process may have been condemned, as far as that is known. rlx: a request. */
+static bool preempt_ends_some(struct runtime *runtime, uint64_t now) { return now < atom_load_rlx(&runtime->preempt.condemned); }
+
+/* The same, by sysmon, which finds out. When the time for which that was known is over, all processes are asked, with a pause
  * that is long beside that. rlx, all: a request; one that comes meanwhile is not overwritten. */
 static bool preempt_to_end(struct runtime *runtime, uint64_t now) {
     atom_u64 *until = &runtime->preempt.condemned;
@@ -173,18 +176,25 @@ static bool preempt_to_end(struct runtime *runtime, uint64_t now) {
     return any;
 }
 
-/* Whether the running process has used up its time slice. One that was stopped before has the whole slice if only stopped ones wait, and
- * a tenth if others do. */
-static bool preempt_is_due(struct worker *worker, uint64_t now) {
+/* A relief worker runs only processes that were stopped. rlx, both: hints. */
+static bool preempt_runs_stopped(struct worker *worker) { return atom_load_rlx(&worker->relief) && !atom_load_rlx(&worker->leave); }
+
+/* Whether the running process, whose step began at `since`, has used up its time slice. One that was stopped before (`again`) has the whole slice if only
+ * stopped ones wait, and a tenth if others do. */
+static bool preempt_is_due(struct worker *worker, uint64_t since, bool again, uint64_t now) {
     struct preempt *preempt = &worker->runtime->preempt;
-    uint64_t age = now - worker->seen.step_since;
+    uint64_t age = now - since;
     if (age < preempt->slice / PREEMPT_AGAIN_PART) return false;
-    if (age >= preempt->slice && preempt_to_end(worker->runtime, now)) return true;
-    /* rlx, both: hints. A relief worker runs only processes that were stopped. */
-    if (atom_load_rlx(&worker->relief) && !atom_load_rlx(&worker->leave)) return age >= preempt->slice && stopped_waiting(worker->runtime);
-    bool again = atom_load_rlx(&worker->again) == worker->seen.steps; /* rlx: a number */
-    if (preempt_needed(worker, now)) return again || age >= preempt->slice;
+    if (!preempt_runs_stopped(worker) && preempt_needed(worker, now)) return again || age >= preempt->slice;
     return age >= preempt->slice && stopped_waiting(worker->runtime);
+}
+
+/* Whether sysmon should have it interrupted. */
+static bool preempt_is_wanted(struct worker *worker, uint64_t now) {
+    uint64_t since = worker->seen.step_since;
+    bool again = atom_load_rlx(&worker->again) == worker->seen.steps; /* rlx: a number */
+    return (now - since >= worker->runtime->preempt.slice && preempt_to_end(worker->runtime, now)) ||
+           preempt_is_due(worker, since, again, now);
 }
 
 static void preempt_signal_thread(struct worker *worker, uint64_t steps) {
@@ -237,7 +247,7 @@ enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
     /* rlx, here and below: numbers, which the handler checks again. */
     if (view == PREEMPT_STUCK) return atom_load_rlx(&preempt->stopped) > 0 ? PREEMPT_STUCK : PREEMPT_NONE;
     if (atom_load_rlx(&worker->refused) == worker->seen.steps) return PREEMPT_NONE;
-    if (!preempt_is_due(worker, now)) return PREEMPT_ASKED; /* when a process needs the worker */
+    if (!preempt_is_wanted(worker, now)) return PREEMPT_ASKED; /* when a process needs the worker */
     if (stopped_is_full(preempt)) return PREEMPT_NONE;
     if (atom_load_rlx(&runtime->threads.at_rest) == 0) {
         thread_maker_call(runtime);
@@ -248,12 +258,52 @@ enum preempt_view preempt_look(struct worker *worker, uint64_t now) {
     return preempt_ask(worker, now) ? PREEMPT_ASKED : PREEMPT_NONE;
 }
 
-/* rlx: a number. One that sysmon has not noted yet does not compute here any more: it has handed the worker over, or was stopped. */
-void stopped_is_patient(struct worker *worker, uint32_t number) {
-    sys->thread_patient(number, true);
-    uint32_t before = atom_swap_rlx(&worker->patient, number);
-    if (before && before != number) sys->thread_patient(before, false);
+/* ---- alarms (A8) --------------------------------------------------------------------------------------------- */
+
+/* When it may next be another process's turn: when the worker's next timer is due, or when the time slice is over. SYS_FOREVER: unforeseeable. */
+static uint64_t preempt_turn(struct worker *worker, uint64_t now) {
+    uint64_t end = worker->alarm.since + worker->runtime->preempt.slice, next = SYS_FOREVER;
+    if (!preempt_runs_stopped(worker)) next = preempt_needed(worker, now) ? now : timers_next(&worker->timers);
+    return end <= now || next < end ? next : end;
 }
+
+static void preempt_set_alarm(struct worker *worker, struct thread *self, uint64_t now) {
+    uint64_t slice = worker->runtime->preempt.slice, least = slice / PREEMPT_AGAIN_PART, at = preempt_turn(worker, now);
+    if (at == SYS_FOREVER) return; /* sysmon looks every so often */
+    uint64_t ahead = at > now ? at - now : 0;
+    worker->alarm.at = now + (ahead < least ? least : ahead > slice ? slice : ahead);
+    sys->alarm_set(self->alarm, worker->alarm.at);
+}
+
+void stopped_set_alarm(struct worker *worker, struct thread *self) {
+    if (!self->alarm_made && !self->alarm_refused) {
+        self->alarm_made = sys->alarm_make(&self->alarm, SIGURG) == 0;
+        self->alarm_refused = !self->alarm_made;
+    }
+    if (!self->alarm_made) return;
+    uint64_t now = sys->now();
+    worker->alarm.steps = atom_load_rlx(&worker->local.counters.steps); /* rlx: this thread's */
+    worker->alarm.since = now;
+    preempt_set_alarm(worker, self, now);
+}
+
+bool preempt_alarm(struct worker *worker, struct thread *self) {
+    uint64_t steps = atom_load_rlx(&worker->local.counters.steps), now = sys->now(); /* rlx: this thread's */
+    if (worker->alarm.steps != steps || now < worker->alarm.at) return false;
+    struct runtime *runtime = worker->runtime;
+    uint64_t since = worker->alarm.since;
+    bool ends = now - since >= runtime->preempt.slice && preempt_ends_some(runtime, now);
+    if (!ends && !preempt_is_due(worker, since, true, now)) {
+        preempt_set_alarm(worker, self, now);
+        return false;
+    }
+    /* rlx, both: a number; a request of the thread to itself. */
+    if (atom_load_rlx(&runtime->threads.at_rest) == 0) thread_maker_call(runtime);
+    atom_store_rlx(&worker->asked, steps);
+    return true;
+}
+
+/* ---- what else sysmon asks --------------------------------------------------------------------------------------- */
 
 bool preempt_computes(struct worker *worker, uint64_t now) {
     if (!preempt_is_on(worker->runtime) || worker->seen.step_since == now) return false; /* a step that was not there at the last look */

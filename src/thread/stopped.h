@@ -12,6 +12,7 @@
  *   operation                           caller
  *   preempt_look                        sysmon, of a worker whose step has lasted
  *   stopped_list, stopped_sleep         T in 4 and 5
+ *   stopped_set_alarm, preempt_alarm    T, when it goes on, and in the handler when its alarm rings
  *   stopped_took                        the thread that has just been given a worker
  *   stopped_take                        S, in 7
  *   stopped_unlist, stopped_hand_back   the thread that has claimed P, in 8
@@ -33,7 +34,13 @@
  *       workers, or when no process has been resumed for a tenth of a second: a worker beyond all caps, which begins with the process
  *       that was stopped first, takes only stopped processes, and leaves when there are none. Stopped processes and relief workers
  *       together are at most `most`, and so many places are kept for them: a process that may be stopped finds one.
- *   A7  A worker with pinned processes resumes no stopped process, because the worker would leave the thread that they are pinned to. */
+ *   A7  A worker with pinned processes resumes no stopped process, because the worker would leave the thread that they are pinned to.
+ *   A8  A thread that goes on with a stopped process sets an alarm for itself, since sysmon may not get the CPU in time beside busy threads: a
+ *       signal interrupts what computes without any choice of the kernel's. It rings when it can first be another process's turn, and again after
+ *       that. It counts only in the step that it was set for (the number, as in A1), from its time on. It is never set sooner than a part of
+ *       the slice ahead, so that the process gets on, nor later than a slice, so that a system call in which the thread sleeps by then loses no
+ *       more of its waiting; and there it stops nothing and is not set again, so that it comes once (preempt.h, X8). Where there is none, sysmon
+ *       does it all. */
 #ifndef WEFT_THREAD_STOPPED_H
 #define WEFT_THREAD_STOPPED_H
 
@@ -97,15 +104,17 @@ static inline bool preempt_computes(struct worker *worker, uint64_t now) { retur
 static inline unsigned preempt_overdue(struct runtime *runtime, uint64_t now) { return (void)runtime, (void)now, 0; }
 #else
 enum preempt_view preempt_look(struct worker *worker, uint64_t now);
+/* By the thread, in a signal handler, as it goes on with its process on the worker: sets its alarm (A8). */
+void stopped_set_alarm(struct worker *worker, struct thread *self);
+/* The alarm of the worker's thread rings, and the thread is not in a system call: whether its process should be stopped now. If not, it rings again
+ * when that may have changed. */
+bool preempt_alarm(struct worker *worker, struct thread *self);
 /* Whether the worker's process has computed for a part of its time slice, or was interrupted before. */
 bool preempt_computes(struct worker *worker, uint64_t now);
 /* How many more workers are wanted because no process has been resumed for long though one could be, whatever holds the workers up. */
 unsigned preempt_overdue(struct runtime *runtime, uint64_t now);
 /* The longest that sysmon may sleep while a process runs. */
 uint64_t preempt_period(struct runtime *runtime, uint64_t period);
-/* By the thread of that number, which goes on with its process on the worker: it lets threads that wake up beside it have the CPU at once. Sysmon could not see to
- * that in time, because it would have to have the CPU first; it takes it back when the step is over. */
-void stopped_is_patient(struct worker *worker, uint32_t number);
 /* As stopped_next, if the worker should go to a stopped thread rather than to one at rest: it is an extra worker, or no thread is at
  * rest. */
 struct thread *stopped_heir(struct worker *worker);

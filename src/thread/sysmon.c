@@ -94,12 +94,7 @@ static bool sysmon_hog(struct worker *worker, uint64_t now) {
 
 /* A thread that computes lets any thread that wakes up beside it have the CPU at once, until its step is over. */
 static void sysmon_patience(struct worker *worker, bool computes) {
-    uint32_t thread = computes ? atom_load_rlx(&worker->driver) : 0; /* rlx, all: numbers */
-    uint32_t itself = atom_load_rlx(&worker->patient) ? atom_swap_rlx(&worker->patient, 0) : 0;
-    if (itself && itself != worker->seen.patient) {
-        if (worker->seen.patient) sys->thread_patient(worker->seen.patient, false);
-        worker->seen.patient = itself;
-    }
+    uint32_t thread = computes ? atom_load_rlx(&worker->driver) : 0; /* rlx: a number */
     if (thread == worker->seen.patient) return;
     if (worker->seen.patient) sys->thread_patient(worker->seen.patient, false);
     if (thread) sys->thread_patient(thread, true);

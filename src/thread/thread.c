@@ -125,9 +125,14 @@ static void thread_unwatch(struct thread *self) {
     if (!thread_key_error) pthread_setspecific(thread_key, NULL);
     if (self->unjoined) pthread_detach(pthread_self());
 }
+/* The kernel would keep it until the program ends. */
+static void thread_drop_alarm(struct thread *self) {
+    if (self->alarm_made) sys->alarm_drop(self->alarm);
+}
 #else
 static void thread_watch(struct thread *self) { (void)self; }
 static void thread_unwatch(struct thread *self) { (void)self; }
+static void thread_drop_alarm(struct thread *self) { (void)self; }
 #endif
 
 static void *thread_main(void *argument) {
@@ -145,6 +150,7 @@ static void *thread_main(void *argument) {
     for (bool more = self->given || self->carries || thread_rest(self, true); more; more = thread_rest(self, false))
         thread_serve(self);
     thread_unwatch(self);
+    thread_drop_alarm(self);
     parts.thread_ends(&signals);
     return NULL;
 }

@@ -38,6 +38,9 @@ struct thread {
      * stopped threads. */
     struct proc *stopped;
     struct thread *sooner, *later;
+    /* Its alarm (stopped.h, A8), in its own signal handler: made when it first went on with a stopped process, or refused then. */
+    int alarm;
+    bool alarm_made, alarm_refused;
     bool unjoined;       /* no thread joins it */
     bool waits;          /* its stopped process can be resumed; under preempt's lock */
     const void *context; /* what was interrupted: a ucontext_t; and how far up its stack is searched */

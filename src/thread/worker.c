@@ -102,6 +102,7 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     atom_store_rlx(&worker->asked, UINT64_MAX);
     atom_store_rlx(&worker->refused, UINT64_MAX);
     atom_store_rlx(&worker->again, UINT64_MAX);
+    worker->alarm.steps = UINT64_MAX;
     timers_init(&worker->timers, sys->now());
     spinlock_init(&worker->ringing);
     rng_seed(&worker->rng, runtime->seed, index);

@@ -1,0 +1,260 @@
+/* Threads that set an alarm for themselves as they go on with a stopped process: it interrupts the process in time, and nothing else. */
+#include "preempt/loops.h"
+
+#include "preempt/restart.h"
+
+#include <poll.h>
+
+/* No thread has one where it would make system calls fail. */
+#define ALARM_TEST_APPLIES()                                                                                                               \
+    PREEMPT_TEST_APPLIES();                                                                                                                \
+    if (!restart_is_usual()) return
+
+static uint64_t rung(void) { return atom_load_rlx(&preempt_rung); }
+
+static uint64_t step_now(void) { return atom_load_rlx(&my_worker->local.counters.steps); }
+
+/* Computes until it has been stopped once more, and goes on in another step. */
+static __attribute__((noinline)) void compute_until_stopped(void) {
+    struct worker *worker = my_worker;
+    uint64_t step = step_now();
+    while (my_worker == worker && step_now() == step) {}
+}
+
+/* ---- beside others ---------------------------------------------------------------------------------------------------------------------- */
+
+static void case_ticker(const char *policy, unsigned workers) {
+    unsigned hogs = workers + 2;
+    uint64_t before = rung();
+    pre_start(policy, workers, 1000);
+    forget();
+    for (uintptr_t i = 0; i < hogs; i++)
+        victim_spawn(loops, (void *)i, 0, "hog");
+    victim_spawn(ticks_on, NULL, 0, "ticker");
+    while (rung() < before + 10)
+        usleep(1000);
+    atom_store_rlx(&over, true);
+    rt_wait(&done, hogs + 1);
+    printf("note: %s, %u workers: %lu preemptions, %lu by alarms\n", policy, workers, rt_stats().preemptions, rung() - before);
+    EXPECT(atom_load_rlx(&sys_script.counts.alarm_make) > 0);
+    rt_stop();
+    EXPECT_EQ(atom_load_rlx(&sys_script.counts.alarm_drop), atom_load_rlx(&sys_script.counts.alarm_make)); /* the threads have ended */
+}
+TEST_WITHIN(alarm_interrupts_loops_beside_a_ticker, 60) {
+    ALARM_TEST_APPLIES();
+    rt_cases(case_ticker);
+}
+
+/* Nothing but loops: the slice's end. */
+static void case_slices(const char *policy, unsigned workers) {
+    unsigned hogs = workers + 2;
+    uint64_t before = rung();
+    pre_start(policy, workers, 1000);
+    forget();
+    for (uintptr_t i = 0; i < hogs; i++)
+        victim_spawn(loops, (void *)i, 0, "hog");
+    while (rung() < before + 10)
+        usleep(1000);
+    atom_store_rlx(&over, true);
+    rt_wait(&done, hogs);
+    rt_stop();
+}
+TEST_WITHIN(alarm_interrupts_loops_beside_loops, 60) {
+    ALARM_TEST_APPLIES();
+    rt_cases(case_slices);
+}
+
+/* No thread can have one, and each has asked once: all is as without. */
+static void case_refused(const char *policy, unsigned workers) {
+    unsigned hogs = workers + 2;
+    uint64_t before = rung();
+    pre_start(policy, workers, 1000);
+    sys_script.alarm_error = -EAGAIN;
+    forget();
+    for (uintptr_t i = 0; i < hogs; i++)
+        victim_spawn(loops, (void *)i, 0, "hog");
+    for (unsigned i = 0; i < hogs; i++)
+        rt_wait(&rounds[i], 1);
+    victim_spawn(ticks, (void *)10, 0, "ticker");
+    rt_wait(&done, hogs + 1);
+    EXPECT(rt_stats().preemptions >= 2);
+    EXPECT_EQ(rung(), before);
+    EXPECT(atom_load_rlx(&sys_script.counts.alarm_refused) > 0);
+    EXPECT(atom_load_rlx(&sys_script.counts.alarm_refused) <= atom_load_rlx(&sys_script.counts.thread_start));
+    EXPECT_EQ(atom_load_rlx(&sys_script.counts.alarm_set), 0);
+    rt_stop();
+    EXPECT_EQ(atom_load_rlx(&sys_script.counts.alarm_drop), 0);
+}
+TEST_WITHIN(alarm_refused, 60) {
+    ALARM_TEST_APPLIES();
+    rt_cases(case_refused);
+}
+
+/* ---- in a system call that sleeps ------------------------------------------------------------------------------------------------------- */
+
+enum { SLEEPS = 5, SLEEP_MS = 20 }; /* a slice is 1 ms */
+
+/* Most alarms that were set when the process went on ring in the call; it has its result and its time all the same. */
+static void sleeper(void *arg) {
+    uint64_t calls = atom_load_rlx(&restarted_calls);
+    bool polls = arg != NULL;
+    for (unsigned i = 0; i < SLEEPS || atom_load_rlx(&restarted_calls) == calls; i++) {
+        compute_until_stopped();
+        struct timespec time = {0, SLEEP_MS * 1000 * 1000};
+        uint64_t before = sys_linux.now();
+        EXPECT_EQ(polls ? poll(NULL, 0, SLEEP_MS) : nanosleep(&time, NULL), 0);
+        EXPECT(sys_linux.now() >= before + (uint64_t)SLEEP_MS * 1000 * 1000);
+    }
+    atom_store_rlx(&over, true);
+    atom_add_rel(&done, 1);
+}
+static void case_sleeper(const char *policy, bool polls) {
+    uint64_t calls = atom_load_rlx(&restarted_calls);
+    pre_start(policy, 1, 1000);
+    forget();
+    victim_spawn(loops, (void *)0, 0, "hog");
+    victim_spawn(ticks_on, NULL, 0, "ticker");
+    victim_spawn(sleeper, polls ? &over : NULL, 64 << 10, "sleeper");
+    rt_wait(&done, 3);
+    printf("note: %s: %lu calls begun again\n", policy, atom_load_rlx(&restarted_calls) - calls);
+    rt_stop();
+}
+static void case_sleepers(const char *policy, unsigned workers) {
+    (void)workers;
+    case_sleeper(policy, false);
+    case_sleeper(policy, true);
+}
+TEST_WITHIN(alarm_in_a_call_that_sleeps_lets_it_end, 60) {
+    ALARM_TEST_APPLIES();
+    rt_cases(case_sleepers);
+}
+
+/* ---- not meant -------------------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t signals(void) {
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < PREEMPT_VERDICTS; i++)
+        sum += pre_verdict((enum preempt_verdict)i);
+    return sum;
+}
+
+/* An alarm that rings soon, in the process that calls this. The worker's notes say which step it was set for, since when that has lasted, and when it should ring.
+ * True: the process was stopped by it. */
+static __attribute__((noinline)) bool rings(int alarm, uint64_t steps, uint64_t since, uint64_t at) {
+    struct worker *worker = my_worker;
+    uint64_t before = rung(), seen = signals();
+    worker->alarm.since = since;
+    worker->alarm.at = at;
+    worker->alarm.steps = steps;
+    sys->alarm_set(alarm, sys->now() + RT_MS / 10); /* not in that call, where the process would not be stopped */
+    while (signals() == seen) {}
+    return rung() != before;
+}
+/* The threads have no alarms of their own here. */
+static void tries(void *arg) {
+    enum { TIMES = 20, LATER = 1000 };
+    int alarm;
+    (void)arg;
+    EXPECT_EQ(sys_linux.alarm_make(&alarm, SIGURG), 0);
+    my_thread->alarm = alarm; /* when it is set again */
+    for (unsigned i = 0; i < TIMES; i++) {
+        uint64_t now = sys->now(), long_ago = now - RT_SECOND;
+        EXPECT(!rings(alarm, step_now() + 1000000, long_ago, long_ago));
+        EXPECT(!rings(alarm, step_now() - 1, long_ago, long_ago));
+        EXPECT(!rings(alarm, step_now(), long_ago, now + LATER * RT_SECOND));
+        /* Sysmon may have the process stopped between the notes and the alarm. */
+        while (!rings(alarm, step_now(), long_ago, long_ago)) {}
+    }
+    sys_linux.alarm_drop(alarm);
+    atom_store_rlx(&over, true);
+    atom_add_rel(&done, 1);
+}
+static void yields(void *arg) {
+    (void)arg;
+    while (!atom_load_rlx(&over))
+        weft_yield();
+    atom_add_rel(&done, 1);
+}
+static void case_not_meant(const char *policy, unsigned workers) {
+    (void)workers;
+    pre_start(policy, 1, 10000);
+    sys_script.alarm_error = -EAGAIN;
+    forget();
+    victim_spawn(tries, NULL, 0, "tries");
+    victim_spawn(yields, NULL, 0, "waits");
+    rt_wait(&done, 2);
+    rt_stop();
+}
+TEST_WITHIN(alarm_counts_only_in_its_step_and_from_its_time_on, 60) {
+    ALARM_TEST_APPLIES();
+    rt_cases(case_not_meant);
+}
+
+/* Nor in a system call, which goes on, though a process waits and its slice is over. */
+static int ends[2];
+static atom_bool inside;
+static void reads(void *arg) {
+    int alarm;
+    char byte = 0;
+    (void)arg;
+    EXPECT_EQ(sys_linux.alarm_make(&alarm, SIGURG), 0);
+    struct worker *worker = my_worker;
+    uint64_t before = rung();
+    worker->alarm.since = worker->alarm.at = sys->now() - RT_SECOND;
+    worker->alarm.steps = step_now();
+    sys->alarm_set(alarm, sys->now() + 2 * RT_MS);
+    atom_store_rlx(&inside, true);
+    EXPECT_EQ(read(ends[0], &byte, 1), 1);
+    EXPECT_EQ(rung(), before);
+    EXPECT_EQ(byte, 'x');
+    sys_linux.alarm_drop(alarm);
+    atom_store_rlx(&over, true);
+    atom_add_rel(&done, 1);
+}
+static void case_reads(const char *policy, unsigned workers) {
+    (void)workers;
+    pre_start(policy, 1, 10000);
+    sys_script.alarm_error = -EAGAIN;
+    forget();
+    EXPECT_EQ(pipe(ends), 0);
+    uint64_t before = pre_verdict(PREEMPT_NOT_ASKED);
+    victim_spawn(reads, NULL, 64 << 10, "reads");
+    victim_spawn(yields, NULL, 0, "waits");
+    while (!atom_load_rlx(&inside) || pre_verdict(PREEMPT_NOT_ASKED) == before)
+        usleep(100);
+    EXPECT_EQ(write(ends[1], "x", 1), 1);
+    rt_wait(&done, 2);
+    rt_stop();
+    atom_store_rlx(&inside, false);
+    close(ends[0]);
+    close(ends[1]);
+}
+TEST_WITHIN(alarm_does_not_count_in_a_system_call, 60) {
+    ALARM_TEST_APPLIES();
+    rt_cases(case_reads);
+}
+
+/* No process waits: it is set again, and stops nothing. */
+static void alone(void *arg) {
+    int alarm;
+    (void)arg;
+    EXPECT_EQ(sys_linux.alarm_make(&alarm, SIGURG), 0);
+    my_thread->alarm = alarm;
+    uint64_t set = atom_load_rlx(&sys_script.counts.alarm_set);
+    EXPECT(!rings(alarm, step_now(), sys->now(), 1)); /* the end of the slice is still to come */
+    while (atom_load_rlx(&sys_script.counts.alarm_set) < set + 2) {}
+    sys_linux.alarm_drop(alarm);
+    atom_add_rel(&done, 1);
+}
+TEST_WITHIN(alarm_is_set_again_while_no_process_waits, 60) {
+    ALARM_TEST_APPLIES();
+    pre_start("ring", 1, 10000);
+    sys_script.alarm_error = -EAGAIN;
+    forget();
+    victim_spawn(alone, NULL, 0, "alone");
+    rt_wait(&done, 1);
+    EXPECT_EQ(rt_stats().preemptions, 0);
+    rt_stop();
+}
+
+int main(int argc, char **argv) { return test_main(argc, argv); }
