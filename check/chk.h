@@ -33,6 +33,6 @@ void chk_fence_light(void);
 void chk_fence_heavy(void);
 
 /* In setup: what sys->now answers in this run. Without it time stands still. */
-void chk_clock(uint64_t (*now)(void));
+void chk_clock(uint64_t (*clock)(void));
 
 #endif
