@@ -177,6 +177,12 @@ int sim_child_kill(int pid, int signal) {
     return 0;
 }
 
+int sim_child_peek(int pid) {
+    sim_effect("child_peek", (uint64_t)pid);
+    const struct child *child = *child_find(pid);
+    return !child ? -ECHILD : child->ended ? pid : 0;
+}
+
 /* C2 */
 int sim_child_reap(int pid, int *status) {
     sim_effect("child_reap", (uint64_t)pid);

@@ -13,9 +13,10 @@
 
 #include <sys/types.h>
 
-/* For the tables: sys_net.start, sys_file.child_open and sys_file.child_reap. Each is a point. */
+/* For the tables: sys_net.start, sys_file.child_open, sys_file.child_peek and sys_file.child_reap. Each is a point. */
 int sim_child_start(const struct sys_start *start, pid_t *child);
 int sim_child_open(int pid);
+int sim_child_peek(int pid);
 int sim_child_reap(int pid, int *status);
 /* For the C library's kill(2). */
 int sim_child_kill(int pid, int signal);

@@ -286,7 +286,7 @@ static int file_child_reap(int pid, int *status) {
     return sim_child_is_real(pid) ? sys_linux_file.child_reap(pid, status) : sim_child_reap(pid, status);
 }
 /* There are no process groups in the simulated world: nothing is left of a child that has ended. */
-static int file_child_peek(int pid) { return sim_child_is_real(pid) ? sys_linux_file.child_peek(pid) : 0; }
+static int file_child_peek(int pid) { return sim_child_is_real(pid) ? sys_linux_file.child_peek(pid) : sim_child_peek(pid); }
 static int file_child_signal(int pid, int number, bool group) {
     return sim_child_is_real(pid) ? sys_linux_file.child_signal(pid, number, group) : sim_child_kill(pid, number);
 }

@@ -19,8 +19,11 @@ static int child_look(pid_t child, int *status, bool ends_group) {
     struct proc *proc = io_caller("weft_waitpid");
     if (proc && fiber_is_cancelled(proc)) return WEFT_ECANCELED;
     struct owned *owned = owned_find(proc, child);
-    if ((ends_group || (owned && owned->group)) && sys->file->child_peek(child) > 0)
-        sys->file->child_signal(child, SIGKILL, true); /* what it has left (owned.h, N1) */
+    if (ends_group || (owned && owned->group)) {
+        int ended = sys->file->child_peek(child);
+        if (ended == 0) return CHILD_LIVES;                           /* nor is it reaped if it ends just now: what it leaves would go on */
+        if (ended > 0) sys->file->child_signal(child, SIGKILL, true); /* what it has left (owned.h, N1) */
+    }
     int ended = -EINTR;
     while (ended == -EINTR)
         ended = sys->file->child_reap(child, status);

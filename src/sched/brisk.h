@@ -6,6 +6,7 @@
  *
  *   B1  Sysmon alone says that a worker is brisk: by how many processes it has spawned since the round before.
  *   B2  While a worker is brisk and its queue is short, it wakes no worker for what it queues, thieves pass by, and a worker goes to sleep beside it.
+ *       Only with policy ring: how long the others' queues are is not looked at.
  *   B3  Nothing waits there for long. Sysmon looks at a brisk worker every 100 us; one that is slower, or is held up by a process, is brisk no more: then a sleeper is woken
  *       if the queue is not empty. A worker that enters a call, or leaves, does the same itself.
  *

@@ -119,13 +119,15 @@ static bool sysmon_stuck(struct worker *worker, uint64_t now) {
 /* Whether the worker spawns so fast that its short queue is left alone (sched/brisk.h). */
 static void sysmon_brisk(struct worker *worker, uint64_t now) {
     struct runtime *runtime = worker->runtime;
+    if (runtime->policy != POLICY_RING) return;
     uint64_t spawned = atom_load_rlx(&worker->local.counters.spawned), took = now - worker->seen.spawned_at; /* rlx, all: numbers */
-    if (took < SYSMON_BRISK) return;
-    bool was = atom_load_rlx(&worker->brisk);
-    bool is = brisk_is_short(worker) && (spawned - worker->seen.spawned) * (was ? BRISK_SLOWER : BRISK_SPAWN) >= took &&
-              atom_load_rlx(&runtime->wanted) > 1;
-    worker->seen.spawned = spawned;
-    worker->seen.spawned_at = now;
+    bool was = atom_load_rlx(&worker->brisk), told = took >= SYSMON_BRISK, is = was;
+    if (told) {
+        is = brisk_is_short(worker) && (spawned - worker->seen.spawned) * (was ? BRISK_SLOWER : BRISK_SPAWN) >= took &&
+             atom_load_rlx(&runtime->wanted) > 1 && oscall_seen(worker) == 0;
+        worker->seen.spawned = spawned;
+        worker->seen.spawned_at = now;
+    }
     if (is && now + SYSMON_WATCHFUL < runtime->sysmon.come_back) runtime->sysmon.come_back = now + SYSMON_WATCHFUL;
     if (is && !was) atom_store_rlx(&worker->brisk, true); /* rlx: nothing depends on when it is seen */
     if (was && !is) ready_not_brisk(worker);

@@ -177,6 +177,43 @@ static void endings(void) {
 }
 TEST(a_child_and_its_group_are_ended) { rt_each(endings); }
 
+/* The leader ends just when it was found to live. */
+static atom_u64 peeks;
+static int peek_and_it_ends(int pid) {
+    int ended = sys_linux_file.child_peek(pid);
+    if (pid != leader || ended != 0 || atom_add_rlx(&peeks, 1) > 0) return ended;
+    kill(pid, SIGKILL);
+    while (sys_linux_file.child_peek(pid) == 0)
+        usleep(1000);
+    return 0;
+}
+static void ends_it_meanwhile(void *arg) {
+    weft_child child;
+    int status;
+    (void)arg;
+    start_family(WEFT_CHILD_GROUP, &child);
+    EXPECT_EQ(weft_child_end(child.pid, 20 * WEFT_SECOND, &status), 0);
+    EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    EXPECT_EQ(weft_fd_close(child.out), 0);
+}
+TEST(a_leader_that_ends_between_two_looks_leaves_nothing) {
+    static struct sys_file file;
+    static struct sys table;
+    rt_start("ring", 2);
+    const struct sys *before = sys;
+    file = *sys->file;
+    table = *sys;
+    file.child_peek = peek_and_it_ends;
+    table.file = &file;
+    sys = &table;
+    atom_store_rlx(&peeks, 0);
+    run(ends_it_meanwhile, NULL);
+    EXPECT(atom_load_acq(&peeks) > 0);
+    none_is_left();
+    sys = before;
+    rt_stop();
+}
+
 /* ---- killed at any moment -------------------------------------------------------------------------------------------------------------- */
 
 static const char *const sleeps[] = {"sleep", "1000", NULL};

@@ -95,4 +95,25 @@ TEST(brisk_then_slow_is_helped) {
     rt_stop();
 }
 
+/* With the other policies no worker is: their queues may be of any length. */
+static void is_never_brisk(void *unused) {
+    (void)unused;
+    for (uint64_t until = weft_now() + 30 * RT_MS; weft_now() < until; weft_yield())
+        for (unsigned i = 0; i < 32; i++) {
+            weft_spawn(ends, NULL);
+            EXPECT(!atom_load_rlx(&my_worker->brisk));
+        }
+    atom_store_rel(&done, 1);
+}
+TEST(brisk_is_for_one_policy) {
+    static const char *const others[] = {"deque", "line"};
+    for (unsigned i = 0; i < 2; i++) {
+        atom_store_rlx(&done, 0);
+        rt_start(others[i], 2);
+        EXPECT_EQ(weft_spawn_with(is_never_brisk, NULL, &(weft_stackful_options){.runtime = rt.runtime}, &(weft_pid){0}), 0);
+        rt_wait(&done, 1);
+        rt_stop();
+    }
+}
+
 int main(int argc, char **argv) { return test_main(argc, argv); }
