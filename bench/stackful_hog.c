@@ -139,6 +139,9 @@ static void run_hogs(const struct bench_args *args, struct bench_result *result,
     if (interrupt) {
         interrupted(args, result, "10000", "l2_", late);
         interrupted(args, result, "1000", "l2_1ms_", late);
+        setenv("WEFT_PREEMPT_ALARMS", "1", 1);
+        interrupted(args, result, "1000", "l2_alarms_", late);
+        unsetenv("WEFT_PREEMPT_ALARMS");
     }
     free(late);
 }

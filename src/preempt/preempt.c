@@ -149,8 +149,8 @@ static enum preempt_verdict preempt_stop(struct worker *worker, struct thread *s
     my_worker = worker;
     stopped_took(worker, self->number);
     worker->current = proc;
-    local_leave(&worker->local);                             /* begun by the loop that has handed the worker over */
-    if (restart_is_usual()) stopped_set_alarm(worker, self); /* X8 */
+    local_leave(&worker->local); /* begun by the loop that has handed the worker over */
+    if (worker->runtime->preempt.alarms && restart_is_usual()) stopped_set_alarm(worker, self); /* X8 */
     return PREEMPT_DONE;
 }
 
@@ -249,10 +249,16 @@ static enum preempt_verdict preempt_ring(struct worker *worker, ucontext_t *cont
     return verdict;
 }
 
+/* At the limit of pending signals (RLIMIT_SIGPENDING) the kernel delivers a signal without what came with it: as if no process had sent it. Then the request tells (A1). */
+static bool preempt_is_bare(const siginfo_t *info, const struct worker *worker) {
+    return info->si_code == SI_USER && info->si_pid == 0 && worker &&
+           atom_load_rlx(&worker->asked) == atom_load_rlx(&worker->local.counters.steps); /* rlx, both: as in preempt_try */
+}
+
 static void preempt_signal(int number, siginfo_t *info, void *context) {
     int error = errno;
     bool alarm = info->si_code == SI_TIMER;
-    if ((alarm || info->si_code == SI_QUEUE) && info->si_value.sival_ptr == &sys) {
+    if (((alarm || info->si_code == SI_QUEUE) && info->si_value.sival_ptr == &sys) || preempt_is_bare(info, my_worker)) {
         bool nested = handler_is_wefts;
         handler_is_wefts = true;
         enum preempt_verdict verdict = alarm ? preempt_ring(my_worker, context) : preempt_heed(my_worker, context);

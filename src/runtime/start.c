@@ -74,13 +74,15 @@ static int config_deque_wake(const char *where, bool *stay) {
 }
 
 static int config_preempt(struct runtime *runtime, const weft_config *config) {
-    uint64_t all = config->preempt, slice = config->preempt_us, most = config->max_stopped;
+    uint64_t all = config->preempt, slice = config->preempt_us, most = config->max_stopped, alarms = config->preempt_alarms;
     int error = config_given("preempt_us", PREEMPT_SLICE_US, slice);
     if (!error) error = config_given("max_stopped", PREEMPT_MOST, most);
     if (!error) error = config_number(SETTING_PREEMPT, 0, 1, &all);
     if (!error) error = config_number(SETTING_PREEMPT_US, PREEMPT_SLICE_LEAST_US, PREEMPT_SLICE_US, &slice);
     if (!error) error = config_number(SETTING_MAX_STOPPED, 1, PREEMPT_MOST, &most);
+    if (!error) error = config_number(SETTING_PREEMPT_ALARMS, 0, 1, &alarms);
     runtime->preempt.all = all;
+    runtime->preempt.alarms = alarms;
     runtime->preempt.slice = (slice ? slice : PREEMPT_SLICE_US) * 1000;
     runtime->preempt.most = most ? (uint32_t)most : PREEMPT_MOST;
     return error;

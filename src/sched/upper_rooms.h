@@ -33,6 +33,7 @@ struct thread_maker {
 struct preempt {
     atom_bool on;  /* some process may be interrupted */
     bool all;      /* every stackful process may be */
+    bool alarms;   /* weft_config.preempt_alarms */
     uint32_t most; /* limit of `stopped` + `relief` */
     uint64_t slice;
     struct lock lock;

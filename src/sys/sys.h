@@ -83,7 +83,7 @@ struct sys {
      * where the kernel cannot. */
     void (*thread_patient)(uint32_t id, bool patient);
     /* The calling thread's alarm: sends it the signal, with the value &sys, once the time `at` has come, whether it computes or sleeps; set again, it
-     * forgets the time before. For signal handlers too. Not 0: there is none to be had, because of the limit of signals that are pending, for one. */
+     * forgets the time before. 0: never. For signal handlers too. Not 0: there is none to be had, because of the limit of signals that are pending, for one. */
     int (*alarm_make)(int *alarm, int signal);
     void (*alarm_set)(int alarm, uint64_t at);
     void (*alarm_drop)(int alarm);

@@ -1,6 +1,7 @@
 /* Entering and leaving calls of the operating system that may block, and retaking the worker. `call` is odd while the thread is in one. */
 #include "thread/oscall.h"
 
+#include "thread/stopped.h"
 #include "thread/sysmon.h"
 
 uint32_t oscall_enter(struct worker *own) {
@@ -10,6 +11,7 @@ uint32_t oscall_enter(struct worker *own) {
         atom_store_rlx(&own->brisk, false); /* rlx: the fence in ready_wake (sched/brisk.h, B3) */
         ready_wake(own->runtime, own);
     }
+    stopped_no_alarm(own);
     my_worker = NULL;
 #if !WEFT_CHECK
     struct runtime *runtime = own->runtime;

@@ -287,6 +287,13 @@ void stopped_set_alarm(struct worker *worker, struct thread *self) {
     preempt_set_alarm(worker, self, now);
 }
 
+void stopped_no_alarm(struct worker *own) {
+    if (own->alarm.steps != atom_load_rlx(&own->local.counters.steps)) return; /* rlx: this thread's */
+    own->alarm.steps = UINT64_MAX;                                             /* first, so that the handler does not set it again */
+    __asm__ volatile("" ::: "memory");
+    sys->alarm_set(my_thread->alarm, 0);
+}
+
 bool preempt_alarm(struct worker *worker, struct thread *self) {
     uint64_t steps = atom_load_rlx(&worker->local.counters.steps), now = sys->now(); /* rlx: this thread's */
     if (worker->alarm.steps != steps || now < worker->alarm.at) return false;

@@ -19,8 +19,16 @@
 #define PREEMPT_TEST_APPLIES() (void)0
 #endif
 
+/* Every second runtime has alarms; all, where a test asks for it. */
+static bool pre_always_alarms;
+static inline bool pre_alarms(void) {
+    static unsigned starts;
+    return pre_always_alarms || starts++ % 2 == 1;
+}
+
 static inline void pre_start(const char *policy, unsigned workers, unsigned slice_us) {
-    rt_start_with(&(weft_config){.policy = policy, .workers = workers, .seed = 1, .preempt = true, .preempt_us = slice_us});
+    rt_start_with(&(weft_config){
+        .policy = policy, .workers = workers, .seed = 1, .preempt = true, .preempt_us = slice_us, .preempt_alarms = pre_alarms()});
 }
 
 /* Whether an address is in weft's code, which is linked into every test. */

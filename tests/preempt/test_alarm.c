@@ -8,7 +8,8 @@
 /* No thread has one where it would make system calls fail. */
 #define ALARM_TEST_APPLIES()                                                                                                               \
     PREEMPT_TEST_APPLIES();                                                                                                                \
-    if (!restart_is_usual()) return
+    if (!restart_is_usual()) return;                                                                                                       \
+    pre_always_alarms = true
 
 static uint64_t rung(void) { return atom_load_rlx(&preempt_rung); }
 
@@ -127,6 +128,47 @@ static void case_sleepers(const char *policy, unsigned workers) {
 TEST_WITHIN(alarm_in_a_call_that_sleeps_lets_it_end, 60) {
     ALARM_TEST_APPLIES();
     rt_cases(case_sleepers);
+}
+
+/* In a call that weft knows of no alarm rings: a transfer is not cut short. */
+enum { PIPED = 500000 };
+static int piped[2];
+static void *drains(void *unused) {
+    static char some[16 << 10];
+    (void)unused;
+    while (read(piped[0], some, sizeof some) > 0)
+        usleep(200);
+    return NULL;
+}
+static void writes_all(void *arg) {
+    static char all[PIPED];
+    *(ssize_t *)arg = write(piped[1], all, sizeof all);
+}
+static void writer(void *unused) {
+    (void)unused;
+    for (unsigned i = 0; i < SLEEPS; i++) {
+        ssize_t wrote = 0;
+        compute_until_stopped();
+        EXPECT_EQ(weft_blocking(writes_all, &wrote), 0);
+        EXPECT_EQ(wrote, PIPED);
+    }
+    atom_store_rlx(&over, true);
+    atom_add_rel(&done, 1);
+}
+TEST_WITHIN(alarm_does_not_ring_in_weft_blocking, 60) {
+    ALARM_TEST_APPLIES();
+    pthread_t reader;
+    EXPECT_EQ(pipe(piped), 0);
+    EXPECT_EQ(pthread_create(&reader, NULL, drains, NULL), 0);
+    pre_start("ring", 1, 1000);
+    forget();
+    victim_spawn(loops, (void *)0, 0, "hog");
+    victim_spawn(ticks_on, NULL, 0, "ticker");
+    victim_spawn(writer, NULL, 64 << 10, "writer");
+    rt_wait(&done, 3);
+    rt_stop();
+    close(piped[1]);
+    pthread_join(reader, NULL);
 }
 
 /* ---- not meant -------------------------------------------------------------------------------------------------------------------------- */

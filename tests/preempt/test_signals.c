@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 static void signal_self(int number) { EXPECT_EQ(sys->thread_signal(thread_number(), number), 0); }
@@ -247,6 +248,23 @@ TEST_WITHIN(signals_urgent_by_the_kernel, 20) {
     victim_spawn(urgent_data, NULL, 64 << 10, "urgent data");
     victim_spawn(ticks_on, NULL, 0, "ticker");
     rt_wait(&done, 2);
+    rt_stop();
+}
+
+/* The kernel delivers them bare then, without the value that tells weft's from others. */
+TEST_WITHIN(signals_that_cannot_be_queued_interrupt_all_the_same, 60) {
+    PREEMPT_TEST_APPLIES();
+    EXPECT_EQ(setrlimit(RLIMIT_SIGPENDING, &(struct rlimit){0, 0}), 0);
+    EXPECT_EQ(sigaction(SIGURG, &(struct sigaction){.sa_handler = hears_urgent}, NULL), 0);
+    pre_start("ring", 1, 1000);
+    forget();
+    for (uintptr_t i = 0; i < 2; i++)
+        victim_spawn(loops, (void *)i, 0, "hog");
+    for (unsigned i = 0; i < 2; i++)
+        rt_wait(&rounds[i], 1);
+    victim_spawn(ticks, (void *)10, 0, "ticker");
+    rt_wait(&done, 3);
+    EXPECT(rt_stats().preemptions >= 2);
     rt_stop();
 }
 

@@ -1,7 +1,7 @@
 """The work that is compared: what each program is asked to do, what must come out, and which lines of the table it gives."""
 import collections
 
-STACKFUL, STEP, PREEMPTED, PACKED = "weft", "weft step", "weft preempted", "weft packed"
+STACKFUL, STEP, PREEMPTED, ALARMED, PACKED = "weft", "weft step", "weft preempted", "weft alarmed", "weft packed"
 WEFT = (STACKFUL, STEP)
 OWN = WEFT + (PACKED,)  # what `weft bench` is asked for
 ALL = ("go", "tokio", "erlang", "boost", "caf", "st")
@@ -123,9 +123,10 @@ def table():
     sleep = work("sleepers", 2, 200000, 20000, WEFT + ("go", "tokio", "erlang", "boost"))
     rows += lines("sleepers, past the second", sleep, unit="ms", metric="late_ms")
     rows += lines("sleepers, processor time", sleep, unit="s", metric="cpu_s")
-    hogs = work("hog", 2, 500, 100, stackful + ("go", "tokio", "erlang"), joint={"threads": "thread_", PREEMPTED: "l2_1ms_"})
+    hogs = work("hog", 2, 500, 100, stackful + ("go", "tokio", "erlang"), joint={"threads": "thread_", PREEMPTED: "l2_1ms_", ALARMED: "l2_alarms_"})
     rows += lines("ticker beside loops, p99 late", hogs, kinds=stackful, unit="µs", metric="p99_us")
-    rows += [Row("ticker beside loops, preempted after 1 ms, p99 late, stackful, 2 workers", "µs", hogs, PREEMPTED, "p99_us", "p99_us")]
+    rows += [Row("ticker beside loops, preempted after 1 ms, p99 late, stackful, 2 workers", "µs", hogs, PREEMPTED, "p99_us", "p99_us"),
+             Row("ticker beside loops, preempted after 1 ms by alarms, p99 late, stackful, 2 workers", "µs", hogs, ALARMED, "p99_us", "p99_us")]
     rows += lines("blocking, 200 × 10 ms, all together", work("blocking", 2, 200, 200, stackful + ("go", "tokio", "libuv")), unit="ms", metric="ms")
     full = work("latency", 2, 2000, 200, stackful + ("go", "tokio", "erlang"))
     for title, metric in (("p50", "p50_us"), ("p99", "p99_us"), ("p99.9", "p999_us")):
