@@ -249,7 +249,7 @@ static enum preempt_verdict preempt_ring(struct worker *worker, ucontext_t *cont
     return verdict;
 }
 
-/* At the limit of pending signals (RLIMIT_SIGPENDING) the kernel delivers a signal without what came with it: as if no process had sent it. Then the request tells (A1). */
+/* At the limit of pending signals (RLIMIT_SIGPENDING) the kernel delivers a signal without what came with it: as if no process had sent it. Then the request tells (thread/stopped.h, A1). */
 static bool preempt_is_bare(const siginfo_t *info, const struct worker *worker) {
     return info->si_code == SI_USER && info->si_pid == 0 && worker &&
            atom_load_rlx(&worker->asked) == atom_load_rlx(&worker->local.counters.steps); /* rlx, both: as in preempt_try */
