@@ -1,6 +1,8 @@
 /* Calls that move all of something tell how many bytes went before an error, whatever the error. */
 #include "net_helpers.h"
 
+#include <weft/info.h>
+
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 
@@ -208,6 +210,14 @@ static void wanting_wait(int bytes) {
     for (int there = -1; there != bytes; weft_yield())
         EXPECT_EQ(ioctl(weft_fd_number(wanting.pair[1]), FIONREAD, &there), 0);
 }
+/* Until the reader waits for more: it is in no call of the kernel's. */
+static void wanting_parked(void) {
+    weft_process_info info;
+    do {
+        weft_yield();
+        EXPECT_EQ(weft_info(wanting.pid, &info), 0);
+    } while (info.state != WEFT_STATE_WAITING);
+}
 static void wanting_begin(counts_make *make, uint64_t deadline) {
     make(wanting.pair);
     wanting.deadline = deadline;
@@ -237,6 +247,7 @@ static void wanting_failed(counts_make *make) {
     static const enum sys_net_call reads[] = {SYS_NET_RECV, SYS_NET_READV};
     wanting_begin(make, WEFT_FOREVER);
     wanting_wait(0);
+    wanting_parked();
     for (unsigned i = 0; i < 2; i++)
         sys_script.net[reads[i]].error = -EIO;
     EXPECT_EQ(weft_fd_write(wanting.pair[0], "x", 1, WEFT_FOREVER), 1);
