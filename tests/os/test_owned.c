@@ -199,18 +199,17 @@ static void ends_it_meanwhile(void *arg) {
 TEST(a_leader_that_ends_between_two_looks_leaves_nothing) {
     static struct sys_file file;
     static struct sys table;
-    rt_start("ring", 2);
-    const struct sys *before = sys;
+    rt_count_memory();
     file = *sys->file;
     table = *sys;
     file.child_peek = peek_and_it_ends;
     table.file = &file;
-    sys = &table;
-    atom_store_rlx(&peeks, 0);
+    sys = &table; /* before there are threads */
+    EXPECT_EQ(weft_start(&(weft_config){.workers = 2, .seed = 1}, &rt.runtime), 0);
+    rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
     run(ends_it_meanwhile, NULL);
     EXPECT(atom_load_acq(&peeks) > 0);
     none_is_left();
-    sys = before;
     rt_stop();
 }
 
