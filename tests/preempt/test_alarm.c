@@ -24,13 +24,19 @@ static __attribute__((noinline)) void compute_until_stopped(void) {
 
 /* ---- beside others ---------------------------------------------------------------------------------------------------------------------- */
 
-static void case_ticker(const char *policy, unsigned workers) {
+/* More of them than workers. How many. */
+static unsigned spawn_loops(unsigned workers) {
     unsigned hogs = workers + 2;
-    uint64_t before = rung();
-    pre_start(policy, workers, 1000);
     forget();
     for (uintptr_t i = 0; i < hogs; i++)
         victim_spawn(loops, (void *)i, 0, "hog");
+    return hogs;
+}
+
+static void case_ticker(const char *policy, unsigned workers) {
+    uint64_t before = rung();
+    pre_start(policy, workers, 1000);
+    unsigned hogs = spawn_loops(workers);
     victim_spawn(ticks_on, NULL, 0, "ticker");
     while (rung() < before + 10)
         usleep(1000);
@@ -48,12 +54,9 @@ TEST_WITHIN(alarm_interrupts_loops_beside_a_ticker, 60) {
 
 /* Nothing but loops: the slice's end. */
 static void case_slices(const char *policy, unsigned workers) {
-    unsigned hogs = workers + 2;
     uint64_t before = rung();
     pre_start(policy, workers, 1000);
-    forget();
-    for (uintptr_t i = 0; i < hogs; i++)
-        victim_spawn(loops, (void *)i, 0, "hog");
+    unsigned hogs = spawn_loops(workers);
     while (rung() < before + 10)
         usleep(1000);
     atom_store_rlx(&over, true);
@@ -67,13 +70,10 @@ TEST_WITHIN(alarm_interrupts_loops_beside_loops, 60) {
 
 /* No thread can have one, and each has asked once: all is as without. */
 static void case_refused(const char *policy, unsigned workers) {
-    unsigned hogs = workers + 2;
     uint64_t before = rung();
     pre_start(policy, workers, 1000);
     sys_script.alarm_error = -EAGAIN;
-    forget();
-    for (uintptr_t i = 0; i < hogs; i++)
-        victim_spawn(loops, (void *)i, 0, "hog");
+    unsigned hogs = spawn_loops(workers);
     for (unsigned i = 0; i < hogs; i++)
         rt_wait(&rounds[i], 1);
     victim_spawn(ticks, (void *)10, 0, "ticker");
