@@ -62,8 +62,9 @@ WEFT_API void weft_reason_free(weft_reason *reason);
  * weft_pin_end, weft_shield_end, weft_blocking_leave, ..._free), which need the first; weft_end, weft_child_end, weft_scope_leave; calls in a fork/join region; and calls in functions that weft calls while it
  * holds something: deferred ones, the predicate of weft_recv_match, an announcement of a spawn, a key's `inherit`.
  *
- * A process that calls nothing else ends where it is, if preemption is on for it (weft/preempt.h), and else not at all. What it has deferred
- * is called, shielded; locks and memory that it holds otherwise stay as they are.
+ * A process that calls nothing else for 10 ms of CPU time ends where it is, if preemption is on for it (weft/preempt.h), and else not at all. What
+ * it has deferred is called, shielded; locks and memory that it holds otherwise stay as they are, and C++ objects on its stack: their destructors run only
+ * where a call ends it.
  * Whatever it gives to weft_exit meanwhile, its reason is WEFT_EKILLED; but a fault, or a stack overflow, in a deferred function is its reason then. One that has not begun never calls its entry function. From anywhere.
  * 0, or WEFT_ENOPROC, WEFT_EFOREIGN. */
 WEFT_API int weft_kill(weft_pid pid);

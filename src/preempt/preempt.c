@@ -156,7 +156,10 @@ static enum preempt_verdict preempt_stop(struct worker *worker, struct thread *s
 
 /* ---- ending (X7) ----------------------------------------------------------------------------------------------------------------- */
 
-enum { PREEMPT_RED_ZONE = 128 };
+enum {
+    PREEMPT_RED_ZONE = 128,
+    PREEMPT_GRACE = 10000000, /* ns of CPU time */
+};
 
 /* On the process's own stack, outside of the handler. */
 static void preempt_ended(void *unused) {
@@ -172,11 +175,26 @@ static bool preempt_may_end(struct worker *worker) {
            preempt_in_program(my_thread);
 }
 
+/* Whether the process, which was condemned, has had PREEMPT_GRACE of CPU time since it was first interrupted here or was last spared at a call. Elapsed
+ * time would not do: a thread that waits for a CPU calls nothing. */
+static bool preempt_calls_nothing(struct thread *self, struct proc *proc) {
+    weft_pid pid = proc_pid(proc);
+    uint32_t heeds = fiber_of(proc)->heeds;
+    uint64_t cpu;
+    if (sys->thread_time(self->number, &cpu) != 0) return true;
+    bool same = self->condemned.pid == pid && self->condemned.heeds == heeds;
+    if (same) return cpu >= self->condemned.from;
+    self->condemned.pid = pid;
+    self->condemned.heeds = heeds;
+    self->condemned.from = cpu + PREEMPT_GRACE;
+    return false;
+}
+
 /* The process may be stopped here. True: it was condemned, and ends when the handler returns. If it cannot end here, sysmon tries again, for as long
  * as it lives. */
 static bool preempt_end(struct worker *worker, ucontext_t *context) {
     if (!fiber_is_condemned(worker->current)) return false;
-    if (!preempt_may_end(worker)) return false;
+    if (!preempt_may_end(worker) || !preempt_calls_nothing(my_thread, worker->current)) return false;
     fault_divert(&(struct fault){.context = context}, preempt_ended, NULL, (void *)(preempt_sp(context) - PREEMPT_RED_ZONE));
     return true;
 }

@@ -20,7 +20,9 @@
  *       process that has no worker, and could leave our handler by a jump; and a system call that this signal should interrupt would be
  *       restarted without returning EINTR.
  *   X7  A process that was condemned (weft_kill, a link) is ended instead, in its own code only: nothing but frames of the program's is on its
- *       stack, and it holds no lock that weft knows of. What it has deferred is called there; C++ frames are not unwound.
+ *       stack, it holds no lock that weft knows of, and it has computed for 10 ms without a call at which it could have ended. What it has deferred
+ *       is called there; C++ frames are not unwound: the tables for exceptions know calls, and not where it was interrupted. So a process that
+ *       does call weft, and was only interrupted before it came to that, is left to end there, with its destructors.
  *   X8  The thread's own alarm (stopped.h, A8) may ring while it sleeps in a system call. The process is not stopped there, and the alarm not set again: otherwise a
  *       sleep longer than the time slice would be begun again for ever. So the call is restarted as in X5, and waits for at most a time slice longer, once for
  *       each time that a process was stopped on that thread. A call of weft's own loop is not restarted: that looks at the clock again. Where most calls could not be

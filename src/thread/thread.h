@@ -41,6 +41,13 @@ struct thread {
     /* Its alarm (stopped.h, A8), in its own signal handler: made when it first went on with a stopped process, or refused then. */
     int alarm;
     bool alarm_made, alarm_refused;
+    /* The condemned process that was interrupted here last, what it had been spared by then (struct fiber, heeds), and from which CPU time of
+     * the thread on it is ended (preempt.h, X7). */
+    struct {
+        weft_pid pid;
+        uint32_t heeds;
+        uint64_t from;
+    } condemned;
     bool unjoined;       /* no thread joins it */
     bool waits;          /* its stopped process can be resumed; under preempt's lock */
     const void *context; /* what was interrupted: a ucontext_t; and how far up its stack is searched */

@@ -309,6 +309,27 @@ static void killed(void *) {
     EXPECT_EQ(counted::living, 0);
 }
 
+/* One that computes for longer than its time slice between two calls is ended by a call too: its frames are unwound. */
+static void killed_at_work(void *) {
+    std::atomic<bool> begun{false};
+    weft::process victim([&] {
+        counted object(1);
+        for (;;) {
+            for (volatile int i = 0; i < 30000; i++)
+                begun = true;
+            weft::yield();
+        }
+    });
+    while (!begun)
+        weft::yield();
+    EXPECT_EQ(weft_kill(victim.pid()), 0);
+    EXPECT_EQ(victim.join(), WEFT_EKILLED);
+    EXPECT_EQ(counted::living, 0);
+}
+TEST(hpp_killed_at_work) {
+    cxx_each([] { EXPECT_EQ(cxx_run(killed_at_work, nullptr), 0); });
+}
+
 TEST(hpp_killed) {
     cxx_each([] { EXPECT_EQ(cxx_run(killed, nullptr), 0); });
 }
