@@ -216,7 +216,7 @@ SCENARIO(ring_steal_by_full_thief_robbed, .about = "a thief without room, until 
 /* ---- Overflow -------------------------------------------------------------------------------------------------- */
 
 static void owner_overflows(void) {
-    uint64_t entry = item_make(4), out[RING_HALF];
+    uint64_t entry = item_make(4), out[RING_BATCH];
     if (ring_push(&ring, entry)) return;
     unsigned count = ring_overflow(&ring, out);
     for (unsigned i = 0; i < count; i++)

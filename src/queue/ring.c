@@ -12,8 +12,10 @@ void ring_init(struct ring *ring) {
     atom_store_rlx(&ring->head, RING_FIRST_INDEX);
     atom_store_rlx(&ring->tail, RING_FIRST_INDEX);
     atom_store_rlx(&ring->next, ENTRY_NONE);
+#if WEFT_CHECK
     for (unsigned i = 0; i < RING_SIZE; i++)
         atom_store_rlx(&ring->slots[i], ENTRY_NONE);
+#endif
 }
 
 bool ring_push(struct ring *own, uint64_t entry) {
@@ -55,18 +57,18 @@ uint64_t ring_take_next(struct ring *own) {
     return entry;
 }
 
-unsigned ring_overflow(struct ring *own, uint64_t out[RING_HALF]) {
+unsigned ring_overflow(struct ring *own, uint64_t out[RING_BATCH]) {
     uint64_t head = atom_load_rlx(&own->head);
-    if (atom_load_rlx(&own->tail) - head < RING_SIZE) return 0;
-    for (unsigned i = 0; i < RING_HALF; i++)
+    if (atom_load_rlx(&own->tail) - head < RING_BATCH) return 0;
+    for (unsigned i = 0; i < RING_BATCH; i++)
         out[i] = atom_load_rlx(ring_slot(own, head + i));
-    /* A plain store would do as in ring_pop, but here it could deliver half a ring twice, and this path is rare. */
-    return atom_cas_rlx_rlx(&own->head, &head, head + RING_HALF) ? RING_HALF : 0;
+    /* A plain store would do as in ring_pop, but here it could deliver a whole batch twice, and this path is rare. */
+    return atom_cas_rlx_rlx(&own->head, &head, head + RING_BATCH) ? RING_BATCH : 0;
 }
 
-/* How many of `available` entries a thief takes: the half, rounded up; all but the first need room in its own ring. */
+/* How many of `available` entries a thief takes: the half, rounded up, or a batch; all but the first need room in its own ring. */
 static uint64_t ring_share(struct ring *own, uint64_t tail, uint64_t available) {
-    uint64_t half = available - available / 2;
+    uint64_t half = available - available / 2 < RING_BATCH ? available - available / 2 : RING_BATCH;
     uint64_t room = RING_SIZE - (tail - atom_load_rlx(&own->head)); /* R3 */
     return half < room + 1 ? half : room + 1;
 }

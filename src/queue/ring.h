@@ -6,7 +6,7 @@
  *   ring_init                 one thread, before the ring is shared
  *   ring_push, ring_pop       owner    no read-modify-write
  *   ring_put_next, _take_next owner    no read-modify-write
- *   ring_overflow             owner    one CAS, when the ring is full
+ *   ring_overflow             owner    one CAS
  *   ring_steal                any, as the owner of the ring that it steals into
  *   ring_steal_next           any
  *   ring_size, ring_is_empty  any      hints
@@ -39,14 +39,17 @@
 #include "queue/entry.h"
 
 #if WEFT_CHECK
-#define RING_SIZE 4
+enum { RING_SIZE = 4, RING_BATCH = 2 };
 #define RING_FIRST_INDEX (UINT64_MAX - 1)
 #else
-#define RING_SIZE 256
+enum {
+    RING_SIZE =
+        4096, /* 32 KiB. With 256 a thousand pairs that message each other went through the global queue, and took half as long again */
+    RING_BATCH =
+        128, /* the most that are taken out at once: by a thief, whose copy must be done before the owner's next pop; on overflow */
+};
 #define RING_FIRST_INDEX 0
 #endif
-
-enum { RING_HALF = RING_SIZE / 2 };
 
 struct ring {
     _Alignas(64) atom_u64 head;             /* owner stores, thieves CAS */
@@ -55,6 +58,7 @@ struct ring {
     _Alignas(64) atom_u64 slots[RING_SIZE]; /* owner */
 };
 
+/* The slots stay as they are: each is written before it is read for its entry. */
 void ring_init(struct ring *ring);
 
 /* Adds at the tail; false when the ring is full. */
@@ -71,11 +75,10 @@ static inline bool ring_has_next(struct ring *own) {
     return !atom_is_rlx(&own->next, ENTRY_NONE);
 } /* rlx: the owner's own, or a thief takes it */
 
-/* Takes the older half of a full ring; returns how many entries `out` received. 0 when thieves have made room
- * meanwhile. */
-unsigned ring_overflow(struct ring *own, uint64_t out[RING_HALF]);
+/* Takes the RING_BATCH oldest; returns how many entries `out` received. 0: there are not so many, because thieves have taken some. */
+unsigned ring_overflow(struct ring *own, uint64_t out[RING_BATCH]);
 
-/* Moves the older half of the victim's entries, rounded up, but no more than `own` has room for: the oldest to *first,
+/* Moves the older half of the victim's entries, rounded up, but no more than RING_BATCH and than `own` has room for: the oldest to *first,
  * to be run at once, the others to the tail of `own`. Returns how many were taken, *first included; 0 when the victim
  * was empty; -EAGAIN when the owner or another thief was faster, which says nothing about emptiness. Leaves `next`
  * alone. */
@@ -87,6 +90,10 @@ uint64_t ring_steal_next(struct ring *victim);
 /* Racy reads: the answers are hints. An entry queued before a fence that the caller's own fence follows is counted, unless
  * it has been taken out. */
 unsigned ring_size(struct ring *ring); /* `next` included */
+/* For the owner, when the ring is not empty: its oldest entry, unless a thief has taken it. rlx: as in ring_pop. */
+static inline uint64_t ring_oldest(struct ring *own) { return atom_load_rlx(&own->slots[atom_load_rlx(&own->head) % RING_SIZE]); }
+/* For the owner: without `next`; and thieves may have taken some of them. rlx: the owner's own; head as in ring_push. */
+static inline unsigned ring_length(struct ring *own) { return (unsigned)(atom_load_rlx(&own->tail) - atom_load_rlx(&own->head)); }
 bool ring_is_empty(struct ring *ring);
 
 #endif

@@ -24,6 +24,7 @@
  *                    a step process steps (counted in step_run)
  *   handoffs         hand-offs in a row                                HANDOFFS_MAX  the receiver is queued like any other
  *   slot_runs        processes in a row from the one-slot LIFO         SLOT_RUNS_MAX one from the ring's head; the slot's goes to its end
+ *                    (SLOT_RUNS_SLOW where they run for long)
  *                    (policy deque: from the newest end of the deque)  NEWEST_RUNS_MAX one from the oldest end; "local": GLOBAL_TICK
  *   due_turn         processes in a row that timers have made ready    1             one from the queue
  *   tick             processes and steps, all of the above included    GLOBAL_TICK   the worker looks round: timers and descriptors
@@ -58,6 +59,9 @@
 /* rlx, all: one thread counts. What sysmon writes (tick_hurry, budget_end) may be lost between a load and a store here; sysmon repeats
  * it, if need be. */
 #define TURN_CALL (UINT64_C(1) << 32)
+
+/* The most processes in a row from the slot. rlx: sysmon writes it now and then. */
+static inline uint32_t fair_row(struct worker *own) { return atom_load_rlx(&own->fair.row); }
 
 static inline uint32_t tick_left(struct worker *own) { return (uint32_t)atom_load_rlx(&own->fair.turn); }
 static inline bool tick_is_up(struct worker *own) { return tick_left(own) <= 1; }

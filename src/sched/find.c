@@ -22,7 +22,7 @@ static size_t global_share(struct worker *worker) {
     if (worker->runtime->policy == POLICY_DEQUE) return size < 17 ? size : 17; /* one to run, up to 16 to keep */
     unsigned workers = atom_load_rlx(&worker->runtime->wanted);                /* rlx: any recent value will do; 0 while starting */
     size_t share = size / (workers ? workers : 1) + 1;
-    most = RING_HALF;
+    most = RING_BATCH;
     if (share > size) share = size;
     return share < most ? share : most;
 }
@@ -59,7 +59,7 @@ struct proc *find_adopt(struct worker *worker, const uint64_t *batch, size_t n) 
 }
 
 __attribute__((noinline)) struct proc *find_global_batch(struct worker *worker) {
-    uint64_t batch[RING_HALF];
+    uint64_t batch[RING_BATCH];
     struct proc *first = NULL;
     do {
         size_t share = global_share(worker);
@@ -263,12 +263,12 @@ __attribute__((noinline)) void find_success(struct worker *worker) {
 /* After how many processes a worker that always has its own work takes one from the global queue again; `looks` is how often it has
  * looked there since it last ran out of work. As a rule every 61st, which costs nothing, and lets the oldest processes wait there while
  * their successors are worked off. But a ring that overflows again and again never runs empty, and a process moved to the global queue
- * would wait 61 times as long as the others. So after GLOBAL_PATIENCE looks the worker serves both in proportion: its own are RING_SIZE,
+ * would wait 61 times as long as the others. So after GLOBAL_PATIENCE looks the worker serves both in proportion: its own are RING_SHORT,
  * its share of the global ones is queued / workers. At least fifteen of sixteen are its own, because every look costs a lock: with one
  * of four a thousand pairs that message each other took twice as long. */
 unsigned find_global_due(size_t queued, unsigned workers, uint32_t looks) {
     if (queued == 0 || looks <= GLOBAL_PATIENCE) return GLOBAL_TICK;
-    size_t own = (size_t)RING_SIZE * workers / queued;
+    size_t own = (size_t)RING_SHORT * workers / queued;
     if (own + 1 > GLOBAL_TICK) return GLOBAL_TICK;
     return own + 1 > GLOBAL_OFTEN ? (unsigned)own + 1 : GLOBAL_OFTEN;
 }
@@ -332,6 +332,15 @@ static struct proc *find_due(struct worker *worker) {
     return proc;
 }
 
+/* A worker that is never idle never searches. So a process in a long ring would have a turn much more seldom than one in a short ring; the worker with
+ * the short ring takes a batch of the long one now and then. */
+static void find_even_out(struct worker *worker) {
+    struct runtime *runtime = worker->runtime;
+    unsigned made = atom_load_acq(&runtime->made);                                           /* acq: as in find_steal_pass */
+    struct worker *victim = atom_load_rlx(&runtime->workers[rng_below(&worker->rng, made)]); /* rlx: published by `made` */
+    if (victim != worker) policy_even_out(worker, victim);
+}
+
 /* Looks round: serves what a worker that is never idle would not come to: its timers, the kernel, and all queues but its own. If a timer's process
  * cuts it short, the next look follows after one process; or the queue is empty, and the worker looks everywhere (find_elsewhere). */
 static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *worker) {
@@ -350,6 +359,7 @@ static __attribute__((noinline)) struct proc *find_now_and_then(struct worker *w
      * processes are queued, they go first: a worker whose processes wait for descriptors soon runs out of work and polls then. */
     bool turn = queued == 0 || worker->fair.rounds % NETPOLL_SELDOM == 0;
     if (netpoll_is_used(runtime) && turn && netpoll_now(runtime, due / 2 + 1)) worker->netpoll_misses = 0;
+    if (worker->policy == POLICY_RING && worker->fair.rounds % EVEN_OUT == 0) find_even_out(worker);
     return queued > 0 || find_may_be_others(runtime) ? find_other(worker) : NULL;
 }
 

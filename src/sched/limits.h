@@ -21,16 +21,20 @@ enum {
                            * call about a microsecond, of which the switch is a hundredth */
     GLOBAL_TICK = 61,             /* every 61st process is one from the global queue */
     GLOBAL_OFTEN = 16,            /* every 16th while very many wait there and the worker's own queue does not run empty */
-    FAIR_SOURCES = 5,             /* queues besides its own that a worker asks in turn when it looks round */
-    PINNED_TICK = 2,              /* on a worker with pinned processes every second process is a pinned one */
-    GLOBAL_PATIENCE = 64,         /* looks at GLOBAL_TICK before GLOBAL_OFTEN applies: by then a full ring has been worked off */
+    RING_SHORT =
+        WEFT_CHECK ? 4 : 256, /* processes in a ring: a tree that is walked in breadth as far as that is walked in depth from there on */
+    EVEN_OUT = 16,            /* every 16th look round of a worker it compares its ring with another's */
+    FAIR_SOURCES = 5,         /* queues besides its own that a worker asks in turn when it looks round */
+    PINNED_TICK = 2,          /* on a worker with pinned processes every second process is a pinned one */
+    GLOBAL_PATIENCE = 64,     /* looks at GLOBAL_TICK before GLOBAL_OFTEN applies: by then a full ring has been worked off */
     NEWEST_RUNS_MAX =
         GLOBAL_PATIENCE * GLOBAL_TICK, /* most newborn in a row from the newest end of a deque: with 61 a tree of processes was
                                                       * walked in breadth, and took a tenth longer; with 16 * 61, 4 in 100 */
-    SLOT_RUNS_MAX = 16,                /* most processes in a row from the one-slot LIFO */
-    CHAIN_WHOLE = 4,   /* so many of those after a process that was due come before a look round: a request and its answer */
-    HANDOFFS_MAX = 16, /* most hand-offs in a row */
-    STEPS_MAX = 128,   /* most steps in a row of a process that has more messages than a step is given. With 16 a receiver
+    SLOT_RUNS_MAX = 64,  /* most processes in a row from the one-slot LIFO: with 16 a pair that messages each other took 5 to 10 % longer */
+    SLOT_RUNS_SLOW = 16, /* the same on a worker whose processes run for some microseconds each */
+    CHAIN_WHOLE = 4,     /* so many of those after a process that was due come before a look round: a request and its answer */
+    HANDOFFS_MAX = 16,   /* most hand-offs in a row */
+    STEPS_MAX = 128,     /* most steps in a row of a process that has more messages than a step is given. With 16 a receiver
                            * with a hundred senders fell behind for good, at three times the time and five times the memory */
     INSTANCES = 256,
     CONTEXT_LOCKS = 16,

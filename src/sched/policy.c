@@ -1,7 +1,7 @@
 /* A worker's run queue: three policies, one interface.
  *
- *   ring    a one-slot LIFO (`slot` for a process that its sender holds, else the ring's `next`; one of them is empty), then a FIFO of 256; when it is full the older half goes to the global queue, its processes that have never
- *           run to the worker's newborn queue; thieves take the older half
+ *   ring    a one-slot LIFO (`slot` for a process that its sender holds, else the ring's `next`; one of them is empty), then a FIFO of RING_SIZE; when it is
+ *           full the oldest go to the global queue; processes that have never run go to the worker's newborn queue, when there are RING_SHORT; thieves take the older half, or a batch
  *   deque   LIFO for the owner, oldest first for thieves; wake-ups go to the global FIFO
  *   line    a linked FIFO with a lock that no thread waits for (try-lock); thieves take the head
  *
@@ -57,9 +57,14 @@ static void ring_inject(struct worker *own, const uint64_t *entries, unsigned n)
     count_many(&own->local.counters.injected, n);
 }
 
-/* The ring is full: the older half and the new entry go elsewhere, except stale entries. */
+static bool ring_is_newborn(uint64_t entry) {
+    struct state *state = &((struct proc *)entry_ptr(entry))->state;
+    return state_is_newborn(state) && state_is_current(state, entry_ticket(entry));
+}
+
+/* The oldest entries and the new one go elsewhere, except stale ones. */
 static __attribute__((noinline, cold)) void ring_spill(struct worker *own, uint64_t entry) {
-    uint64_t batch[RING_HALF + 1], newborn[RING_HALF + 1];
+    uint64_t batch[RING_BATCH + 1], newborn[RING_BATCH + 1];
     unsigned n = ring_overflow(&own->ring, batch), old = 0, young = 0;
     if (n == 0 && ring_push(&own->ring, entry)) return; /* thieves have made room */
     batch[n++] = entry;
@@ -73,8 +78,18 @@ static __attribute__((noinline, cold)) void ring_spill(struct worker *own, uint6
     if (!newborn_put(own, newborn, young)) ring_inject(own, newborn, young);
 }
 
+/* A newborn process that finds many before it. If newborns are the oldest a tree is growing, and it makes room as if the ring were full; else the others keep
+ * their places, and it goes where newborns go. */
+static __attribute__((noinline)) bool ring_add_newborn(struct worker *own, uint64_t entry) {
+    if (!ring_is_newborn(entry)) return false;
+    if (!ring_is_newborn(ring_oldest(&own->ring))) return newborn_put(own, &entry, 1);
+    ring_spill(own, entry);
+    return true;
+}
+
 static bool ring_add(struct worker *own, uint64_t entry) {
-    if (!ring_push(&own->ring, entry)) ring_spill(own, entry);
+    if (__builtin_expect(ring_length(&own->ring) >= RING_SHORT, 0) && ring_add_newborn(own, entry)) return true;
+    if (__builtin_expect(!ring_push(&own->ring, entry), 0)) ring_spill(own, entry);
     return true;
 }
 
@@ -127,7 +142,7 @@ static bool ring_policy_push(struct worker *own, uint64_t entry, enum ready_why 
 
 /* What the owner got is not surely its own, or has run often enough. */
 static __attribute__((noinline, cold)) struct proc *slot_pop_otherwise(struct worker *own, struct slot_got got) {
-    if (own->fair.slot_runs < SLOT_RUNS_MAX) {
+    if (own->fair.slot_runs < fair_row(own)) {
         own->fair.slot_runs++;
         return slot_proc(got);
     }
@@ -138,7 +153,7 @@ static __attribute__((noinline, cold)) struct proc *slot_pop_otherwise(struct wo
 /* What runs next, if it may, and else begins a new chain. */
 static inline struct proc *ring_pop_next(struct worker *own) {
     uint64_t entry = ring_take_next(&own->ring);
-    if (entry != ENTRY_NONE && own->fair.slot_runs >= SLOT_RUNS_MAX) {
+    if (entry != ENTRY_NONE && own->fair.slot_runs >= fair_row(own)) {
         ring_add(own, entry);
         entry = ENTRY_NONE;
     }
@@ -165,6 +180,17 @@ static __attribute__((noinline)) struct proc *slot_steal_proc(struct worker *own
     count(&own->local.counters.steals);
     count(&own->local.counters.stolen);
     return proc;
+}
+
+void policy_even_out(struct worker *own, struct worker *victim) {
+    unsigned theirs = ring_size(&victim->ring);
+    uint64_t first;
+    if (theirs < RING_SHORT || theirs < ring_size(&own->ring) + 2 * RING_BATCH) return;
+    int got = ring_steal(&own->ring, &victim->ring, &first);
+    if (got <= 0) return;
+    count(&own->local.counters.steals);
+    count_many(&own->local.counters.stolen, (uint64_t)got);
+    ring_add(own, first);
 }
 
 static struct proc *ring_policy_steal(struct worker *own, struct worker *victim, bool last_pass, bool *busy) {
@@ -327,7 +353,7 @@ static inline struct proc *policy_pop_rest(struct worker *own, struct slot_got g
 /* The slot first, whatever the policy: with the others it is empty. A process that lies there is the most common answer, and costs no look at the policy. */
 struct proc *policy_pop(struct worker *own) {
     struct slot_got got = slot_take(&own->slot);
-    if (__builtin_expect(!got.sure || own->fair.slot_runs >= SLOT_RUNS_MAX, 0)) return policy_pop_rest(own, got);
+    if (__builtin_expect(!got.sure || own->fair.slot_runs >= fair_row(own), 0)) return policy_pop_rest(own, got);
     own->fair.slot_runs++;
     struct proc *proc = entry_ptr(got.entry);
     if (!proc) __builtin_unreachable(); /* spares the caller its look */
@@ -336,7 +362,7 @@ struct proc *policy_pop(struct worker *own) {
 
 uint64_t policy_take_held(struct worker *own, bool *sure) {
     uint64_t entry = slot_look(&own->slot);
-    if (entry == ENTRY_NONE || own->fair.slot_runs >= SLOT_RUNS_MAX || !tick_take(own)) return ENTRY_NONE;
+    if (entry == ENTRY_NONE || own->fair.slot_runs >= fair_row(own) || !tick_take(own)) return ENTRY_NONE;
     own->fair.slot_runs++;
     *sure = slot_clear(&own->slot);
     return entry;

@@ -63,6 +63,8 @@ struct proc *policy_pop_due(struct worker *own);
 /* Steals work from another worker: one process, claimed, or NULL. *busy is set if another thread was in the way, which says nothing
  * about emptiness. */
 struct proc *policy_steal(struct worker *own, struct worker *victim, bool last_pass, bool *busy);
+/* Takes a batch of the victim's ring over into the worker's own, if that is much shorter. Policy ring. */
+void policy_even_out(struct worker *own, struct worker *victim);
 /* The same from those that policy_pop_due is for: last of all, because the victim runs them soon. */
 struct proc *policy_steal_due(struct worker *own, struct worker *victim, bool *busy);
 /* Hand-off: wakes the process and claims it for the caller if it was waiting or queued. */

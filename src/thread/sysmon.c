@@ -23,6 +23,7 @@ enum {
     SYSMON_TRIM = 1000000000,     /* how often unused stacks are given back */
     SYSMON_LINGER = 800000000,    /* of idleness, before sysmon sleeps */
     SYSMON_PACE = 1000000,        /* how often sysmon looks for slow workers, which then check timers and the kernel more often */
+    SYSMON_SLOW = 2000,           /* a worker's processes are slow if each runs for longer */
     SYSMON_COMPLAINT = 500000000, /* how long all workers must have hogs, before these are named */
     SYSMON_CALM = 100000000,      /* how long without extra workers, before light fences are light again (sys/fence.c) */
     SYSMON_DEADLOCK = 30000000,   /* of idleness, before it asks whether that is a deadlock */
@@ -134,11 +135,16 @@ static void sysmon_brisk(struct worker *worker, uint64_t now) {
 }
 
 /* A worker serves its timers and the global queue with every 61st process. That is soon, unless each process runs for milliseconds and then
- * yields, so that none is a hog. A worker that is so slow is told to look round with the next process. */
+ * yields, so that none is a hog. A worker that is so slow is told to look round with the next process. One whose processes run
+ * for some microseconds each runs fewer of them in a row from its slot. */
 static void sysmon_pace(struct worker *worker, uint64_t now) {
     if (now - worker->seen.paced < SYSMON_PACE) return;
     uint64_t steps = atom_load_rlx(&worker->local.counters.steps); /* rlx: a number */
-    if (steps - worker->seen.paced_steps < GLOBAL_TICK) tick_hurry(worker);
+    uint64_t ran = steps - worker->seen.paced_steps;
+    if (ran < GLOBAL_TICK) tick_hurry(worker);
+    bool slow = ran < (now - worker->seen.paced) / SYSMON_SLOW && !idle_is_asleep(&worker->runtime->idle, worker->index);
+    uint32_t row = slow ? SLOT_RUNS_SLOW : SLOT_RUNS_MAX;
+    if (row != fair_row(worker)) atom_store_rlx(&worker->fair.row, row); /* rlx: nothing depends on when it is seen */
     worker->seen.paced = now;
     worker->seen.paced_steps = steps;
 }

@@ -439,7 +439,7 @@ TEST(turns_of_one_that_yields_and_one_whose_worker_has_left) { stage_for_each_po
 
 /* More than fit into a ring: those that sleep a moment at a time, or yield, are in the global queue and with the timers; the newborn in the
  * newborn queue. */
-enum { CROWD = RING_SIZE + RING_HALF, NEWBORN = 100 };
+enum { CROWD = RING_SIZE + RING_BATCH, NEWBORN = 100 };
 static unsigned begun;
 static void begins(void *unused) {
     (void)unused;

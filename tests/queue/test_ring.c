@@ -90,14 +90,14 @@ TEST(slot_owner_is_sure_unless_a_thief_came) {
     EXPECT(slot_take(&slot).sure); /* the thief was seen, and has left */
 }
 
-TEST(ring_steal_takes_the_older_half_rounded_up) {
-    for (unsigned size = 0; size <= RING_SIZE; size++) {
+TEST(ring_steal_takes_the_older_half_rounded_up_or_a_batch) {
+    for (unsigned size = 0; size <= RING_SIZE; size += size < 3 * RING_BATCH ? 1 : 61) {
         ring_init(&ring);
         ring_init(&other);
         for (uint64_t i = 1; i <= size; i++)
             ring_push(&ring, i);
         uint64_t first = 777;
-        unsigned half = size - size / 2;
+        unsigned half = size - size / 2 < RING_BATCH ? size - size / 2 : RING_BATCH;
         EXPECT_EQ(ring_steal(&other, &ring, &first), half);
         EXPECT_EQ(first, size ? 1 : 777);
         for (uint64_t i = 2; i <= half; i++)
@@ -110,14 +110,14 @@ TEST(ring_steal_takes_the_older_half_rounded_up) {
 }
 
 TEST(ring_steal_is_bounded_by_the_thiefs_room) {
-    for (unsigned room = 0; room <= RING_HALF; room++) {
+    for (unsigned room = 0; room <= RING_BATCH + 1; room++) {
         ring_init(&ring);
         ring_init(&other);
         for (uint64_t i = 1; i <= RING_SIZE; i++)
             ring_push(&ring, i);
         for (uint64_t i = 0; i < RING_SIZE - room; i++)
             ring_push(&other, 1000 + i);
-        unsigned expected = room + 1 < RING_HALF ? room + 1 : RING_HALF;
+        unsigned expected = room + 1 < RING_BATCH ? room + 1 : RING_BATCH;
         uint64_t first;
         EXPECT_EQ(ring_steal(&other, &ring, &first), expected);
         EXPECT_EQ(first, 1);
@@ -141,19 +141,22 @@ TEST(ring_steal_says_so_when_it_cannot_tell) {
     EXPECT(!ring_is_empty(&ring));
 }
 
-TEST(ring_overflow_takes_the_older_half_of_a_full_ring) {
-    uint64_t out[RING_HALF];
+TEST(ring_overflow_takes_the_oldest) {
+    uint64_t out[RING_BATCH];
     ring_init(&ring);
-    EXPECT_EQ(ring_overflow(&ring, out), 0);
-    for (uint64_t i = 1; i < RING_SIZE; i++)
+    for (uint64_t i = 1; i < RING_BATCH; i++)
         ring_push(&ring, i);
-    EXPECT_EQ(ring_overflow(&ring, out), 0);
-    ring_push(&ring, RING_SIZE);
-    EXPECT_EQ(ring_overflow(&ring, out), RING_HALF);
-    for (uint64_t i = 0; i < RING_HALF; i++)
+    EXPECT_EQ(ring_overflow(&ring, out), 0); /* there are not so many */
+    for (uint64_t i = RING_BATCH; i <= RING_SIZE; i++)
+        EXPECT(ring_push(&ring, i));
+    EXPECT(!ring_push(&ring, RING_SIZE + 1));
+    EXPECT_EQ(ring_overflow(&ring, out), RING_BATCH);
+    for (uint64_t i = 0; i < RING_BATCH; i++)
         EXPECT_EQ(out[i], i + 1);
     EXPECT(ring_push(&ring, RING_SIZE + 1));
-    for (uint64_t i = RING_HALF + 1; i <= RING_SIZE + 1; i++)
+    EXPECT_EQ(ring_length(&ring), RING_SIZE - RING_BATCH + 1);
+    EXPECT_EQ(ring_oldest(&ring), RING_BATCH + 1);
+    for (uint64_t i = RING_BATCH + 1; i <= RING_SIZE + 1; i++)
         EXPECT_EQ(ring_pop(&ring), i);
     EXPECT(ring_is_empty(&ring));
 }
@@ -184,7 +187,7 @@ static void stress_drain(struct ring *own) {
 }
 
 static void stress_push(uint64_t entry) {
-    uint64_t out[RING_HALF];
+    uint64_t out[RING_BATCH];
     while (!ring_push(&rings[0], entry)) {
         unsigned count = ring_overflow(&rings[0], out);
         for (unsigned i = 0; i < count; i++)

@@ -139,10 +139,10 @@ static struct promise promise_line(uint64_t all, unsigned workers) {
 static struct promise promise_deque(uint64_t all, unsigned workers) {
     return (struct promise){all / workers + 1 + 2 * (1 + 16), all / workers / (GLOBAL_TICK - 1)};
 }
-/* In the ring there are at most RING_SIZE before one, each behind as many from the slot as may be; and three of four are from there. In
+/* In the ring there are at most all before one, or RING_SIZE, each behind as many from the slot as may be; and three of four are from there. In
  * the global queue there are at most all, of which each worker takes one in four when its patience is at an end. */
 static struct promise promise_ring(uint64_t all, unsigned workers) {
-    uint64_t ring = RING_SIZE * (SLOT_RUNS_MAX + 1) * GLOBAL_OFTEN / (GLOBAL_OFTEN - 1);
+    uint64_t ring = (all < RING_SIZE ? all : RING_SIZE) * (SLOT_RUNS_MAX + 1) * GLOBAL_OFTEN / (GLOBAL_OFTEN - 1);
     return (struct promise){ring + GLOBAL_OFTEN * all / workers, (GLOBAL_PATIENCE + 1) * GLOBAL_TICK};
 }
 
@@ -153,7 +153,7 @@ static void expect_fair(enum policy_name policy, unsigned workers, const struct 
     static const char *const names[] = {"ring", "deque", "line"};
     uint64_t all = mix->senders + 2 * mix->pairs + mix->spinners;
     struct promise promise = promises[policy](all, workers);
-    if (policy != POLICY_RING) times = 1;
+    if (policy != POLICY_RING || all < RING_SIZE) times = 1;
     uint64_t bound = promise.first + times * promise.once, rounds = policy == POLICY_RING ? bound * 9 / 8 : 6 * EACH;
     uint64_t worst = play(policy, workers, mix, rounds);
     printf("%s, %u workers, %u senders, %u pairs, %u that continue, %u messages: worst wait %llu rounds (process %u), bound %llu\n",

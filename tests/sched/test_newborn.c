@@ -49,12 +49,12 @@ TEST(newborn_walks_a_tree_in_depth) {
 
 /* ---- no newborn is forgotten----------------------------------------------------------------------------------------- */
 
-static struct { uint64_t steps, begun[2 * RING_SIZE]; } wait_;
+static struct { uint64_t steps, begun[2 * RING_SHORT]; } wait_;
 
 /* Spawns two of its kind and ends: there are more and more of them. */
 static enum weft_status breeds(struct part *part, const weft_event *events, size_t count, weft_out *out) {
     (void)events, (void)count, (void)out;
-    if (part->number < 2 * RING_SIZE) wait_.begun[part->number] = wait_.steps;
+    if (part->number < 2 * RING_SHORT) wait_.begun[part->number] = wait_.steps;
     if (part->number == UINT32_MAX)
         for (unsigned i = 0; i < 2; i++)
             stage_spawn(UINT32_MAX, breeds, WEFT_NOBODY);
@@ -69,7 +69,7 @@ TEST(newborn_the_eldest_have_their_turn) {
     stage_play(0);
     wait_.steps = 0;
     memset(wait_.begun, 0xff, sizeof wait_.begun);
-    for (uint32_t i = 0; i < 2 * RING_SIZE; i++)
+    for (uint32_t i = 0; i < 2 * RING_SHORT; i++)
         stage_spawn(i, breeds, WEFT_NOBODY);
     EXPECT(inject_size(&stage_worker(0)->newborn) > ELDEST);
     stage_spawn(UINT32_MAX, breeds, WEFT_NOBODY);
@@ -86,14 +86,14 @@ static enum weft_status goes_on(struct part *part, const weft_event *events, siz
     return WEFT_STEP_CONTINUE;
 }
 TEST(newborn_beside_those_that_always_go_on) {
-    enum { NEWBORN = 2 * RING_SIZE };
+    enum { NEWBORN = 2 * RING_SHORT };
     stage_begin(POLICY_RING, 1);
     stage_play(0);
     wait_.steps = 0;
     memset(wait_.begun, 0xff, sizeof wait_.begun);
-    for (uint32_t i = 0; i < RING_SIZE / 2; i++)
+    for (uint32_t i = 0; i < RING_SHORT / 2; i++)
         stage_spawn(i, goes_on, WEFT_NOBODY);
-    for (unsigned i = 0; i < 2 * RING_SIZE; i++)
+    for (unsigned i = 0; i < 2 * RING_SHORT; i++)
         EXPECT(stage_step(0));
     for (uint32_t i = 0; i < NEWBORN; i++)
         stage_spawn(i, breeds, WEFT_NOBODY);

@@ -30,12 +30,13 @@ static struct proc *grown(uint32_t number) {
 }
 static bool push(struct proc *proc, enum ready_why why) { return policy_push(own, proc, ticket_of(proc), why); }
 
-static uint32_t popped(void) {
-    struct proc *proc = policy_pop(own);
+static uint32_t popped_by(struct worker *worker) {
+    struct proc *proc = policy_pop(worker);
     if (!proc) return UINT32_MAX;
     EXPECT_EQ(state_of(atom_load_rlx(&proc->state.word)), STATE_RUNNING); /* claimed */
     return ((struct part *)proc->self)->number;
 }
+static uint32_t popped(void) { return popped_by(own); }
 static uint32_t injected(void) {
     uint64_t entry;
     if (inject_take_batch(&stage.runtime->inject, &entry, 1) == 0) return UINT32_MAX;
@@ -65,12 +66,13 @@ TEST(policy_ring_slot_first_then_in_order) {
     stage_end();
 }
 
-/* The slot is not used more than SLOT_RUNS_MAX times in a row while a process waits in the ring. */
-TEST(policy_ring_slot_is_capped) {
+/* The slot is not used more than SLOT_RUNS_MAX times in a row while a process waits in the ring; by slow processes, SLOT_RUNS_SLOW times. */
+static void slot_is_capped(uint32_t row) {
     begin(POLICY_RING, 1);
+    atom_store_rlx(&own->fair.row, row);
     push(loose(1000), READY_YIELDED);
     push(loose(1001), READY_YIELDED);
-    for (uint32_t i = 0; i < SLOT_RUNS_MAX; i++) {
+    for (uint32_t i = 0; i < row; i++) {
         push(loose(i), READY_WOKEN);
         EXPECT_EQ(popped(), i);
     }
@@ -82,6 +84,10 @@ TEST(policy_ring_slot_is_capped) {
     EXPECT_EQ(popped(), 500); /* the one that had its slot taken away went to the end */
     EXPECT_EQ(popped(), UINT32_MAX);
     stage_end();
+}
+TEST(policy_ring_slot_is_capped) {
+    slot_is_capped(SLOT_RUNS_MAX);
+    slot_is_capped(SLOT_RUNS_SLOW);
 }
 
 /* Two that wake each other for ever by way of the slot do not keep a third from running. */
@@ -120,15 +126,15 @@ TEST(policy_ring_overflow_goes_to_the_global_queue) {
         push(grown(i), READY_YIELDED);
     EXPECT_EQ(inject_size(&stage.runtime->inject), 0);
     EXPECT(push(grown(RING_SIZE), READY_YIELDED));
-    EXPECT_EQ(inject_size(&stage.runtime->inject), RING_HALF + 1); /* the older half, and the new one */
-    EXPECT_EQ(ring_size(&own->ring), RING_SIZE - RING_HALF);
-    for (uint32_t i = 0; i < RING_HALF; i++)
+    EXPECT_EQ(inject_size(&stage.runtime->inject), RING_BATCH + 1); /* the oldest, and the new one */
+    EXPECT_EQ(ring_size(&own->ring), RING_SIZE - RING_BATCH);
+    for (uint32_t i = 0; i < RING_BATCH; i++)
         EXPECT_EQ(injected(), i);
     EXPECT_EQ(injected(), RING_SIZE);
-    for (uint32_t i = RING_HALF; i < RING_SIZE; i++)
+    for (uint32_t i = RING_BATCH; i < RING_SIZE; i++)
         EXPECT_EQ(popped(), i);
     EXPECT_EQ(popped(), UINT32_MAX);
-    EXPECT_EQ(atom_load_rlx(&own->local.counters.injected), RING_HALF + 1);
+    EXPECT_EQ(atom_load_rlx(&own->local.counters.injected), RING_BATCH + 1);
     stage_end();
 }
 
@@ -140,27 +146,30 @@ TEST(policy_ring_overflow_purges_what_is_stale) {
         if (i % 2) EXPECT(state_claim_any(&proc->state)); /* taken out by a hand-off */
     }
     push(grown(RING_SIZE), READY_YIELDED);
-    EXPECT_EQ(inject_size(&stage.runtime->inject), RING_HALF / 2 + 1);
-    for (uint32_t i = 0; i < RING_HALF; i += 2)
+    EXPECT_EQ(inject_size(&stage.runtime->inject), RING_BATCH / 2 + 1);
+    for (uint32_t i = 0; i < RING_BATCH; i += 2)
         EXPECT_EQ(injected(), i);
     EXPECT_EQ(injected(), RING_SIZE);
-    for (uint32_t i = RING_HALF; i < RING_SIZE; i += 2)
+    for (uint32_t i = RING_BATCH; i < RING_SIZE; i += 2)
         EXPECT_EQ(popped(), i); /* a stale one is skipped */
     EXPECT_EQ(popped(), UINT32_MAX);
     stage_end();
 }
 
-/* Processes that have never run go elsewhere: to where the newest are taken first, and the oldest by thieves. */
+/* Processes that have never run go elsewhere, when there are many: to where the newest are taken first, and the oldest by thieves. The last of `count` makes room
+ * as if the ring were full. */
+enum { YOUNG_BATCH = RING_BATCH / 4 * 3 };
 static uint32_t number_of(struct proc *proc) { return proc ? ((struct part *)proc->self)->number : UINT32_MAX; }
+static bool is_young(uint32_t i) { return i % 4 != 3; }
 static void overflows_with_newborn(void) {
     begin(POLICY_RING, 2);
-    for (uint32_t i = 0; i <= RING_SIZE; i++)
-        push(i % 4 ? loose(i) : grown(i), READY_YIELDED);
-    EXPECT_EQ(inject_size(&stage.runtime->inject), RING_HALF / 4 + 1); /* with the new one, whose number is RING_SIZE */
-    EXPECT_EQ(inject_size(&own->newborn), RING_HALF / 4 * 3);
-    for (uint32_t i = 0; i <= RING_HALF; i += 4)
-        EXPECT_EQ(injected(), i < RING_HALF ? i : RING_SIZE);
-    for (uint32_t i = RING_HALF; i < RING_SIZE; i++)
+    for (uint32_t i = 0; i <= RING_SHORT; i++)
+        push(is_young(i) ? loose(i) : grown(i), READY_YIELDED);
+    EXPECT_EQ(inject_size(&stage.runtime->inject), RING_BATCH / 4);
+    EXPECT_EQ(inject_size(&own->newborn), YOUNG_BATCH + 1); /* with the new one, whose number is RING_SHORT */
+    for (uint32_t i = 3; i < RING_BATCH; i += 4)
+        EXPECT_EQ(injected(), i);
+    for (uint32_t i = RING_BATCH; i < RING_SHORT; i++)
         EXPECT_EQ(popped(), i);
     EXPECT_EQ(popped(), UINT32_MAX);
     EXPECT(!policy_is_empty(own)); /* though the ring is */
@@ -168,12 +177,15 @@ static void overflows_with_newborn(void) {
 TEST(policy_ring_newborn_are_taken_newest_first) {
     overflows_with_newborn();
     /* Batches of sixteen, the newest of them, each in order of age. */
-    uint32_t young[RING_HALF], count = 0;
-    for (uint32_t i = 0; i < RING_HALF; i++)
-        if (i % 4) young[count++] = i;
-    for (uint32_t end = count; end > 0; end -= 16)
-        for (uint32_t i = end - 16; i < end; i++)
+    uint32_t young[RING_BATCH + 1], count = 0;
+    for (uint32_t i = 0; i < RING_BATCH; i++)
+        if (is_young(i)) young[count++] = i;
+    young[count++] = RING_SHORT;
+    for (uint32_t end = count, begin; end > 0; end = begin) {
+        begin = end > 16 ? end - 16 : 0;
+        for (uint32_t i = begin; i < end; i++)
             EXPECT_EQ(number_of(stage_find(0)), young[i]);
+    }
     EXPECT(stage_find(0) == NULL && policy_is_empty(own));
     stage_end();
 }
@@ -181,23 +193,68 @@ TEST(policy_ring_newborn_are_stolen_eldest_first) {
     overflows_with_newborn();
     struct worker *thief = stage_worker(1);
     bool busy = false;
-    EXPECT_EQ(number_of(policy_steal(thief, own, false, &busy)), 1);
+    EXPECT_EQ(number_of(policy_steal(thief, own, false, &busy)), 0);
     EXPECT(!busy);
     EXPECT_EQ(ring_size(&thief->ring), 15);
-    EXPECT_EQ(number_of(policy_pop(thief)), 2);
-    EXPECT_EQ(number_of(newborn_eldest(own)), 22); /* the seventeenth */
+    EXPECT_EQ(number_of(policy_pop(thief)), 1);
+    EXPECT_EQ(number_of(newborn_eldest(own)), 21); /* the seventeenth */
     stage_end();
 }
 TEST(policy_ring_newborn_without_memory_go_to_the_global_queue) {
     begin(POLICY_RING, 1);
-    for (uint32_t i = 0; i < RING_SIZE; i++)
+    for (uint32_t i = 0; i < RING_SHORT; i++)
         push(loose(i), READY_YIELDED);
-    struct proc *last = loose(RING_SIZE);
+    struct proc *last = loose(RING_SHORT);
     sys_script.alloc_fail_from = 1;
     push(last, READY_YIELDED);
     sys_script.alloc_fail_from = 0;
     EXPECT_EQ(inject_size(&own->newborn), 0);
-    EXPECT_EQ(inject_size(&stage.runtime->inject), RING_HALF + 1);
+    EXPECT_EQ(inject_size(&stage.runtime->inject), RING_BATCH + 1);
+    stage_end();
+}
+/* Others that are many keep their places, and a newborn process does not send them to the global queue. */
+TEST(policy_ring_newborn_beside_a_crowd) {
+    begin(POLICY_RING, 1);
+    for (uint32_t i = 0; i < RING_SHORT; i++)
+        push(grown(i), READY_YIELDED);
+    push(loose(1000), READY_YIELDED);
+    push(grown(1001), READY_YIELDED);
+    EXPECT_EQ(inject_size(&own->newborn), 1);
+    EXPECT_EQ(inject_size(&stage.runtime->inject), 0);
+    for (uint32_t i = 0; i < RING_SHORT; i++)
+        EXPECT_EQ(popped(), i);
+    EXPECT_EQ(popped(), 1001);
+    EXPECT_EQ(number_of(stage_find(0)), 1000);
+    stage_end();
+}
+/* Without memory for it, it is behind them. */
+TEST(policy_ring_newborn_beside_a_crowd_without_memory) {
+    begin(POLICY_RING, 1);
+    for (uint32_t i = 0; i < RING_SHORT; i++)
+        push(grown(i), READY_YIELDED);
+    struct proc *last = loose(1000);
+    sys_script.alloc_fail_from = 1;
+    push(last, READY_YIELDED);
+    sys_script.alloc_fail_from = 0;
+    EXPECT_EQ(ring_size(&own->ring), RING_SHORT + 1);
+    stage_end();
+}
+
+/* A worker that always has work of its own takes a batch of a ring that is much longer than its own, and none of one that is not. */
+TEST(policy_ring_is_evened_out) {
+    begin(POLICY_RING, 2);
+    struct worker *other = stage_worker(1);
+    for (uint32_t i = 0; i < 4 * RING_BATCH; i++)
+        push(grown(i), READY_YIELDED);
+    policy_even_out(other, own);
+    EXPECT_EQ(ring_size(&other->ring), RING_BATCH);
+    for (uint32_t i = 1; i < RING_BATCH; i++)
+        EXPECT_EQ(popped_by(other), i);
+    EXPECT_EQ(popped_by(other), 0); /* the first that it got is the last */
+    for (unsigned i = 0; i < 3; i++)
+        policy_even_out(other, own);
+    EXPECT_EQ(ring_size(&other->ring), RING_BATCH); /* they differ by a batch */
+    EXPECT_EQ(ring_size(&own->ring), 2 * RING_BATCH);
     stage_end();
 }
 
