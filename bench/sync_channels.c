@@ -54,6 +54,36 @@ static void run_mutex_alone(const struct bench_args *args, struct bench_result *
 BENCH(sync_mutex_alone, .name = "mutex.alone", .about = "lock and unlock, no contention", .kind = "stackful", .n = 20000000,
       .run = run_mutex_alone)
 
+/* ---- fan-in: a hundred processes send to one, which takes turns with them: there is room for 1,024 ------------------- */
+
+enum { SENDERS = 100, FANIN_ROOM = 1024 };
+
+static void fanin_sender(void *number) {
+    for (uint64_t left = trips / SENDERS + ((uintptr_t)number < trips % SENDERS); left > 0; left--)
+        trial_must(weft_chan_send(there, &left, WEFT_FOREVER), "send");
+}
+static void fanin_receiver(void *unused) {
+    uint64_t element, sum = 0;
+    (void)unused;
+    trial_begin();
+    for (uintptr_t i = 0; i < SENDERS; i++)
+        trial_spawn_stackful(fanin_sender, (void *)i);
+    for (uint64_t i = 0; i < trips; i++) {
+        trial_must(weft_chan_recv(there, &element, WEFT_FOREVER), "receive");
+        sum += element;
+    }
+    trial_check(sum);
+    trial_end();
+}
+static void run_fanin(const struct bench_args *args, struct bench_result *result) {
+    trips = args->n;
+    chan_open(FANIN_ROOM);
+    trial_run_stackful(args, result, fanin_receiver, NULL);
+    chan_end();
+}
+BENCH(sync_chan_fanin, .name = "channel.fanin", .about = "one element, from a hundred processes to one, room for 1,024", .kind = "stackful",
+      .n = 1000000, .run = run_fanin)
+
 /* ---- there and back -------------------------------------------------------------------------------------------------- */
 
 static void echoes(void *unused) {

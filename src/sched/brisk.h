@@ -1,10 +1,12 @@
-/* Workers that spawn so fast that help is no help: their short queues are left alone.
+/* Workers that are so fast that help is no help: their short queues are left alone.
  *
  * A process that moves to another worker takes its cache lines along, 200 ns or so, and a worker that sleeps needs 40 us to come. A worker whose processes are born and
  * end within tens of nanoseconds has worked off a short queue before that. With two workers such a spawn took 75 ns instead of 28: the other worker came, found little,
  * went to sleep with a fence that interrupts the first, and was woken again.
  *
- *   B1  Sysmon alone says that a worker is brisk: by how many processes it has spawned since the round before.
+ * The same holds for processes that talk to each other all the time, and are stolen whenever they are woken: thread/sysmon_help.h.
+ *
+ *   B1  Sysmon alone says that a worker is brisk: by how many processes it has spawned since the round before, or because stealing was no help.
  *   B2  While a worker is brisk and its queue is short, it wakes no worker for what it queues, thieves pass by, and a worker goes to sleep beside it.
  *       Only with policy ring: how long the others' queues are is not looked at.
  *   B3  Nothing waits there for long. Sysmon looks at a brisk worker every 100 us; one that is slower, or is held up by a process, is brisk no more: then a sleeper is woken
@@ -28,7 +30,7 @@ bool chk_brisk(void);
 enum { BRISK_SHORT = 2 };
 #else
 #define chk_brisk() true
-enum { BRISK_SHORT = 64 };
+enum { BRISK_SHORT = 128 };
 #endif
 enum {
     BRISK_SPAWN = 200,  /* ns; a worker that spawns a process in this time, on average, becomes brisk */

@@ -145,6 +145,7 @@ struct worker {
     /* Sysmon's notes. */
     struct {
         uint64_t steps, step_since, call_since, paced, paced_steps, spawned, spawned_at;
+        bool spawns_fast;
         uint32_t call;
         bool held;                      /* its call has lasted and processes need the worker, but it stays with its thread (oscall.h, E4) */
         uint64_t cpu, cpu_at, cpu_step; /* stopped.c */

@@ -55,6 +55,24 @@ struct preempt {
 };
 
 /* sysmon.c */
+/* Whether workers that steal are a help: thread/sysmon_help.c. */
+enum help_state {
+    HELP_WATCHED, /* they steal, and are watched */
+    HELP_SETTLED, /* short queues are left alone; thieves finish what they have */
+    HELP_TRIED,   /* it is measured how fast that is */
+    HELP_REFUSED, /* it was faster, and short queues are left alone for a while */
+};
+struct help_counts {
+    uint64_t steps, steals, stolen;
+};
+struct help {
+    enum help_state state;
+    uint64_t since, until;     /* when this window began; until when the last verdict holds */
+    struct help_counts counts; /* when the window began */
+    uint64_t rate, pause;      /* steps in a millisecond with thieves; for how long the last verdict holds */
+    bool refused;              /* the last verdict */
+};
+
 struct sysmon {
     struct local local;
     sys_thread thread;
@@ -67,6 +85,7 @@ struct sysmon {
     uint64_t come_back; /* its own: when a timer of a stuck worker will be late, or memory is to be given back */
     bool trims;         /* sysmon_trim.c: there is memory to give back; when it last gave some back */
     uint64_t trimmed;
+    struct help help;
     uint32_t packs_from;                 /* sysmon_pack.c: the next chunk of processes to look at, + 1; 0: none */
     uint64_t crowded_since, complain_at; /* its own: since when every worker has a hog; when it may complain again */
 };

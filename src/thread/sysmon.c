@@ -12,6 +12,7 @@
 #include "thread/cpu_time.h"
 #include "thread/oscall.h"
 #include "thread/stopped.h"
+#include "thread/sysmon_help.h"
 #include "thread/sysmon_pack.h"
 #include "thread/sysmon_trim.h"
 #include "thread/worker.h"
@@ -117,18 +118,22 @@ static bool sysmon_stuck(struct worker *worker, uint64_t now) {
     return true;
 }
 
-/* Whether the worker spawns so fast that its short queue is left alone (sched/brisk.h). */
-static void sysmon_brisk(struct worker *worker, uint64_t now) {
+/* Whether the worker spawns so fast that its short queue is left alone. */
+static bool sysmon_spawns_fast(struct worker *worker, uint64_t now, bool was) {
+    uint64_t spawned = atom_load_rlx(&worker->local.counters.spawned), took = now - worker->seen.spawned_at; /* rlx: a number */
+    if (took < SYSMON_BRISK) return worker->seen.spawns_fast;
+    worker->seen.spawns_fast = brisk_is_short(worker) && (spawned - worker->seen.spawned) * (was ? BRISK_SLOWER : BRISK_SPAWN) >= took;
+    worker->seen.spawned = spawned;
+    worker->seen.spawned_at = now;
+    return worker->seen.spawns_fast;
+}
+
+/* Whether the worker's short queue is left alone (sched/brisk.h); `alone`: because stealing is no help. */
+static void sysmon_brisk(struct worker *worker, uint64_t now, bool alone) {
     struct runtime *runtime = worker->runtime;
     if (runtime->policy != POLICY_RING) return;
-    uint64_t spawned = atom_load_rlx(&worker->local.counters.spawned), took = now - worker->seen.spawned_at; /* rlx, all: numbers */
-    bool was = atom_load_rlx(&worker->brisk), told = took >= SYSMON_BRISK, is = was;
-    if (told) {
-        is = brisk_is_short(worker) && (spawned - worker->seen.spawned) * (was ? BRISK_SLOWER : BRISK_SPAWN) >= took &&
-             atom_load_rlx(&runtime->wanted) > 1 && oscall_seen(worker) == 0;
-        worker->seen.spawned = spawned;
-        worker->seen.spawned_at = now;
-    }
+    bool was = atom_load_rlx(&worker->brisk), moves = worker->seen.step_since == now; /* rlx, all: numbers */
+    bool is = (sysmon_spawns_fast(worker, now, was) || (alone && moves)) && atom_load_rlx(&runtime->wanted) > 1 && oscall_seen(worker) == 0;
     if (is && now + SYSMON_WATCHFUL < runtime->sysmon.come_back) runtime->sysmon.come_back = now + SYSMON_WATCHFUL;
     if (is && !was) atom_store_rlx(&worker->brisk, true); /* rlx: nothing depends on when it is seen */
     if (was && !is) ready_not_brisk(worker);
@@ -180,6 +185,7 @@ static bool sysmon_round(struct runtime *runtime, uint64_t now) {
     unsigned made = atom_load_acq(&runtime->made), hogs = 0; /* acq: as in find_steal_pass */
     bool some = false;
     runtime->sysmon.come_back = SYS_FOREVER;
+    bool alone = help_round(runtime, now);
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]); /* rlx: published by `made` */
         if (oscall_drive_again(worker) || sysmon_call(worker, now)) some = true;
@@ -188,7 +194,7 @@ static bool sysmon_round(struct runtime *runtime, uint64_t now) {
         hogs += hog;
         sysmon_patience(worker, hog || preempt_computes(worker, now));
         sysmon_pace(worker, now);
-        sysmon_brisk(worker, now);
+        sysmon_brisk(worker, now, alone);
         if (sysmon_stuck(worker, now)) some = true;
     }
     unsigned overdue = preempt_overdue(runtime, now);

@@ -5,7 +5,7 @@ from . import rows
 
 LIMIT = 60
 FIELD = re.compile(r"(\w+)=(\S+)")
-WEFT_KINDS = {rows.STACKFUL: "stackful", rows.STEP: "step", rows.PACKED: "stackful"}
+WEFT_KINDS = {rows.STACKFUL: "stackful", rows.STEP: "step", rows.PACKED: "stackful", rows.CHANNELS: "stackful"}
 
 
 class Refused(Exception):

@@ -1,9 +1,9 @@
 """The work that is compared: what each program is asked to do, what must come out, and which lines of the table it gives."""
 import collections
 
-STACKFUL, STEP, PREEMPTED, ALARMED, PACKED = "weft", "weft step", "weft preempted", "weft alarmed", "weft packed"
+STACKFUL, STEP, PREEMPTED, ALARMED, PACKED, CHANNELS = "weft", "weft step", "weft preempted", "weft alarmed", "weft packed", "weft channels"
 WEFT = (STACKFUL, STEP)
-OWN = WEFT + (PACKED,)  # what `weft bench` is asked for
+OWN = WEFT + (PACKED, CHANNELS)  # what `weft bench` is asked for
 ALL = ("go", "tokio", "erlang", "boost", "caf", "st")
 
 
@@ -56,7 +56,7 @@ OPERATIONS = {"fib": lambda n, size: fibonacci(n + 1) - 1, "mailbox": batches}
 BENCHES = {"fib": ("forkjoin", "--by", "join"), "skynet": ("skynet", "--by", "message"), "skynet-join": ("skynet", "--by", "join"),
            "timers": ("sleepers.cancelled",), "echo": ("echo.64",)}
 # The same by one of weft's.
-BENCHES_OF = {PACKED: {"parked": ("parked.packed",)}}
+BENCHES_OF = {PACKED: {"parked": ("parked.packed",)}, CHANNELS: {"fanin": ("channel.fanin",)}}
 
 
 # Where it depends on the machine which form of a peer's program is the fastest: how many it has, by row. Each round runs all, and the fastest counts.
@@ -116,7 +116,9 @@ def table():
     rows += lines("skynet by join", work("skynet-join", 2, 1000000, 20000, stackful + ("tbb",)))
     rows += lines("fib by join", work("fib", 1, 27, 20, stackful + ("go", "tokio", "erlang", "tbb")))
     rows += lines("fib by join", work("fib", 2, 27, 20, stackful + ("go", "tokio", "erlang", "tbb")))
-    rows += lines("fan-in", work("fanin", 2, 500000, 20000, WEFT + many))
+    fan = work("fanin", 2, 500000, 20000, WEFT + (CHANNELS,) + many)
+    rows += lines("fan-in", fan)
+    rows += [Row("fan-in through a weft channel with room for 1,024, stackful, 2 workers", "ns", fan, CHANNELS, None, None)]
     wait = work("parked", 1, 200000, 20000, both + (PACKED,))
     rows += lines("parked", wait, unit="bytes", metric="bytes_each")
     rows += [Row("parked for long, with WEFT_SPAWN_PACK, stackful, 1 worker", "bytes", wait, PACKED, "bytes_each", "served_bytes_each")]
