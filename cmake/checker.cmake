@@ -13,7 +13,7 @@ foreach(room base queue time mem proc sched thread life step sync registry selec
 endforeach()
 file(GLOB proved_sources CONFIGURE_DEPENDS ${proved_globs})
 # Threads that are not workers, for scenarios: check/scenarios/small_runtime.c. Stacks and switches: check/scenarios/small_fiber.c.
-list(FILTER proved_sources EXCLUDE REGEX "/src/(sched/(netpoll_kernel|door)|thread/(thread|sysmon)|registry/send_name)\\.c$")
+list(FILTER proved_sources EXCLUDE REGEX "/src/(sched/(netpoll_kernel|door)|thread/(thread|sysmon|maker)|registry/send_name)\\.c$")
 # Of other rooms, parts.
 foreach(part sys/print sys/setting fiber/errno wait/wait mail/send mail/bounds mail/bounds_spare mail/send_bounded mail/circle mail/mailbox mail/ask mail/demonitor mail/search mail/send_after mail/lane command/command command/yield command/sleep_command forkjoin/region net/readiness
              runtime/start runtime/stop runtime/stats runtime/report)

@@ -8,6 +8,7 @@
 #include "life/spawn.h"
 #include "preempt/restart.h"
 #include "sched/heed.h"
+#include "thread/maker.h"
 #include "thread/stopped.h"
 #include "thread/thread.h"
 
@@ -149,8 +150,8 @@ static enum preempt_verdict preempt_stop(struct worker *worker, struct thread *s
     my_worker = worker;
     stopped_took(worker, self->number);
     worker->current = proc;
-    local_leave(&worker->local); /* begun by the loop that has handed the worker over */
-    if (worker->runtime->preempt.alarms && restart_is_usual()) stopped_set_alarm(worker, self); /* X8 */
+    local_leave(&worker->local);                                          /* begun by the loop that has handed the worker over */
+    if (worker->runtime->preempt.alarms) stopped_set_alarm(worker, self); /* X8 */
     return PREEMPT_DONE;
 }
 
@@ -267,7 +268,8 @@ static enum preempt_verdict preempt_ring(struct worker *worker, ucontext_t *cont
     return verdict;
 }
 
-/* At the limit of pending signals (RLIMIT_SIGPENDING) the kernel delivers a signal without what came with it: as if no process had sent it. Then the request tells (thread/stopped.h, A1). */
+/* At the limit of pending signals (RLIMIT_SIGPENDING) the kernel delivers a signal without what came with it: as if no process had sent it. Then the
+ * request tells (thread/stopped.h, A1). */
 static bool preempt_is_bare(const siginfo_t *info, const struct worker *worker) {
     return info->si_code == SI_USER && info->si_pid == 0 && worker &&
            atom_load_rlx(&worker->asked) == atom_load_rlx(&worker->local.counters.steps); /* rlx, both: as in preempt_try */
@@ -367,6 +369,7 @@ static const char *preempt_begin_locked(struct runtime *runtime) {
         return "the signal cannot be had";
     }
     urgent.runtimes++;
+    if (!restart_is_usual()) runtime->preempt.alarms = false; /* X8 */
     return NULL;
 }
 

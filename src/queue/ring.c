@@ -18,10 +18,10 @@ void ring_init(struct ring *ring) {
 #endif
 }
 
-bool ring_push(struct ring *own, uint64_t entry) {
+bool ring_push_below(struct ring *own, uint64_t entry, unsigned limit) {
     uint64_t tail = atom_load_rlx(&own->tail);
     uint64_t head = atom_load_rlx(&own->head); /* R3 */
-    if (tail - head >= RING_SIZE) return false;
+    if (tail - head >= limit) return false;
     /* Pairs with the slot's load in ring_steal: without it a thief could run the entry before what it points to is
      * written (R7), or take it in place of the one that was pushed here RING_SIZE earlier (R4). */
     atom_store_rel(ring_slot(own, tail), entry);
@@ -75,22 +75,22 @@ static uint64_t ring_share(struct ring *own, uint64_t tail, uint64_t available) 
 
 int ring_steal(struct ring *own, struct ring *victim, uint64_t *first) {
     uint64_t head = atom_load_rlx(&victim->head);
-    /* Pairs with the store of tail in ring_push and below: R1. */
+    /* Pairs with the store of tail in ring_push_below and below: R1. */
     uint64_t available = atom_load_acq(&victim->tail) - head;
     if (available == 0) return 0;
     if (available > RING_SIZE) /* head and tail are from different moments */
         return -EAGAIN;
     uint64_t tail = atom_load_rlx(&own->tail);
     uint64_t count = ring_share(own, tail, available);
-    /* Every load of a slot pairs with the store in ring_push and below: R4, R7. */
+    /* Every load of a slot pairs with the store in ring_push_below and below: R4, R7. */
     uint64_t oldest = atom_load_acq(ring_slot(victim, head));
     for (uint64_t i = 1; i < count; i++) {
         uint64_t entry = atom_load_acq(ring_slot(victim, head + i));
-        /* As in ring_push. No thread reads it unless the CAS succeeds and tail is moved. */
+        /* As in ring_push_below. No thread reads it unless the CAS succeeds and tail is moved. */
         atom_store_rel(ring_slot(own, tail + i - 1), entry);
     }
     if (!atom_cas_rlx_rlx(&victim->head, &head, head + count)) return -EAGAIN;
-    if (count > 1) atom_store_rel(&own->tail, tail + count - 1); /* as in ring_push */
+    if (count > 1) atom_store_rel(&own->tail, tail + count - 1); /* as in ring_push_below */
     *first = oldest;
     return (int)count;
 }

@@ -61,8 +61,10 @@ struct ring {
 /* The slots stay as they are: each is written before it is read for its entry. */
 void ring_init(struct ring *ring);
 
-/* Adds at the tail; false when the ring is full. */
-bool ring_push(struct ring *own, uint64_t entry);
+/* Adds at the tail; false when the ring has `limit` entries. */
+bool ring_push_below(struct ring *own, uint64_t entry, unsigned limit);
+/* False when the ring is full. */
+static inline bool ring_push(struct ring *own, uint64_t entry) { return ring_push_below(own, entry, RING_SIZE); }
 
 /* Takes from the head; ENTRY_NONE when the ring is empty. Does not look at `next`. */
 uint64_t ring_pop(struct ring *own);
@@ -92,8 +94,6 @@ uint64_t ring_steal_next(struct ring *victim);
 unsigned ring_size(struct ring *ring); /* `next` included */
 /* For the owner, when the ring is not empty: its oldest entry, unless a thief has taken it. rlx: as in ring_pop. */
 static inline uint64_t ring_oldest(struct ring *own) { return atom_load_rlx(&own->slots[atom_load_rlx(&own->head) % RING_SIZE]); }
-/* For the owner: without `next`; and thieves may have taken some of them. rlx: the owner's own; head as in ring_push. */
-static inline unsigned ring_length(struct ring *own) { return (unsigned)(atom_load_rlx(&own->tail) - atom_load_rlx(&own->head)); }
 bool ring_is_empty(struct ring *ring);
 
 #endif

@@ -1,7 +1,8 @@
 /* A worker's run queue: three policies, one interface.
  *
  *   ring    a one-slot LIFO (`slot` for a process that its sender holds, else the ring's `next`; one of them is empty), then a FIFO of RING_SIZE; when it is
- *           full the oldest go to the global queue; processes that have never run go to the worker's newborn queue, when there are RING_SHORT; thieves take the older half, or a batch
+ *           full the oldest go to the global queue; processes that have never run go to the worker's newborn queue, when there are RING_SHORT;
+ *           thieves take the older half, or a batch
  *   deque   LIFO for the owner, oldest first for thieves; wake-ups go to the global FIFO
  *   line    a linked FIFO with a lock that no thread waits for (try-lock); thieves take the head
  *
@@ -80,16 +81,19 @@ static __attribute__((noinline, cold)) void ring_spill(struct worker *own, uint6
 
 /* A newborn process that finds many before it. If newborns are the oldest a tree is growing, and it makes room as if the ring were full; else the others keep
  * their places, and it goes where newborns go. */
-static __attribute__((noinline)) bool ring_add_newborn(struct worker *own, uint64_t entry) {
+static bool ring_add_newborn(struct worker *own, uint64_t entry) {
     if (!ring_is_newborn(entry)) return false;
     if (!ring_is_newborn(ring_oldest(&own->ring))) return newborn_put(own, &entry, 1);
     ring_spill(own, entry);
     return true;
 }
 
+static __attribute__((noinline)) void ring_add_to_long(struct worker *own, uint64_t entry) {
+    if (!ring_add_newborn(own, entry) && !ring_push(&own->ring, entry)) ring_spill(own, entry);
+}
+
 static bool ring_add(struct worker *own, uint64_t entry) {
-    if (__builtin_expect(ring_length(&own->ring) >= RING_SHORT, 0) && ring_add_newborn(own, entry)) return true;
-    if (__builtin_expect(!ring_push(&own->ring, entry), 0)) ring_spill(own, entry);
+    if (__builtin_expect(!ring_push_below(&own->ring, entry, RING_SHORT), 0)) ring_add_to_long(own, entry);
     return true;
 }
 

@@ -1,7 +1,8 @@
-/* Preemption, the scheduler's side: the list of stopped threads, sysmon's decision to interrupt, and the thread maker. */
+/* Preemption, the scheduler's side: the list of stopped threads, and sysmon's decision to interrupt. */
 #include "thread/stopped.h"
 
 #include "sched/parts.h"
+#include "thread/maker.h"
 #include "thread/oscall.h"
 
 /* ---- the list of stopped threads ---------------------------------------------------------------------------------- */
@@ -146,7 +147,6 @@ enum {
     PREEMPT_PERIOD_LEAST = 20000,
     PREEMPT_PERIOD_MOST = 500000,
     PREEMPT_SETTLE = 1000000000, /* at most, until all processes that do not end are where they can be left */
-    PREEMPT_REST_MOST = 4,       /* threads at rest, besides one */
 };
 
 /* Whether a process that was not stopped needs the worker: it could take what waits at other workers. */
@@ -403,43 +403,4 @@ void preempt_settle(struct runtime *runtime) {
         parker_park(&pause, sys->now() + PREEMPT_SETTLE / 1000);
     atom_store_rlx(&runtime->preempt.anywhere, true); /* rlx: a request, as `settling` */
 }
-
-/* ---- the thread maker ---------------------------------------------------------------------------------------------------- */
-
-static void *thread_maker_main(void *argument) {
-    struct runtime *runtime = argument;
-    struct thread_maker *maker = &runtime->preempt.maker;
-    sys->thread_name("weft-maker");
-    while (!atom_load_acq(&maker->over)) {                  /* acq: pairs with the rel in thread_maker_stop */
-        unsigned workers = atom_load_rlx(&runtime->wanted); /* rlx, here and below: numbers */
-        unsigned wanted = 1 + (workers < PREEMPT_REST_MOST ? workers : PREEMPT_REST_MOST);
-        bool refused = false;
-        while (!refused && !atom_load_rlx(&maker->over) &&
-               atom_load_rlx(&runtime->threads.at_rest) + atom_load_rlx(&runtime->threads.coming) < wanted)
-            refused = thread_prepare(runtime) != 0;
-        atom_store_rlx(&maker->refused, refused);
-        parker_park(&maker->parker, SYS_FOREVER);
-    }
-    return NULL;
-}
-
-int thread_maker_start(struct runtime *runtime) {
-    struct thread_maker *maker = &runtime->preempt.maker;
-    parker_init(&maker->parker);
-    atom_store_rlx(&maker->over, false); /* rlx: the thread comes after it */
-    int error = sys->thread_start(&maker->thread, thread_maker_main, runtime);
-    maker->started = error == 0;
-    return error;
-}
-
-void thread_maker_stop(struct runtime *runtime) {
-    struct thread_maker *maker = &runtime->preempt.maker;
-    if (!maker->started) return;
-    atom_store_rel(&maker->over, true); /* rel: pairs with the acq in thread_maker_main */
-    parker_unpark(&maker->parker);
-    sys->thread_join(maker->thread);
-    maker->started = false;
-}
-
-void thread_maker_call(struct runtime *runtime) { parker_unpark(&runtime->preempt.maker.parker); }
 #endif

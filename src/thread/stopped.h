@@ -130,12 +130,6 @@ bool stopped_is_last(struct worker *worker);
 /* The runtime stops, some processes have not ended, and sysmon still runs. Stopped processes will sleep for ever, so they must not hold
  * a lock of the C library: they are resumed until they can be stopped in the program's own code. Takes a second at most. */
 void preempt_settle(struct runtime *runtime);
-
-/* The thread maker: a thread that makes threads. 0, or an error. */
-int thread_maker_start(struct runtime *runtime);
-void thread_maker_stop(struct runtime *runtime);
-/* Asks it for one more thread at rest. */
-void thread_maker_call(struct runtime *runtime);
 #endif
 
 #endif

@@ -2,6 +2,7 @@
 #include "thread/thread.h"
 #include "sched/parts.h"
 #include "sys/print.h"
+#include "thread/maker.h"
 #include "thread/stopped.h"
 #include "thread/worker.h"
 

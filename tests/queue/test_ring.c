@@ -154,7 +154,8 @@ TEST(ring_overflow_takes_the_oldest) {
     for (uint64_t i = 0; i < RING_BATCH; i++)
         EXPECT_EQ(out[i], i + 1);
     EXPECT(ring_push(&ring, RING_SIZE + 1));
-    EXPECT_EQ(ring_length(&ring), RING_SIZE - RING_BATCH + 1);
+    EXPECT_EQ(ring_size(&ring), RING_SIZE - RING_BATCH + 1);
+    EXPECT(!ring_push_below(&ring, RING_SIZE + 2, RING_SIZE - RING_BATCH + 1));
     EXPECT_EQ(ring_oldest(&ring), RING_BATCH + 1);
     for (uint64_t i = RING_BATCH + 1; i <= RING_SIZE + 1; i++)
         EXPECT_EQ(ring_pop(&ring), i);

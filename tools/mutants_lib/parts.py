@@ -63,6 +63,8 @@ UNPROVED = {
     "src/life/locals.c": "the number of keys, which orders nothing; the values are the process's own",
     "src/sync/barrier.c": "under its lock",
     "src/sync/limiter.c": "one word, which orders nothing else",
+    "src/thread/sysmon_help.c": "sums counters and decides; which queue is left alone then is proved in brisk",
+    "src/thread/maker.c": "a thread that starts others when it is asked to: a parker, which is proved for itself",
     "src/thread/sysmon_pack.c": "requests of sysmon, which the process that packs itself judges; the chunk of blocks is read as in table.c",
     "src/mail/send_bounded.c": "the way to bounds.c: look-ups in sections, and doors",
     "src/mail/circle.c": "looks round under one lock; what it reads was written before others took that lock",
