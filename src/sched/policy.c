@@ -23,7 +23,7 @@ static __attribute__((noinline)) struct proc *due_pop(struct worker *own) {
     for (uint64_t entry; (entry = ring_pop(&own->due)) != ENTRY_NONE;) {
         struct proc *proc = find_claim(entry);
         if (!proc) continue;
-        if (own->policy == POLICY_RING) own->fair.slot_runs = 0; /* what it wakes begins a row of its own */
+        if (own->policy == POLICY_RING) slot_row_begin(own); /* what it wakes begins a row of its own */
         own->fair.chain = CHAIN_WHOLE;
         return proc;
     }
@@ -146,7 +146,7 @@ static bool ring_policy_push(struct worker *own, uint64_t entry, enum ready_why 
 
 /* What the owner got is not surely its own, or has run often enough. */
 static __attribute__((noinline, cold)) struct proc *slot_pop_otherwise(struct worker *own, struct slot_got got) {
-    if (own->fair.slot_runs < fair_row(own)) {
+    if (own->fair.slot_runs < SLOT_RUNS_MAX) {
         own->fair.slot_runs++;
         return slot_proc(got);
     }
@@ -157,7 +157,7 @@ static __attribute__((noinline, cold)) struct proc *slot_pop_otherwise(struct wo
 /* What runs next, if it may, and else begins a new chain. */
 static inline struct proc *ring_pop_next(struct worker *own) {
     uint64_t entry = ring_take_next(&own->ring);
-    if (entry != ENTRY_NONE && own->fair.slot_runs >= fair_row(own)) {
+    if (entry != ENTRY_NONE && own->fair.slot_runs >= SLOT_RUNS_MAX) {
         ring_add(own, entry);
         entry = ENTRY_NONE;
     }
@@ -166,7 +166,7 @@ static inline struct proc *ring_pop_next(struct worker *own) {
         struct proc *proc = find_claim(entry);
         if (proc) return proc;
     }
-    own->fair.slot_runs = 0;
+    slot_row_begin(own);
     return NULL;
 }
 
@@ -357,7 +357,7 @@ static inline struct proc *policy_pop_rest(struct worker *own, struct slot_got g
 /* The slot first, whatever the policy: with the others it is empty. A process that lies there is the most common answer, and costs no look at the policy. */
 struct proc *policy_pop(struct worker *own) {
     struct slot_got got = slot_take(&own->slot);
-    if (__builtin_expect(!got.sure || own->fair.slot_runs >= fair_row(own), 0)) return policy_pop_rest(own, got);
+    if (__builtin_expect(!got.sure || own->fair.slot_runs >= SLOT_RUNS_MAX, 0)) return policy_pop_rest(own, got);
     own->fair.slot_runs++;
     struct proc *proc = entry_ptr(got.entry);
     if (!proc) __builtin_unreachable(); /* spares the caller its look */
@@ -366,7 +366,7 @@ struct proc *policy_pop(struct worker *own) {
 
 uint64_t policy_take_held(struct worker *own, bool *sure) {
     uint64_t entry = slot_look(&own->slot);
-    if (entry == ENTRY_NONE || own->fair.slot_runs >= fair_row(own) || !tick_take(own)) return ENTRY_NONE;
+    if (entry == ENTRY_NONE || own->fair.slot_runs >= SLOT_RUNS_MAX || !tick_take(own)) return ENTRY_NONE;
     own->fair.slot_runs++;
     *sure = slot_clear(&own->slot);
     return entry;

@@ -56,7 +56,7 @@ struct fair {
      * still make before it yields; 0: it should yield now. */
     atom_u64 turn;
     uint32_t slot_runs, handoffs;
-    atom_u32 row;        /* the most slot_runs; sysmon_pace writes it */
+    atom_u32 skipped;    /* what slot_runs begins with: 0, or SLOT_RUNS_MAX - SLOT_RUNS_SLOW; sysmon_pace writes it */
     uint32_t mail_turns; /* budgets in a row that the process of step `mail_step` was given for its mail: budget_renew */
     uint64_t mail_step;
     uint32_t rounds, looks, pinned_turns;

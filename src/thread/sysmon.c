@@ -148,8 +148,9 @@ static void sysmon_pace(struct worker *worker, uint64_t now) {
     uint64_t ran = steps - worker->seen.paced_steps;
     if (ran < GLOBAL_TICK) tick_hurry(worker);
     bool slow = ran < (now - worker->seen.paced) / SYSMON_SLOW && !idle_is_asleep(&worker->runtime->idle, worker->index);
-    uint32_t row = slow ? SLOT_RUNS_SLOW : SLOT_RUNS_MAX;
-    if (row != fair_row(worker)) atom_store_rlx(&worker->fair.row, row); /* rlx: nothing depends on when it is seen */
+    uint32_t skipped = slow ? SLOT_RUNS_MAX - SLOT_RUNS_SLOW : 0;
+    /* rlx, both: nothing depends on when it is seen */
+    if (skipped != atom_load_rlx(&worker->fair.skipped)) atom_store_rlx(&worker->fair.skipped, skipped);
     worker->seen.paced = now;
     worker->seen.paced_steps = steps;
 }

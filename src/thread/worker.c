@@ -98,7 +98,6 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     mpsc_init(&worker->pinned_ready);
     parker_init(&worker->departure);
     tick_begin(worker, GLOBAL_TICK);
-    atom_store_rlx(&worker->fair.row, SLOT_RUNS_MAX);
     atom_store_rlx(&worker->give_way, UINT64_MAX); /* rlx: no other thread knows it; no step has this number */
     atom_store_rlx(&worker->asked, UINT64_MAX);
     atom_store_rlx(&worker->refused, UINT64_MAX);
