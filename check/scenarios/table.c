@@ -221,12 +221,13 @@ static void sends_without_section(void) {
     struct proc *proc = small_proc(first);
     if (atom_load_acq(&proc->pid) != first) return;
     accepted[0] = mpsc_push(&proc->box, &small_message(&letters[0], 1)->node) != MPSC_CLOSED;
-    if (accepted[0]) state_wake(&proc->state);
+    if (accepted[0] && state_wake(&proc->state).verdict == STATE_DEAD) mpsc_shut(&proc->box);
     small_run_own(worker);
 }
 static void ends_well(void) { small_end(); }
-SCENARIO(table_twin_no_section, .about = "as table_reuse, but the sender is in no section: its message reaches the next tenant",
-         .setup = set_up, .threads = {sends_without_section, keeper}, .finish = ends_well, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+SCENARIO(table_twin_no_section,
+         .about = "as table_reuse, but the sender is in no section: its message reaches the next tenant, or is taken twice",
+         .setup = set_up, .threads = {sends_without_section, keeper}, .finish = ends_well, .flawed_in = CHK_ALL, .flaw = CHK_NONE)
 
 /* The block is kept, but whose it is is not asked. */
 static void sends_to_the_process_that_lives_there(void) {
@@ -234,8 +235,8 @@ static void sends_to_the_process_that_lives_there(void) {
     section_enter(&worker->local.section);
     struct proc *proc = small_proc(first);
     accepted[0] = mpsc_push(&proc->box, &small_message(&letters[0], 1)->node) != MPSC_CLOSED;
-    if (accepted[0]) state_wake(&proc->state);
+    if (accepted[0] && state_wake(&proc->state).verdict == STATE_DEAD) mpsc_shut(&proc->box);
     section_leave(&worker->local.section);
 }
 SCENARIO(table_twin_no_generation, .about = "as table_reuse, but the sender does not compare generations", .setup = set_up,
-         .threads = {sends_to_the_process_that_lives_there, keeper}, .finish = ends_well, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
+         .threads = {sends_to_the_process_that_lives_there, keeper}, .finish = ends_well, .flawed_in = CHK_ALL, .flaw = CHK_NONE)

@@ -3,6 +3,7 @@
 #include "life/context.h"
 #include "life/spawn.h"
 #include "life/zombie.h"
+#include "proc/deliver.h"
 #include "sched/door.h"
 #include "sched/heed.h"
 
@@ -39,11 +40,12 @@ void proc_end_closed(struct local *local, struct proc *proc, int reason) {
     if (__builtin_expect(proc->member != NULL, 0)) context_take(local, proc);
     block_uncount(runtime);
     proc_end_pid(proc);
-    for (struct mpsc_node *node = mpsc_close(&proc->box), *next; node; node = next) {
+    struct mpsc_node *rest;
+    uint32_t left = deliver_end(proc, &rest);
+    for (struct mpsc_node *node = rest, *next; node; node = next) {
         next = node->next;
         message_free(&local->cache, message_of(node));
     }
-    uint32_t left = state_complete(&proc->state);
     if (__builtin_expect(left == 0, 1)) magazine_retire(&local->magazine, proc);
     else proc_leave(local, proc, left, reason);
     /* rel: pairs with the acq in living: a thread that sees the end sees the birth. One writer. */

@@ -9,11 +9,26 @@
 
 #include <weft/router.h>
 
+/* In a section, which it leaves: the receiver had ended when the message was in its box. A message that was sent meanwhile, by another sender, was accepted. */
+static __attribute__((noinline, cold)) int send_too_late(struct local *local, struct worker *self, struct proc *proc, weft_pid to,
+                                                         struct message *message, enum bounds_how how) {
+    struct mpsc_node *node = deliver_too_late(proc, to), *next;
+    bool refused = false;
+    section_leave(&local->section);
+    for (; node; node = next) {
+        next = node->next;
+        if (message_of(node) == message) refused = true;
+        else message_free(&local->cache, message_of(node));
+    }
+    return refused ? send_marked(local, self, to, message, how) : 0;
+}
+
 /* In a section, which it leaves; `proc`: of proc_find. */
 static inline int send_found(struct local *local, struct worker *self, struct proc *proc, weft_pid to, struct message *message,
                              enum bounds_how how) {
     struct state_next next;
     enum mpsc_pushed pushed = proc ? deliver(proc, &message->node, &next) : MPSC_CLOSED;
+    if (__builtin_expect(pushed >= 0 && next.verdict == STATE_DEAD, 0)) return send_too_late(local, self, proc, to, message, how);
     section_leave(&local->section);
     if (__builtin_expect(pushed < 0, 0)) return send_marked(local, self, to, message, how);
     if (next.verdict == STATE_RUN) ready_held(local->runtime, self, proc, next);
@@ -85,6 +100,10 @@ int send_message_handoff(struct worker *self, weft_pid to, struct message *messa
     section_enter(&local->section);
     struct proc *proc = proc_find(local->runtime, to);
     enum mpsc_pushed pushed = proc ? handoff_deliver(self, proc, message, &next) : MPSC_CLOSED;
+    if (__builtin_expect(pushed >= 0 && next.verdict == STATE_DEAD, 0)) {
+        handoff_count(self, false);
+        return send_too_late(local, self, proc, to, message, BOUNDS_POLICY);
+    }
     section_leave(&local->section);
     if (__builtin_expect(pushed < 0, 0)) return send_marked_handoff(self, to, message, target);
     if (next.verdict == STATE_ENQUEUE) ready_again(local->runtime, self, proc, next, READY_WOKEN);

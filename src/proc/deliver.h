@@ -12,7 +12,12 @@
  *   V1  The sender looks into the box before it holds the process: a message that it pushed before, unheard, is older, and a box with bounds
  *       takes no message this way. What other senders push after that look was sent at the same time, and may come later.
  *   V2  From state_hold to state_let_go no other thread runs the process or touches its consumer's side: a hand-off that would claim a
- *       Ready process does not find it Ready before the message is there. */
+ *       Ready process does not find it Ready before the message is there.
+ *   V3  A process that ends looks into its box when it is COMPLETE. If it finds nothing, it leaves the box open: to close it would take one more
+ *       read-modify-write. A sender that pushes later is told so by its wake (STATE_DEAD), shuts the box, and frees what lies there. What was pushed unheard and
+ *       woken for by no sender is found when the block is used again (magazine_take).
+ *   V4  STATE_DEAD may also mean that the process is just being born, if the sender knows its PID already. Then the PID is still that of the block; of a process
+ *       that has ended it is not. */
 #ifndef WEFT_PROC_DELIVER_H
 #define WEFT_PROC_DELIVER_H
 
@@ -36,6 +41,24 @@ static inline enum mpsc_pushed deliver(struct proc *proc, struct mpsc_node *node
     enum mpsc_pushed pushed = mpsc_push(&proc->box, node);
     if (pushed == MPSC_PUSHED_FIRST) *next = state_wake_for_mail(&proc->state);
     return pushed;
+}
+
+/* By the process, at its end: state_complete, whose answer it returns, and what the box holds, to be freed. A box that holds messages, or is diverted, is closed
+ * before (mail/send_bounded.c relies on it); so is, behind, that of a process with more to give up: those that are told of its end push without a look at the
+ * verdict (life/tie.c). */
+static inline uint32_t deliver_end(struct proc *proc, struct mpsc_node **rest) {
+    bool bare = mpsc_is_bare(&proc->box);
+    *rest = __builtin_expect(bare, 1) ? NULL : mpsc_close(&proc->box);
+    uint32_t left = state_complete(&proc->state);
+    if (bare && __builtin_expect(left != 0 || !mpsc_is_clear(&proc->box), 0)) *rest = mpsc_close(&proc->box); /* V3 */
+    return left;
+}
+
+/* In the section in which it has pushed, by a sender whose wake said STATE_DEAD: what the box of the ended process holds, to be freed outside of the section. */
+static inline struct mpsc_node *deliver_too_late(struct proc *proc, weft_pid to) {
+    (void)atom_load_acq(
+        &proc->state.word); /* acq: pairs with the swap in state_complete. A process that has ended has no PID any more: V4 */
+    return proc_pid(proc) == to ? NULL : mpsc_shut(&proc->box);
 }
 
 /* Hand-off: the same by a caller that runs the process next, if it can claim it. True: it has. False: nothing was done. `ready_too`: also one

@@ -2,7 +2,7 @@
  * to its mailbox.
  *
  *   a sender                                     the keeper: the thread that reuses blocks
- *   1  section_enter: my count becomes odd       1  the block's process ends: generation bumped, mailbox closed
+ *   1  section_enter: my count becomes odd       1  the block's process ends: generation bumped
  *                     fence B (light)            2  fence A (heavy)
  *   2  look up: compare the generation           3  section_note: which senders are inside now?
  *   3  push                                      4  each of them has left (or entered anew): the block is free

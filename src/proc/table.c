@@ -2,6 +2,7 @@
 #include "proc/table.h"
 
 #include "base/spin.h"
+#include "proc/message.h"
 
 #include <string.h>
 
@@ -20,7 +21,24 @@ void table_init(struct table *table, uint32_t limit) {
         atom_store_rlx(&table->chunks[i], NULL);
 }
 
+/* Frees what was pushed, unheard, into the box of a process that had ended (deliver.h, V3). No sender comes to it any more (B2). The box is closed from here on. */
+static __attribute__((noinline, cold)) void table_free_late(struct mpsc_node *late) {
+    for (struct mpsc_node *next; late; late = next) {
+        next = late->next;
+        message_free_anywhere(message_of(late));
+    }
+}
+
+/* Blocks whose processes have ended. */
+static void table_clear(struct table *table) {
+    for (uint32_t slot = 1; slot < table->fresh; slot++) {
+        struct proc *proc = table_at(table, slot);
+        if (proc_generation(proc) % 2 == 0) table_free_late(mpsc_renew(&proc->box));
+    }
+}
+
 void table_destroy(struct table *table) {
+    table_clear(table);
     for (unsigned i = 0; i < TABLE_CHUNKS; i++) {
         struct table_chunk *chunk = atom_load_rlx(&table->chunks[i]); /* rlx: no other thread uses the table any more */
         if (chunk) sys->free(chunk, sizeof *chunk);
@@ -204,6 +222,8 @@ struct proc *magazine_take(struct magazine *magazine, int *error) {
         weft_pid before = proc_pid(proc); /* only the block's keeper writes it */
         uint32_t generation = pid_generation(before);
         if (generation >= UINT32_MAX - 2) continue; /* B3: never used again; the next but one would be 0 */
+        struct mpsc_node *late = mpsc_renew(&proc->box);
+        if (__builtin_expect(late != NULL, 0)) table_free_late(late);
         state_forget(&proc->state);
         /* rel: pairs with the acq in proc_named: a thread that has guessed the PID reaches the new process, or is refused. */
         atom_store_rel(&proc->pid, pid_make(pid_instance(before), (generation + 1) | 1, pid_slot(before)));

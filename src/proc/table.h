@@ -69,7 +69,7 @@ static inline struct proc *table_at(struct table *table, uint32_t slot) {
 void magazine_init(struct magazine *magazine, struct table *table);
 /* A block for a new process, its generation not 0 and new; NULL and *error: WEFT_ENOMEM or WEFT_ENOBUFS. */
 struct proc *magazine_take(struct magazine *magazine, int *error);
-/* The process has ended: generation bumped, mailbox closed, COMPLETE. */
+/* The process has ended: generation bumped, COMPLETE, its mailbox closed or left open with nothing in it (deliver.h, V3). */
 void magazine_retire(struct magazine *magazine, struct proc *proc);
 /* Takes back a block whose PID no thread was told. */
 void magazine_return(struct magazine *magazine, struct proc *proc);

@@ -162,6 +162,15 @@ struct mpsc_node *mpsc_close(struct mpsc *box) {
     return __builtin_expect(head || first, 0) ? mpsc_all_rest(head, first) : NULL;
 }
 
+struct mpsc_node *mpsc_shut(struct mpsc *box) {
+    struct mpsc_node *head = atom_swap_acqrel(&box->head, MPSC_SHUT); /* as in mpsc_close */
+    return head && !mpsc_is_mark(head) ? mpsc_turn_round(head) : NULL;
+}
+
+__attribute__((noinline, cold)) struct mpsc_node *mpsc_renew_left(struct mpsc_node *head) {
+    return mpsc_is_mark(head) ? NULL : mpsc_turn_round(head);
+}
+
 /* Of a box that is closed or diverted. rlx: the consumer's own takes, or a push whose wake-up it has not seen yet (M4). */
 static __attribute__((noinline, cold)) bool mpsc_is_empty_marked(struct mpsc *box) {
     struct mpsc_detour *detour = mpsc_detour(box);

@@ -5,6 +5,8 @@
  *   mpsc_init, mpsc_divert         one thread, before the box is shared
  *   mpsc_push, mpsc_push_unheard   any        lock-free
  *   mpsc_pop, _direct, mpsc_close  consumer
+ *   mpsc_shut                      a producer, when the consumer is done with the box and has left it open
+ *   mpsc_renew                     one thread, when no producer comes to the box any more: what no thread has taken out
  *   mpsc_take_all, mpsc_put_back   consumer
  *   mpsc_put_first                 consumer
  *   mpsc_fetch_taken               consumer
@@ -125,6 +127,19 @@ static inline void mpsc_hand_over(struct mpsc *box, struct mpsc_node *node) {
 
 /* Closes the box and returns what is left in it, oldest first, linked by next. Closing again returns NULL. */
 struct mpsc_node *mpsc_close(struct mpsc *box);
+/* The same in place of the consumer, who has found nothing and will not come again: of a box that is not diverted. */
+struct mpsc_node *mpsc_shut(struct mpsc *box);
+/* The same of any box but one that is diverted, when no producer comes to it any more. */
+struct mpsc_node *mpsc_renew_left(struct mpsc_node *head);
+static inline struct mpsc_node *mpsc_renew(struct mpsc *box) {
+    struct mpsc_node *head = atom_load_rlx(&box->head); /* rlx, both: all producers have left before */
+    atom_store_rlx(&box->head, MPSC_SHUT);
+    return __builtin_expect(((uintptr_t)head & ~(uintptr_t)MPSC_MARK) == 0, 1) ? NULL : mpsc_renew_left(head);
+}
+/* For the consumer: whether there is nothing to close, neither messages nor a detour; then it may leave the box open, and a producer shuts it (mpsc_shut). */
+static inline bool mpsc_is_bare(struct mpsc *box) {
+    return atom_is_rlx(&box->head, NULL) && (!box->taken || box->taken == MPSC_LOOKED); /* rlx: nothing is read through it */
+}
 
 bool mpsc_is_empty(struct mpsc *box);
 /* Calls `visit` with each message, which stays where it is, in no particular order. */
