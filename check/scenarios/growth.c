@@ -193,10 +193,22 @@ static void one_queued_and_due(void) {
     one_worker(POLICY_RING, 1);
     send_from_outside(0);
     tick_begin(small_worker(0), 1);
+    small_worker(0)->fair.rounds = FAIR_SOURCES - 1; /* these queues are asked first */
 }
 static void begins(void) { begins_as_second(); }
 SCENARIO(growth_worker_due, .about = "a worker looks at the queues that have lost their thread || another worker is made",
          .setup = one_queued_and_due, .threads = {works_once, begins}, .finish = all_ran)
+
+/* The look at another worker's ring, which may be the longer one: here it is the new one's. */
+static void one_queued_and_even_out(void) {
+    one_queued_and_due();
+    struct worker *worker = small_worker(0);
+    worker->fair.rounds = EVEN_OUT - 1;
+    for (struct rng draws = worker->rng; rng_below(&draws, 2) != 1; draws = worker->rng)
+        rng_below(&worker->rng, 2);
+}
+SCENARIO(growth_worker_even_out, .about = "a worker compares its ring with another's || another worker is made",
+         .setup = one_queued_and_even_out, .threads = {works_once, begins}, .finish = all_ran)
 
 /* The look at workers that are held up, where processes are preempted. */
 static void one_queued_and_preempted(void) {
