@@ -198,6 +198,41 @@ static void is_born_watched(void) {
 SCENARIO(table_guess_cancel_watched, .about = "a birth, watched || a cancel of a PID that no thread was told", .setup = set_up_unborn,
          .threads = {is_born_watched, guesses_and_cancels}, .finish = seen_or_refused)
 
+/* It has a context, which it gives up when it ends: that may be before its spawner has come back from making it ready, if a hand-off runs it at once. */
+static weft_context *shared;
+static int ends_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count;
+    weft_out_status(out, WEFT_STEP_DONE);
+    return 0;
+}
+static const weft_behavior brief = {.name = "brief", .step = ends_step};
+static void set_up_unborn_in_context(void) {
+    set_up_unborn();
+    chk_assert(weft_context_new(NULL, &shared, WEFT_FOREVER) == 0, "there is memory");
+}
+static void is_born_in_context(void) {
+    struct worker *worker = small_play(0);
+    weft_pid pid;
+    chk_assume(weft_spawn_step(&brief, &(weft_spawn_options){.context = shared}, &pid) == 0);
+    chk_assert(pid == second, "as guessed");
+    small_run_own(worker);
+}
+static void guesses_and_hands_off(void) {
+    struct worker *worker = small_play(1);
+    struct proc *proc;
+    accepted[0] = send_message_handoff(worker, second, small_message(&letters[0], 2), &proc) == 0;
+    if (accepted[0] && proc) step_run(worker, proc);
+    small_run_own(worker);
+}
+static void ended_and_accounted_for(void) {
+    chk_assert(proc_generation(small_proc(second)) == pid_generation(second) + 1, "it has ended");
+    weft_context_drop(shared);
+    all_accounted_for();
+}
+SCENARIO(table_guess_handoff,
+         .about = "a birth in a context || a hand-off to a PID that no thread was told, which runs the process to its end",
+         .setup = set_up_unborn_in_context, .threads = {is_born_in_context, guesses_and_hands_off}, .finish = ended_and_accounted_for)
+
 /* Looks at the word, and leaves it alone when no process seems to live there. */
 static void guesses_and_only_looks(void) {
     struct worker *worker = small_play(1);

@@ -26,16 +26,26 @@ static __attribute__((noinline)) const char *spawn_method_named(const weft_behav
 
 static inline const char *spawn_first_method(const weft_behavior *behavior) { return behavior->methods ? behavior->methods[0] : "main"; }
 
+/* The runtime is stopping, or the context was cancelled. The process may have run and ended already, if a hand-off has claimed it: then its PID is not its block's. */
+static __attribute__((noinline, cold)) void spawn_cancel(struct local *local, struct proc *proc, weft_pid pid) {
+    section_enter(&local->section);
+    if (atom_load_acq(&proc->pid) == pid) state_cancel(&proc->state); /* acq: as in proc_named */
+    section_leave(&local->section);
+}
+
 /* The process's box is open. */
 static inline uint16_t spawn_open(struct local *local, struct worker *self, struct proc *proc, bool monitored) {
     struct runtime *runtime = local->runtime;
     count(&local->counters.spawned);
     if (monitored) state_monitor_newborn(&proc->state);
     sim_note("spawn", proc_pid(proc));
-    uint16_t ticket = state_revive(&proc->state);
+    weft_pid pid = proc_pid(proc);
+    const weft_context *context =
+        __builtin_expect(proc->member != NULL, 0) ? context_of(proc) : NULL; /* the spawner's, or given by its caller */
+    uint16_t ticket = state_revive(&proc->state);                            /* from here on a hand-off may run it, to its end */
     atom_fence_light(); /* pairs with the heavy ones in stop_wait and weft_context_cancel: they see this process, or this sees their flag */
-    bool over = atom_load_rlx(&runtime->stopping) || (proc->member && weft_context_cancelled(context_of(proc))); /* rlx: the fence */
-    if (__builtin_expect(over, 0)) state_cancel(&proc->state);
+    bool over = atom_load_rlx(&runtime->stopping) || (context && weft_context_cancelled(context)); /* rlx: the fence */
+    if (__builtin_expect(over, 0)) spawn_cancel(local, proc, pid);
     ready(runtime, self, proc, ticket, READY_SPAWNED);
     return ticket;
 }
