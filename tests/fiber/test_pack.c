@@ -1,41 +1,24 @@
 /* Packed processes: whatever they waited in they go on as if nothing had happened, at the same addresses; and their memory was given back. */
+#include "fiber/packing_helpers.h"
 #include "mailbox_helpers.h"
 #include "net_helpers.h"
 #include "sanitized.h"
 
-#include "fiber/pack.h"
-#include "runtime/stop.h"
-
 #include <weft/info.h>
 #include <weft/life.h>
 
-/* ---- packing from the test's thread, as sysmon does ------------------------------------------------------------------ */
+/* ---- packing from the test's thread ---------------------------------------------------------------------------------- */
 
-static struct runtime *inner(void) { return (struct runtime *)rt.runtime; }
-static struct proc *proc_of(weft_pid pid) { return table_at(&inner()->table, pid_slot(pid)); }
-static struct packing *packing_of_pid(weft_pid pid) {
-    return side_of(&inner()->sides.packings, pid_slot(pid), sizeof(struct packing), false);
-}
-/* Packed and parked: the word says so when all is written. */
-static bool is_packed(weft_pid pid) {
-    enum state_name state = state_of(atom_load_acq(&proc_of(pid)->state.word));
-    return (state == STATE_IDLE || state == STATE_BLOCKED) && atom_load_rlx(&packing_of_pid(pid)->packed) == pid_generation(pid);
-}
-
-static void ask(weft_pid pid) {
-    atom_store_rlx(&packing_of_pid(pid)->asked, pid_generation(pid));
-    proc_wake(inner(), NULL, proc_of(pid));
-}
 static void pack_it(weft_pid pid) {
     for (uint64_t until = weft_in(20 * WEFT_SECOND); !is_packed(pid); weft_sleep(100000)) {
         EXPECT(weft_now() < until);
-        ask(pid);
+        packing_ask(pid);
     }
 }
 /* Asks for long enough that it would have been packed. It has not begun to wait at once, so a few times. */
 static void expect_not_packed(weft_pid pid) {
     for (unsigned i = 0; i < 20; i++, weft_sleep(1000000)) {
-        ask(pid);
+        packing_ask(pid);
         EXPECT(!is_packed(pid));
     }
 }
@@ -109,7 +92,7 @@ static void memory_body(void) {
     pack_it(pid);
     struct packing *packing = packing_of_pid(pid);
     unsigned char pages[64];
-    size_t page = inner()->stacks.page, count = (packing->top - (uintptr_t)packing->first) / page + 1;
+    size_t page = packing_runtime()->stacks.page, count = (packing->top - (uintptr_t)packing->first) / page + 1;
     EXPECT(count <= 64 && sys->vm_resident(packing->first, count * page, pages) == 0);
     for (size_t i = 0; i < count; i++)
         EXPECT_EQ(pages[i] & 1, 0);
@@ -132,7 +115,7 @@ TEST(pack_without_being_told) {
     for (unsigned i = 0; i < PROCESSES; i++)
         for (uint64_t until = weft_in(20 * WEFT_SECOND); !is_packed(pids[i]); usleep(1000))
             EXPECT(weft_now() < until);
-    EXPECT_EQ(proc_of(other)->stackful, PROC_STACKFUL);
+    EXPECT_EQ(packing_proc(other)->stackful, PROC_STACKFUL);
     rt_stop();
 }
 
@@ -165,7 +148,7 @@ static void packs_waits(void *unused) {
     weft_pid sleeper_pid = packer(sleeps, (void *)(uintptr_t)(100 * WEFT_MILLISECOND), WEFT_SPAWN_JOINABLE);
     weft_pid late = packer(times_out, NULL, WEFT_SPAWN_JOINABLE);
     for (unsigned i = 0; i < 10; i++)
-        ask(sleeper_pid), ask(late), weft_sleep(100000); /* they may be over before they are packed */
+        packing_ask(sleeper_pid), packing_ask(late), weft_sleep(100000); /* they may be over before they are packed */
     pack_it(reader);
     pack_it(for_ever);
     EXPECT_EQ(run_join(sleeper_pid), 3);
@@ -241,7 +224,7 @@ static void *asks_all_the_time(void *unused) {
     (void)unused;
     rng_seed(&rng, 5, 0);
     while (!atom_load_acq(&storm_over)) {
-        ask(crowd[rng_next(&rng) % CROWD]);
+        packing_ask(crowd[rng_next(&rng) % CROWD]);
         if (rng_next(&rng) % 8 == 0) usleep(50);
     }
     return NULL;
