@@ -39,6 +39,7 @@ static inline struct stack *altstack_stack(const struct fiber *fiber) { return f
 /* The stack of the process that this thread runs, also while the process is in a blocking call; NULL: it runs none. For signal handlers. */
 static inline struct stack *altstack_here(struct worker *worker) {
     struct proc *proc = worker ? worker->current : NULL;
+    if (proc && proc->stackful == PROC_PACKED) return NULL; /* `fiber` is packed with it: pack.h, G4 */
     struct fiber *fiber = proc && proc->stackful ? fiber_of(proc) : !worker && my_thread ? my_thread->caller : NULL;
     return fiber ? altstack_stack(fiber) : NULL;
 }

@@ -109,6 +109,8 @@ static bool pack_stack(struct local *local, struct fiber *fiber, struct packing 
     atom_store_rlx(&packing->call, atom_load_rlx(&fiber->waits_in));
     atom_store_rlx(&packing->packed, proc_generation(fiber->proc));
     size_t span = pack_span(local->runtime, first, top);
+    fiber->proc->stackful = PROC_PACKED;
+    atomic_signal_fence(memory_order_seq_cst);      /* G4 */
     (void)sys->vm_advise(first, span, SYS_VM_DROP); /* an error leaves the pages as they are */
     pack_deny(packing, span);
     return true;
@@ -119,10 +121,7 @@ void pack_left(struct worker *worker, struct fiber *fiber) {
     struct packing *packing = fiber->packing;
     enum weft_status status = (enum weft_status)(packing->leaving - 1);
     packing->leaving = 0;
-    if (pack_stack(&worker->local, fiber, packing)) {
-        atom_store_rlx(&packing->refused, 0);
-        proc->stackful = PROC_PACKED;
-    }
+    if (pack_stack(&worker->local, fiber, packing)) atom_store_rlx(&packing->refused, 0);
     step_commit(worker, proc, status);
 }
 
@@ -143,6 +142,7 @@ void pack_restore(struct local *local, struct proc *proc) {
     unpack_words((uint64_t *)packing->low, (packing->top - packing->low) / sizeof(uint64_t), packing->bytes);
     pool_give(&local->blocks, pool_class_of(packing->size), packing->bytes);
     atom_store_rlx(&packing->packed, 0);
+    atomic_signal_fence(memory_order_seq_cst); /* G4 */
     proc->stackful = PROC_STACKFUL;
 }
 

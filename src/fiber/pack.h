@@ -11,7 +11,9 @@
  *       before pack_restore. A wake-up in between finds the process as it finds every other, and queues it.
  *   G2  A process that is packed is PROC_PACKED: other processes switch to the loop, which restores it, as they do for one without a stack.
  *   G3  It is packed in a wait of which no part lies on its stack: weft_recv without a deadline; or one whose `struct wait`, timer and place
- *       in a list lie in the process's room (pack_room), beside its block. In other waits it ignores the request. */
+ *       in a list lie in the process's room (pack_room), beside its block. In other waits it ignores the request.
+ *   G4  As long as its stack is not whole it is PROC_PACKED: a signal handler that interrupts its thread meanwhile, which may be behind a system
+ *       call, looks at nothing of it. Its `struct fiber` lies there, too. */
 #ifndef WEFT_FIBER_PACK_H
 #define WEFT_FIBER_PACK_H
 

@@ -102,8 +102,8 @@ static enum preempt_verdict preempt_judge(struct worker *worker, const ucontext_
     if (preempt_is_weft(preempt_pc(context))) return PREEMPT_IN_WEFT;
     struct proc *proc = worker->current;
     struct fiber *fiber = proc && proc->stackful ? fiber_of(proc) : NULL;
-    if (!proc || (proc->stackful && !fiber) || proc->stackful == PROC_STOPPED)
-        return PREEMPT_IN_WEFT; /* between two processes, or about to begin or to resume one */
+    if (!proc || (proc->stackful && !fiber) || proc->stackful == PROC_STOPPED || proc->stackful == PROC_PACKED)
+        return PREEMPT_IN_WEFT; /* between two processes, or about to begin, to resume, to pack or to restore one */
     if (!preempt_is_marked(worker, proc)) return PREEMPT_NOT_MARKED;
     uint32_t pinned_count =
         atom_load_rlx(&worker->pinned_count) & ~PINNED_CLOSED; /* rlx: processes are pinned and unpinned by this thread */
