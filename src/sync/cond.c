@@ -16,6 +16,16 @@ static inline struct cond *cond_of(weft_cond *cond) { return (struct cond *)(voi
 /* rlx: under the lock; a signaller that reads it without the lock is ordered by the mutex, or is owed no order. */
 static void cond_count(struct cond *cond) { atom_store_rlx(&cond->waits, cond->waiting.first != NULL); }
 
+/* Costs budget: the deadline may have passed. The caller is in the list, and has given the mutex up, so it must not end here: the wait looks whether it shall. */
+static void cond_spend(uint64_t deadline) {
+    if (WEFT_CHECK) return; /* as in fiber_spend */
+    struct worker *worker = worker_here();
+    struct proc *proc = worker && worker->current && worker->current->stackful ? worker->current : NULL;
+    fiber_keep(proc, true);
+    fiber_spend(worker, deadline);
+    fiber_keep(proc, false);
+}
+
 int weft_cond_wait(weft_cond *opaque, weft_mutex *mutex, uint64_t deadline) {
     struct cond *cond = cond_of(opaque);
     struct turn turn;
@@ -26,7 +36,7 @@ int weft_cond_wait(weft_cond *opaque, weft_mutex *mutex, uint64_t deadline) {
     cond_count(cond);
     lock_drop(&cond->lock);
     mutex_unlock(mutex_of(mutex), "weft_cond_wait");
-    fiber_spend(worker_here(), deadline); /* the deadline may have passed */
+    cond_spend(deadline);
     int why = wait_for(&turn.wait, deadline, "weft_cond_wait");
     if (why <= 0) {
         lock_take(&cond->lock);

@@ -1,6 +1,8 @@
 /* The condition: no signal is lost, no waiter sleeps beside one, the mutex is held afterwards. */
 #include "crowd.h"
 
+#include "sched/limits.h"
+
 #include <weft/sync.h>
 
 static weft_mutex mutex;
@@ -194,5 +196,39 @@ static void in_order(void) {
     rt_wait_until_none_lives();
 }
 TEST(cond_signals_in_order) { rt_each(in_order); }
+
+/* A process that was killed comes with any number of calls left before it has to let others run: it ends with the mutex, and leaves nothing in the list. */
+static void ends_with_the_mutex(void *unused) {
+    (void)unused;
+    unlock();
+    atom_add_rel(&canceled, 1);
+}
+static void is_killed(void *calls) {
+    weft_mutex none = WEFT_MUTEX_INIT;
+    EXPECT_EQ(weft_defer(ends_with_the_mutex, NULL), 0);
+    lock();
+    for (uintptr_t i = 0; i < (uintptr_t)calls; i++) {
+        EXPECT_EQ(weft_mutex_lock(&none, 0), 0);
+        weft_mutex_unlock(&none);
+    }
+    EXPECT_EQ(weft_kill(weft_self()), 0);
+    EXPECT_EQ(weft_cond_wait(&changed, &mutex, WEFT_FOREVER), WEFT_ECANCELED);
+    for (;;)
+        weft_yield();
+}
+static void killed(void) {
+    forget();
+    for (uintptr_t i = 0; i < 2 * BUDGET_CALLS; i++) {
+        crowd_spawn(is_killed, (void *)i);
+        rt_wait(&canceled, i + 1);
+        rt_wait_until_none_lives();
+        crowd_spawn(waits_its_turn, (void *)turn);
+        wait_until_waiting(i + 1);
+        weft_cond_signal(&changed);
+        rt_wait(&woken, i + 1);
+        rt_wait_until_none_lives();
+    }
+}
+TEST(cond_killed_at_the_end_of_its_budget) { rt_each(killed); }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }
