@@ -24,7 +24,7 @@ static inline unsigned oracle_allows(const struct trial *trial) {
     bool told = view_is_told(&view), early = view.state->cancelled == EARLY;
     bool ready = is & CALL_INSTANT || (view.moment == BEFORE && !view.nobody);
     if (is & CALL_CHILDREN && trial->deadline <= trial->begun) return LATE; /* it has failed by that, whatever becomes of its owner */
-    if (is & CALL_TO_ITS_END) return is & CALL_NOT_TOLD || !told ? TAKES : early ? TOLD : TAKES | TOLD;
+    if (is & CALL_TO_ITS_END) return (is & CALL_NOT_TOLD && !view.state->ends) || !told ? TAKES : early ? TOLD : TAKES | TOLD;
     if (told && early) return oracle_cancelled_early(&view, ready, !view.nobody);
     unsigned allowed = ready || !view.nobody ? TAKES : 0;
     if (told && (!ready || is & CALL_REFUSES)) allowed |= TOLD;
@@ -36,15 +36,20 @@ static inline unsigned oracle_answer(int code) {
     return code == 0 ? TAKES : code == WEFT_ETIMEDOUT ? LATE : code == WEFT_ECANCELED ? TOLD : 0;
 }
 
-/* Right after the call. */
-static inline void oracle_judge(struct trial *trial) {
+static inline void oracle_judge_answer(struct trial *trial) {
     unsigned allowed = oracle_allows(trial);
     if (!(oracle_answer(trial->code) & allowed))
         test_fail(__FILE__, __LINE__, "the call answered %s, which is none of:%s%s%s", weft_errname(trial->code),
                   allowed & TAKES ? " 0" : "", allowed & LATE ? " WEFT_ETIMEDOUT" : "", allowed & TOLD ? " WEFT_ECANCELED" : "");
     if (!oracle_is_limited(trial)) EXPECT(weft_now() < trial->deadline);
     if (trial->code == WEFT_ETIMEDOUT) EXPECT(weft_now() >= trial->deadline); /* never early */
-    trial->taken = trial->code == 0 || trial->call->is & CALL_TO_ITS_END;
+    trial->taken = trial->code == 0 || (trial->call->is & CALL_TO_ITS_END && !trial->state->ends);
+}
+
+/* Right after the call, or the end of its process in it. */
+static inline void oracle_judge(struct trial *trial) {
+    trial->taken = trial->took;
+    if (atom_load_acq(&trial->came_back)) oracle_judge_answer(trial);
     if (trial->taken && !(trial->call->is & CALL_INSTANT)) EXPECT(atom_load_acq(&trial->completing)); /* not before there was a unit */
 }
 

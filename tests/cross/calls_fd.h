@@ -257,40 +257,45 @@ static inline int write_wait_end(struct trial *trial, uint64_t deadline) {
     return error == WEFT_EPIPE ? 0 : error;
 }
 
-#define READS(what) .is = CALL_ANYWHERE, .make = read_make_##what, .complete = read_complete, .clean = fd_clean
-#define WRITES(what) .is = CALL_LEVEL | CALL_ANYWHERE, .make = write_make_##what, .complete = write_complete, .clean = write_clean
+#define READS(what, also) .is = CALL_ANYWHERE | (also), .make = read_make_##what, .complete = read_complete, .clean = fd_clean
+#define WRITES(what, also)                                                                                                                 \
+    .is = CALL_LEVEL | CALL_ANYWHERE | (also), .make = write_make_##what, .complete = write_complete, .clean = write_clean
 #define CALLS_FD(CALL)                                                                                                                     \
-    CALL(fd_read, READS(pipe), .wait = read_wait)                                                                                          \
-    CALL(fd_read_pair, READS(pair), .wait = read_wait)                                                                                     \
-    CALL(fd_read_tcp, .is = CALL_ANYWHERE, .make = tcp_make, .complete = tcp_complete, .clean = fd_clean, .wait = read_wait)               \
-    CALL(fd_wait_tcp, .is = CALL_ANYWHERE, .make = tcp_make, .complete = tcp_complete, .clean = fd_clean, .wait = read_wait_readable)      \
-    CALL(fd_read_all, READS(pipe), .wait = read_wait_all)                                                                                  \
-    CALL(fd_readv, READS(pipe), .wait = read_wait_vector)                                                                                  \
-    CALL(fd_wait_readable, READS(pipe), .wait = read_wait_readable)                                                                        \
+    CALL(fd_read, READS(pipe, CALL_PACKS), .wait = read_wait)                                                                              \
+    CALL(fd_read_pair, READS(pair, CALL_PACKS), .wait = read_wait)                                                                         \
+    CALL(fd_read_tcp, .is = CALL_ANYWHERE | CALL_PACKS, .make = tcp_make, .complete = tcp_complete, .clean = fd_clean, .wait = read_wait)  \
+    CALL(fd_wait_tcp, .is = CALL_ANYWHERE | CALL_PACKS, .make = tcp_make, .complete = tcp_complete, .clean = fd_clean,                     \
+         .wait = read_wait_readable)                                                                                                       \
+    CALL(fd_read_all, READS(pipe, CALL_PACKS), .wait = read_wait_all)                                                                      \
+    CALL(fd_readv, READS(pipe, CALL_PACKS), .wait = read_wait_vector)                                                                      \
+    CALL(fd_wait_readable, READS(pipe, CALL_PACKS), .wait = read_wait_readable)                                                            \
     CALL(fd_wait_either, .is = CALL_ANYWHERE, .make = either_make, .complete = read_complete, .clean = fd_clean, .wait = read_wait_either) \
-    CALL(fd_wait_raw, .make = raw_make, .complete = read_complete, .clean = fd_clean, .wait = read_wait_raw)                               \
-    CALL(fd_read_end, .is = CALL_LEVEL | CALL_ANYWHERE, .make = read_make_pair, .complete = read_complete_end, .clean = fd_clean,          \
-         .wait = read_wait_end)                                                                                                            \
-    CALL(fd_read_close, .is = CALL_LEVEL | CALL_ANYWHERE, .make = read_make_pair, .complete = read_complete_close,                         \
+    CALL(fd_wait_raw, .is = CALL_PACKS, .make = raw_make, .complete = read_complete, .clean = fd_clean, .wait = read_wait_raw)             \
+    CALL(fd_read_end, .is = CALL_LEVEL | CALL_ANYWHERE | CALL_PACKS, .make = read_make_pair, .complete = read_complete_end,                \
+         .clean = fd_clean, .wait = read_wait_end)                                                                                         \
+    CALL(fd_read_close, .is = CALL_LEVEL | CALL_ANYWHERE | CALL_PACKS, .make = read_make_pair, .complete = read_complete_close,            \
          .clean = read_clean_closed, .wait = read_wait_close)                                                                              \
-    CALL(fd_write, WRITES(pipe), .wait = write_wait)                                                                                       \
-    CALL(fd_write_all, WRITES(pipe), .wait = write_wait_all)                                                                               \
-    CALL(fd_write_all_pair, WRITES(pair), .wait = write_wait_all)                                                                          \
-    CALL(fd_writev_all, WRITES(pipe), .wait = write_wait_vector_all)                                                                       \
-    CALL(fd_writev, WRITES(pipe), .wait = write_wait_vector)                                                                               \
-    CALL(fd_wait_writable, WRITES(pipe), .wait = write_wait_writable)                                                                      \
-    CALL(fd_write_end, .is = CALL_LEVEL | CALL_ANYWHERE, .make = write_make_pair, .complete = write_complete_end, .clean = fd_clean,       \
-         .wait = write_wait_end)                                                                                                           \
-    CALL(file_read, .is = CALL_REFUSES, .make = raw_make, .complete = read_complete, .clean = fd_clean, .wait = file_wait_read)            \
-    CALL(file_readv, .is = CALL_REFUSES, .make = raw_make, .complete = read_complete, .clean = fd_clean, .wait = file_wait_readv)          \
-    CALL(file_read_all, .is = CALL_REFUSES, .make = raw_make, .complete = read_complete, .clean = fd_clean, .wait = file_wait_read_all)    \
-    CALL(file_write, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete, .clean = write_clean,             \
-         .wait = file_wait_write)                                                                                                          \
-    CALL(file_writev, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete, .clean = write_clean,            \
-         .wait = file_wait_writev)                                                                                                         \
-    CALL(file_write_all, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete, .clean = write_clean,         \
-         .wait = file_wait_write_all)                                                                                                      \
-    CALL(file_writev_all, .is = CALL_LEVEL | CALL_REFUSES, .make = raw_make_full, .complete = write_complete, .clean = write_clean,        \
-         .wait = file_wait_writev_all)
+    CALL(fd_write, WRITES(pipe, CALL_PACKS), .wait = write_wait)                                                                           \
+    CALL(fd_write_all, WRITES(pipe, CALL_PACKS), .wait = write_wait_all)                                                                   \
+    CALL(fd_write_all_pair, WRITES(pair, CALL_PACKS), .wait = write_wait_all)                                                              \
+    CALL(fd_writev_all, WRITES(pipe, CALL_PACKS), .wait = write_wait_vector_all)                                                           \
+    CALL(fd_writev, WRITES(pipe, CALL_PACKS), .wait = write_wait_vector)                                                                   \
+    CALL(fd_wait_writable, WRITES(pipe, CALL_PACKS), .wait = write_wait_writable)                                                          \
+    CALL(fd_write_end, .is = CALL_LEVEL | CALL_ANYWHERE | CALL_PACKS, .make = write_make_pair, .complete = write_complete_end,             \
+         .clean = fd_clean, .wait = write_wait_end)                                                                                        \
+    CALL(file_read, .is = CALL_REFUSES | CALL_PACKS, .make = raw_make, .complete = read_complete, .clean = fd_clean,                       \
+         .wait = file_wait_read)                                                                                                           \
+    CALL(file_readv, .is = CALL_REFUSES | CALL_PACKS, .make = raw_make, .complete = read_complete, .clean = fd_clean,                      \
+         .wait = file_wait_readv)                                                                                                          \
+    CALL(file_read_all, .is = CALL_REFUSES | CALL_PACKS, .make = raw_make, .complete = read_complete, .clean = fd_clean,                   \
+         .wait = file_wait_read_all)                                                                                                       \
+    CALL(file_write, .is = CALL_LEVEL | CALL_REFUSES | CALL_PACKS, .make = raw_make_full, .complete = write_complete,                      \
+         .clean = write_clean, .wait = file_wait_write)                                                                                    \
+    CALL(file_writev, .is = CALL_LEVEL | CALL_REFUSES | CALL_PACKS, .make = raw_make_full, .complete = write_complete,                     \
+         .clean = write_clean, .wait = file_wait_writev)                                                                                   \
+    CALL(file_write_all, .is = CALL_LEVEL | CALL_REFUSES | CALL_PACKS, .make = raw_make_full, .complete = write_complete,                  \
+         .clean = write_clean, .wait = file_wait_write_all)                                                                                \
+    CALL(file_writev_all, .is = CALL_LEVEL | CALL_REFUSES | CALL_PACKS, .make = raw_make_full, .complete = write_complete,                 \
+         .clean = write_clean, .wait = file_wait_writev_all)
 
 #endif

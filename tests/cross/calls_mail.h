@@ -180,18 +180,19 @@ static inline int end_wait(struct trial *trial, uint64_t deadline) {
     return error;
 }
 
+static inline void notice_abandon(struct trial *trial) { weft_demonitor(trial->things.reference, true); }
 /* The notice of a monitor that was made just before. */
 static inline int notice_wait(struct trial *trial, uint64_t deadline) {
-    uint64_t reference;
+    uint64_t *reference = &trial->things.reference;
     weft_msg *message;
-    int error = weft_monitor(trial->things.server, TAG_UNIT, &reference);
+    int error = weft_monitor(trial->things.server, TAG_UNIT, reference);
     if (error) return error;
     error = weft_recv_tag(TAG_UNIT, &message, deadline);
     if (error) {
-        weft_demonitor(reference, true);
+        notice_abandon(trial);
         return error;
     }
-    EXPECT(weft_msg_notice(message) && weft_msg_notice(message)->reference == reference);
+    EXPECT(weft_msg_notice(message) && weft_msg_notice(message)->reference == *reference);
     int code = weft_msg_notice(message)->reason.code;
     weft_msg_free(message);
     EXPECT(code == REASON || code == WEFT_ENOPROC);
@@ -217,14 +218,21 @@ static inline void scope_make(struct trial *trial) {
     weft_scope_begin(&trial->things.scope, WEFT_FOREVER);
     for (unsigned i = 0; i < 2; i++)
         EXPECT_EQ(weft_scope_spawn(&trial->things.scope, scope_child, trial), 0);
-    trial->things.has = true;
+}
+/* All children have ended, whatever happened. Those of an owner that ends are killed, and that may be the scope's result. */
+static inline void scope_abandon(struct trial *trial) {
+    for (unsigned i = 0; i < 2; i++)
+        EXPECT(!weft_alive(trial->things.children[i]));
+}
+static inline int scope_judge(struct trial *trial, unsigned children, int result) {
+    scope_abandon(trial);
+    if (trial->state->ends) return result == WEFT_EKILLED || result == trial->state->reason ? WEFT_ECANCELED : result;
+    EXPECT_EQ(atom_load_acq(&trial->things.fn_ended), children);
+    return result;
 }
 static inline int scope_wait(struct trial *trial, uint64_t deadline) {
     (void)deadline;
-    trial->things.has = false;
-    int result = weft_scope_end(&trial->things.scope);
-    EXPECT_EQ(atom_load_acq(&trial->things.fn_ended), 2); /* whatever happened */
-    return result;
+    return scope_judge(trial, 2, weft_scope_end(&trial->things.scope));
 }
 /* With a deadline, which a scope is given at its beginning. */
 static inline int scope_wait_until(struct trial *trial, uint64_t deadline) {
@@ -234,8 +242,7 @@ static inline int scope_wait_until(struct trial *trial, uint64_t deadline) {
     for (unsigned i = 0; i < 2 && !error; i++)
         if (!(error = weft_scope_spawn(&trial->things.scope, scope_child, trial))) children++;
     if (deadline <= trial->begun) EXPECT_EQ(children, 0); /* it was over before it began */
-    int result = weft_scope_end(&trial->things.scope);
-    EXPECT_EQ(atom_load_acq(&trial->things.fn_ended), children);
+    int result = scope_judge(trial, children, weft_scope_end(&trial->things.scope));
     return result ? result : error;
 }
 
@@ -247,9 +254,7 @@ static inline void many_child(void *arg) {
 static inline int many_wait(struct trial *trial, uint64_t deadline) {
     struct trial *children[2] = {trial, trial};
     (void)deadline;
-    int result = weft_spawn_many(2, many_child, children, sizeof children[0]);
-    EXPECT_EQ(atom_load_acq(&trial->things.fn_ended), 2);
-    return result;
+    return scope_judge(trial, 2, weft_spawn_many(2, many_child, children, sizeof children[0]));
 }
 
 static inline int sleep_wait(struct trial *trial, uint64_t deadline) {
@@ -260,10 +265,10 @@ static inline int sleep_wait(struct trial *trial, uint64_t deadline) {
 }
 
 #define CALLS_MAIL(CALL)                                                                                                                   \
-    CALL(recv, .is = CALL_ANY_MAIL | CALL_MAIL, .wait = recv_wait_any, .complete = recv_complete)                                          \
-    CALL(recv_tag, .is = CALL_MAIL, .wait = recv_wait_tag, .complete = recv_complete)                                                      \
-    CALL(recv_match, .is = CALL_MAIL, .wait = recv_wait_match, .complete = recv_complete)                                                  \
-    CALL(recv_into, .is = CALL_ANY_MAIL | CALL_MAIL, .wait = recv_wait_into, .complete = recv_complete)                                    \
+    CALL(recv, .is = CALL_ANY_MAIL | CALL_MAIL | CALL_PACKS, .wait = recv_wait_any, .complete = recv_complete)                             \
+    CALL(recv_tag, .is = CALL_MAIL | CALL_PACKS, .wait = recv_wait_tag, .complete = recv_complete)                                         \
+    CALL(recv_match, .is = CALL_MAIL | CALL_PACKS, .wait = recv_wait_match, .complete = recv_complete)                                     \
+    CALL(recv_into, .is = CALL_ANY_MAIL | CALL_MAIL | CALL_PACKS, .wait = recv_wait_into, .complete = recv_complete)                       \
     CALL(call, .is = CALL_ONCE | CALL_NOT_BEFORE | CALL_REFUSES, .make = server_make, .wait = call_wait, .complete = server_answers,       \
          .clean = server_clean)                                                                                                            \
     CALL(call_name, .is = CALL_ONCE | CALL_NOT_BEFORE | CALL_REFUSES, .make = named_make, .wait = call_wait_name,                          \
@@ -277,11 +282,14 @@ static inline int sleep_wait(struct trial *trial, uint64_t deadline) {
     CALL(join_reason, .is = CALL_ANYWHERE, .gone = WEFT_ENOPROC, .make = join_make, .wait = join_reason_wait, .complete = server_ends)     \
     CALL(end, .is = CALL_ANYWHERE | CALL_NO_DEADLINE | CALL_TO_ITS_END | CALL_NOT_TOLD | CALL_ENDS, .gone = WEFT_ENOPROC,                  \
          .make = join_make, .wait = end_wait, .complete = server_ends)                                                                     \
-    CALL(notice, .is = CALL_ONCE, .make = server_make, .wait = notice_wait, .complete = server_ends, .clean = server_clean)                \
-    CALL(scope_end, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_CHILDREN, .make = scope_make, .wait = scope_wait,                            \
+    CALL(notice, .is = CALL_ONCE | CALL_PACKS, .make = server_make, .wait = notice_wait, .abandon = notice_abandon,                        \
+         .complete = server_ends, .clean = server_clean)                                                                                   \
+    CALL(scope_end, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_CHILDREN, .make = scope_make, .wait = scope_wait, .abandon = scope_abandon,  \
          .complete = scope_complete)                                                                                                       \
-    CALL(scope_until, .is = CALL_ONCE | CALL_NOT_BEFORE | CALL_CHILDREN, .wait = scope_wait_until, .complete = scope_complete)             \
-    CALL(spawn_many, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_NOT_BEFORE | CALL_CHILDREN, .wait = many_wait, .complete = scope_complete)  \
-    CALL(sleep, .is = CALL_TIMES_OUT | CALL_ONCE | CALL_ANYWHERE, .wait = sleep_wait)
+    CALL(scope_until, .is = CALL_ONCE | CALL_NOT_BEFORE | CALL_CHILDREN, .wait = scope_wait_until, .abandon = scope_abandon,               \
+         .complete = scope_complete)                                                                                                       \
+    CALL(spawn_many, .is = CALL_ONCE | CALL_NO_DEADLINE | CALL_NOT_BEFORE | CALL_CHILDREN, .wait = many_wait, .abandon = scope_abandon,    \
+         .complete = scope_complete)                                                                                                       \
+    CALL(sleep, .is = CALL_TIMES_OUT | CALL_ONCE | CALL_ANYWHERE | CALL_PACKS, .wait = sleep_wait)
 
 #endif

@@ -29,6 +29,7 @@ static inline bool accept_complete(struct trial *trial) {
 static inline int accept_wait(struct trial *trial, uint64_t deadline) {
     weft_fd guest = weft_net_accept(trial->things.fd[0], NULL, deadline);
     if (guest < 0) return (int)guest;
+    trial->took = true;
     EXPECT_EQ(weft_fd_close(guest), 0);
     return 0;
 }
@@ -54,6 +55,7 @@ static inline bool connect_complete(struct trial *trial) {
 static inline int connect_wait(struct trial *trial, uint64_t deadline) {
     weft_fd fd = weft_net_connect_to(&trial->things.address, deadline);
     if (fd < 0) return (int)fd;
+    trial->took = true;
     EXPECT_EQ(weft_fd_close(fd), 0);
     return 0;
 }
@@ -153,15 +155,19 @@ static inline int sendfile_wait_all(struct trial *trial, uint64_t deadline) {
 }
 
 #define CALLS_NET(CALL)                                                                                                                    \
-    CALL(accept, .make = listen_make, .complete = accept_complete, .clean = fd_clean, .wait = accept_wait)                                 \
-    CALL(connect, .is = CALL_LEVEL, .make = connect_make, .complete = connect_complete, .clean = fd_clean, .wait = connect_wait)           \
-    CALL(recv_from, .is = CALL_ANYWHERE, .make = datagram_make, .complete = datagram_complete, .clean = fd_clean, .wait = datagram_wait)   \
-    CALL(recv_fds, .is = CALL_ANYWHERE, .make = read_make_pair, .complete = pass_complete, .clean = fd_clean, .wait = pass_wait)           \
-    CALL(send_fds, WRITES(pair), .wait = pass_wait_send)                                                                                   \
-    CALL(send_to, .is = CALL_LEVEL | CALL_ANYWHERE, .make = send_make, .complete = send_complete, .clean = send_clean, .wait = send_wait)  \
-    CALL(sendfile, .is = CALL_LEVEL | CALL_ANYWHERE, .make = sendfile_make, .complete = write_complete, .clean = write_clean,              \
+    CALL(accept, .is = CALL_PACKS, .make = listen_make, .complete = accept_complete, .clean = fd_clean, .wait = accept_wait)               \
+    CALL(connect, .is = CALL_LEVEL | CALL_PACKS, .make = connect_make, .complete = connect_complete, .clean = fd_clean,                    \
+         .wait = connect_wait)                                                                                                             \
+    CALL(recv_from, .is = CALL_ANYWHERE | CALL_PACKS, .make = datagram_make, .complete = datagram_complete, .clean = fd_clean,             \
+         .wait = datagram_wait)                                                                                                            \
+    CALL(recv_fds, .is = CALL_ANYWHERE | CALL_PACKS, .make = read_make_pair, .complete = pass_complete, .clean = fd_clean,                 \
+         .wait = pass_wait)                                                                                                                \
+    CALL(send_fds, WRITES(pair, CALL_PACKS), .wait = pass_wait_send)                                                                       \
+    CALL(send_to, .is = CALL_LEVEL | CALL_ANYWHERE | CALL_PACKS, .make = send_make, .complete = send_complete, .clean = send_clean,        \
+         .wait = send_wait)                                                                                                                \
+    CALL(sendfile, .is = CALL_LEVEL | CALL_ANYWHERE | CALL_PACKS, .make = sendfile_make, .complete = write_complete, .clean = write_clean, \
          .wait = sendfile_wait)                                                                                                            \
-    CALL(sendfile_all, .is = CALL_LEVEL | CALL_ANYWHERE, .make = sendfile_make, .complete = write_complete, .clean = write_clean,          \
-         .wait = sendfile_wait_all)
+    CALL(sendfile_all, .is = CALL_LEVEL | CALL_ANYWHERE | CALL_PACKS, .make = sendfile_make, .complete = write_complete,                   \
+         .clean = write_clean, .wait = sendfile_wait_all)
 
 #endif

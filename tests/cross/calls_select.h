@@ -186,7 +186,8 @@ static inline void every_clean(struct trial *trial) {
          .clean = end_unjoined)                                                                                                            \
     CALL(select_message_fd_read, .is = CALL_ANY_MAIL | CALL_MAIL, .make = pipe_make, .wait = pair_wait_message_fd,                         \
          .complete = recv_complete, .clean = fd_clean)                                                                                     \
-    CALL(select_message_moment, .is = CALL_ANY_MAIL | CALL_MAIL, .wait = pair_wait_message_moment, .complete = recv_complete)              \
+    CALL(select_message_moment, .is = CALL_ANY_MAIL | CALL_MAIL | CALL_MAY_PACK, .wait = pair_wait_message_moment,                         \
+         .complete = recv_complete)                                                                                                        \
     CALL(select_tag, .is = CALL_MAIL, .wait = pair_wait_tag, .complete = recv_complete, .clean = sem_clean)                                \
     CALL(select_tags, .is = CALL_MAIL, .wait = pair_wait_tags, .complete = recv_complete)                                                  \
     CALL(select_reply, .gone = WEFT_ENOENT, .make = ask_make, .wait = pair_wait_reply, .complete = server_answers, .clean = server_clean)  \
@@ -200,10 +201,10 @@ static inline void every_clean(struct trial *trial) {
     CALL(select_end_mail, .gone = WEFT_ENOPROC, .make = join_make, .wait = pair_wait_end_mail, .complete = server_ends)                    \
     CALL(select_end_moment, .is = CALL_ANYWHERE, .gone = WEFT_ENOPROC, .make = join_make, .wait = pair_wait_end_moment,                    \
          .complete = server_ends)                                                                                                          \
-    CALL(select_fd_readable, READS(pipe), .wait = pair_wait_readable)                                                                      \
+    CALL(select_fd_readable, READS(pipe, 0), .wait = pair_wait_readable)                                                                   \
     CALL(select_fd_tcp, .is = CALL_ANYWHERE, .make = tcp_make, .complete = tcp_complete, .clean = fd_clean, .wait = pair_wait_readable)    \
     CALL(select_fd_mail, .make = read_make_pair, .complete = read_complete, .clean = fd_clean, .wait = pair_wait_readable_mail)            \
-    CALL(select_fd_writable, WRITES(pipe), .wait = pair_wait_writable)                                                                     \
+    CALL(select_fd_writable, WRITES(pipe, 0), .wait = pair_wait_writable)                                                                  \
     CALL(select_fd_every, .make = every_make, .wait = every_wait, .complete = chan_put, .clean = every_clean)
 
 #endif

@@ -240,7 +240,7 @@ static inline void failing_clean(struct trial *trial) {
          .clean = super_clean)                                                                                                             \
     CALL(super_children, .is = ASKS, .make = super_make_busy, .wait = super_wait_children, .complete = permit_complete,                    \
          .clean = super_clean_busy)                                                                                                        \
-    CALL(super_restarts, .is = CALL_ONCE | CALL_NOT_BEFORE | CALL_MAIL, .make = failing_make, .wait = recv_wait_tag,                       \
+    CALL(super_restarts, .is = CALL_ONCE | CALL_NOT_BEFORE | CALL_MAIL | CALL_PACKS, .make = failing_make, .wait = recv_wait_tag,          \
          .complete = failing_complete, .clean = failing_clean)
 
 #endif

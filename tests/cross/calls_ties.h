@@ -28,14 +28,21 @@ static inline int link_wait_notice(struct trial *trial, uint64_t deadline) {
     int error = weft_link(trial->things.server);
     if (error == WEFT_ENOPROC) return weft_trap_exit(false, 0);
     EXPECT_EQ(error, 0);
+    trial->things.has = true;
     error = weft_recv_tag(TAG_UNIT, &message, deadline);
     if (!error) {
         const weft_notice *notice = weft_msg_notice(message);
         EXPECT(notice && notice->kind == WEFT_NOTICE_EXIT && notice->pid == trial->things.server && notice->reason.code == REASON);
         weft_msg_free(message);
+        trial->took = true;
     } else link_undo(trial);
     EXPECT_EQ(weft_trap_exit(false, 0), 0);
     return error;
+}
+
+static inline void link_abandon(struct trial *trial) {
+    if (trial->things.has && !trial->took) link_undo(trial);
+    EXPECT_EQ(weft_trap_exit(false, 0), 0);
 }
 
 /* One that is linked to the server and traps no exits: it ends because of it, with its reason. */
@@ -111,14 +118,17 @@ static inline uint64_t time_until(uint64_t deadline) {
     return deadline > now && deadline != WEFT_FOREVER ? deadline - now : WEFT_FOREVER;
 }
 
+static inline void ticker_free(struct trial *trial) {
+    if (trial->things.ticker) weft_ticker_free(trial->things.ticker);
+    trial->things.ticker = NULL;
+}
 /* The deadline is the tick's. */
 static inline int ticker_wait(struct trial *trial, uint64_t deadline) {
-    weft_ticker *ticker;
     uint64_t moment = 0, first = time_until(deadline);
-    int error = weft_ticker_new(rt.runtime, first, 0, &ticker);
+    int error = weft_ticker_new(rt.runtime, first, 0, &trial->things.ticker);
     if (error) return ended_with_all(trial, error);
-    error = weft_chan_recv(weft_ticker_chan(ticker), &moment, first == WEFT_FOREVER ? deadline : WEFT_FOREVER);
-    weft_ticker_free(ticker);
+    error = weft_chan_recv(weft_ticker_chan(trial->things.ticker), &moment, first == WEFT_FOREVER ? deadline : WEFT_FOREVER);
+    ticker_free(trial);
     if (!error) EXPECT(moment >= deadline && moment <= weft_now());
     return error ? ended_with_all(trial, error) : WEFT_ETIMEDOUT;
 }
@@ -153,14 +163,16 @@ static inline int limiter_wait_late(struct trial *trial, uint64_t deadline) {
 
 #define NEVER_WAITS CALL_INSTANT | CALL_NO_DEADLINE | CALL_LEVEL
 #define CALLS_TIES(CALL)                                                                                                                   \
-    CALL(link_notice, .is = CALL_ONCE, .make = server_make, .wait = link_wait_notice, .complete = server_ends, .clean = server_clean)      \
+    CALL(link_notice, .is = CALL_ONCE | CALL_TRAPS | CALL_PACKS, .make = server_make, .wait = link_wait_notice, .abandon = link_abandon,   \
+         .complete = server_ends, .clean = server_clean)                                                                                   \
     CALL(join_linked, .is = CALL_ANYWHERE, .gone = WEFT_ENOPROC, .make = linked_make, .wait = linked_wait, .complete = linked_ends)        \
-    CALL(group_recv, .is = CALL_MAIL, .make = member_make, .wait = recv_wait_tag, .complete = member_complete, .clean = member_clean)      \
-    CALL(group_recv_any, .is = CALL_MAIL, .make = member_make, .wait = recv_wait_tag, .complete = member_complete_any,                     \
+    CALL(group_recv, .is = CALL_MAIL | CALL_PACKS, .make = member_make, .wait = recv_wait_tag, .complete = member_complete,                \
+         .clean = member_clean)                                                                                                            \
+    CALL(group_recv_any, .is = CALL_MAIL | CALL_PACKS, .make = member_make, .wait = recv_wait_tag, .complete = member_complete_any,        \
          .clean = member_clean)                                                                                                            \
     CALL(group_calls, .is = NEVER_WAITS | CALL_IN_STEPS, .wait = group_wait_nothing)                                                       \
     CALL(name_calls, .is = NEVER_WAITS | CALL_ANYWHERE | CALL_IN_STEPS, .wait = names_wait_nothing)                                        \
-    CALL(ticker, .is = CALL_TIMES_OUT | CALL_ONCE | CALL_ANYWHERE, .wait = ticker_wait)                                                    \
+    CALL(ticker, .is = CALL_TIMES_OUT | CALL_ONCE | CALL_ANYWHERE, .wait = ticker_wait, .abandon = ticker_free)                            \
     CALL(limiter, .is = CALL_TIMES_OUT | CALL_ONCE | CALL_ANYWHERE, .wait = limiter_wait, .clean = limiter_clean)                          \
     CALL(limiter_late, .is = NEVER_WAITS | CALL_REFUSES | CALL_ANYWHERE, .wait = limiter_wait_late)
 

@@ -50,7 +50,7 @@ static inline bool combination_matches(const struct combination *one, const char
 
 struct view {
     const struct call *call;
-    const struct state *state;
+    const struct caller_state *state;
     const struct completer *completer;
     bool nobody, itself;
     enum moment moment;
@@ -92,6 +92,11 @@ static inline bool rule_thread(const struct view *view) { return view->state->is
 static inline bool rule_step(const struct view *view) { return view->state->is_step && !(view->call->is & CALL_IN_STEPS); }
 static inline bool rule_pin(const struct view *view) { return view->state->pins_completer && !view->completer->is_stackful; }
 
+static inline bool rule_pack(const struct view *view) { return view->state->must_pack && !(view->call->is & CALL_PACKS); }
+static inline bool rule_scope(const struct view *view) { return view->state->before && view->call->make == scope_make; }
+static inline bool rule_whole(const struct view *view) { return view->state->ends && view->call->is & CALL_WHOLE; }
+static inline bool rule_link(const struct view *view) { return view->state->links && view->call->is & CALL_TRAPS; }
+
 static const struct rule {
     const char *why;
     bool (*leaves_out)(const struct view *view);
@@ -111,6 +116,10 @@ static const struct rule {
     {"a killed caller waits for no completer, but ends it", rule_force},
     {"only a process may call it", rule_thread},
     {"only a stackful process may call it", rule_step},
+    {"the call is never packed", rule_pack},
+    {"a process with an open scope is not packed", rule_scope},
+    {"what the caller has begun would be left behind", rule_whole},
+    {"a caller that traps exits does not end because of a link", rule_link},
 };
 enum { RULES = sizeof rules / sizeof rules[0] };
 

@@ -25,9 +25,15 @@ static inline uint64_t completer_early(const struct trial *trial) {
     return now < due ? due - now : 0;
 }
 
+/* What comes later does when the caller has been packed, if it shall be. */
+static inline bool completer_may(struct trial *trial) {
+    bool packed = moment_of(trial) != LATER || !trial->state->packs || atom_load_acq(&trial->asked);
+    return atom_load_acq(&trial->open) && packed;
+}
+
 /* In a race no thread sleeps, so that both are there at once. */
 static inline void completer_await_open(struct trial *trial) {
-    while (!atom_load_acq(&trial->open)) {
+    while (!completer_may(trial)) {
         if (moment_of(trial) != RACE) pause_briefly();
         else if (weft_self() == WEFT_NOBODY) sched_yield();
         else weft_yield();
@@ -100,7 +106,7 @@ static inline int completer_step(void *self, const weft_event *events, size_t co
     if (!step->held) completer_hold(trial);
     step->held = true;
     if (step->waits_for_timer) return 0;
-    if (!atom_load_acq(&trial->open)) return completer_again(step, out, 50 * WEFT_MICROSECOND);
+    if (!completer_may(trial)) return completer_again(step, out, 50 * WEFT_MICROSECOND);
     uint64_t early = completer_early(trial);
     if (early) return completer_again(step, out, early);
     if (!completer_try(trial)) return completer_again(step, out, 50 * WEFT_MICROSECOND);

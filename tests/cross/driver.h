@@ -48,7 +48,9 @@ static inline void caller_go_on(struct trial *trial) {
 
 static inline void caller_call(void *arg) {
     struct trial *trial = arg;
+    errno = ERRNO_KEPT;
     trial->code = trial->call->wait(trial, trial->deadline);
+    if (trial->state->packs && trial->call->is & CALL_PACKS) EXPECT_EQ(errno, ERRNO_KEPT);
 }
 
 /* The same by a step process. */
@@ -73,6 +75,14 @@ static inline void caller_call_by_step(struct trial *trial) {
     await(&trial->stepped);
 }
 
+static inline void caller_rest(struct trial *trial) {
+    oracle_judge(trial);
+    EXPECT_EQ(weft_self(), trial->caller);
+    atom_store_rel(&trial->returned, 1);
+    caller_go_on(trial);
+    atom_store_rel(&trial->ended, 1);
+}
+
 static inline void caller_body(struct trial *trial) {
     caller_prepare(trial);
     trial->deadline = caller_deadline(trial);
@@ -80,11 +90,8 @@ static inline void caller_body(struct trial *trial) {
     if (trial->state->is_thread) EXPECT_EQ(weft_blocking_long(caller_call, trial), 0);
     else if (trial->state->is_step) caller_call_by_step(trial);
     else caller_call(trial);
-    oracle_judge(trial);
-    EXPECT_EQ(weft_self(), trial->caller);
-    atom_store_rel(&trial->returned, 1);
-    caller_go_on(trial);
-    atom_store_rel(&trial->ended, 1);
+    atom_store_rel(&trial->came_back, 1);
+    if (!trial->state->ends) caller_rest(trial);
 }
 
 static inline void caller_main(void *arg) {
@@ -114,7 +121,7 @@ static inline void owner_main(void *arg) {
 }
 
 static inline void caller_spawn(struct trial *trial) {
-    const struct state *state = trial->state;
+    const struct caller_state *state = trial->state;
     weft_stackful_options options = {.runtime = rt.runtime, .stack_size = 128 << 10, .flags = WEFT_SPAWN_JOINABLE};
     weft_mailbox mailbox = {.messages = state->bound};
     if (!state->scope) options.flags |= state->flags;
@@ -131,6 +138,7 @@ static inline void caller_spawn(struct trial *trial) {
 
 /* While the call is made: before the unit comes, or at about the same time. */
 static inline void trial_disturb(struct trial *trial, struct rng *rng) {
+    if (trial->state->before) trial->state->before(trial);
     await(&trial->go);
     if (!trial->state->during) return;
     uint64_t until = trial->begun + (moment_of(trial) == LATER ? A_WHILE / 2 : rng_below(rng, A_LITTLE));

@@ -2,7 +2,7 @@
 #ifndef WEFT_TESTS_CROSS_STATES_H
 #define WEFT_TESTS_CROSS_STATES_H
 
-#include "trial.h"
+#include "states_packed.h"
 
 #include "sched/limits.h"
 
@@ -73,68 +73,6 @@ static inline void late_enter(struct trial *trial) {
         pause_briefly();
 }
 
-/* ---- cancellations -------------------------------------------------------------------------------------------------- */
-
-static inline void cancel_enter(struct trial *trial) {
-    (void)trial;
-    EXPECT_EQ(weft_cancel(weft_self()), 0);
-    EXPECT(weft_cancelled());
-}
-static inline void cancel_during(struct trial *trial) { EXPECT_EQ(weft_cancel(trial->caller), 0); }
-static inline void shield_enter(struct trial *trial) {
-    cancel_enter(trial);
-    weft_shield_begin();
-}
-static inline void shield_enter_alone(struct trial *trial) {
-    (void)trial;
-    weft_shield_begin();
-}
-/* Told from then on. */
-static inline void cancelled_leave(struct trial *trial) {
-    weft_msg *message;
-    (void)trial;
-    weft_shield_end();
-    while (!weft_cancelled())
-        weft_yield();
-    EXPECT_EQ(weft_recv_tag(TAG_MAIL, &message, WEFT_FOREVER), WEFT_ECANCELED);
-    EXPECT_EQ(weft_recv_tag(TAG_MAIL, &message, 0), WEFT_ECANCELED);
-    EXPECT_EQ(weft_sleep(WEFT_MILLISECOND), WEFT_ECANCELED);
-    EXPECT_EQ(weft_sleep_until(0), WEFT_ECANCELED);
-    weft_shield_begin();
-}
-static inline void shield_leave(struct trial *trial) {
-    weft_shield_end();
-    cancelled_leave(trial);
-}
-
-static inline void sibling_main(void *arg) {
-    weft_msg *message;
-    (void)arg;
-    EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), 0);
-    weft_msg_free(message);
-    weft_exit(SCOPE_REASON);
-}
-static inline void sibling_during(struct trial *trial) { EXPECT_EQ(weft_send(trial->sibling, TAG_END, NULL, 0), 0); }
-
-static inline void context_during(struct trial *trial) { weft_context_cancel(trial->context, rt.runtime); }
-
-static weft_stop_report stop_report;
-static int stop_result;
-static inline void *stop_main(void *unused) {
-    stop_result = weft_stop(rt.runtime, &stop_report, WEFT_FOREVER);
-    return unused;
-}
-static inline void stop_during(struct trial *trial) {
-    trial->has_stopper = true;
-    EXPECT_EQ(pthread_create(&trial->stopper, NULL, stop_main, NULL), 0);
-}
-
-/* ---- deadlines ------------------------------------------------------------------------------------------------------ */
-
-static inline uint64_t deadline_none(struct trial *trial) { return (void)trial, 0; }
-static inline uint64_t deadline_past(struct trial *trial) { return trial->begun - 1; }
-static inline uint64_t deadline_same(struct trial *trial) { return trial->begun + trial->delay; }
-
 /* ---- where the caller runs ------------------------------------------------------------------------------------------ */
 
 /* On one thread from the beginning to the end, whatever it waits for. */
@@ -188,7 +126,7 @@ static inline void around_lock(struct trial *trial) {
 }
 
 enum { SOON = 1500 * 1000 };
-static const struct state states[] = {
+static const struct caller_state states[] = {
     {.name = "plain"},
     {.name = "unread", .has_mail = true, .enter = mail_enter_unread, .leave = mail_leave},
     {.name = "saved", .has_mail = true, .enter = mail_enter_saved, .leave = mail_leave},
@@ -237,6 +175,8 @@ static const struct state states[] = {
     {.name = "with_mutex", .around = around_lock},
     {.name = "as_thread", .is_thread = true},
     {.name = "as_step", .is_step = true},
+    STATES_ENDED,
+    STATES_PACKED,
 };
 enum { STATES = sizeof states / sizeof states[0] };
 

@@ -30,21 +30,25 @@ struct combination {
 struct trial;
 
 enum {
-    CALL_LEVEL = 1,        /* a unit that was taken is still there: a wait group at 0, a descriptor that is ready */
-    CALL_ONCE = 2,         /* the unit belongs to this very call; what it leaves is not there for another */
-    CALL_NO_DEADLINE = 4,  /* it takes none */
-    CALL_TO_ITS_END = 8,   /* only the unit ends it; that the process was cancelled is told afterwards */
-    CALL_NOT_TOLD = 16,    /* and not even then */
-    CALL_REFUSES = 32,     /* a cancelled process is refused although the unit is there */
-    CALL_NOT_BEFORE = 64,  /* there is no unit before a process calls */
-    CALL_INSTANT = 128,    /* it has never to wait */
-    CALL_TIMES_OUT = 256,  /* nothing but time ends it */
-    CALL_ANY_MAIL = 512,   /* takes the oldest message, whatever it is */
-    CALL_CHILDREN = 1024,  /* waits for children of its own, which share the caller's context and runtime */
-    CALL_ANYWHERE = 2048,  /* threads may call it, too */
-    CALL_MAIL = 4096,      /* the unit is a message to the caller */
-    CALL_IN_STEPS = 16384, /* step processes may call it, too */
-    CALL_ENDS = 8192,      /* ends what it waits for: by force, and at once, in a process that was killed */
+    CALL_LEVEL = 1,         /* a unit that was taken is still there: a wait group at 0, a descriptor that is ready */
+    CALL_ONCE = 2,          /* the unit belongs to this very call; what it leaves is not there for another */
+    CALL_NO_DEADLINE = 4,   /* it takes none */
+    CALL_TO_ITS_END = 8,    /* only the unit ends it; that the process was cancelled is told afterwards */
+    CALL_NOT_TOLD = 16,     /* and not even then */
+    CALL_REFUSES = 32,      /* a cancelled process is refused although the unit is there */
+    CALL_NOT_BEFORE = 64,   /* there is no unit before a process calls */
+    CALL_INSTANT = 128,     /* it has never to wait */
+    CALL_TIMES_OUT = 256,   /* nothing but time ends it */
+    CALL_ANY_MAIL = 512,    /* takes the oldest message, whatever it is */
+    CALL_CHILDREN = 1024,   /* waits for children of its own, which share the caller's context and runtime */
+    CALL_ANYWHERE = 2048,   /* threads may call it, too */
+    CALL_MAIL = 4096,       /* the unit is a message to the caller */
+    CALL_IN_STEPS = 16384,  /* step processes may call it, too */
+    CALL_TRAPS = 65536,     /* exits */
+    CALL_WHOLE = 131072,    /* is many calls: a caller that ends between them leaves something behind */
+    CALL_MAY_PACK = 262144, /* now and then */
+    CALL_PACKS = 32768,     /* a process may be packed in it */
+    CALL_ENDS = 8192,       /* ends what it waits for: by force, and at once, in a process that was killed */
 };
 
 struct call {
@@ -55,12 +59,13 @@ struct call {
     int (*wait)(struct trial *trial, uint64_t deadline); /* in the caller: 0, or an error */
     void (*hold)(struct trial *trial);                   /* by the completer, before the call */
     bool (*complete)(struct trial *trial);               /* from anywhere; false: not yet, try again */
+    void (*abandon)(struct trial *trial);                /* in a caller that has ended in the call: gives back what `wait` would have */
     void (*clean)(struct trial *trial);                  /* in the caller, when all is over; checks what is left */
 };
 
 enum when { NEVER, EARLY, DURING };
 
-struct state {
+struct caller_state {
     const char *name;
     enum when cancelled;
     bool shielded;
@@ -71,6 +76,10 @@ struct state {
     bool is_thread;                            /* the call is made where the caller is a thread, and not a process */
     bool is_step;                              /* likewise by a step process */
     bool everybody;                            /* is cancelled, not the caller alone */
+    bool ends;                                 /* the caller does, in the call or right after it */
+    bool links;                                /* because of a link */
+    bool packs;                                /* the caller is packed in the call, if it can be; what comes later waits for that */
+    bool must_pack;                            /* otherwise it is no such state */
     uint64_t context;                          /* nanoseconds from the beginning until the context's deadline; 0: there is no context */
     uint64_t scope;                            /* likewise of a scope that the caller is a child in */
     int scope_result;
@@ -78,6 +87,7 @@ struct state {
     unsigned flags;                      /* of the spawn */
     size_t bound;                        /* messages that the caller's mailbox takes; 0: it is not bounded */
     void (*enter)(struct trial *trial);  /* in the caller, before the call */
+    void (*before)(struct trial *trial); /* in the test's thread, while `enter` waits for it */
     void (*during)(struct trial *trial); /* in the test's thread, when the call begins */
     void (*after)(struct trial *trial);  /* in the test's thread, when it has returned */
     void (*leave)(struct trial *trial);  /* in the caller, behind a shield */
@@ -114,6 +124,7 @@ struct things {
     pid_t child;
     weft_child programs[2];
     weft_limiter limiter;
+    weft_ticker *ticker;
     struct errand *errand;
     weft_scope scope;
     bool has;
@@ -124,7 +135,7 @@ struct things {
 struct trial {
     struct combination combination;
     const struct call *call;
-    const struct state *state;
+    const struct caller_state *state;
     const struct completer *completer;
     void (*body)(struct trial *trial);            /* the call itself, and what is judged around it: driver.h */
     weft_runtime *other;                          /* the other runtime, where one is wanted */
@@ -136,11 +147,13 @@ struct trial {
     uint64_t deadline;
     int code;
     bool taken;
+    bool took; /* told by a `wait` that goes on with other calls, in which the caller may end */
     pthread_t thread, stopper;
     bool has_thread, has_stopper;
     /* made: there is something to complete; held: it is not complete; open: it may be; go: the call is made; completing: from now on the
-     * unit may be there; completed: it is; returned: the call has; settled: the unit has been taken, once; ended */
-    atom_u64 made, held, open, go, completing, completed, returned, settled, ended, stepped;
+     * unit may be there; completed: it is; came_back: the call has returned; returned: or has ended its process, and it was judged; settled: the
+     * unit has been taken, once; ended. waits: for `before`; asked: to pack itself, for long enough */
+    atom_u64 made, held, open, go, completing, completed, came_back, returned, settled, ended, stepped, waits, asked;
     struct things things;
 };
 
@@ -150,7 +163,7 @@ static struct trial trial_now;
 #define TAG_END UINT64_C(0x2000)
 #define TAG_GOODBYE UINT64_C(0x3000)
 #define TAG_MAIL UINT64_C(0x4000) /* and the next ones */
-enum { MAIL = 3, REASON = -4242, SCOPE_REASON = -4243 };
+enum { MAIL = 3, REASON = -4242, SCOPE_REASON = -4243, ERRNO_KEPT = 77 };
 
 /* Longer than anything takes that is not broken; what sleeps until then fails the trial. */
 static inline uint64_t patient(void) {
