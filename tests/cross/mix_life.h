@@ -8,6 +8,7 @@
 #include "mix_sync.h"
 #include "mix_ties.h"
 #include "mix_time.h"
+#include "mix_victims.h"
 #include "mix_work.h"
 
 static struct {
@@ -45,6 +46,7 @@ static inline void member_main(void *arg) {
     member->self = weft_self();
     atom_store_rel(&mix.pids[member->id], member->self);
     EXPECT_EQ(weft_defer(member_leaves, member), 0);
+    if (member->id % PACKS_EVERY == 0 && weft_own_runtime() == rt.runtime) pack_note(member->self);
     for (uint32_t left = 1 + mix_below(member, 40); left > 0 && !weft_cancelled(); left--)
         act(member);
     if (member_reason(member->id)) weft_exit(member_reason(member->id));
@@ -70,6 +72,7 @@ static inline weft_pid member_spawn(struct member *parent, weft_scope *scope, we
     if (!member) return WEFT_NOBODY;
     options.stack_size = 96 << 10;
     options.name = "member";
+    if (member->id % PACKS_EVERY == 0) options.flags |= WEFT_SPAWN_PACK;
     atom_add_rlx(&mix.begun, 1);
     int error =
         scope ? weft_scope_spawn_with(scope, member_main, member, &options, &pid) : weft_spawn_with(member_main, member, &options, &pid);
@@ -221,7 +224,7 @@ static const struct action {
     ACTION(spawn, 4) ACTION(join, 3) ACTION(scope, 3) ACTION(cancel, 3) ACTION(shielded, 2)
     ACTION(pinned, 2) ACTION(nopreempt, 1) ACTION(big, 1) ACTION(defer, 2)
     ACTION(context, 2) ACTION(waitgroup, 2) ACTION(datagram, 1) ACTION(child, 1)
-    ACTION(step, 2) ACTION(monitor, 3) ACTION(link, 2) ACTION(kill, 2)
+    ACTION(step, 2) ACTION(monitor, 3) ACTION(link, 2) ACTION(kill, 2) ACTION(victim, 4)
 };
 /* clang-format on */
 enum { ACTIONS = sizeof actions / sizeof actions[0] };
@@ -250,10 +253,12 @@ static inline void act(struct member *member) {
 static inline void life_open(void) {
     memset(&life, 0, sizeof life);
     ties_open();
+    victims_open();
     actions_weigh();
 }
 static inline void life_close(void) {
     ties_close();
+    victims_close();
     mix_balance("processes", &mix.begun, &mix.ended);
     mix_balance("commands", &life.yielded, &life.completed);
     mix_balance("deferred calls", &life.deferred, &life.undone);

@@ -27,6 +27,13 @@ static inline void mix_open(uint64_t seed) {
     fd_open();
     work_open();
     life_open();
+    pack_open();
+    if (mix_servants_pack()) {
+        pack_note(mix.clock);
+        pack_note(mix.server);
+        pack_note(mix.reader);
+        pack_note(mix.echo);
+    }
 }
 
 /* While they run: the number of workers changes, others look. */
@@ -45,6 +52,7 @@ static inline void mix_meddle(struct rng *rng, unsigned workers) {
 static inline void mix_close(unsigned before) {
     weft_stats stats;
     life_close();
+    pack_close();
     EXPECT_EQ(weft_stop(mix.other, NULL, WEFT_FOREVER), 0);
     time_close();
     fd_close_all();
@@ -59,14 +67,21 @@ static inline void mix_close(unsigned before) {
     EXPECT_EQ(rt_descriptors(), before);
 }
 
-static inline void mixture_run(const char *policy, unsigned workers, bool preempt, uint64_t seed) {
+enum mix_preempt { MIX_PREEMPT_OFF, MIX_PREEMPT, MIX_PREEMPT_ALARMS };
+static inline void mixture_run(const char *policy, unsigned workers, enum mix_preempt preempt, uint64_t seed) {
+    static const char *const preempts[] = {"off", "50us", "50us, with alarms"};
     struct rng rng;
     pthread_t threads[THREADS];
     test_doing("WEFT_TEST_SEED=%llu", (unsigned long long)seed);
-    printf("policy %s, %u workers, preemption %s, seed %llu\n", policy, workers, preempt ? "50us" : "off", (unsigned long long)seed);
+    printf("policy %s, %u workers, preemption %s, seed %llu\n", policy, workers, preempts[preempt], (unsigned long long)seed);
     unsigned before = rt_descriptors();
     rng_seed(&rng, seed, 1 << 21);
-    rt_start_with(&(weft_config){.policy = policy, .workers = workers, .preempt = preempt, .preempt_us = 50, .seed = seed});
+    rt_start_with(&(weft_config){.policy = policy,
+                                 .workers = workers,
+                                 .preempt = preempt != MIX_PREEMPT_OFF,
+                                 .preempt_us = 50,
+                                 .preempt_alarms = preempt == MIX_PREEMPT_ALARMS,
+                                 .seed = seed});
     mix_open(seed);
     for (unsigned i = 0; i < FIRST / (RT_SLOW > 4 ? 2 : 1); i++)
         member_spawn(NULL, NULL, (weft_stackful_options){.runtime = i % 4 ? rt.runtime : mix.other});

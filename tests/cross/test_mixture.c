@@ -1,12 +1,12 @@
 /* A random mixture of everything, by seed, with conservation oracles (mix.h): on every policy, with 1, 2, 4 and 16 workers, without preemption and
- * with slices of 50 us. A runtime that hangs is shown by weft_dump. */
+ * with slices of 50 us, by sysmon and by alarms. A runtime that hangs is shown by weft_dump. */
 #include "mixture.h"
 
 #include <signal.h>
 
 enum { SEEDS = 2 };
 
-static void seeds(const char *policy, unsigned workers, bool preempt) {
+static void seeds(const char *policy, unsigned workers, enum mix_preempt preempt) {
     signal(SIGPIPE, SIG_IGN);
     for (unsigned i = 1; i <= SEEDS * test_scale(); i++) {
         mixture_run(policy, workers, preempt, test_seed(i));
@@ -15,8 +15,9 @@ static void seeds(const char *policy, unsigned workers, bool preempt) {
 }
 
 #define MIXTURE(policy, workers)                                                                                                           \
-    TEST_WITHIN(mixture_##policy##_##workers, 300) { seeds(#policy, workers, false); }                                                     \
-    TEST_WITHIN(mixture_##policy##_##workers##_preempt, 300) { seeds(#policy, workers, true); }
+    TEST_WITHIN(mixture_##policy##_##workers, 300) { seeds(#policy, workers, MIX_PREEMPT_OFF); }                                           \
+    TEST_WITHIN(mixture_##policy##_##workers##_preempt, 300) { seeds(#policy, workers, MIX_PREEMPT); }                                     \
+    TEST_WITHIN(mixture_##policy##_##workers##_alarms, 300) { seeds(#policy, workers, MIX_PREEMPT_ALARMS); }
 MIXTURE(ring, 1)
 MIXTURE(ring, 2)
 MIXTURE(ring, 4)

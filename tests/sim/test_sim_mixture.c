@@ -20,7 +20,7 @@ static int one_mixture(void) {
     static const unsigned workers[] = {1, 2, 4};
     uint64_t seed = sim_seed();
     EXPECT_EQ(weft_sim_child("sh", &(weft_sim_program){.main = shell}), 0);
-    mixture_run(policies[seed % 3], workers[seed / 3 % 3], false, seed);
+    mixture_run(policies[seed % 3], workers[seed / 3 % 3], MIX_PREEMPT_OFF, seed);
     return 0;
 }
 
