@@ -92,7 +92,8 @@ uint64_t ring_steal_next(struct ring *victim);
 /* Racy reads: the answers are hints. An entry queued before a fence that the caller's own fence follows is counted, unless
  * it has been taken out. */
 unsigned ring_size(struct ring *ring); /* `next` included */
-/* For the owner, when the ring is not empty: its oldest entry, unless a thief has taken it. rlx: as in ring_pop. */
+/* For the owner: its oldest entry, as a hint. Thieves may have taken it, or all that it has seen in the ring: then it is an older entry, or ENTRY_NONE if none has lain
+ * there yet. rlx: as in ring_pop. */
 static inline uint64_t ring_oldest(struct ring *own) { return atom_load_rlx(&own->slots[atom_load_rlx(&own->head) % RING_SIZE]); }
 bool ring_is_empty(struct ring *ring);
 

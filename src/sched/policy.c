@@ -83,7 +83,9 @@ static __attribute__((noinline, cold)) void ring_spill(struct worker *own, uint6
  * their places, and it goes where newborns go. */
 static bool ring_add_newborn(struct worker *own, uint64_t entry) {
     if (!ring_is_newborn(entry)) return false;
-    if (!ring_is_newborn(ring_oldest(&own->ring))) return newborn_put(own, &entry, 1);
+    uint64_t oldest = ring_oldest(&own->ring);
+    if (oldest == ENTRY_NONE) return false; /* thieves have taken all, and nothing has lain there yet */
+    if (!ring_is_newborn(oldest)) return newborn_put(own, &entry, 1);
     ring_spill(own, entry);
     return true;
 }
