@@ -11,7 +11,7 @@ uint32_t oscall_enter(struct worker *own) {
         atom_store_rlx(&own->brisk, false); /* rlx: the fence in ready_wake (sched/brisk.h, B3) */
         ready_wake(own->runtime, own);
     }
-    stopped_no_alarm(own);
+    stopped_no_alarm(my_thread, own);
     my_worker = NULL;
 #if !WEFT_CHECK
     struct runtime *runtime = own->runtime;

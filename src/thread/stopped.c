@@ -272,6 +272,7 @@ static void preempt_set_alarm(struct worker *worker, struct thread *self, uint64
     if (at == SYS_FOREVER) return; /* sysmon looks every so often */
     uint64_t ahead = at > now ? at - now : 0;
     worker->alarm.at = now + (ahead < least ? least : ahead > slice ? slice : ahead);
+    self->alarm_is_set = true;
     sys->alarm_set(self->alarm, worker->alarm.at);
 }
 
@@ -287,11 +288,12 @@ void stopped_set_alarm(struct worker *worker, struct thread *self) {
     preempt_set_alarm(worker, self, now);
 }
 
-void stopped_no_alarm(struct worker *own) {
-    if (own->alarm.steps != atom_load_rlx(&own->local.counters.steps)) return; /* rlx: this thread's */
-    own->alarm.steps = UINT64_MAX;                                             /* first, so that the handler does not set it again */
+void stopped_no_alarm(struct thread *self, struct worker *own) {
+    if (!self || !self->alarm_is_set) return;
+    if (own) own->alarm.steps = UINT64_MAX; /* first, so that the handler does not set it again */
     __asm__ volatile("" ::: "memory");
-    sys->alarm_set(my_thread->alarm, 0);
+    sys->alarm_set(self->alarm, 0);
+    self->alarm_is_set = false;
 }
 
 bool preempt_alarm(struct worker *worker, struct thread *self) {

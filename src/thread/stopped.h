@@ -99,7 +99,7 @@ struct thread *stopped_next(struct worker *worker);
 #if WEFT_CHECK
 static inline enum preempt_view preempt_look(struct worker *worker, uint64_t now) { return (void)worker, (void)now, PREEMPT_NONE; }
 static inline void preempt_evict(struct worker *worker) { (void)worker; }
-static inline void stopped_no_alarm(struct worker *own) { (void)own; }
+static inline void stopped_no_alarm(struct thread *self, struct worker *own) { (void)self, (void)own; }
 static inline void preempt_settle(struct runtime *runtime) { (void)runtime; }
 static inline bool preempt_computes(struct worker *worker, uint64_t now) { return (void)worker, (void)now, false; }
 static inline unsigned preempt_overdue(struct runtime *runtime, uint64_t now) { return (void)runtime, (void)now, 0; }
@@ -107,8 +107,9 @@ static inline unsigned preempt_overdue(struct runtime *runtime, uint64_t now) { 
 enum preempt_view preempt_look(struct worker *worker, uint64_t now);
 /* By the thread, in a signal handler, as it goes on with its process on the worker: sets its alarm (A8). */
 void stopped_set_alarm(struct worker *worker, struct thread *self);
-/* By the thread, which is about to make a call that may sleep: its alarm does not ring there. */
-void stopped_no_alarm(struct worker *own);
+/* By the thread, which is about to make a call that may sleep: its alarm does not ring there, for whichever step, on whichever worker, it was set. `own`: the worker
+ * that it drives, or NULL. */
+void stopped_no_alarm(struct thread *self, struct worker *own);
 /* The alarm of the worker's thread rings, and the thread is not in a system call: whether its process should be stopped now. If not, it rings again
  * when that may have changed. */
 bool preempt_alarm(struct worker *worker, struct thread *self);

@@ -92,8 +92,12 @@ static void thread_drive(struct thread *self, struct worker *worker) {
 
 /* Does what it was woken or started for. */
 static void thread_serve(struct thread *self) {
-    if (self->given) thread_drive(self, self->given);
-    else parts.carry(self, self->carries);
+    if (self->given) {
+        thread_drive(self, self->given);
+    } else {
+        stopped_no_alarm(self, NULL);
+        parts.carry(self, self->carries);
+    }
     thread_queue_returned(self);
 }
 

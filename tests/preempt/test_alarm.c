@@ -144,12 +144,19 @@ static void writes_all(void *arg) {
     static char all[PIPED];
     *(ssize_t *)arg = write(piped[1], all, sizeof all);
 }
+static void is_never_abandoned(void *unused) {
+    (void)unused;
+    EXPECT(!"abandoned");
+}
+/* At once; in a later step than the alarm was set for; on a thread that carries the call, and may have run the step. */
 static void writer(void *unused) {
     (void)unused;
-    for (unsigned i = 0; i < SLEEPS; i++) {
+    for (unsigned i = 0; i < SLEEPS + 1; i++) {
         ssize_t wrote = 0;
         compute_until_stopped();
-        EXPECT_EQ(weft_blocking(writes_all, &wrote), 0);
+        if (i % 3 == 1) weft_yield();
+        EXPECT_EQ(
+            i % 3 == 2 ? weft_blocking_until(writes_all, &wrote, is_never_abandoned, WEFT_FOREVER) : weft_blocking(writes_all, &wrote), 0);
         EXPECT_EQ(wrote, PIPED);
     }
     atom_store_rlx(&over, true);
