@@ -9,34 +9,39 @@ enum {
     PACK_PATIENCE = 16,   /* a process that does not pack itself is asked after twice the time, up to so often */
 };
 
-/* For how long it has waited; 0: it does not wait. */
-static __attribute__((no_sanitize("thread"))) uint32_t pack_waited(struct runtime *runtime, struct proc *proc) {
+/* What became of a process. */
+enum pack_answer { PACK_NOTHING, PACK_YOUNG, PACK_ASKED };
+
+static bool pack_waits(struct proc *proc) {
     enum state_name state = state_of(atom_load_rlx(&proc->state.word)); /* rlx: a hint */
-    if (state != STATE_IDLE && state != STATE_BLOCKED) return 0;
+    return state == STATE_IDLE || state == STATE_BLOCKED;
+}
+static __attribute__((no_sanitize("thread"))) uint32_t pack_waited(struct runtime *runtime, struct proc *proc) {
     return (atom_load_rlx(&runtime->coarse) - proc->since) & 0xffffff;
 }
 
-/* True: it was asked. */
-static bool pack_ask(struct runtime *runtime, struct proc *proc, struct packing *packing, uint32_t after) {
+/* PACK_YOUNG: it was never asked in vain, and has not waited for long enough yet. */
+static enum pack_answer pack_ask(struct runtime *runtime, struct proc *proc, struct packing *packing, uint32_t after) {
     uint32_t generation = proc_generation(proc), refused = atom_load_rlx(&packing->refused); /* rlx: packing.h */
-    if (atom_load_rlx(&packing->owner) != generation || atom_load_rlx(&packing->packed) == generation) return false;
-    if (pack_waited(runtime, proc) < after << refused) return false;
+    if (atom_load_rlx(&packing->owner) != generation || atom_load_rlx(&packing->packed) == generation || !pack_waits(proc))
+        return PACK_NOTHING;
+    if (pack_waited(runtime, proc) < after << refused) return refused == 0 ? PACK_YOUNG : PACK_NOTHING;
     if (refused < PACK_PATIENCE) atom_store_rlx(&packing->refused, refused + 1);
     atom_store_rlx(&packing->asked, generation);
     proc_wake(runtime, NULL, proc);
-    return true;
+    return PACK_ASKED;
 }
 
-/* The processes of a chunk of the table. */
+/* The processes of a chunk of the table. True: some were asked, or are young. */
 static bool pack_chunk(struct runtime *runtime, uint32_t chunk, uint32_t after) {
     struct table_chunk *blocks = atom_load_acq(&runtime->table.chunks[chunk]); /* acq: as in table_at */
-    bool asked = false;
+    bool some = false;
     for (uint32_t i = 0; blocks && i < TABLE_CHUNK; i++) {
         struct packing *packing = side_of(&runtime->sides.packings, chunk * TABLE_CHUNK + i, sizeof *packing, false);
-        if (!packing) return false;
-        asked |= pack_ask(runtime, &blocks->blocks[i], packing, after);
+        if (!packing) return some;
+        some |= pack_ask(runtime, &blocks->blocks[i], packing, after) != PACK_NOTHING;
     }
-    return asked;
+    return some;
 }
 
 void pack_survey(struct runtime *runtime) {
@@ -55,8 +60,8 @@ void pack_slice(struct runtime *runtime, uint64_t now) {
 }
 
 bool pack_asleep(struct runtime *runtime) {
-    bool asked = false;
+    bool some = false;
     for (uint32_t chunk = 0; atom_load_rlx(&runtime->sides.packs) && chunk < TABLE_CHUNKS; chunk++)
-        if (atom_load_rlx(&runtime->sides.packings.chunks[chunk])) asked |= pack_chunk(runtime, chunk, PACK_AFTER / 2);
-    return asked;
+        if (atom_load_rlx(&runtime->sides.packings.chunks[chunk])) some |= pack_chunk(runtime, chunk, PACK_AFTER / 2);
+    return some;
 }

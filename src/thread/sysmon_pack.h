@@ -7,7 +7,8 @@
 /* Begins a look at all processes; pack_slice goes on with it. */
 void pack_survey(struct runtime *runtime);
 void pack_slice(struct runtime *runtime, uint64_t now);
-/* All workers have been asleep for a while: asks every process that was not asked in vain before. True: some were asked. */
+/* All workers are asleep, and were so for a while, but for moments that sysmon has not seen: asks every process that was not asked in vain before. True: some were
+ * asked, or have begun to wait too late for that: sysmon must not sleep yet. */
 bool pack_asleep(struct runtime *runtime);
 
 #endif

@@ -119,6 +119,21 @@ TEST(pack_without_being_told) {
     rt_stop();
 }
 
+/* Nothing else happens, and they began to wait so soon before sysmon would sleep that it has not seen it: it waits for them. */
+TEST(pack_in_a_quiet_runtime) {
+    enum { PROCESSES = 10 };
+    weft_pid pids[PROCESSES];
+    rt_start("ring", 2);
+    run_spawn(serves, (void *)1);
+    rt_pause(600 * RT_MS);
+    for (uintptr_t i = 0; i < PROCESSES; i++)
+        pids[i] = packer(serves, (void *)(i + 1), 0);
+    for (unsigned i = 0; i < PROCESSES; i++)
+        for (uint64_t until = weft_in(20 * WEFT_SECOND); !is_packed(pids[i]); usleep(1000))
+            EXPECT(weft_now() < until);
+    rt_stop();
+}
+
 /* ---- other waits ------------------------------------------------------------------------------------------------------ */
 
 static weft_fd ends[2];
