@@ -17,7 +17,11 @@ static int find_driver(char *path, size_t size) {
         int used = snprintf(path, size, "%s%stools/compare", self, places[i]);
         if (used > 0 && (size_t)used < size && access(path, X_OK) == 0) return 0;
     }
-    fprintf(stderr, "weft compare: needs weft's source tree, and %s is not in its build folder; run `make compare` there\n", self);
+    fprintf(
+        stderr,
+        "weft compare measures weft beside Go, Tokio, Erlang and others. It needs weft's source tree, where the programs for that are, and %s is not in its build\n"
+        "folder: run `make compare` there. docs/comparison.md explains it.\n",
+        self);
     return -1;
 }
 

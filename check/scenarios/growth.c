@@ -210,6 +210,23 @@ static void one_queued_and_even_out(void) {
 SCENARIO(growth_worker_even_out, .about = "a worker compares its ring with another's || another worker is made",
          .setup = one_queued_and_even_out, .threads = {works_once, begins}, .finish = all_ran)
 
+/* One that is killed ends at its next call, wherever it runs: all workers are told. */
+static void one_running(void) {
+    one_worker(POLICY_RING, 1);
+    struct state *state = &small_proc(pid[0])->state;
+    chk_assert(state_claim(state, state_wake(state).ticket), "it runs");
+}
+static void kills(void) {
+    small_play(0);
+    chk_assert(weft_kill(pid[0]) == 0, "it lives");
+}
+static void runs_to_its_end(void) {
+    step_run(small_play(0), small_proc(pid[0]));
+    small_end();
+}
+SCENARIO(growth_worker_kill, .about = "a process is killed || another worker is made", .setup = one_running, .threads = {kills, begins},
+         .finish = runs_to_its_end)
+
 /* The look at workers that are held up, where processes are preempted. */
 static void one_queued_and_preempted(void) {
     one_worker(POLICY_RING, 1);

@@ -92,7 +92,7 @@ static inline int weft_super_start(const weft_super_spec *spec, const weft_stack
 WEFT_API int weft_ready(int error);
 
 /* Stops it: its children are cancelled, the last first, each killed if it has not ended in its time; then it ends. It is the same as weft_cancel, and
- * waiting for its end. 0, or WEFT_ENOPROC, WEFT_ETIMEDOUT, WEFT_ECANCELED. */
+ * waiting for its end; of one that was spawned with WEFT_SPAWN_JOINABLE it takes the result, as a join does. 0, or WEFT_ENOPROC, WEFT_ETIMEDOUT, WEFT_ECANCELED. */
 WEFT_API int weft_super_stop(weft_pid super, uint64_t deadline);
 
 /* ---- while it runs: in stackful processes. Errors as weft_call; WEFT_EINVAL: the process is no supervisor; and those that are named ---- */

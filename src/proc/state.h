@@ -234,12 +234,12 @@ static inline struct state_next state_park(struct state *state, enum state_name 
     state_expect(state, "state_park", word, STATE_RUNNING);
     WEFT_ASSERT(name == STATE_IDLE || name == STATE_BLOCKED, "state_park to %s", state_text(name));
     uint64_t noted = name == STATE_IDLE ? STATE_NOTIFIED : STATE_NOTIFIED | STATE_MAIL;
-    /* rel: pairs with the acq of the claim (S1); a wake between the two continues the release sequence. acq: pairs with the wakers', for
-     * STATE_LOOK. First as if no wake came: then nothing but the state changes, and that is one addition. */
+    /* rel: pairs with the acq of the claim (S1); a wake between the two continues the release sequence. First as if no wake came: then
+     * nothing but the state changes, and that is one addition. */
     if (__builtin_expect(!(word & (STATE_NOTIFIED | STATE_MAIL)), 1) &&
-        __builtin_expect(atom_cas_acqrel_rlx(&state->word, &word, word + (uint64_t)name - STATE_RUNNING), 1))
+        __builtin_expect(atom_cas_rel_rlx(&state->word, &word, word + (uint64_t)name - STATE_RUNNING), 1))
         return (struct state_next){.verdict = STATE_NOTHING};
-    while (!(word & noted))
+    while (!(word & noted)) /* acq: pairs with the wakers', for STATE_LOOK */
         if (atom_cas_acqrel_rlx(&state->word, &word, state_with(word, name)))
             return (struct state_next){.verdict = __builtin_expect(word & STATE_MAIL, 0) ? STATE_LOOK : STATE_NOTHING};
     word = state_made_ready(word);

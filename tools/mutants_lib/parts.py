@@ -19,7 +19,7 @@ PARTS = {
     "state": {"files": ["src/proc/state.h", "src/proc/state.c"], "scenarios": ["state", "claims", "monitor", "interrupt", "table_guess*", "pinned", "deliver", "slot"]},
     "deliver": {"files": ["src/proc/deliver.h"], "scenarios": ["late", "deliver", "wake"]},
     "section": {"files": ["src/proc/section.h"], "scenarios": ["section", "table", "growth"]},
-    "table": {"files": ["src/proc/table.h", "src/proc/table.c", "src/proc/proc.h"], "scenarios": ["section", "late", "table", "growth"]},
+    "table": {"files": ["src/proc/table.h", "src/proc/table.c", "src/proc/proc.h"], "scenarios": ["section", "late", "table", "ending", "growth"]},
     "policy": {"files": ["src/sched/policy.c", "src/sched/ready.c"], "scenarios": ["wake", "handoff", "find", "growth", "pinned", "brisk"]},
     "find": {"files": ["src/sched/find.c"], "scenarios": ["find", "growth", "resize", "shutdown", "poller", "brisk"]},
     "send": {"files": ["src/sched/sched.h", "src/life/spawn.h", "src/mail/send.h", "src/mail/send.c", "src/step/step.c", "src/sched/commit.c", "src/life/cancel.c"], "scenarios": ["ending", "table", "wake", "handoff", "growth", "sysmon", "router"]},
