@@ -76,3 +76,47 @@ static void takes_both_silently(void) {
 }
 SCENARIO(newborn_twin_silent, .about = "broken: a worker takes both and keeps one without a word || another goes to sleep", .setup = two,
          .threads = {takes_both_silently, works_once}, .finish = two_ran, .flawed_in = CHK_ALL, .flaw = CHK_LOST_WAKEUP)
+
+static unsigned ended; /* changed by one thread at a time: in `finish`, and by the thief */
+static int brief_step(void *self, const weft_event *events, size_t count, weft_out *out) {
+    (void)self, (void)events, (void)count;
+    ended++;
+    weft_out_status(out, WEFT_STEP_DONE);
+    return 0;
+}
+static const weft_behavior brief = {.name = "brief", .step = brief_step};
+
+/* A ring that its owner has found long, and thieves empty meanwhile: its oldest entry is none, in a place that was never used. (The owner's thread may have
+ * lost the CPU between its two looks.) */
+enum { CROWD = RING_SHORT + 2 };
+static weft_pid crowd[CROWD];
+static void spawn_crowd(unsigned from, unsigned to) {
+    for (unsigned i = from; i < to; i++)
+        chk_assert(weft_spawn_step(&brief, NULL, &crowd[i]) == 0, "spawned");
+}
+static void long_ring(void) {
+    small_begin(POLICY_RING, 2, CROWD);
+    small_play(0);
+    ended = 0;
+    spawn_crowd(0, CROWD - 1); /* one of them lies in the slot */
+    chk_assert(ring_size(&small_worker(0)->ring) == RING_SHORT + 1, "it is long");
+}
+static void spawns_one_more(void) {
+    small_play(0);
+    spawn_crowd(CROWD - 1, CROWD);
+}
+static void empties(void) {
+    struct worker *worker = small_play(1);
+    uint64_t first;
+    for (unsigned i = 0; i < RING_SHORT; i++)
+        if (ring_steal(&worker->ring, &small_worker(0)->ring, &first) > 0) step_run(worker, find_claim(first));
+}
+static void all_ended(void) {
+    small_run_own(small_play(1));
+    small_run_own(small_play(0));
+    size_t waiting = inject_size(&small_worker(0)->newborn) + inject_size(&small_worker(1)->newborn) + inject_size(&small->inject);
+    chk_assert(ended + waiting == CROWD, "each has run once, or waits to be found");
+    small_end();
+}
+SCENARIO(newborn_emptied, .about = "a worker spawns when its ring is long || a thief empties the ring", .setup = long_ring,
+         .threads = {spawns_one_more, empties}, .finish = all_ended)

@@ -22,7 +22,7 @@ enum {
     GLOBAL_TICK = 61,             /* every 61st process is one from the global queue */
     GLOBAL_OFTEN = 16,            /* every 16th while very many wait there and the worker's own queue does not run empty */
     RING_SHORT =
-        WEFT_CHECK ? 4 : 256, /* processes in a ring: a tree that is walked in breadth as far as that is walked in depth from there on */
+        WEFT_CHECK ? 3 : 256, /* processes in a ring: a tree that is walked in breadth as far as that is walked in depth from there on */
     EVEN_OUT = 16,            /* every 16th look round of a worker it compares its ring with another's */
     FAIR_SOURCES = 5,         /* queues besides its own that a worker asks in turn when it looks round */
     PINNED_TICK = 2,          /* on a worker with pinned processes every second process is a pinned one */
