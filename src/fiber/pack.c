@@ -6,9 +6,12 @@
 #include <string.h>
 
 enum {
-    PACK_WORDS = 512, /* of the stack, at most: a process that uses more keeps it */
-    PACK_BYTES = 2048 /* packed: the largest class of a pool */
+    PACK_BYTES = 2048, /* packed, at most: the largest class of a pool */
+    /* Of the stack, at most: a process that uses more keeps it. In a simulation so many that they always fit, and all in blocks of one class: what is left
+     * over in a frame may differ from run to run, and must decide nothing. */
+    PACK_WORDS = WEFT_SIM ? 248 : 512,
 };
+static unsigned pack_class(size_t size) { return pool_class_of(WEFT_SIM ? (size_t)PACK_BYTES : size); }
 
 struct packing *pack_begin(struct runtime *runtime, struct proc *proc) {
     struct packing *packing = side_of(&runtime->sides.packings, proc_slot(proc), sizeof *packing, true);
@@ -98,7 +101,7 @@ static bool pack_stack(struct local *local, struct fiber *fiber, struct packing 
     unsigned char *first = fiber->stack->low;
     size_t words = (top - low) / sizeof(uint64_t);
     size_t size = words <= PACK_WORDS ? pack_words((const uint64_t *)low, words, buffer) : 0;
-    void *bytes = size ? pool_take(&local->blocks, pool_class_of(size)) : NULL;
+    void *bytes = size ? pool_take(&local->blocks, pack_class(size)) : NULL;
     if (!bytes) return false;
     memcpy(bytes, buffer, size);
     packing->bytes = bytes;
@@ -140,7 +143,7 @@ void pack_restore(struct local *local, struct proc *proc) {
     struct packing *packing = packing_of(local->runtime, proc);
     pack_allow(local->runtime, packing);
     unpack_words((uint64_t *)packing->low, (packing->top - packing->low) / sizeof(uint64_t), packing->bytes);
-    pool_give(&local->blocks, pool_class_of(packing->size), packing->bytes);
+    pool_give(&local->blocks, pack_class(packing->size), packing->bytes);
     atom_store_rlx(&packing->packed, 0);
     atomic_signal_fence(memory_order_seq_cst); /* G4 */
     proc->stackful = PROC_STACKFUL;
@@ -150,5 +153,5 @@ void pack_abandon(struct local *local, struct proc *proc) {
     struct packing *packing = packing_of(local->runtime, proc);
     bool annotated = ANNOTATE_ADDRESS + ANNOTATE_THREAD > 0;
     if (proc->extras & PROC_MAILBOX || annotated) pack_restore(local, proc);
-    else pool_give(&local->blocks, pool_class_of(packing->size), packing->bytes);
+    else pool_give(&local->blocks, pack_class(packing->size), packing->bytes);
 }
