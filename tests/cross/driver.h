@@ -186,6 +186,7 @@ static inline void trial_begin(struct trial *trial, const struct combination *on
     trial->state = &states[one->at[STATE]];
     trial->completer = &completers[one->at[COMPLETER]];
     trial->body = caller_body;
+    trial->rest = caller_rest;
     trial->delay = moment_of(trial) == LATER ? A_WHILE : moment_of(trial) == RACE ? rng_below(rng, A_LITTLE) : 0;
     rt_start_with(&(weft_config){.policy = policy_names[one->at[POLICY]],
                                  .workers = worker_counts[one->at[WORKERS]],

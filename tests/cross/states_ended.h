@@ -5,12 +5,10 @@
 
 #include "states_cancelled.h"
 
-static inline void caller_rest(struct trial *trial);
-
 static inline void ended_rest(void *arg) {
     struct trial *trial = arg;
     if (!atom_load_acq(&trial->came_back) && trial->call->abandon) trial->call->abandon(trial);
-    caller_rest(trial);
+    trial->rest(trial);
 }
 static inline void around_ended(struct trial *trial) {
     EXPECT_EQ(weft_defer(ended_rest, trial), 0);

@@ -138,6 +138,7 @@ struct trial {
     const struct caller_state *state;
     const struct completer *completer;
     void (*body)(struct trial *trial);            /* the call itself, and what is judged around it: driver.h */
+    void (*rest)(struct trial *trial);            /* of it: what a caller defers that ends in the call */
     weft_runtime *other;                          /* the other runtime, where one is wanted */
     weft_pid caller, root, sibling, friend, step; /* root: the process that is joined */
     weft_context *context, *beside;               /* the caller's; that of what it finds there */
