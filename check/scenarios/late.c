@@ -159,16 +159,18 @@ static void read_or_refused(void) {
     if (times[0] == 0) reads();
     one_once();
 }
-static void sends_0_if_known(void) {
+static void send_if_known(struct mpsc_node *(*too_late)(struct proc *proc, weft_pid to)) {
     struct state_next next = {.verdict = STATE_NOTHING};
     enum mpsc_pushed pushed = MPSC_CLOSED;
     letters[0].payload = 100;
     if (atom_load_acq(&proc.pid) == pid) pushed = mpsc_push(&proc.box, &letters[0].node);
     if (pushed == MPSC_PUSHED_FIRST) next = state_wake(&proc.state);
     if (pushed < 0) times[0]++;
-    else if (next.verdict == STATE_DEAD) free_all(deliver_too_late(&proc, pid));
-    if (next.verdict == STATE_DEAD) chk_assert(!mpsc_is_closed(&proc.box), "the box of a process that is being born stays open");
+    if (next.verdict != STATE_DEAD) return;
+    free_all(too_late(&proc, pid));
+    chk_assert(!mpsc_is_closed(&proc.box), "the box of a process that is being born stays open");
 }
+static void sends_0_if_known(void) { send_if_known(deliver_too_late); }
 SCENARIO(late_born, .about = "a process is being born || a letter by a thread that has its PID already (V4)", .setup = set_up_unborn,
          .threads = {is_born, sends_0_if_known}, .finish = read_or_refused)
 
@@ -195,14 +197,7 @@ static struct mpsc_node *shuts_any(struct proc *late, weft_pid to) {
     (void)to;
     return mpsc_shut(&late->box);
 }
-static void sends_0_and_shuts(void) {
-    struct state_next next = {.verdict = STATE_NOTHING};
-    letters[0].payload = 100;
-    if (atom_load_acq(&proc.pid) != pid || mpsc_push(&proc.box, &letters[0].node) < 0) return;
-    next = state_wake(&proc.state);
-    if (next.verdict == STATE_DEAD) free_all(shuts_any(&proc, pid));
-    if (next.verdict == STATE_DEAD) chk_assert(!mpsc_is_closed(&proc.box), "the box of a process that is being born stays open");
-}
+static void sends_0_and_shuts(void) { send_if_known(shuts_any); }
 SCENARIO(late_twin_any_pid, .about = "as late_born, but the sender does not compare PIDs (V4)", .setup = set_up_unborn,
          .threads = {is_born, sends_0_and_shuts}, .flawed_in = CHK_ALL, .flaw = CHK_ASSERT)
 

@@ -137,8 +137,7 @@ struct mpsc_node *mpsc_pop_direct(struct mpsc *box) {
     return node;
 }
 
-/* What is left, of a box whose `head` was not NULL when it was closed. */
-static struct mpsc_node *mpsc_rest(struct mpsc_node *head) {
+struct mpsc_node *mpsc_rest(struct mpsc_node *head) {
     if (!mpsc_is_mark(head)) return mpsc_turn_round(head);
     struct mpsc_detour *detour = mpsc_marked(head);
     return detour ? detour->close(detour) : NULL;
@@ -164,11 +163,7 @@ struct mpsc_node *mpsc_close(struct mpsc *box) {
 
 struct mpsc_node *mpsc_shut(struct mpsc *box) {
     struct mpsc_node *head = atom_swap_acqrel(&box->head, MPSC_SHUT); /* as in mpsc_close */
-    return head && !mpsc_is_mark(head) ? mpsc_turn_round(head) : NULL;
-}
-
-__attribute__((noinline, cold)) struct mpsc_node *mpsc_renew_left(struct mpsc_node *head) {
-    return mpsc_is_mark(head) ? NULL : mpsc_turn_round(head);
+    return head ? mpsc_rest(head) : NULL;
 }
 
 /* Of a box that is closed or diverted. rlx: the consumer's own takes, or a push whose wake-up it has not seen yet (M4). */

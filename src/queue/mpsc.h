@@ -129,12 +129,13 @@ static inline void mpsc_hand_over(struct mpsc *box, struct mpsc_node *node) {
 struct mpsc_node *mpsc_close(struct mpsc *box);
 /* The same in place of the consumer, who has found nothing and will not come again: of a box that is not diverted. */
 struct mpsc_node *mpsc_shut(struct mpsc *box);
-/* The same of any box but one that is diverted, when no producer comes to it any more. */
-struct mpsc_node *mpsc_renew_left(struct mpsc_node *head);
+/* What a `head` that is not NULL leads to, when the box is closed. */
+struct mpsc_node *mpsc_rest(struct mpsc_node *head);
+/* As mpsc_shut, when no producer comes to the box any more. */
 static inline struct mpsc_node *mpsc_renew(struct mpsc *box) {
     struct mpsc_node *head = atom_load_rlx(&box->head); /* rlx, both: all producers have left before */
     atom_store_rlx(&box->head, MPSC_SHUT);
-    return __builtin_expect(((uintptr_t)head & ~(uintptr_t)MPSC_MARK) == 0, 1) ? NULL : mpsc_renew_left(head);
+    return __builtin_expect(((uintptr_t)head & ~(uintptr_t)MPSC_MARK) == 0, 1) ? NULL : mpsc_rest(head);
 }
 /* For the consumer: whether there is nothing to close, neither messages nor a detour; then it may leave the box open, and a producer shuts it (mpsc_shut). */
 static inline bool mpsc_is_bare(struct mpsc *box) {

@@ -9,9 +9,6 @@ enum {
     PACK_PATIENCE = 16,   /* a process that does not pack itself is asked after twice the time, up to so often */
 };
 
-/* What became of a process. */
-enum pack_answer { PACK_NOTHING, PACK_YOUNG, PACK_ASKED };
-
 static bool pack_waits(struct proc *proc) {
     enum state_name state = state_of(atom_load_rlx(&proc->state.word)); /* rlx: a hint */
     return state == STATE_IDLE || state == STATE_BLOCKED;
@@ -20,26 +17,25 @@ static __attribute__((no_sanitize("thread"))) uint32_t pack_waited(struct runtim
     return (atom_load_rlx(&runtime->coarse) - proc->since) & 0xffffff;
 }
 
-/* PACK_YOUNG: it was never asked in vain, and has not waited for long enough yet. */
-static enum pack_answer pack_ask(struct runtime *runtime, struct proc *proc, struct packing *packing, uint32_t after) {
+/* True: it was asked; or will be, because it was never asked in vain, and has not waited for long enough yet. */
+static bool pack_ask(struct runtime *runtime, struct proc *proc, struct packing *packing, uint32_t after) {
     uint32_t generation = proc_generation(proc), refused = atom_load_rlx(&packing->refused); /* rlx: packing.h */
-    if (atom_load_rlx(&packing->owner) != generation || atom_load_rlx(&packing->packed) == generation || !pack_waits(proc))
-        return PACK_NOTHING;
-    if (pack_waited(runtime, proc) < after << refused) return refused == 0 ? PACK_YOUNG : PACK_NOTHING;
+    if (atom_load_rlx(&packing->owner) != generation || atom_load_rlx(&packing->packed) == generation || !pack_waits(proc)) return false;
+    if (pack_waited(runtime, proc) < after << refused) return refused == 0;
     if (refused < PACK_PATIENCE) atom_store_rlx(&packing->refused, refused + 1);
     atom_store_rlx(&packing->asked, generation);
     proc_wake(runtime, NULL, proc);
-    return PACK_ASKED;
+    return true;
 }
 
-/* The processes of a chunk of the table. True: some were asked, or are young. */
+/* The processes of a chunk of the table. True: some were asked, or will be. */
 static bool pack_chunk(struct runtime *runtime, uint32_t chunk, uint32_t after) {
     struct table_chunk *blocks = atom_load_acq(&runtime->table.chunks[chunk]); /* acq: as in table_at */
     bool some = false;
     for (uint32_t i = 0; blocks && i < TABLE_CHUNK; i++) {
         struct packing *packing = side_of(&runtime->sides.packings, chunk * TABLE_CHUNK + i, sizeof *packing, false);
         if (!packing) return some;
-        some |= pack_ask(runtime, &blocks->blocks[i], packing, after) != PACK_NOTHING;
+        some |= pack_ask(runtime, &blocks->blocks[i], packing, after);
     }
     return some;
 }
