@@ -108,12 +108,12 @@ static bool table_thread_asleep(uint32_t id) {
 
 static void table_thread_patient(uint32_t id, bool patient) { (void)id, (void)patient; }
 
-static int table_alarm_make(int *alarm, int signal) {
-    (void)alarm, (void)signal;
+static int table_alarm_make(sys_alarm *alarm, enum sys_alarm_kind kind, int signal) {
+    (void)alarm, (void)kind, (void)signal;
     return -EAGAIN;
 }
-static void table_alarm_set(int alarm, uint64_t at) { (void)alarm, (void)at; }
-static void table_alarm_drop(int alarm) { (void)alarm; }
+static void table_alarm_set(sys_alarm alarm, uint64_t at) { (void)alarm, (void)at; }
+static void table_alarm_drop(sys_alarm alarm) { (void)alarm; }
 
 static unsigned table_thread_count(void) {
     unsigned count = 0;

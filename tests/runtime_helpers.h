@@ -100,18 +100,25 @@ static struct {
 #if WEFT_TEST_SIM
 int64_t table_leaks(void);
 static inline void rt_count_memory(void) {}
+static inline void rt_no_alarms(void) {}
 static inline uint64_t rt_live_memory(void) { return (uint64_t)table_leaks(); }
 #else
 static inline void rt_count_memory(void) { sys_scripted_install(); }
+/* Preempted processes' threads have no alarms but those that were asked for, as where the kernel allows no others. */
+static inline void rt_no_alarms(void) { sys_script.alarm_error[SYS_ALARM_COMPUTING] = -EPERM; }
 static inline uint64_t rt_live_memory(void) { return sys_scripted_live(); }
 #endif
 
-static inline void rt_start_with(const weft_config *config) {
-    rt_count_memory();
+/* After rt_count_memory, and what the script should say then. */
+static inline void rt_start_scripted(const weft_config *config) {
     EXPECT_EQ(weft_start(config, &rt.runtime), 0);
     rt.policy = config->policy;
     rt.workers = config->workers;
     rt_watch_begin(rt.runtime, RT_WATCH_SECONDS);
+}
+static inline void rt_start_with(const weft_config *config) {
+    rt_count_memory();
+    rt_start_scripted(config);
 }
 
 static inline void rt_start(const char *policy, unsigned workers) {

@@ -146,20 +146,20 @@ SCRIPTED static int scripted_thread_time(uint32_t id, uint64_t *time) { return s
 SCRIPTED static int scripted_thread_signal(uint32_t id, int number) { return sys_linux.thread_signal(id, number); }
 SCRIPTED static bool scripted_thread_asleep(uint32_t id) { return sys_linux.thread_asleep(id); }
 SCRIPTED static void scripted_thread_patient(uint32_t id, bool patient) { sys_linux.thread_patient(id, patient); }
-SCRIPTED static int scripted_alarm_make(int *alarm, int signal) {
-    if (sys_script.alarm_error) {
+SCRIPTED static int scripted_alarm_make(sys_alarm *alarm, enum sys_alarm_kind kind, int signal) {
+    if (sys_script.alarm_error[kind]) {
         scripted_count(&sys_script.counts.alarm_refused);
-        return sys_script.alarm_error;
+        return sys_script.alarm_error[kind];
     }
-    int error = sys_linux.alarm_make(alarm, signal);
+    int error = sys_linux.alarm_make(alarm, kind, signal);
     if (error == 0) scripted_count(&sys_script.counts.alarm_make);
     return error;
 }
-SCRIPTED static void scripted_alarm_set(int alarm, uint64_t at) {
+SCRIPTED static void scripted_alarm_set(sys_alarm alarm, uint64_t at) {
     scripted_count(&sys_script.counts.alarm_set);
     sys_linux.alarm_set(alarm, at);
 }
-SCRIPTED static void scripted_alarm_drop(int alarm) {
+SCRIPTED static void scripted_alarm_drop(sys_alarm alarm) {
     scripted_count(&sys_script.counts.alarm_drop);
     sys_linux.alarm_drop(alarm);
 }

@@ -96,8 +96,8 @@ struct sys_script {
     /* Threads: after so many starts every further one is refused with -EAGAIN. */
     bool threads_limited;
     uint64_t threads_allowed;
-    /* No thread has an alarm: a negative code. */
-    int alarm_error;
+    /* No thread has an alarm of that kind (enum sys_alarm_kind): a negative code. */
+    int alarm_error[3];
 
     /* Futex: every Nth wait returns at once with -EINTR, or with 0 for no reason; 0 is "never". */
     uint64_t futex_eintr_every;

@@ -58,8 +58,10 @@ typedef struct weft_config {
     bool
         cpu_times; /* [WEFT_CPU_TIMES=1] the CPU time of each process is measured: weft/info.h. A system call for each worker and round of sysmon */
     /* [WEFT_PREEMPT_ALARMS=1] With preemption: processes that were interrupted and go on are interrupted again by an alarm of their thread's, on time, and not when sysmon gets
-     * the CPU, up to one clock tick of the kernel later. Only where no process makes plain system calls that sleep: the alarm may ring in one, also of another process on the
-     * same thread, and a blocking read, write or send then answers a short count. Calls of weft's are not affected, nor is what runs in weft_blocking. docs/processes.md */
+     * the CPU, up to one clock tick of the kernel later. Without this the alarm is one that rings where the thread computes, and in no system call, if the kernel allows such
+     * (kernel.perf_event_paranoid up to 2); with it a timer, everywhere, and more exactly. Only where no process makes plain system calls that sleep: the timer may ring in one,
+     * also of another process on the same thread, and a blocking read, write or send then answers a short count. Calls of weft's are not affected, nor is what runs in
+     * weft_blocking. docs/processes.md */
     bool preempt_alarms;
 } weft_config;
 

@@ -150,8 +150,8 @@ static enum preempt_verdict preempt_stop(struct worker *worker, struct thread *s
     my_worker = worker;
     stopped_took(worker, self->number);
     worker->current = proc;
-    local_leave(&worker->local);                                          /* begun by the loop that has handed the worker over */
-    if (worker->runtime->preempt.alarms) stopped_set_alarm(worker, self); /* X8 */
+    local_leave(&worker->local); /* begun by the loop that has handed the worker over */
+    stopped_set_alarm(worker, self);
     return PREEMPT_DONE;
 }
 
@@ -268,6 +268,14 @@ static enum preempt_verdict preempt_ring(struct worker *worker, ucontext_t *cont
     return verdict;
 }
 
+/* One that counts computing time would ring again. */
+static bool preempt_is_alarm(const siginfo_t *info, const struct thread *self) {
+    sys_alarm alarm = self ? self->alarm : (sys_alarm){0};
+    if (!sys_alarm_rang(alarm, info)) return false;
+    if (alarm.kind == SYS_ALARM_COMPUTING) sys->alarm_set(alarm, 0);
+    return true;
+}
+
 /* At the limit of pending signals (RLIMIT_SIGPENDING) the kernel delivers a signal without what came with it: as if no process had sent it. Then the
  * request tells (thread/stopped.h, A1). */
 static bool preempt_is_bare(const siginfo_t *info, const struct worker *worker) {
@@ -277,8 +285,8 @@ static bool preempt_is_bare(const siginfo_t *info, const struct worker *worker) 
 
 static void preempt_signal(int number, siginfo_t *info, void *context) {
     int error = errno;
-    bool alarm = info->si_code == SI_TIMER;
-    if (((alarm || info->si_code == SI_QUEUE) && info->si_value.sival_ptr == &sys) || preempt_is_bare(info, my_worker)) {
+    bool alarm = preempt_is_alarm(info, my_thread);
+    if (alarm || (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &sys) || preempt_is_bare(info, my_worker)) {
         bool nested = handler_is_wefts;
         handler_is_wefts = true;
         enum preempt_verdict verdict = alarm ? preempt_ring(my_worker, context) : preempt_heed(my_worker, context);
@@ -362,6 +370,7 @@ static const char *preempt_begin_locked(struct runtime *runtime) {
     if (sys->alloc_apart() != 0) return "there is no memory";
     const char *why_not = urgent.runtimes == 0 ? preempt_find() : NULL;
     if (why_not) return why_not;
+    if (!restart_is_usual()) runtime->preempt.alarms_anywhere = false; /* X8 */
     if (thread_maker_start(runtime) != 0) return "there is no thread";
     if (urgent.runtimes == 0 &&
         preempt_install() != 0) { /* last, so that it need not be undone: there is one place for the previous action */
@@ -369,7 +378,6 @@ static const char *preempt_begin_locked(struct runtime *runtime) {
         return "the signal cannot be had";
     }
     urgent.runtimes++;
-    if (!restart_is_usual()) runtime->preempt.alarms = false; /* X8 */
     return NULL;
 }
 

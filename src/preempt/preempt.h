@@ -23,10 +23,10 @@
  *       stack, it holds no lock that weft knows of, and it has computed for 10 ms without a call at which it could have ended. What it has deferred
  *       is called there; C++ frames are not unwound: the tables for exceptions know calls, and not where it was interrupted. So a process that
  *       does call weft, and was only interrupted before it came to that, is left to end there, with its destructors.
- *   X8  The thread's own alarm (stopped.h, A8) may ring while it sleeps in a system call. The process is not stopped there, and the alarm not set again: otherwise a
+ *   X8  The thread's own alarm (stopped.h, A8), if it is a timer, may ring while it sleeps in a system call. The process is not stopped there, and the alarm not set again: otherwise a
  *       sleep longer than the time slice would be begun again for ever. So the call is restarted as in X5, and waits for at most a time slice longer, once for
  *       each time that a process was stopped on that thread. A call of weft's own loop is not restarted: that looks at the clock again. Where most calls could not be
- *       restarted, no alarm is set, and sysmon does it all. */
+ *       restarted, no timers are set. */
 #ifndef WEFT_PREEMPT_PREEMPT_H
 #define WEFT_PREEMPT_PREEMPT_H
 

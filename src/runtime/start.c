@@ -82,7 +82,7 @@ static int config_preempt(struct runtime *runtime, const weft_config *config) {
     if (!error) error = config_number(SETTING_MAX_STOPPED, 1, PREEMPT_MOST, &most);
     if (!error) error = config_number(SETTING_PREEMPT_ALARMS, 0, 1, &alarms);
     runtime->preempt.all = all;
-    runtime->preempt.alarms = alarms;
+    runtime->preempt.alarms_anywhere = alarms;
     runtime->preempt.slice = (slice ? slice : PREEMPT_SLICE_US) * 1000;
     runtime->preempt.most = most ? (uint32_t)most : PREEMPT_MOST;
     return error;

@@ -31,10 +31,11 @@ struct thread_maker {
     atom_bool over, refused; /* refused: the last attempt to make a thread failed */
 };
 struct preempt {
-    atom_bool on;  /* some process may be interrupted */
-    bool all;      /* every stackful process may be */
-    bool alarms;   /* weft_config.preempt_alarms */
-    uint32_t most; /* limit of `stopped` + `relief` */
+    atom_bool on;         /* some process may be interrupted */
+    bool all;             /* every stackful process may be */
+    bool alarms_anywhere; /* weft_config.preempt_alarms */
+    atom_u32 alarms;      /* enum sys_alarm_kind, of its threads; the thread maker's to write */
+    uint32_t most;        /* limit of `stopped` + `relief` */
     uint64_t slice;
     struct lock lock;
     struct thread *first, *last; /* the stopped threads; stopped for longest first */

@@ -287,30 +287,6 @@ static int linux_thread_signal(uint32_t id, int number) {
     return error;
 }
 
-/* The kernel's timers without the C library, whose timer_create allocates: the caller may have interrupted malloc. */
-static int linux_alarm_make(int *alarm, int signal) {
-    int before = errno;
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal};
-    event.sigev_value.sival_ptr = &sys;
-    event._sigev_un._tid = (pid_t)linux_thread_id(); /* sigev_notify_thread_id, where the C library has that name */
-    int error = syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, alarm) == 0 ? 0 : -errno;
-    errno = before;
-    return error;
-}
-
-static void linux_alarm_set(int alarm, uint64_t at) {
-    int before = errno;
-    struct itimerspec when = {.it_value = {(time_t)(at / UINT64_C(1000000000)), (long)(at % UINT64_C(1000000000))}};
-    syscall(SYS_timer_settime, alarm, TIMER_ABSTIME, &when, NULL);
-    errno = before;
-}
-
-static void linux_alarm_drop(int alarm) {
-    int before = errno;
-    syscall(SYS_timer_delete, alarm);
-    errno = before;
-}
-
 /* A small file of the kernel's; "" when it cannot be read. */
 static void linux_read_text(const char *path, char *text, size_t size) {
     int file = open(path, O_RDONLY | O_CLOEXEC);

@@ -13,7 +13,7 @@
     SETTING(STACK_SIZE, "bytes", "the stack of a stackful process; 65536")                                                                 \
     SETTING(PREEMPT, "0, 1", "processes are interrupted after their time slice; 0")                                                        \
     SETTING(PREEMPT_US, "50 to 10000", "the time slice in microseconds; 10000")                                                            \
-    SETTING(PREEMPT_ALARMS, "0, 1", "interrupted processes go on with an alarm; 0")                                                        \
+    SETTING(PREEMPT_ALARMS, "0, 1", "interrupted processes go on with a timer; 0")                                                         \
     SETTING(MAX_STOPPED, "1 to 64", "most processes that are interrupted at a time; 64")                                                   \
     SETTING(MAX_THREADS, "a number", "most threads of a runtime; 1024")                                                                    \
     SETTING(AT_MAX_THREADS, "wait, error", "what weft_blocking does then; wait")                                                           \

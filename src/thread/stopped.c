@@ -272,16 +272,21 @@ static void preempt_set_alarm(struct worker *worker, struct thread *self, uint64
     if (at == SYS_FOREVER) return; /* sysmon looks every so often */
     uint64_t ahead = at > now ? at - now : 0;
     worker->alarm.at = now + (ahead < least ? least : ahead > slice ? slice : ahead);
-    self->alarm_is_set = true;
+    self->alarm_is_set = self->alarm.kind == SYS_ALARM_ANYWHERE;
     sys->alarm_set(self->alarm, worker->alarm.at);
 }
 
+/* False: there is none. */
+static bool stopped_has_alarm(struct worker *worker, struct thread *self) {
+    enum sys_alarm_kind kind = atom_load_rlx(&worker->runtime->preempt.alarms); /* rlx: a number */
+    if (!kind || self->alarm_refused) return false;
+    if (self->alarm.kind) return true;
+    self->alarm_refused = sys->alarm_make(&self->alarm, kind, SIGURG) != 0;
+    return !self->alarm_refused;
+}
+
 void stopped_set_alarm(struct worker *worker, struct thread *self) {
-    if (!self->alarm_made && !self->alarm_refused) {
-        self->alarm_made = sys->alarm_make(&self->alarm, SIGURG) == 0;
-        self->alarm_refused = !self->alarm_made;
-    }
-    if (!self->alarm_made) return;
+    if (!stopped_has_alarm(worker, self)) return;
     uint64_t now = sys->now();
     worker->alarm.steps = atom_load_rlx(&worker->local.counters.steps); /* rlx: this thread's */
     worker->alarm.since = now;

@@ -38,9 +38,9 @@
  *   A8  A thread that goes on with a stopped process sets an alarm for itself, since sysmon may not get the CPU in time beside busy threads: a
  *       signal interrupts what computes without any choice of the kernel's. It rings when it can first be another process's turn, and again after
  *       that. It counts only in the step that it was set for (the number, as in A1), from its time on. It is never set sooner than a part of
- *       the slice ahead, so that the process gets on, nor later than a slice, so that a system call in which the thread sleeps by then loses no
- *       more of its waiting; and there it stops nothing and is not set again, so that it comes once (preempt.h, X8). Where there is none, sysmon
- *       does it all. */
+ *       the slice ahead, so that the process gets on, nor later than a slice. The alarm is one that counts computing time, and so rings in no system call; or, if the
+ *       program has asked for that, a timer. A call in which the thread sleeps when its timer rings loses no more than a slice of its waiting; the timer stops nothing
+ *       there and is not set again, so that it comes once (preempt.h, X8). Where there is no alarm, sysmon does it all. */
 #ifndef WEFT_THREAD_STOPPED_H
 #define WEFT_THREAD_STOPPED_H
 

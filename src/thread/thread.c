@@ -132,7 +132,7 @@ static void thread_unwatch(struct thread *self) {
 }
 /* The kernel would keep it until the program ends. */
 static void thread_drop_alarm(struct thread *self) {
-    if (self->alarm_made) sys->alarm_drop(self->alarm);
+    if (self->alarm.kind) sys->alarm_drop(self->alarm);
 }
 #else
 static void thread_watch(struct thread *self) { (void)self; }

@@ -39,8 +39,9 @@ struct thread {
     struct proc *stopped;
     struct thread *sooner, *later;
     /* Its alarm (stopped.h, A8), in its own signal handler: made when it first went on with a stopped process, or refused then. */
-    int alarm;
-    bool alarm_made, alarm_refused, alarm_is_set; /* is_set: it has not been taken back since, whatever step it was set for */
+    sys_alarm alarm;
+    bool alarm_refused,
+        alarm_is_set; /* is_set: it may ring in a system call: it has not been taken back since, whatever step it was set for */
     /* The condemned process that was interrupted here last, what it had been spared by then (struct fiber, heeds), and from which CPU time of
      * the thread on it is ended (preempt.h, X7). */
     struct {

@@ -53,10 +53,9 @@ static inline void victim(void *arg) {
     uint32_t how = (uint32_t)(uintptr_t)arg;
     weft_msg *message;
     if (how % 2) weft_shield_begin();
-    while (how % 4 < 2)
-        weft_sleep(20000);
     for (;;)
-        if (how % 3) weft_yield();
+        if (how % 4 < 2) weft_sleep(20000);
+        else if (how % 3) weft_yield();
         else EXPECT_EQ(weft_recv(&message, WEFT_FOREVER), WEFT_ECANCELED);
 }
 static inline void act_kill(struct member *member) {

@@ -76,12 +76,14 @@ static inline void mixture_run(const char *policy, unsigned workers, enum mix_pr
     printf("policy %s, %u workers, preemption %s, seed %llu\n", policy, workers, preempts[preempt], (unsigned long long)seed);
     unsigned before = rt_descriptors();
     rng_seed(&rng, seed, 1 << 21);
-    rt_start_with(&(weft_config){.policy = policy,
-                                 .workers = workers,
-                                 .preempt = preempt != MIX_PREEMPT_OFF,
-                                 .preempt_us = 50,
-                                 .preempt_alarms = preempt == MIX_PREEMPT_ALARMS,
-                                 .seed = seed});
+    rt_count_memory();
+    if (seed % 2 == 0) rt_no_alarms();
+    rt_start_scripted(&(weft_config){.policy = policy,
+                                     .workers = workers,
+                                     .preempt = preempt != MIX_PREEMPT_OFF,
+                                     .preempt_us = 50,
+                                     .preempt_alarms = preempt == MIX_PREEMPT_ALARMS,
+                                     .seed = seed});
     mix_open(seed);
     for (unsigned i = 0; i < FIRST / (RT_SLOW > 4 ? 2 : 1); i++)
         member_spawn(NULL, NULL, (weft_stackful_options){.runtime = i % 4 ? rt.runtime : mix.other});

@@ -19,16 +19,24 @@
 #define PREEMPT_TEST_APPLIES() (void)0
 #endif
 
-/* Every second runtime has alarms; all, where a test asks for it. */
-static bool pre_always_alarms;
-static inline bool pre_alarms(void) {
+/* The threads of every third runtime have alarms that count computing time, where the kernel allows them, those of another third have timers, and those of the rest none; or
+ * all have those that a test asks for. */
+static enum sys_alarm_kind pre_alarms;
+static inline enum sys_alarm_kind pre_alarms_next(void) {
     static unsigned starts;
-    return pre_always_alarms || starts++ % 2 == 1;
+    return pre_alarms ? pre_alarms : (enum sys_alarm_kind)(starts++ % 3);
 }
 
 static inline void pre_start(const char *policy, unsigned workers, unsigned slice_us) {
-    rt_start_with(&(weft_config){
-        .policy = policy, .workers = workers, .seed = 1, .preempt = true, .preempt_us = slice_us, .preempt_alarms = pre_alarms()});
+    enum sys_alarm_kind alarms = pre_alarms_next();
+    rt_count_memory();
+    if (alarms != SYS_ALARM_COMPUTING) rt_no_alarms();
+    rt_start_scripted(&(weft_config){.policy = policy,
+                                     .workers = workers,
+                                     .seed = 1,
+                                     .preempt = true,
+                                     .preempt_us = slice_us,
+                                     .preempt_alarms = alarms == SYS_ALARM_ANYWHERE});
 }
 
 /* Whether an address is in weft's code, which is linked into every test. */

@@ -5,11 +5,28 @@
 
 #include <poll.h>
 
-/* No thread has one where it would make system calls fail. */
+/* No thread has a timer where it would make system calls fail, and some kernels allow no other kind. */
+static bool alarms_are(enum sys_alarm_kind kind) {
+    sys_alarm alarm;
+    pre_alarms = kind;
+    if (kind == SYS_ALARM_ANYWHERE) return restart_is_usual();
+    if (sys_linux.alarm_make(&alarm, kind, SIGURG) == 0) {
+        sys_linux.alarm_drop(alarm);
+        return true;
+    }
+    printf("note: the kernel allows no alarms that count computing time\n");
+    return false;
+}
+/* A test with each kind. */
+#define TEST_WITH_ALARMS(name, body)                                                                                                       \
+    TEST_WITHIN(name, 60) {                                                                                                                \
+        PREEMPT_TEST_APPLIES();                                                                                                            \
+        if (alarms_are(SYS_ALARM_ANYWHERE)) rt_cases(body);                                                                                \
+        if (alarms_are(SYS_ALARM_COMPUTING)) rt_cases(body);                                                                               \
+    }
 #define ALARM_TEST_APPLIES()                                                                                                               \
     PREEMPT_TEST_APPLIES();                                                                                                                \
-    if (!restart_is_usual()) return;                                                                                                       \
-    pre_always_alarms = true
+    if (!alarms_are(SYS_ALARM_ANYWHERE)) return
 
 static uint64_t rung(void) { return atom_load_rlx(&preempt_rung); }
 
@@ -47,10 +64,7 @@ static void case_ticker(const char *policy, unsigned workers) {
     rt_stop();
     EXPECT_EQ(atom_load_rlx(&sys_script.counts.alarm_drop), atom_load_rlx(&sys_script.counts.alarm_make)); /* the threads have ended */
 }
-TEST_WITHIN(alarm_interrupts_loops_beside_a_ticker, 60) {
-    ALARM_TEST_APPLIES();
-    rt_cases(case_ticker);
-}
+TEST_WITH_ALARMS(alarm_interrupts_loops_beside_a_ticker, case_ticker)
 
 /* Nothing but loops: the slice's end. */
 static void case_slices(const char *policy, unsigned workers) {
@@ -63,16 +77,13 @@ static void case_slices(const char *policy, unsigned workers) {
     rt_wait(&done, hogs);
     rt_stop();
 }
-TEST_WITHIN(alarm_interrupts_loops_beside_loops, 60) {
-    ALARM_TEST_APPLIES();
-    rt_cases(case_slices);
-}
+TEST_WITH_ALARMS(alarm_interrupts_loops_beside_loops, case_slices)
 
 /* No thread can have one, and each has asked once: all is as without. */
 static void case_refused(const char *policy, unsigned workers) {
     uint64_t before = rung();
     pre_start(policy, workers, 1000);
-    sys_script.alarm_error = -EAGAIN;
+    sys_script.alarm_error[pre_alarms] = -EAGAIN; /* also where one was made as a try */
     unsigned hogs = spawn_loops(workers);
     for (unsigned i = 0; i < hogs; i++)
         rt_wait(&rounds[i], 1);
@@ -84,11 +95,25 @@ static void case_refused(const char *policy, unsigned workers) {
     EXPECT(atom_load_rlx(&sys_script.counts.alarm_refused) <= atom_load_rlx(&sys_script.counts.thread_start));
     EXPECT_EQ(atom_load_rlx(&sys_script.counts.alarm_set), 0);
     rt_stop();
-    EXPECT_EQ(atom_load_rlx(&sys_script.counts.alarm_drop), 0);
+    EXPECT_EQ(atom_load_rlx(&sys_script.counts.alarm_drop), atom_load_rlx(&sys_script.counts.alarm_make));
 }
-TEST_WITHIN(alarm_refused, 60) {
-    ALARM_TEST_APPLIES();
-    rt_cases(case_refused);
+TEST_WITH_ALARMS(alarm_refused, case_refused)
+
+/* The kernel has none that count computing time, and timers were not asked for: no thread tries. */
+static void case_not_allowed(const char *policy, unsigned workers) {
+    pre_alarms = SYS_ALARM_NONE;
+    while (pre_alarms_next() != SYS_ALARM_ANYWHERE) {} /* the next has none */
+    pre_start(policy, workers, 1000);
+    unsigned hogs = spawn_loops(workers);
+    victim_spawn(ticks, (void *)10, 0, "ticker");
+    rt_wait(&done, hogs + 1);
+    rt_stop();
+    EXPECT_EQ(atom_load_rlx(&sys_script.counts.alarm_refused), 1);
+    EXPECT_EQ(atom_load_rlx(&sys_script.counts.alarm_make), 0);
+}
+TEST_WITHIN(alarm_not_allowed, 60) {
+    PREEMPT_TEST_APPLIES();
+    rt_cases(case_not_allowed);
 }
 
 /* ---- in a system call that sleeps ------------------------------------------------------------------------------------------------------- */
@@ -189,7 +214,7 @@ static uint64_t signals(void) {
 
 /* An alarm that rings soon, in the process that calls this. The worker's notes say which step it was set for, since when that has lasted, and when it should ring.
  * True: the process was stopped by it. */
-static __attribute__((noinline)) bool rings(int alarm, uint64_t steps, uint64_t since, uint64_t at) {
+static __attribute__((noinline)) bool rings(sys_alarm alarm, uint64_t steps, uint64_t since, uint64_t at) {
     struct worker *worker = my_worker;
     uint64_t before = rung(), seen = signals();
     worker->alarm.since = since;
@@ -199,13 +224,20 @@ static __attribute__((noinline)) bool rings(int alarm, uint64_t steps, uint64_t 
     while (signals() == seen) {}
     return rung() != before;
 }
-/* The threads have no alarms of their own here. */
+/* The thread sets none itself. */
+static sys_alarm takes_alarm(void) {
+    EXPECT_EQ(sys_linux.alarm_make(&my_thread->alarm, pre_alarms, SIGURG), 0);
+    my_thread->alarm_refused = true;
+    return my_thread->alarm;
+}
+static void gives_alarm_back(sys_alarm alarm) {
+    my_thread->alarm = (sys_alarm){0};
+    sys_linux.alarm_drop(alarm);
+}
 static void tries(void *arg) {
     enum { TIMES = 20, LATER = 1000 };
-    int alarm;
     (void)arg;
-    EXPECT_EQ(sys_linux.alarm_make(&alarm, SIGURG), 0);
-    my_thread->alarm = alarm; /* when it is set again */
+    sys_alarm alarm = takes_alarm();
     for (unsigned i = 0; i < TIMES; i++) {
         uint64_t now = sys->now(), long_ago = now - RT_SECOND;
         EXPECT(!rings(alarm, step_now() + 1000000, long_ago, long_ago));
@@ -214,7 +246,7 @@ static void tries(void *arg) {
         /* Sysmon may have the process stopped between the notes and the alarm. */
         while (!rings(alarm, step_now(), long_ago, long_ago)) {}
     }
-    sys_linux.alarm_drop(alarm);
+    gives_alarm_back(alarm);
     atom_store_rlx(&over, true);
     atom_add_rel(&done, 1);
 }
@@ -227,26 +259,21 @@ static void yields(void *arg) {
 static void case_not_meant(const char *policy, unsigned workers) {
     (void)workers;
     pre_start(policy, 1, 10000);
-    sys_script.alarm_error = -EAGAIN;
     forget();
     victim_spawn(tries, NULL, 0, "tries");
     victim_spawn(yields, NULL, 0, "waits");
     rt_wait(&done, 2);
     rt_stop();
 }
-TEST_WITHIN(alarm_counts_only_in_its_step_and_from_its_time_on, 60) {
-    ALARM_TEST_APPLIES();
-    rt_cases(case_not_meant);
-}
+TEST_WITH_ALARMS(alarm_counts_only_in_its_step_and_from_its_time_on, case_not_meant)
 
 /* Nor in a system call, which goes on, though a process waits and its slice is over. */
 static int ends[2];
 static atom_bool inside;
 static void reads(void *arg) {
-    int alarm;
     char byte = 0;
     (void)arg;
-    EXPECT_EQ(sys_linux.alarm_make(&alarm, SIGURG), 0);
+    sys_alarm alarm = takes_alarm();
     struct worker *worker = my_worker;
     uint64_t before = rung();
     worker->alarm.since = worker->alarm.at = sys->now() - RT_SECOND;
@@ -256,14 +283,13 @@ static void reads(void *arg) {
     EXPECT_EQ(read(ends[0], &byte, 1), 1);
     EXPECT_EQ(rung(), before);
     EXPECT_EQ(byte, 'x');
-    sys_linux.alarm_drop(alarm);
+    gives_alarm_back(alarm);
     atom_store_rlx(&over, true);
     atom_add_rel(&done, 1);
 }
 static void case_reads(const char *policy, unsigned workers) {
     (void)workers;
     pre_start(policy, 1, 10000);
-    sys_script.alarm_error = -EAGAIN;
     forget();
     EXPECT_EQ(pipe(ends), 0);
     uint64_t before = pre_verdict(PREEMPT_NOT_ASKED);
@@ -285,25 +311,23 @@ TEST_WITHIN(alarm_does_not_count_in_a_system_call, 60) {
 
 /* No process waits: it is set again, and stops nothing. */
 static void alone(void *arg) {
-    int alarm;
     (void)arg;
-    EXPECT_EQ(sys_linux.alarm_make(&alarm, SIGURG), 0);
-    my_thread->alarm = alarm;
+    sys_alarm alarm = takes_alarm();
     uint64_t set = atom_load_rlx(&sys_script.counts.alarm_set);
     EXPECT(!rings(alarm, step_now(), sys->now(), 1)); /* the end of the slice is still to come */
     while (atom_load_rlx(&sys_script.counts.alarm_set) < set + 2) {}
-    sys_linux.alarm_drop(alarm);
+    gives_alarm_back(alarm);
     atom_add_rel(&done, 1);
 }
-TEST_WITHIN(alarm_is_set_again_while_no_process_waits, 60) {
-    ALARM_TEST_APPLIES();
-    pre_start("ring", 1, 10000);
-    sys_script.alarm_error = -EAGAIN;
+static void case_alone(const char *policy, unsigned workers) {
+    (void)workers;
+    pre_start(policy, 1, 10000);
     forget();
     victim_spawn(alone, NULL, 0, "alone");
     rt_wait(&done, 1);
     EXPECT_EQ(rt_stats().preemptions, 0);
     rt_stop();
 }
+TEST_WITH_ALARMS(alarm_is_set_again_while_no_process_waits, case_alone)
 
 int main(int argc, char **argv) { return test_main(argc, argv); }

@@ -48,18 +48,18 @@ TEST(names_that_begin_alike_are_different) {
     sys_scripted_install();
     char name[WEFT_NAME_MOST + 1];
     for (size_t size = 1; size <= WEFT_NAME_MOST; size++)
-        for (char last = 'a'; last <= 'c'; last++) {
+        for (int last = 'a'; last <= 'c'; last++) {
             memset(name, 'x', size - 1);
-            name[size - 1] = last;
+            name[size - 1] = (char)last;
             name[size] = '\0';
             EXPECT_EQ(find(name), 0);
             add(name, size * 10 + (unsigned)(last - 'a') + 1);
         }
     EXPECT_EQ(table.count, 3 * WEFT_NAME_MOST);
     for (size_t size = 1; size <= WEFT_NAME_MOST; size++)
-        for (char last = 'a'; last <= 'c'; last++) {
+        for (int last = 'a'; last <= 'c'; last++) {
             memset(name, 'x', size - 1);
-            name[size - 1] = last;
+            name[size - 1] = (char)last;
             name[size] = '\0';
             EXPECT_EQ(find(name), size * 10 + (unsigned)(last - 'a') + 1);
         }

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -172,64 +171,6 @@ TEST(linux_fences_both_full_make_dekker_right) {
     sys_fence_wish_full(false);
     EXPECT(sys_fence_is_full()); /* one still wishes it */
     sys_fence_wish_full(false);
-}
-
-static atom_u64 rings;
-static void rung(int number, siginfo_t *info, void *context) {
-    (void)number, (void)context;
-    if (info->si_code == SI_TIMER && info->si_value.sival_ptr == &sys) atom_add_rlx(&rings, 1);
-}
-static void wait_for_ring(uint64_t ring) {
-    while (atom_load_rlx(&rings) < ring) {}
-}
-
-TEST(linux_alarm_rings_once_when_its_time_has_come) {
-    int alarm, other;
-    struct sigaction action = {.sa_sigaction = rung, .sa_flags = SA_SIGINFO};
-    EXPECT(sigaction(SIGUSR1, &action, NULL) == 0);
-    errno = 77;
-    EXPECT_EQ(sys->alarm_make(&alarm, SIGUSR1), 0);
-    EXPECT_EQ(sys->alarm_make(&other, SIGUSR1), 0);
-    uint64_t at = sys->now() + 5 * MS;
-    sys->alarm_set(alarm, at + UINT64_C(3600000) * MS);
-    sys->alarm_set(alarm, at); /* and not in an hour */
-    wait_for_ring(1);
-    EXPECT(sys->now() >= at);
-    sys->alarm_set(alarm, 1); /* past */
-    wait_for_ring(2);
-    sys->alarm_set(alarm, sys->now() + 20 * MS);
-    sys->alarm_drop(alarm);
-    sys->alarm_set(other, sys->now() + 40 * MS);
-    wait_for_ring(3);
-    EXPECT_EQ(atom_load_rlx(&rings), 3);
-    sys->alarm_drop(other);
-    EXPECT_EQ(errno, 77);
-}
-
-static void *makes_an_alarm(void *arg) {
-    int *alarm = arg;
-    EXPECT_EQ(sys->alarm_make(alarm, SIGUSR1), 0);
-    sys->alarm_set(*alarm, sys->now() + 5 * MS);
-    pause();
-    EXPECT_EQ(atom_load_rlx(&rings), 1);
-    return NULL;
-}
-TEST(linux_alarm_interrupts_the_thread_that_made_it) {
-    int alarm;
-    pthread_t thread;
-    struct sigaction action = {.sa_sigaction = rung, .sa_flags = SA_SIGINFO};
-    EXPECT(sigaction(SIGUSR1, &action, NULL) == 0);
-    EXPECT_EQ(pthread_create(&thread, NULL, makes_an_alarm, &alarm), 0);
-    EXPECT_EQ(pthread_join(thread, NULL), 0);
-    sys->alarm_drop(alarm);
-}
-
-TEST(linux_alarm_is_refused) {
-    int alarm;
-    EXPECT_EQ(setrlimit(RLIMIT_SIGPENDING, &(struct rlimit){0, 0}), 0);
-    errno = 77;
-    EXPECT_EQ(sys->alarm_make(&alarm, SIGUSR1), -EAGAIN);
-    EXPECT_EQ(errno, 77);
 }
 
 TEST(linux_random_fills_and_differs) {

@@ -1,0 +1,102 @@
+/* A thread's alarms: one counts the time that the thread computes for (perf events), the other is a timer of the kernel's. */
+#include "sys/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { ALARM_SOONEST = 10000 }; /* ns: the kernel's least for such a clock */
+
+/* ---- while the thread computes ---------------------------------------------------------------------------------------- */
+
+/* A clock that stands still while the thread has no CPU. In the kernel it does not ring: `exclude_kernel`, which is also what lets a program without privileges have it. */
+static int alarm_open(void) {
+    struct perf_event_attr clock = {
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof clock,
+        .config = PERF_COUNT_SW_CPU_CLOCK,
+        .sample_period = UINT64_C(1000000000),
+        .disabled = 1,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+        .wakeup_events = 1,
+    };
+    return (int)syscall(SYS_perf_event_open, &clock, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+static int alarm_make_computing(sys_alarm *alarm, int signal) {
+    struct f_owner_ex owner = {F_OWNER_TID, (pid_t)syscall(SYS_gettid)};
+    int fd = alarm_open();
+    if (fd < 0) return -errno;
+    if (fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) != 0 || fcntl(fd, F_SETSIG, signal) != 0 || fcntl(fd, F_SETOWN_EX, &owner) != 0) {
+        int error = -errno;
+        close(fd);
+        return error;
+    }
+    *alarm = (sys_alarm){fd, SYS_ALARM_COMPUTING};
+    return 0;
+}
+
+/* It would ring again and again: a limit of one (PERF_EVENT_IOC_REFRESH) adds up when the alarm is set again before it has rung. */
+static void alarm_set_computing(int fd, uint64_t at) {
+    if (at == 0) {
+        ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+        return;
+    }
+    uint64_t now = sys->now(), ahead = at > now + ALARM_SOONEST ? at - now : ALARM_SOONEST;
+    if (ioctl(fd, PERF_EVENT_IOC_PERIOD, &ahead) == 0) ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+/* ---- whatever the thread does ----------------------------------------------------------------------------------------- */
+
+/* The kernel's timers without the C library, whose timer_create allocates: the caller may have interrupted malloc. */
+static int alarm_make_anywhere(sys_alarm *alarm, int signal) {
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = signal};
+    event.sigev_value.sival_ptr = &sys;
+    event._sigev_un._tid = (pid_t)syscall(SYS_gettid); /* sigev_notify_thread_id, where the C library has that name */
+    int timer;
+    if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) != 0) return -errno;
+    *alarm = (sys_alarm){timer, SYS_ALARM_ANYWHERE};
+    return 0;
+}
+static void alarm_set_anywhere(int timer, uint64_t at) {
+    struct itimerspec when = {.it_value = {(time_t)(at / UINT64_C(1000000000)), (long)(at % UINT64_C(1000000000))}};
+    syscall(SYS_timer_settime, timer, TIMER_ABSTIME, &when, NULL);
+}
+
+/* ---- both ------------------------------------------------------------------------------------------------------------- */
+
+int linux_alarm_make(sys_alarm *alarm, enum sys_alarm_kind kind, int signal) {
+    int before = errno;
+    int error = kind == SYS_ALARM_COMPUTING ? alarm_make_computing(alarm, signal) : alarm_make_anywhere(alarm, signal);
+    errno = before;
+    return error;
+}
+
+void linux_alarm_set(sys_alarm alarm, uint64_t at) {
+    int before = errno;
+    if (alarm.kind == SYS_ALARM_COMPUTING) alarm_set_computing(alarm.number, at);
+    else alarm_set_anywhere(alarm.number, at);
+    errno = before;
+}
+
+void linux_alarm_drop(sys_alarm alarm) {
+    int before = errno;
+    if (alarm.kind == SYS_ALARM_COMPUTING) {
+        alarm_set_computing(alarm.number, 0); /* a child of fork may have the descriptor too */
+        close(alarm.number);
+    } else {
+        syscall(SYS_timer_delete, alarm.number);
+    }
+    errno = before;
+}
+
+bool sys_alarm_rang(sys_alarm alarm, const void *siginfo) {
+    const siginfo_t *info = siginfo;
+    if (info->si_code == SI_TIMER) return info->si_value.sival_ptr == &sys;
+    return alarm.kind == SYS_ALARM_COMPUTING && info->si_code == POLL_IN && info->si_fd == alarm.number;
+}
