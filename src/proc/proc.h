@@ -34,18 +34,14 @@ enum proc_kind {
     PROC_UNBORN,  /* stackful, has not run yet, and has no stack */
 };
 
+/* One line is what senders write, the other what the process itself uses while it runs: what it takes out of its mailbox lies in the second, where no sender comes. With both in one
+ * line a message of a hundred senders on two workers took 30 ns instead of 22 (weft bench fanin). */
 struct proc {
     /* Any thread. */
     struct state state;
     /* The PID, as one word: a sender compares it as a whole, and a process's own PID is one load. Its slot and instance are set once. Its
      * generation is odd while a process lives in this block, else even. */
     atom_u64 pid;
-    struct mpsc box; /* head: any thread; the rest: the thread that runs the process */
-
-    /* Set by the spawner. */
-    ATOM_PTR(const struct weft_behavior) behavior; /* rlx everywhere: an atom because dumps read it racily */
-    void *self;
-    struct member *member; /* of a context: life/context.c. NULL: it has none */
 
     /* Policy `line`: see queue/line.h. For a block that is free or being freed, node.next links it to other such blocks. */
     union {
@@ -58,6 +54,13 @@ struct proc {
             weft_pid parent;
         };
     };
+    struct member *member; /* of a context: life/context.c. NULL: it has none. Set by the spawner */
+
+    struct mpsc box; /* its head is the end of the first line: any thread; the rest: the thread that runs the process */
+
+    /* Set by the spawner. */
+    ATOM_PTR(const struct weft_behavior) behavior; /* rlx everywhere: an atom because dumps read it racily */
+    void *self;
 
     /* The thread that runs the process. */
     uint8_t waits;    /* enum weft_status it waits with; WEFT_STEP_CONTINUE: it is due a step even without events */
@@ -68,6 +71,7 @@ struct proc {
 
     _Alignas(8) unsigned char inline_state[PROC_INLINE_STATE];
 };
+_Static_assert(offsetof(struct proc, box.taken) == 64, "the process's own half of its mailbox begins the second line");
 _Static_assert(sizeof(struct proc) <= 128, "a control block has two cache lines");
 
 /* PIDs: slot, generation, instance of the runtime. Slot 0 of instance 0 is never given out, so a PID is never 0. */
