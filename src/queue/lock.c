@@ -15,9 +15,10 @@
 
 void lock_take_slow(struct lock *lock) {
     for (unsigned round = 0; round < LOCK_SPINS; round++) {
+        for (unsigned i = 0; i <= round; i++)
+            spin_pause_long(); /* lock.h, K5 */
         /* rlx: a read before asking for the cache line exclusively; lock_try decides. */
         if (atom_load_rlx(&lock->word) == LOCK_FREE && lock_try(lock)) return;
-        spin_pause();
     }
     for (;;) {
         uint32_t found = LOCK_FREE;

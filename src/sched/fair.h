@@ -20,8 +20,9 @@
  *   counter          bounds                                            by            then
  *   calls            calls of a process that could have waited and     BUDGET_CALLS  it yields, if it holds no lock of sync/
  *                    did not, one after the other
- *   mail_turns       budgets of a process that has messages left; of   STEPS_MAX     it is queued behind the others
- *                    a step process steps (counted in step_run)
+ *   mail_turns       budgets of a process that has messages or        STEPS_MAX     it is queued behind the others
+ *                    elements left; of a step process steps
+ *                    (counted in step_run)
  *   handoffs         hand-offs in a row                                HANDOFFS_MAX  the receiver is queued like any other
  *   slot_runs        processes in a row from the one-slot LIFO         SLOT_RUNS_MAX one from the ring's head; the slot's goes to its end
  *                    (SLOT_RUNS_SLOW where they run for long)
@@ -96,7 +97,7 @@ static inline bool budget_is_over(struct worker *own) { return __builtin_expect(
 /* By any thread: the running process should yield at its next call. */
 static inline void budget_end(struct worker *worker) { atom_store_rlx(&worker->fair.turn, tick_left(worker)); }
 
-/* The running process has used up its budget on messages, and has more. True: it has another, which counts like another process. Else a process
+/* The running process has used up its budget on messages, or on elements of a channel, and has more. True: it has another, which counts like another process. Else a process
  * with many senders would fall behind: in their turns they send more than it receives in its own. */
 static inline bool budget_renew(struct worker *own) {
     uint64_t step = atom_load_rlx(&own->local.counters.steps); /* rlx: its own count */

@@ -141,10 +141,30 @@ int weft_chan_send(weft_chan *opaque, const void *element, uint64_t deadline) {
     return error == WEFT_EAGAIN ? wait_late() : error;
 }
 
+/* A receiver whose budget is used up goes on while there are more elements, as one with more messages does (budget_renew). Else it would take some elements out of a
+ * full channel, and each would let a sender go on that waits again with its next: with a hundred senders every element was a wait and a wake. */
+static bool chan_goes_on(struct chan *chan, struct worker *worker) {
+    struct proc *proc = worker->current;
+    if (!proc || state_is_cancelled(&proc->state) || worker_shall_give_way(worker)) return false;
+    lock_take(&chan->lock);
+    bool more = chan->count > 0;
+    lock_drop(&chan->lock);
+    return more && budget_renew(worker);
+}
+static __attribute__((noinline, cold)) void chan_take_turns(struct chan *chan, struct worker *worker, uint64_t deadline) {
+    if (!chan_goes_on(chan, worker)) fiber_take_turns_slow(worker, deadline);
+}
+/* As fiber_spend. */
+static inline void chan_spend(struct chan *chan, struct worker *worker, uint64_t deadline) {
+    if (WEFT_CHECK || !worker) return;
+    fiber_check(worker);
+    if (__builtin_expect(budget_spend(worker), 0)) chan_take_turns(chan, worker, deadline);
+}
+
 int weft_chan_recv(weft_chan *opaque, void *element, uint64_t deadline) {
     struct chan *chan = chan_of(opaque);
     struct waiter *other;
-    fiber_spend(worker_here(), deadline);
+    chan_spend(chan, worker_here(), deadline);
     lock_take(&chan->lock);
     int error = chan_recv_now(chan, element, &other);
     if (error == WEFT_EAGAIN && deadline != 0) return chan_recv_jump(chan, element, deadline);

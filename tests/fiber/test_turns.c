@@ -517,67 +517,6 @@ TEST(turns_of_timers_come_after_a_rest) {
     stage_end();
 }
 
-/* ---- many messages ------------------------------------------------------------------------------------------------------------------ */
-
-/* A process with many messages goes on for as long as a step process does (STEPS_MAX), or it would never catch up with many senders; but not for ever while
- * others wait. */
-enum { ROW = STEPS_MAX * (BUDGET_CALLS + 1), MAIL = 2 * ROW + 100 };
-static struct {
-    unsigned received, seen, longest, rows;
-    bool ended;
-} mail;
-static int receive_any(weft_msg **message) { return weft_recv(message, WEFT_FOREVER); }
-static int receive_tag(weft_msg **message) { return weft_recv_tag(1, message, WEFT_FOREVER); }
-static void receive_all(int (*receive)(weft_msg **message)) {
-    weft_msg *message;
-    for (unsigned i = 0; i < MAIL; i++)
-        EXPECT_EQ(weft_send(weft_self(), 1, NULL, 0), 0);
-    weft_yield();
-    for (; mail.received < MAIL; mail.received++) {
-        EXPECT_EQ(receive(&message), 0);
-        weft_msg_free(message);
-    }
-    mail.ended = true;
-}
-static void receives_all(void *unused) {
-    (void)unused;
-    receive_all(receive_any);
-}
-static void receives_all_by_tag(void *unused) {
-    (void)unused;
-    receive_all(receive_tag);
-}
-static void receives_all_after_a_tag(void *unused) {
-    weft_msg *message;
-    EXPECT_EQ(weft_recv_tag(2, &message, 0), WEFT_ETIMEDOUT);
-    receives_all(unused);
-}
-static void looks_on(void *unused) {
-    (void)unused;
-    for (; !mail.ended; weft_yield()) {
-        unsigned row = mail.received - mail.seen;
-        mail.seen = mail.received;
-        mail.rows += row > 0;
-        if (row > mail.longest) mail.longest = row;
-    }
-}
-static void much_mail(enum policy_name policy, weft_entry receiver) {
-    set_up(policy, 1, 0);
-    memset(&mail, 0, sizeof mail);
-    weft_spawn(receiver, NULL);
-    weft_spawn(looks_on, NULL);
-    stage_run(0);
-    EXPECT(mail.ended && mail.longest <= ROW && mail.rows <= 3);
-    stage_end();
-}
-TEST(turns_of_a_receiver_with_many_messages) {
-    stage_for_each_policy(policy) {
-        much_mail(policy, receives_all);
-        much_mail(policy, receives_all_by_tag);
-        much_mail(policy, receives_all_after_a_tag);
-    }
-}
-
 /* ---- a task that another task waits for ------------------------------------------------------------------------------------------ */
 
 WEFT_VOID_TASK(gives, weft_chan *, chan) {
