@@ -64,6 +64,9 @@
 /* Policy ring: a row of processes from the slot begins. Where it may be SLOT_RUNS_SLOW long it begins that far from its end, which is the same for all: a
  * comparison with a constant is an instruction less for each message. rlx: sysmon writes `skipped` now and then. */
 static inline void slot_row_begin(struct worker *own) { own->fair.slot_runs = atom_load_rlx(&own->fair.skipped); }
+static inline void slot_row_end(struct worker *own) {
+    if (own->policy == POLICY_RING) own->fair.slot_runs = SLOT_RUNS_MAX;
+}
 
 static inline uint32_t tick_left(struct worker *own) { return (uint32_t)atom_load_rlx(&own->fair.turn); }
 static inline bool tick_is_up(struct worker *own) { return tick_left(own) <= 1; }

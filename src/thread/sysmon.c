@@ -24,7 +24,7 @@ enum {
     SYSMON_TRIM = 1000000000,     /* how often unused stacks are given back */
     SYSMON_LINGER = 800000000,    /* of idleness, before sysmon sleeps */
     SYSMON_PACE = 1000000,        /* how often sysmon looks for slow workers, which then check timers and the kernel more often */
-    SYSMON_SLOW = 2000,           /* a worker's processes are slow if each runs for longer */
+    SYSMON_SLOW = 500,            /* a worker's processes are slow if each runs for longer */
     SYSMON_COMPLAINT = 500000000, /* how long all workers must have hogs, before these are named */
     SYSMON_CALM = 100000000,      /* how long without extra workers, before light fences are light again (sys/fence.c) */
     SYSMON_DEADLOCK = 30000000,   /* of idleness, before it asks whether that is a deadlock */
