@@ -112,8 +112,8 @@ static int table_alarm_make(sys_alarm *alarm, enum sys_alarm_kind kind, int sign
     (void)alarm, (void)kind, (void)signal;
     return -EAGAIN;
 }
-static void table_alarm_set(sys_alarm alarm, uint64_t at) { (void)alarm, (void)at; }
-static void table_alarm_drop(sys_alarm alarm) { (void)alarm; }
+static void table_alarm_set(sys_alarm *alarm, uint64_t at) { (void)alarm, (void)at; }
+static void table_alarm_drop(sys_alarm *alarm) { (void)alarm; }
 
 static unsigned table_thread_count(void) {
     unsigned count = 0;

@@ -155,11 +155,11 @@ SCRIPTED static int scripted_alarm_make(sys_alarm *alarm, enum sys_alarm_kind ki
     if (error == 0) scripted_count(&sys_script.counts.alarm_make);
     return error;
 }
-SCRIPTED static void scripted_alarm_set(sys_alarm alarm, uint64_t at) {
+SCRIPTED static void scripted_alarm_set(sys_alarm *alarm, uint64_t at) {
     scripted_count(&sys_script.counts.alarm_set);
     sys_linux.alarm_set(alarm, at);
 }
-SCRIPTED static void scripted_alarm_drop(sys_alarm alarm) {
+SCRIPTED static void scripted_alarm_drop(sys_alarm *alarm) {
     scripted_count(&sys_script.counts.alarm_drop);
     sys_linux.alarm_drop(alarm);
 }

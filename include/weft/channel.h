@@ -6,7 +6,7 @@
  *     while (weft_chan_recv(jobs, &job, WEFT_FOREVER) == 0)      until it is closed and empty
  *         ...;
  *
- * For processes, and for threads that are not workers. A caller that has to wait parks; callers are served in the order in which they came.
+ * For processes, and for threads that are not workers. A caller that has to wait parks; those that wait are served in the order in which they came.
  * Deadlines as everywhere: a moment of the monotonic clock, WEFT_FOREVER for none, 0 for "only if it can happen at once", which step
  * processes may use too. Several at once, and other things beside them: weft/select.h. */
 #ifndef WEFT_CHANNEL_H

@@ -265,15 +265,8 @@ static enum preempt_verdict preempt_ring(struct worker *worker, ucontext_t *cont
     if (!worker || !preempt_alarm(worker, my_thread)) return PREEMPT_NOT_ASKED;
     enum preempt_verdict verdict = preempt_try(worker, context);
     if (verdict == PREEMPT_DONE) atom_add_rlx(&preempt_rung, 1); /* rlx: a count */
+    if (verdict == PREEMPT_IN_WEFT || verdict == PREEMPT_ELSEWHERE || verdict == PREEMPT_FORBIDDEN) preempt_alarm_again(worker, my_thread);
     return verdict;
-}
-
-/* One that counts computing time would ring again. */
-static bool preempt_is_alarm(const siginfo_t *info, const struct thread *self) {
-    sys_alarm alarm = self ? self->alarm : (sys_alarm){0};
-    if (!sys_alarm_rang(alarm, info)) return false;
-    if (alarm.kind == SYS_ALARM_COMPUTING) sys->alarm_set(alarm, 0);
-    return true;
 }
 
 /* At the limit of pending signals (RLIMIT_SIGPENDING) the kernel delivers a signal without what came with it: as if no process had sent it. Then the
@@ -285,7 +278,7 @@ static bool preempt_is_bare(const siginfo_t *info, const struct worker *worker) 
 
 static void preempt_signal(int number, siginfo_t *info, void *context) {
     int error = errno;
-    bool alarm = preempt_is_alarm(info, my_thread);
+    bool alarm = sys_alarm_rang(my_thread ? &my_thread->alarm : NULL, info);
     if (alarm || (info->si_code == SI_QUEUE && info->si_value.sival_ptr == &sys) || preempt_is_bare(info, my_worker)) {
         bool nested = handler_is_wefts;
         handler_is_wefts = true;

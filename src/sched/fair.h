@@ -21,8 +21,8 @@
  *   calls            calls of a process that could have waited and     BUDGET_CALLS  it yields, if it holds no lock of sync/
  *                    did not, one after the other
  *   mail_turns       budgets of a process that has messages or        STEPS_MAX     it is queued behind the others
- *                    elements left; of a step process steps
- *                    (counted in step_run)
+ *                    elements left (of these ELEMENTS_MAX); of a
+ *                    step process steps (counted in step_run)
  *   handoffs         hand-offs in a row                                HANDOFFS_MAX  the receiver is queued like any other
  *   slot_runs        processes in a row from the one-slot LIFO         SLOT_RUNS_MAX one from the ring's head; the slot's goes to its end
  *                    (SLOT_RUNS_SLOW where they run for long)
@@ -102,16 +102,22 @@ static inline void budget_end(struct worker *worker) { atom_store_rlx(&worker->f
 
 /* The running process has used up its budget on messages, or on elements of a channel, and has more. True: it has another, which counts like another process. Else a process
  * with many senders would fall behind: in their turns they send more than it receives in its own. */
-static inline bool budget_renew(struct worker *own) {
+static inline bool budget_renew_up_to(struct worker *own, uint32_t most) {
     uint64_t step = atom_load_rlx(&own->local.counters.steps); /* rlx: its own count */
     own->fair.mail_turns = own->fair.mail_step == step ? own->fair.mail_turns + 1 : 1;
     own->fair.mail_step = step;
-    if (own->fair.mail_turns >= STEPS_MAX) {
+    if (own->fair.mail_turns >= most) {
         own->fair.mail_turns = 0;
         return false;
     }
     tick_charge(own);
     return true;
+}
+static inline bool budget_renew(struct worker *own) { return budget_renew_up_to(own, STEPS_MAX); }
+/* For elements: so many as a channel of the usual size holds. Not where processes run for long: there what they do with an element takes longer than a wait. rlx: as in
+ * slot_row_begin. */
+static inline bool budget_renew_for_elements(struct worker *own) {
+    return atom_is_rlx(&own->fair.skipped, 0) && budget_renew_up_to(own, ELEMENTS_MAX);
 }
 
 /* ---- hand-offs ------------------------------------------------------------------------------------------------------------------ */

@@ -36,6 +36,7 @@ enum {
     HANDOFFS_MAX = 16,   /* most hand-offs in a row */
     STEPS_MAX = 128,     /* most steps in a row of a process that has more messages than a step is given. With 16 a receiver
                            * with a hundred senders fell behind for good, at three times the time and five times the memory */
+    ELEMENTS_MAX = 32,   /* budgets in a row of a receiver whose channel has more elements */
     INSTANCES = 256,
     CONTEXT_LOCKS = 16,
     MONITOR_LOCKS = 64,

@@ -149,7 +149,7 @@ static bool chan_goes_on(struct chan *chan, struct worker *worker) {
     lock_take(&chan->lock);
     bool more = chan->count > 0;
     lock_drop(&chan->lock);
-    return more && budget_renew(worker);
+    return more && budget_renew_for_elements(worker);
 }
 static __attribute__((noinline, cold)) void chan_take_turns(struct chan *chan, struct worker *worker, uint64_t deadline) {
     if (!chan_goes_on(chan, worker)) fiber_take_turns_slow(worker, deadline);

@@ -38,18 +38,36 @@ static int alarm_make_computing(sys_alarm *alarm, int signal) {
         close(fd);
         return error;
     }
-    *alarm = (sys_alarm){fd, SYS_ALARM_COMPUTING};
+    *alarm = (sys_alarm){.number = fd, .kind = SYS_ALARM_COMPUTING};
+    ioctl(fd, PERF_EVENT_IOC_ID, &alarm->id);
     return 0;
 }
 
-/* It would ring again and again: a limit of one (PERF_EVENT_IOC_REFRESH) adds up when the alarm is set again before it has rung. */
-static void alarm_set_computing(int fd, uint64_t at) {
+/* Each PERF_EVENT_IOC_REFRESH is a ring more: so only if none is owed. */
+static void alarm_set_computing(sys_alarm *alarm, uint64_t at) {
     if (at == 0) {
-        ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+        ioctl(alarm->number, PERF_EVENT_IOC_DISABLE, 0);
         return;
     }
     uint64_t now = sys->now(), ahead = at > now + ALARM_SOONEST ? at - now : ALARM_SOONEST;
-    if (ioctl(fd, PERF_EVENT_IOC_PERIOD, &ahead) == 0) ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+    if (ioctl(alarm->number, PERF_EVENT_IOC_PERIOD, &ahead) != 0) return;
+    if (alarm->rings) ioctl(alarm->number, PERF_EVENT_IOC_ENABLE, 0);
+    else alarm->rings = ioctl(alarm->number, PERF_EVENT_IOC_REFRESH, 1) == 0;
+}
+/* Its last ring is a hang-up. If the signal of that was lost beside another one that was pending, a ring seemed to be owed, and the clock is without a limit now. */
+static bool alarm_rang_computing(sys_alarm *alarm, const siginfo_t *info) {
+    if ((info->si_code != POLL_IN && info->si_code != POLL_HUP) || info->si_fd != alarm->number) return false;
+    if (info->si_code == POLL_IN) ioctl(alarm->number, PERF_EVENT_IOC_DISABLE, 0);
+    alarm->rings = false;
+    return true;
+}
+
+/* A child of fork may have the descriptor too. If the program has closed it, its number may be that of a file of the program's by now. */
+static void alarm_drop_computing(sys_alarm *alarm) {
+    uint64_t id = 0;
+    if (ioctl(alarm->number, PERF_EVENT_IOC_ID, &id) != 0 || id != alarm->id) return;
+    ioctl(alarm->number, PERF_EVENT_IOC_DISABLE, 0);
+    close(alarm->number);
 }
 
 /* ---- whatever the thread does ----------------------------------------------------------------------------------------- */
@@ -61,7 +79,7 @@ static int alarm_make_anywhere(sys_alarm *alarm, int signal) {
     event._sigev_un._tid = (pid_t)syscall(SYS_gettid); /* sigev_notify_thread_id, where the C library has that name */
     int timer;
     if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) != 0) return -errno;
-    *alarm = (sys_alarm){timer, SYS_ALARM_ANYWHERE};
+    *alarm = (sys_alarm){.number = timer, .kind = SYS_ALARM_ANYWHERE};
     return 0;
 }
 static void alarm_set_anywhere(int timer, uint64_t at) {
@@ -78,26 +96,23 @@ int linux_alarm_make(sys_alarm *alarm, enum sys_alarm_kind kind, int signal) {
     return error;
 }
 
-void linux_alarm_set(sys_alarm alarm, uint64_t at) {
+void linux_alarm_set(sys_alarm *alarm, uint64_t at) {
     int before = errno;
-    if (alarm.kind == SYS_ALARM_COMPUTING) alarm_set_computing(alarm.number, at);
-    else alarm_set_anywhere(alarm.number, at);
+    if (alarm->kind == SYS_ALARM_COMPUTING) alarm_set_computing(alarm, at);
+    else alarm_set_anywhere(alarm->number, at);
     errno = before;
 }
 
-void linux_alarm_drop(sys_alarm alarm) {
+void linux_alarm_drop(sys_alarm *alarm) {
     int before = errno;
-    if (alarm.kind == SYS_ALARM_COMPUTING) {
-        alarm_set_computing(alarm.number, 0); /* a child of fork may have the descriptor too */
-        close(alarm.number);
-    } else {
-        syscall(SYS_timer_delete, alarm.number);
-    }
+    if (alarm->kind == SYS_ALARM_COMPUTING) alarm_drop_computing(alarm);
+    else syscall(SYS_timer_delete, alarm->number);
+    alarm->kind = SYS_ALARM_NONE;
     errno = before;
 }
 
-bool sys_alarm_rang(sys_alarm alarm, const void *siginfo) {
+bool sys_alarm_rang(sys_alarm *alarm, const void *siginfo) {
     const siginfo_t *info = siginfo;
     if (info->si_code == SI_TIMER) return info->si_value.sival_ptr == &sys;
-    return alarm.kind == SYS_ALARM_COMPUTING && info->si_code == POLL_IN && info->si_fd == alarm.number;
+    return alarm && alarm->kind == SYS_ALARM_COMPUTING && alarm_rang_computing(alarm, info);
 }

@@ -83,11 +83,11 @@ struct sys {
     /* Marks a thread that computes: it may wait longer than others for the CPU, without having less of it; or takes that back. Ignored
      * where the kernel cannot. */
     void (*thread_patient)(uint32_t id, bool patient);
-    /* An alarm of the calling thread, by which the kernel sends it the signal. alarm_set: for the moment `at`; it forgets the moment before. 0: never. One of the
-     * kind COMPUTING rings again after as much time, until it is set again. For signal handlers too. Not 0: there is none to be had. */
+    /* An alarm of the calling thread, by which the kernel sends it the signal. alarm_set: once, for the moment `at`; it forgets the moment before. 0: never. For signal
+     * handlers too. Not 0: there is none to be had. */
     int (*alarm_make)(sys_alarm *alarm, enum sys_alarm_kind kind, int signal);
-    void (*alarm_set)(sys_alarm alarm, uint64_t at);
-    void (*alarm_drop)(sys_alarm alarm);
+    void (*alarm_set)(sys_alarm *alarm, uint64_t at);
+    void (*alarm_drop)(sys_alarm *alarm);
     /* How many threads this program has, weft's and others; 0 when that cannot be known. */
     unsigned (*thread_count)(void);
     /* In which system call another thread of this program, by its number, is: 0, with the call's number and the address that it returns to.

@@ -16,14 +16,16 @@ enum sys_alarm_kind { SYS_ALARM_NONE, SYS_ALARM_COMPUTING, SYS_ALARM_ANYWHERE };
 typedef struct sys_alarm {
     int number; /* a descriptor, a timer */
     enum sys_alarm_kind kind;
+    bool rings;  /* COMPUTING: the kernel still owes a ring */
+    uint64_t id; /* likewise, the kernel's */
 } sys_alarm;
 
 /* In the handler, with its siginfo_t: whether the signal is that of the thread's alarm. An alarm of the kind ANYWHERE is known also when it has been dropped. */
-bool sys_alarm_rang(sys_alarm alarm, const void *siginfo);
+bool sys_alarm_rang(sys_alarm *alarm, const void *siginfo);
 
 /* linux_alarm.c */
 int linux_alarm_make(sys_alarm *alarm, enum sys_alarm_kind kind, int signal);
-void linux_alarm_set(sys_alarm alarm, uint64_t at);
-void linux_alarm_drop(sys_alarm alarm);
+void linux_alarm_set(sys_alarm *alarm, uint64_t at);
+void linux_alarm_drop(sys_alarm *alarm);
 
 #endif

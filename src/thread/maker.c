@@ -38,7 +38,7 @@ static void *thread_maker_main(void *argument) {
         parker_park(&maker->parker, SYS_FOREVER);
         thread_maker_prepare(runtime);
     }
-    if (alarm.kind) sys->alarm_drop(alarm);
+    if (alarm.kind) sys->alarm_drop(&alarm);
     return NULL;
 }
 

@@ -179,13 +179,19 @@ static bool preempt_to_end(struct runtime *runtime, uint64_t now) {
 /* A relief worker runs only processes that were stopped. rlx, both: hints. */
 static bool preempt_runs_stopped(struct worker *worker) { return atom_load_rlx(&worker->relief) && !atom_load_rlx(&worker->leave); }
 
+/* Whether there is, or may soon be, a thread at rest, which could run a process that was not stopped. Else a worker passes among the stopped ones only. */
+static bool preempt_has_heir(struct runtime *runtime) {
+    return atom_load_rlx(&runtime->threads.at_rest) > 0 || !atom_load_rlx(&runtime->preempt.maker.refused); /* rlx, both: numbers */
+}
+
 /* Whether the running process, whose step began at `since`, has used up its time slice. One that was stopped before (`again`) has the whole slice if only
  * stopped ones wait, and a tenth if others do. */
 static bool preempt_is_due(struct worker *worker, uint64_t since, bool again, uint64_t now) {
     struct preempt *preempt = &worker->runtime->preempt;
     uint64_t age = now - since;
     if (age < preempt->slice / PREEMPT_AGAIN_PART) return false;
-    if (!preempt_runs_stopped(worker) && preempt_needed(worker, now)) return again || age >= preempt->slice;
+    if (!preempt_runs_stopped(worker) && preempt_needed(worker, now) && preempt_has_heir(worker->runtime))
+        return again || age >= preempt->slice;
     return age >= preempt->slice && stopped_waiting(worker->runtime);
 }
 
@@ -273,7 +279,7 @@ static void preempt_set_alarm(struct worker *worker, struct thread *self, uint64
     uint64_t ahead = at > now ? at - now : 0;
     worker->alarm.at = now + (ahead < least ? least : ahead > slice ? slice : ahead);
     self->alarm_is_set = self->alarm.kind == SYS_ALARM_ANYWHERE;
-    sys->alarm_set(self->alarm, worker->alarm.at);
+    sys->alarm_set(&self->alarm, worker->alarm.at);
 }
 
 /* False: there is none. */
@@ -297,8 +303,15 @@ void stopped_no_alarm(struct thread *self, struct worker *own) {
     if (!self || !self->alarm_is_set) return;
     if (own) own->alarm.steps = UINT64_MAX; /* first, so that the handler does not set it again */
     __asm__ volatile("" ::: "memory");
-    sys->alarm_set(self->alarm, 0);
+    sys->alarm_set(&self->alarm, 0);
     self->alarm_is_set = false;
+}
+
+void preempt_alarm_again(struct worker *worker, struct thread *self) {
+    uint64_t now = sys->now();
+    if (self->alarm.kind != SYS_ALARM_COMPUTING) return; /* a timer might ring in a call: preempt.h, X8 */
+    worker->alarm.at = now + worker->runtime->preempt.slice / PREEMPT_AGAIN_PART;
+    sys->alarm_set(&self->alarm, worker->alarm.at);
 }
 
 bool preempt_alarm(struct worker *worker, struct thread *self) {

@@ -113,6 +113,8 @@ void stopped_no_alarm(struct thread *self, struct worker *own);
 /* The alarm of the worker's thread rings, and the thread is not in a system call: whether its process should be stopped now. If not, it rings again
  * when that may have changed. */
 bool preempt_alarm(struct worker *worker, struct thread *self);
+/* It rang where the process could not be stopped: rings again after a part of the slice, if it is one that counts computing time. */
+void preempt_alarm_again(struct worker *worker, struct thread *self);
 /* Whether the worker's process has computed for a part of its time slice, or was interrupted before. */
 bool preempt_computes(struct worker *worker, uint64_t now);
 /* How many more workers are wanted because no process has been resumed for long though one could be, whatever holds the workers up. */

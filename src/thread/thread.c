@@ -132,7 +132,7 @@ static void thread_unwatch(struct thread *self) {
 }
 /* The kernel would keep it until the program ends. */
 static void thread_drop_alarm(struct thread *self) {
-    if (self->alarm.kind) sys->alarm_drop(self->alarm);
+    if (self->alarm.kind) sys->alarm_drop(&self->alarm);
 }
 #else
 static void thread_watch(struct thread *self) { (void)self; }
@@ -189,7 +189,8 @@ static void thread_say_refused(struct runtime *runtime, const char *why) {
     struct threads *threads = &runtime->threads;
     if (atom_load_rlx(&runtime->coarse) == 0 || threads->over || atom_swap_rlx(&threads->told, true))
         return; /* rlx: the first caller prints */
-    print_line(STDERR_FILENO, "weft: no more threads than %u (%s): processes wait while these are in blocking calls\n",
+    print_line(STDERR_FILENO,
+               "weft: no more threads than %u (%s): processes wait while these are in blocking calls or with interrupted processes\n",
                atom_load_rlx(&threads->living), why); /* rlx: a number */
 }
 

@@ -74,22 +74,37 @@ static void looks_on(void *unused) {
         if (row > mail.longest) mail.longest = row;
     }
 }
-static void much_mail(enum policy_name policy, weft_entry receiver) {
+static void much_mail(enum policy_name policy, weft_entry receiver, unsigned row) {
     set_up(policy);
     weft_spawn(receiver, NULL);
     weft_spawn(looks_on, NULL);
     stage_run(0);
-    EXPECT(mail.ended && mail.longest <= ROW && mail.rows <= 3);
+    EXPECT(mail.ended && mail.longest <= row && mail.rows <= MAIL / row + 1);
     stage_end();
 }
 TEST(turns_of_a_receiver_with_many_messages) {
     stage_for_each_policy(policy) {
-        much_mail(policy, receives_all);
-        much_mail(policy, receives_all_by_tag);
-        much_mail(policy, receives_all_after_a_tag);
+        much_mail(policy, receives_all, ROW);
+        much_mail(policy, receives_all_by_tag, ROW);
+        much_mail(policy, receives_all_after_a_tag, ROW);
     }
 }
-TEST(turns_of_a_receiver_with_many_elements) { stage_for_each_policy(policy) much_mail(policy, takes_all); }
+TEST(turns_of_a_receiver_with_many_elements) {
+    stage_for_each_policy(policy) much_mail(policy, takes_all, ELEMENTS_MAX * (BUDGET_CALLS + 1));
+}
+
+/* What each element is for takes long: the others have their turns as often as without elements. */
+TEST(turns_of_a_slow_receiver_of_elements) {
+    stage_for_each_policy(policy) {
+        set_up(policy);
+        atom_store_rlx(&my_worker->fair.skipped, SLOT_RUNS_MAX - SLOT_RUNS_SLOW);
+        weft_spawn(takes_all, NULL);
+        weft_spawn(looks_on, NULL);
+        stage_run(0);
+        EXPECT(mail.ended && mail.longest <= BUDGET_CALLS + 1);
+        stage_end();
+    }
+}
 
 /* ---- many senders to one channel ------------------------------------------------------------------------------------ */
 

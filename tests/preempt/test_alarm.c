@@ -11,7 +11,7 @@ static bool alarms_are(enum sys_alarm_kind kind) {
     pre_alarms = kind;
     if (kind == SYS_ALARM_ANYWHERE) return restart_is_usual();
     if (sys_linux.alarm_make(&alarm, kind, SIGURG) == 0) {
-        sys_linux.alarm_drop(alarm);
+        sys_linux.alarm_drop(&alarm);
         return true;
     }
     printf("note: the kernel allows no alarms that count computing time\n");
@@ -214,7 +214,7 @@ static uint64_t signals(void) {
 
 /* An alarm that rings soon, in the process that calls this. The worker's notes say which step it was set for, since when that has lasted, and when it should ring.
  * True: the process was stopped by it. */
-static __attribute__((noinline)) bool rings(sys_alarm alarm, uint64_t steps, uint64_t since, uint64_t at) {
+static __attribute__((noinline)) bool rings(sys_alarm *alarm, uint64_t steps, uint64_t since, uint64_t at) {
     struct worker *worker = my_worker;
     uint64_t before = rung(), seen = signals();
     worker->alarm.since = since;
@@ -225,19 +225,16 @@ static __attribute__((noinline)) bool rings(sys_alarm alarm, uint64_t steps, uin
     return rung() != before;
 }
 /* The thread sets none itself. */
-static sys_alarm takes_alarm(void) {
+static sys_alarm *takes_alarm(void) {
     EXPECT_EQ(sys_linux.alarm_make(&my_thread->alarm, pre_alarms, SIGURG), 0);
     my_thread->alarm_refused = true;
-    return my_thread->alarm;
+    return &my_thread->alarm;
 }
-static void gives_alarm_back(sys_alarm alarm) {
-    my_thread->alarm = (sys_alarm){0};
-    sys_linux.alarm_drop(alarm);
-}
+static void gives_alarm_back(sys_alarm *alarm) { sys_linux.alarm_drop(alarm); }
 static void tries(void *arg) {
     enum { TIMES = 20, LATER = 1000 };
     (void)arg;
-    sys_alarm alarm = takes_alarm();
+    sys_alarm *alarm = takes_alarm();
     for (unsigned i = 0; i < TIMES; i++) {
         uint64_t now = sys->now(), long_ago = now - RT_SECOND;
         EXPECT(!rings(alarm, step_now() + 1000000, long_ago, long_ago));
@@ -273,7 +270,7 @@ static atom_bool inside;
 static void reads(void *arg) {
     char byte = 0;
     (void)arg;
-    sys_alarm alarm = takes_alarm();
+    sys_alarm *alarm = takes_alarm();
     struct worker *worker = my_worker;
     uint64_t before = rung();
     worker->alarm.since = worker->alarm.at = sys->now() - RT_SECOND;
@@ -312,7 +309,7 @@ TEST_WITHIN(alarm_does_not_count_in_a_system_call, 60) {
 /* No process waits: it is set again, and stops nothing. */
 static void alone(void *arg) {
     (void)arg;
-    sys_alarm alarm = takes_alarm();
+    sys_alarm *alarm = takes_alarm();
     uint64_t set = atom_load_rlx(&sys_script.counts.alarm_set);
     EXPECT(!rings(alarm, step_now(), sys->now(), 1)); /* the end of the slice is still to come */
     while (atom_load_rlx(&sys_script.counts.alarm_set) < set + 2) {}

@@ -33,25 +33,25 @@ TEST(alarm_rings_once_when_its_time_has_come) {
     EXPECT_EQ(sys->alarm_make(&alarm, SYS_ALARM_ANYWHERE, SIGUSR1), 0);
     EXPECT_EQ(sys->alarm_make(&other, SYS_ALARM_ANYWHERE, SIGUSR1), 0);
     uint64_t at = sys->now() + 5 * MS;
-    sys->alarm_set(alarm, at + UINT64_C(3600000) * MS);
-    sys->alarm_set(alarm, at); /* and not in an hour */
+    sys->alarm_set(&alarm, at + UINT64_C(3600000) * MS);
+    sys->alarm_set(&alarm, at); /* and not in an hour */
     wait_for_ring(1);
     EXPECT(sys->now() >= at);
-    sys->alarm_set(alarm, 1); /* past */
+    sys->alarm_set(&alarm, 1); /* past */
     wait_for_ring(2);
-    sys->alarm_set(alarm, sys->now() + 20 * MS);
-    sys->alarm_drop(alarm);
-    sys->alarm_set(other, sys->now() + 40 * MS);
+    sys->alarm_set(&alarm, sys->now() + 20 * MS);
+    sys->alarm_drop(&alarm);
+    sys->alarm_set(&other, sys->now() + 40 * MS);
     wait_for_ring(3);
     EXPECT_EQ(atom_load_rlx(&rings), 3);
-    sys->alarm_drop(other);
+    sys->alarm_drop(&other);
     EXPECT_EQ(errno, 77);
 }
 
 static void *makes_an_alarm(void *arg) {
     sys_alarm *alarm = arg;
     EXPECT_EQ(sys->alarm_make(alarm, SYS_ALARM_ANYWHERE, SIGUSR1), 0);
-    sys->alarm_set(*alarm, sys->now() + 5 * MS);
+    sys->alarm_set(alarm, sys->now() + 5 * MS);
     pause();
     EXPECT_EQ(atom_load_rlx(&rings), 1);
     return NULL;
@@ -63,7 +63,7 @@ TEST(alarm_interrupts_the_thread_that_made_it) {
     EXPECT(sigaction(SIGUSR1, &action, NULL) == 0);
     EXPECT_EQ(pthread_create(&thread, NULL, makes_an_alarm, &alarm), 0);
     EXPECT_EQ(pthread_join(thread, NULL), 0);
-    sys->alarm_drop(alarm);
+    sys->alarm_drop(&alarm);
 }
 
 TEST(alarm_is_refused) {
@@ -85,8 +85,7 @@ TEST(alarm_is_refused) {
 static sys_alarm clock_alarm;
 static void clock_rung(int number, siginfo_t *info, void *context) {
     (void)number, (void)context;
-    if (!sys_alarm_rang(clock_alarm, info)) return;
-    sys->alarm_set(clock_alarm, 0);
+    if (!sys_alarm_rang(&clock_alarm, info)) return;
     atom_add_rlx(&rings, 1);
 }
 static bool clock_begin(void) {
@@ -104,23 +103,23 @@ TEST(computing_alarm_rings_when_its_time_has_come) {
     if (!clock_begin()) return;
     errno = 77;
     uint64_t at = sys->now() + 5 * MS;
-    sys->alarm_set(clock_alarm, at + UINT64_C(3600000) * MS);
-    sys->alarm_set(clock_alarm, at); /* and not in an hour */
+    sys->alarm_set(&clock_alarm, at + UINT64_C(3600000) * MS);
+    sys->alarm_set(&clock_alarm, at); /* and not in an hour */
     wait_for_ring(1);
     EXPECT(sys->now() >= at);
-    sys->alarm_set(clock_alarm, sys->now() + 5 * MS);
+    sys->alarm_set(&clock_alarm, sys->now() + 5 * MS);
     compute_for(2 * MS);
     at = sys->now() + 5 * MS;
-    sys->alarm_set(clock_alarm, at); /* the time that it has counted is forgotten */
+    sys->alarm_set(&clock_alarm, at); /* the time that it has counted is forgotten */
     wait_for_ring(2);
     EXPECT(sys->now() >= at);
-    sys->alarm_set(clock_alarm, 1); /* past */
+    sys->alarm_set(&clock_alarm, 1); /* past */
     wait_for_ring(3);
-    sys->alarm_set(clock_alarm, sys->now() + 2 * MS);
-    sys->alarm_set(clock_alarm, 0);
+    sys->alarm_set(&clock_alarm, sys->now() + 2 * MS);
+    sys->alarm_set(&clock_alarm, 0);
     compute_for(10 * MS);
-    sys->alarm_set(clock_alarm, sys->now() + 2 * MS);
-    sys->alarm_drop(clock_alarm);
+    sys->alarm_set(&clock_alarm, sys->now() + 2 * MS);
+    sys->alarm_drop(&clock_alarm);
     compute_for(10 * MS);
     EXPECT_EQ(atom_load_rlx(&rings), 3); /* each has rung once */
     EXPECT_EQ(errno, 77);
@@ -143,13 +142,13 @@ TEST(computing_alarm_does_not_ring_in_a_system_call) {
     EXPECT_EQ(pipe(ends), 0);
     EXPECT_EQ(pthread_create(&reader, NULL, clock_drains, &ends[0]), 0);
     for (unsigned i = 0; i < 20; i++) {
-        sys->alarm_set(clock_alarm, sys->now() + 2 * MS);
+        sys->alarm_set(&clock_alarm, sys->now() + 2 * MS);
         EXPECT_EQ(nanosleep(&time, NULL), 0);
         EXPECT_EQ(write(ends[1], all, sizeof all), (ssize_t)sizeof all);
         EXPECT_EQ(atom_load_rlx(&rings), i);
         wait_for_ring(i + 1);
     }
-    sys->alarm_drop(clock_alarm);
+    sys->alarm_drop(&clock_alarm);
     close(ends[1]);
     pthread_join(reader, NULL);
     close(ends[0]);
@@ -167,14 +166,51 @@ TEST(computing_alarm_dropped_beside_a_child) {
         _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
     }
     close(ends[0]);
-    sys->alarm_set(clock_alarm, sys->now() + 2 * MS);
-    sys->alarm_drop(clock_alarm);
+    sys->alarm_set(&clock_alarm, sys->now() + 2 * MS);
+    sys->alarm_drop(&clock_alarm);
     compute_for(10 * MS);
     EXPECT_EQ(atom_load_rlx(&rings), 0);
     close(ends[1]);
     int status;
     EXPECT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
+}
+
+/* The program has closed the descriptor, and its number is that of a file of its own now. */
+TEST(computing_alarm_whose_descriptor_is_another_file) {
+    int ends[2];
+    if (!clock_begin()) return;
+    EXPECT_EQ(pipe(ends), 0);
+    EXPECT_EQ(dup2(ends[1], clock_alarm.number), clock_alarm.number);
+    sys->alarm_set(&clock_alarm, sys->now() + 2 * MS);
+    compute_for(10 * MS);
+    int number = clock_alarm.number;
+    sys->alarm_drop(&clock_alarm);
+    EXPECT_EQ(write(number, "x", 1), 1);
+    EXPECT_EQ(atom_load_rlx(&rings), 0);
+}
+
+/* A ring whose signal was lost beside one that was pending: the clock stops at the next. */
+TEST(computing_alarm_after_a_lost_signal) {
+    if (!clock_begin()) return;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    pthread_kill(pthread_self(), SIGUSR1);
+    sys->alarm_set(&clock_alarm, sys->now() + 2 * MS);
+    compute_for(10 * MS);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    EXPECT_EQ(atom_load_rlx(&rings), 0);
+    sys->alarm_set(&clock_alarm, sys->now() + 2 * MS);
+    wait_for_ring(1);
+    compute_for(20 * MS);
+    EXPECT_EQ(atom_load_rlx(&rings), 1);
+    sys->alarm_set(&clock_alarm, sys->now() + 2 * MS);
+    wait_for_ring(2);
+    compute_for(20 * MS);
+    EXPECT_EQ(atom_load_rlx(&rings), 2);
+    sys->alarm_drop(&clock_alarm);
 }
 
 int main(int argc, char **argv) { return test_main(argc, argv); }
