@@ -25,7 +25,8 @@
  *                    step process steps (counted in step_run)
  *   handoffs         hand-offs in a row                                HANDOFFS_MAX  the receiver is queued like any other
  *   slot_runs        processes in a row from the one-slot LIFO         SLOT_RUNS_MAX one from the ring's head; the slot's goes to its end
- *                    (SLOT_RUNS_SLOW where they run for long)
+ *                    (SLOT_RUNS_DUE while others are due, and
+ *                    SLOT_RUNS_SLOW where they run for long)
  *                    (policy deque: from the newest end of the deque)  NEWEST_RUNS_MAX one from the oldest end; "local": GLOBAL_TICK
  *   due_turn         processes in a row that timers have made ready    1             one from the queue
  *   tick             processes and steps, all of the above included    GLOBAL_TICK   the worker looks round: timers and descriptors
@@ -64,8 +65,14 @@
 /* Policy ring: a row of processes from the slot begins. Where it may be SLOT_RUNS_SLOW long it begins that far from its end, which is the same for all: a
  * comparison with a constant is an instruction less for each message. rlx: sysmon writes `skipped` now and then. */
 static inline void slot_row_begin(struct worker *own) { own->fair.slot_runs = atom_load_rlx(&own->fair.skipped); }
-static inline void slot_row_end(struct worker *own) {
-    if (own->policy == POLICY_RING) own->fair.slot_runs = SLOT_RUNS_MAX;
+/* At a look round. While processes are due (`due`) a row is SLOT_RUNS_DUE long: these wait for its end, and so does the next one for what the last one has begun. A row that began before sysmon
+ * found the worker slow is no longer than one that begins now. rlx: as above. */
+static inline void slot_row_shorten(struct worker *own, bool due) {
+    enum { SHORTER = SLOT_RUNS_MAX - SLOT_RUNS_DUE };
+    uint32_t runs = own->fair.slot_runs, skipped = atom_load_rlx(&own->fair.skipped);
+    if (own->policy != POLICY_RING) return;
+    if (due && runs < SHORTER) runs = runs < SLOT_RUNS_DUE ? runs + SHORTER : SLOT_RUNS_MAX;
+    own->fair.slot_runs = runs < skipped ? skipped : runs;
 }
 
 static inline uint32_t tick_left(struct worker *own) { return (uint32_t)atom_load_rlx(&own->fair.turn); }
@@ -114,10 +121,10 @@ static inline bool budget_renew_up_to(struct worker *own, uint32_t most) {
     return true;
 }
 static inline bool budget_renew(struct worker *own) { return budget_renew_up_to(own, STEPS_MAX); }
-/* For elements: so many as a channel of the usual size holds. Not where processes run for long: there what they do with an element takes longer than a wait. rlx: as in
- * slot_row_begin. */
+/* For elements: so many as a channel of the usual size holds. Not where processes run for long: there what they do with an element takes longer than a wait. Nor when a look round is
+ * due: its timers do not wait for the channel. rlx: as in slot_row_begin. */
 static inline bool budget_renew_for_elements(struct worker *own) {
-    return atom_is_rlx(&own->fair.skipped, 0) && budget_renew_up_to(own, ELEMENTS_MAX);
+    return atom_is_rlx(&own->fair.skipped, 0) && tick_left(own) > 2 && budget_renew_up_to(own, ELEMENTS_MAX);
 }
 
 /* ---- hand-offs ------------------------------------------------------------------------------------------------------------------ */

@@ -327,7 +327,7 @@ static struct proc *find_due(struct worker *worker) {
     bool rung = timer_events_run(worker, worker);
     worker->fair.firing = false;
     struct proc *proc = worker->fair.cut_short || worker->fair.due_turn ? NULL : policy_pop_due(worker);
-    if (!proc && worker->fair.due) slot_row_end(worker); /* one that is due does not wait for the row's end */
+    slot_row_shorten(worker, !ring_is_empty(&worker->due));
     if (rung) find_tell_of_due(worker);
     worker->fair.cut_short = proc != NULL;
     return proc;

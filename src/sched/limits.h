@@ -31,6 +31,7 @@ enum {
         GLOBAL_PATIENCE * GLOBAL_TICK, /* most newborn in a row from the newest end of a deque: with 61 a tree of processes was
                                                       * walked in breadth, and took a tenth longer; with 16 * 61, 4 in 100 */
     SLOT_RUNS_MAX = 256, /* most processes in a row from the one-slot LIFO: with 64 pairs that message each other took 12 % longer */
+    SLOT_RUNS_DUE = 64,  /* the same while processes wait whose timers are due */
     SLOT_RUNS_SLOW = 16, /* the same on a worker whose processes run for half a microsecond or more each */
     CHAIN_WHOLE = 4,     /* so many of those after a process that was due come before a look round: a request and its answer */
     HANDOFFS_MAX = 16,   /* most hand-offs in a row */

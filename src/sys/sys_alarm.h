@@ -2,8 +2,8 @@
  *
  *   kind        rings                                                     there is none
  *   COMPUTING   where the thread computes in the program's or weft's      where the kernel allows no perf events (kernel.perf_event_paranoid
- *               code, and in no system call: once the thread has had      above 2, some containers), and without a descriptor
- *               a CPU for as long as the moment was ahead
+ *               code, and in no system call: once the thread has had      above 2), under a seccomp filter, and when half of the descriptors
+ *               a CPU for as long as the moment was ahead                 are used
  *   ANYWHERE    once the moment has come, whether the thread computes     at the limit of pending signals
  *               or sleeps in a system call, which is interrupted */
 #ifndef WEFT_SYS_SYS_ALARM_H

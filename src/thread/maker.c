@@ -5,14 +5,18 @@
 
 #include <signal.h>
 
-enum { MAKER_REST_MOST = 4 }; /* threads at rest, besides one */
+enum {
+    MAKER_REST_MOST = 4,        /* threads at rest, besides one */
+    MAKER_ALARM_SLICE = 500000, /* ns; with shorter slices what such alarms take, 60 us each, is too much of them */
+};
 
 /* Which kind of alarm the threads will have (stopped.h, A8). Of the kind that not every kernel allows one is tried here, and kept: the first in a program may take the
  * kernel 14 ms, and those that are made beside it take 15 us. */
 static sys_alarm thread_maker_alarm(struct preempt *preempt) {
     sys_alarm alarm = {0};
     enum sys_alarm_kind kind = preempt->alarms_anywhere ? SYS_ALARM_ANYWHERE : SYS_ALARM_COMPUTING;
-    if (kind == SYS_ALARM_COMPUTING && sys->alarm_make(&alarm, kind, SIGURG) != 0) kind = SYS_ALARM_NONE;
+    if (kind == SYS_ALARM_COMPUTING && (preempt->slice < MAKER_ALARM_SLICE || sys->alarm_make(&alarm, kind, SIGURG) != 0))
+        kind = SYS_ALARM_NONE;
     atom_store_rlx(&preempt->alarms, kind); /* rlx: a number */
     return alarm;
 }

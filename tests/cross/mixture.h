@@ -69,21 +69,19 @@ static inline void mix_close(unsigned before) {
 
 enum mix_preempt { MIX_PREEMPT_OFF, MIX_PREEMPT, MIX_PREEMPT_ALARMS };
 static inline void mixture_run(const char *policy, unsigned workers, enum mix_preempt preempt, uint64_t seed) {
-    static const char *const preempts[] = {"off", "50us", "50us, with alarms"};
+    static const char *const preempts[] = {"off", "on", "by timers"};
     struct rng rng;
     pthread_t threads[THREADS];
     test_doing("WEFT_TEST_SEED=%llu", (unsigned long long)seed);
     printf("policy %s, %u workers, preemption %s, seed %llu\n", policy, workers, preempts[preempt], (unsigned long long)seed);
     unsigned before = rt_descriptors();
     rng_seed(&rng, seed, 1 << 21);
-    rt_count_memory();
-    if (seed % 2 == 0) rt_no_alarms();
-    rt_start_scripted(&(weft_config){.policy = policy,
-                                     .workers = workers,
-                                     .preempt = preempt != MIX_PREEMPT_OFF,
-                                     .preempt_us = 50,
-                                     .preempt_alarms = preempt == MIX_PREEMPT_ALARMS,
-                                     .seed = seed});
+    rt_start_with(&(weft_config){.policy = policy,
+                                 .workers = workers,
+                                 .preempt = preempt != MIX_PREEMPT_OFF,
+                                 .preempt_us = seed % 2 ? 50 : 500, /* with alarms or without */
+                                 .preempt_alarms = preempt == MIX_PREEMPT_ALARMS,
+                                 .seed = seed});
     mix_open(seed);
     for (unsigned i = 0; i < FIRST / (RT_SLOW > 4 ? 2 : 1); i++)
         member_spawn(NULL, NULL, (weft_stackful_options){.runtime = i % 4 ? rt.runtime : mix.other});

@@ -1,5 +1,5 @@
 /* A random mixture of everything, by seed, with conservation oracles (mix.h): on every policy, with 1, 2, 4 and 16 workers, without preemption and
- * with slices of 50 us, by sysmon and by alarms. A runtime that hangs is shown by weft_dump. */
+ * with slices of 50 us, by sysmon, and of 500 us, by alarms; and by timers. A runtime that hangs is shown by weft_dump. */
 #include "mixture.h"
 
 #include <signal.h>

@@ -116,6 +116,18 @@ TEST_WITHIN(alarm_not_allowed, 60) {
     rt_cases(case_not_allowed);
 }
 
+/* They would take more than they are for. */
+TEST_WITHIN(alarm_not_with_short_slices, 60) {
+    PREEMPT_TEST_APPLIES();
+    if (!alarms_are(SYS_ALARM_COMPUTING)) return;
+    pre_start("ring", 2, 100);
+    unsigned hogs = spawn_loops(2);
+    victim_spawn(ticks, (void *)10, 0, "ticker");
+    rt_wait(&done, hogs + 1);
+    rt_stop();
+    EXPECT_EQ(atom_load_rlx(&sys_script.counts.alarm_make), 0);
+}
+
 /* ---- in a system call that sleeps ------------------------------------------------------------------------------------------------------- */
 
 enum { SLEEPS = 5, SLEEP_MS = 20 }; /* a slice is 1 ms */

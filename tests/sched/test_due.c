@@ -121,6 +121,40 @@ TEST(due_soon_with_its_answer) {
     end();
 }
 
+/* And so is one through six others, also while another is due: a row that one of them has begun is not torn apart for the next. */
+TEST(due_soon_through_a_chain) {
+    enum { CHAIN = 6, PAIRED = 1000 }; /* few enough for the ring: what comes from the global queue may push a chain out of the slot */
+    begin(POLICY_RING);
+    static weft_pid pairs[PAIRED];
+    weft_pid chain[CHAIN + 1];
+    for (unsigned i = 0; i <= CHAIN; i++)
+        chain[i] = stage_spawn_idle(0, LATE + i, answers, WEFT_NOBODY);
+    for (unsigned i = 0; i < CHAIN; i++)
+        stage_part(chain[i])->other = chain[i + 1];
+    weft_pid second = stage_spawn_idle(0, LATE + 100, answers, WEFT_NOBODY);
+    for (unsigned i = 0; i < PAIRED; i += 2) {
+        pairs[i] = stage_spawn_idle(0, i, answers, WEFT_NOBODY);
+        pairs[i + 1] = stage_spawn_idle(0, i + 1, answers, pairs[i]);
+        stage_part(pairs[i])->other = pairs[i + 1];
+    }
+    stage_play(0);
+    for (unsigned i = 0; i < PAIRED; i += 2)
+        EXPECT_EQ(send_copy(&own->local, own, WEFT_NOBODY, pairs[i], 1, NULL, 0), 0);
+    steps((GLOBAL_PATIENCE + 2) * GLOBAL_TICK);
+    for (unsigned i = 0; i < 200; i++) {
+        set_alarm(0, chain[0]);
+        if (i % 2) set_alarm(1, second);
+        steps(i % GLOBAL_TICK);
+        trace.count = 0;
+        sys_scripted_jump(10000);
+        while (first_of(LATE + CHAIN) == UINT32_MAX && trace.count < 20 * GLOBAL_TICK)
+            steps(1);
+        EXPECT(first_of(LATE + CHAIN) <= 3 * (GLOBAL_TICK + CHAIN_WHOLE + 2));
+        steps(2 * GLOBAL_TICK);
+    }
+    end();
+}
+
 /* ---- and no other starves --------------------------------------------------------------------------------------------------- */
 
 /* Many at once: those that are queued have every second turn. More than there is room for: they are queued with those. */

@@ -3,11 +3,17 @@
 #include "test.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -188,6 +194,48 @@ TEST(computing_alarm_whose_descriptor_is_another_file) {
     sys->alarm_drop(&clock_alarm);
     EXPECT_EQ(write(number, "x", 1), 1);
     EXPECT_EQ(atom_load_rlx(&rings), 0);
+}
+
+/* The program has closed 0, 1 and 2: they are not for weft. */
+TEST(computing_alarm_is_no_standard_descriptor) {
+    int kept = dup(0);
+    close(0);
+    if (clock_begin()) {
+        EXPECT(clock_alarm.number >= 3);
+        EXPECT_EQ(fcntl(0, F_GETFD), -1);
+        sys->alarm_drop(&clock_alarm);
+    }
+    if (kept >= 0) dup2(kept, 0);
+}
+
+/* Half of the descriptors are the program's. */
+TEST(computing_alarm_leaves_descriptors) {
+    struct rlimit before;
+    if (!clock_begin()) return;
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &(struct rlimit){2 * (rlim_t)(clock_alarm.number + 1), before.rlim_max}), 0);
+    sys_alarm other = {0};
+    EXPECT_EQ(sys->alarm_make(&other, SYS_ALARM_COMPUTING, SIGUSR1), -EMFILE);
+    EXPECT_EQ(fcntl(clock_alarm.number + 1, F_GETFD), -1);
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    sys->alarm_drop(&clock_alarm);
+}
+
+/* A filter that ends the program for the call is not put to the test. */
+TEST(computing_alarm_under_a_filter) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    EXPECT_EQ(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+        printf("note: the kernel has no filters\n");
+        return;
+    }
+    EXPECT_EQ(sys->alarm_make(&clock_alarm, SYS_ALARM_COMPUTING, SIGUSR1), -EPERM);
 }
 
 /* A ring whose signal was lost beside one that was pending: the clock stops at the next. */
