@@ -7,6 +7,7 @@
 #include "fiber/upcall.h"
 #include "life/spawn.h"
 #include "preempt/restart.h"
+#include "sched/atfork.h"
 #include "sched/heed.h"
 #include "thread/maker.h"
 #include "thread/stopped.h"
@@ -108,7 +109,7 @@ static enum preempt_verdict preempt_judge(struct worker *worker, const ucontext_
     uint32_t pinned_count =
         atom_load_rlx(&worker->pinned_count) & ~PINNED_CLOSED; /* rlx: processes are pinned and unpinned by this thread */
     if (pinned_count != 0 || my_thread->caller) return PREEMPT_WITH_PINNED;
-    if (fiber->nopreempt) return PREEMPT_FORBIDDEN;
+    if (fiber->nopreempt || atfork_forks) return PREEMPT_FORBIDDEN;
     enum preempt_verdict verdict = preempt_place(fiber, context);
     my_thread->context = context;
     my_thread->floor = fiber->floor;

@@ -48,7 +48,7 @@ enum preempt_verdict {
     PREEMPT_NOT_MARKED,  /* the process is not one that may be interrupted */
     PREEMPT_IN_WEFT,     /* X1 */
     PREEMPT_ELSEWHERE,   /* X3 */
-    PREEMPT_FORBIDDEN,   /* weft_nopreempt_begin */
+    PREEMPT_FORBIDDEN,   /* weft_nopreempt_begin; fork (sched/atfork.h) */
     PREEMPT_WITH_PINNED, /* pinned processes need this thread */
     PREEMPT_NO_THREAD,   /* no thread to take the worker */
     PREEMPT_TOO_MANY,

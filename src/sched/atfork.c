@@ -1,4 +1,4 @@
-/* Registers the fork handler, and refuses calls in the child. */
+/* Registers the fork handlers, and refuses calls in the child. */
 #include "sched/atfork.h"
 
 #include "sched/door.h"
@@ -7,14 +7,19 @@
 #include <pthread.h>
 
 atom_bool atfork_is_child;
+_Thread_local bool atfork_forks __attribute__((tls_model("initial-exec")));
 
 void atfork_refuse(const char *call) {
     WEFT_MISUSE(call, "called in a child process made by fork while a runtime was running: its threads are not here",
                 "call exec or _exit in the child, or fork before weft_start");
 }
 
+static void atfork_before(void) { atfork_forks = true; }
+static void atfork_after(void) { atfork_forks = false; }
+
 /* In the child, before fork returns there. */
 static void atfork_in_child(void) {
+    atfork_forks = false;
     if (!door_any()) return;
     atom_store_rlx(&atfork_is_child, true); /* rlx: there is one thread */
     my_worker = NULL;
@@ -22,7 +27,7 @@ static void atfork_in_child(void) {
 }
 
 static void atfork_install(void) {
-    pthread_atfork(NULL, NULL, atfork_in_child);
+    pthread_atfork(atfork_before, atfork_after, atfork_in_child);
 } /* without memory it is not registered: a child's call is not refused, and may hang */
 
 void atfork_register(void) {

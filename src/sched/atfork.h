@@ -10,11 +10,16 @@
 
 #include "base/atom.h"
 
+#include <stdbool.h>
+
 #if WEFT_CHECK
 static inline void atfork_check(const char *call) { (void)call; }
 static inline void atfork_register(void) {}
 #else
 extern atom_bool atfork_is_child;
+/* The thread is in fork, which holds all locks of malloc meanwhile: its process is not stopped there (preempt/preempt.c). With one that was, no thread could be made to run others: the thread maker
+ * waited for such a lock. */
+extern _Thread_local bool atfork_forks __attribute__((tls_model("initial-exec")));
 void atfork_refuse(const char *call) __attribute__((noreturn, cold));
 /* At the beginning of calls by threads that drive no worker. */
 static inline void atfork_check(const char *call) {

@@ -172,6 +172,59 @@ TEST(preempt_knows_all_of_weft) {
         EXPECT(pre_is_in_weft((uintptr_t)code[i]));
 }
 
+/* ---- in fork ---------------------------------------------------------------------------------------------------------- */
+
+/* Fork holds all locks of malloc meanwhile. If it stopped there no thread could be made: pthread_create waits for one of them. Handlers that were registered before weft's come last before the
+ * fork, and first behind it. */
+static atom_u64 forks, steps_in_fork;
+static atom_bool fork_lasts;
+static void computes_in_fork(void) {
+    if (!atom_load_rlx(&fork_lasts)) return;
+    uint64_t step = atom_load_rlx(&my_worker->local.counters.steps), refused = pre_verdict(PREEMPT_FORBIDDEN);
+    while (pre_verdict(PREEMPT_FORBIDDEN) == refused) {}
+    if (atom_load_rlx(&my_worker->local.counters.steps) != step) atom_add_rlx(&steps_in_fork, 1);
+}
+struct waited {
+    pid_t child;
+    int *status;
+};
+static void waits_for_child(void *arg) {
+    struct waited *waited = arg;
+    while (waitpid(waited->child, waited->status, 0) < 0 && errno == EINTR) {}
+}
+static void forks_often(void *unused) {
+    (void)unused;
+    for (unsigned i = 0; i < 20; i++) {
+        int status = -1;
+        pid_t child = fork();
+        if (child == 0) _exit(7);
+        EXPECT_EQ(weft_blocking(waits_for_child, &(struct waited){child, &status}), 0);
+        EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+        atom_add_rlx(&forks, 1);
+    }
+    atom_store_rlx(&over, true);
+    atom_add_rel(&done, 1);
+}
+static void case_forks(const char *policy, unsigned workers) {
+    pre_start(policy, workers, 1000);
+    forget();
+    atom_store_rlx(&fork_lasts, true);
+    for (uintptr_t i = 0; i < workers + 1; i++)
+        victim_spawn(loops, (void *)i, 0, "hog");
+    victim_spawn(forks_often, NULL, 64 << 10, "forks");
+    rt_wait(&done, workers + 2);
+    atom_store_rlx(&fork_lasts, false);
+    EXPECT_EQ(atom_load_rlx(&steps_in_fork), 0);
+    rt_stop();
+}
+TEST_WITHIN(preempt_not_in_fork, 60) {
+    PREEMPT_TEST_APPLIES();
+    pthread_atfork(computes_in_fork, NULL, NULL);
+    case_forks("ring", 1);
+    case_forks("line", 2);
+    EXPECT_EQ(atom_load_rlx(&forks), 40);
+}
+
 /* ---- system calls, other signals ---------------------------------------------------------------------------------------------------- */
 
 /* A call that our signal interrupts is begun again: the caller does not hear of it, and it is not shorter. */
