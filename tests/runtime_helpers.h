@@ -100,12 +100,9 @@ static struct {
 #if WEFT_TEST_SIM
 int64_t table_leaks(void);
 static inline void rt_count_memory(void) {}
-static inline void rt_no_alarms(void) {}
 static inline uint64_t rt_live_memory(void) { return (uint64_t)table_leaks(); }
 #else
 static inline void rt_count_memory(void) { sys_scripted_install(); }
-/* Preempted processes' threads have no alarms but those that were asked for, as where the kernel allows no others. */
-static inline void rt_no_alarms(void) { sys_script.alarm_error[SYS_ALARM_COMPUTING] = -EPERM; }
 static inline uint64_t rt_live_memory(void) { return sys_scripted_live(); }
 #endif
 

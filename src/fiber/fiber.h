@@ -137,6 +137,13 @@ static inline void fiber_check(const struct worker *worker) {
     if (__builtin_expect(fiber_is_closed(worker), 0)) fiber_refuse(worker);
 }
 void fiber_take_turns_slow(struct worker *worker, uint64_t deadline);
+/* Costs budget. True: that is used up. */
+static inline bool fiber_spends_last(struct worker *worker) {
+    if (WEFT_CHECK) return false; /* the checker tries all orders: no time slices */
+    if (!worker) return false;
+    fiber_check(worker);
+    return __builtin_expect(budget_spend(worker), 0);
+}
 /* Yields if sysmon asks for it. Any caller: for a thread, a step process or a worker between two (`close`, `release`) it does nothing. */
 static inline void fiber_take_turns(struct worker *worker) {
     if (worker && __builtin_expect(budget_is_over(worker), 0)) fiber_take_turns_slow(worker, 0);
@@ -144,10 +151,7 @@ static inline void fiber_take_turns(struct worker *worker) {
 /* The same in a call that could wait until the deadline and does not: it costs budget. A call with deadline 0 cannot wait,
  * so its caller may hold a mutex of the operating system: it yields only if sysmon asks. A call that never waits must use neither. */
 static inline void fiber_spend(struct worker *worker, uint64_t deadline) {
-    if (WEFT_CHECK) return; /* the checker tries all orders: no time slices */
-    if (!worker) return;
-    fiber_check(worker);
-    if (__builtin_expect(budget_spend(worker), 0)) fiber_take_turns_slow(worker, deadline);
+    if (fiber_spends_last(worker)) fiber_take_turns_slow(worker, deadline);
 }
 
 /* As weft_spawn_with, for weft itself: does not heed. */

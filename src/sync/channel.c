@@ -154,17 +154,12 @@ static bool chan_goes_on(struct chan *chan, struct worker *worker) {
 static __attribute__((noinline, cold)) void chan_take_turns(struct chan *chan, struct worker *worker, uint64_t deadline) {
     if (!chan_goes_on(chan, worker)) fiber_take_turns_slow(worker, deadline);
 }
-/* As fiber_spend. */
-static inline void chan_spend(struct chan *chan, struct worker *worker, uint64_t deadline) {
-    if (WEFT_CHECK || !worker) return;
-    fiber_check(worker);
-    if (__builtin_expect(budget_spend(worker), 0)) chan_take_turns(chan, worker, deadline);
-}
 
 int weft_chan_recv(weft_chan *opaque, void *element, uint64_t deadline) {
     struct chan *chan = chan_of(opaque);
     struct waiter *other;
-    chan_spend(chan, worker_here(), deadline);
+    struct worker *worker = worker_here();
+    if (fiber_spends_last(worker)) chan_take_turns(chan, worker, deadline);
     lock_take(&chan->lock);
     int error = chan_recv_now(chan, element, &other);
     if (error == WEFT_EAGAIN && deadline != 0) return chan_recv_jump(chan, element, deadline);

@@ -308,9 +308,8 @@ void stopped_no_alarm(struct thread *self, struct worker *own) {
 }
 
 void preempt_alarm_again(struct worker *worker, struct thread *self) {
-    uint64_t now = sys->now();
     if (self->alarm.kind != SYS_ALARM_COMPUTING) return; /* a timer might ring in a call: preempt.h, X8 */
-    worker->alarm.at = now + worker->runtime->preempt.slice / PREEMPT_AGAIN_PART;
+    worker->alarm.at = sys->now() + worker->runtime->preempt.slice / PREEMPT_AGAIN_PART;
     sys->alarm_set(&self->alarm, worker->alarm.at);
 }
 

@@ -87,21 +87,26 @@ TEST(due_soon_whatever_is_queued) {
     }
 }
 
-/* And so is its answer from another process: a look round, or those that message each other without a pause, do not come between. */
-TEST(due_soon_with_its_answer) {
-    begin(POLICY_RING);
-    weft_pid asks = stage_spawn_idle(0, LATE, answers, WEFT_NOBODY), replies = stage_spawn_idle(0, LATE + 1, answers, asks);
-    enum { PAIRED = 2 * CROWD };
-    static weft_pid pairs[PAIRED];
-    for (unsigned i = 0; i < PAIRED; i += 2) {
+/* So many processes that message each other in pairs without a pause, and have done so for a while. */
+static void pairs_go_on(unsigned count) {
+    static weft_pid pairs[2 * CROWD];
+    for (unsigned i = 0; i < count; i += 2) {
         pairs[i] = stage_spawn_idle(0, i, answers, WEFT_NOBODY);
         pairs[i + 1] = stage_spawn_idle(0, i + 1, answers, pairs[i]);
         stage_part(pairs[i])->other = pairs[i + 1];
     }
     stage_play(0);
-    for (unsigned i = 0; i < PAIRED; i += 2)
+    for (unsigned i = 0; i < count; i += 2)
         EXPECT_EQ(send_copy(&own->local, own, WEFT_NOBODY, pairs[i], 1, NULL, 0), 0);
     steps((GLOBAL_PATIENCE + 2) * GLOBAL_TICK);
+}
+
+/* And so is its answer from another process: a look round, or those that message each other without a pause, do not come between. */
+TEST(due_soon_with_its_answer) {
+    begin(POLICY_RING);
+    weft_pid asks = stage_spawn_idle(0, LATE, answers, WEFT_NOBODY), replies = stage_spawn_idle(0, LATE + 1, answers, asks);
+    enum { PAIRED = 2 * CROWD };
+    pairs_go_on(PAIRED);
     EXPECT(inject_size(&stage.runtime->inject) > 0);
     for (unsigned i = 0; i < 200; i++) {
         set_alarm(0, asks);
@@ -125,22 +130,13 @@ TEST(due_soon_with_its_answer) {
 TEST(due_soon_through_a_chain) {
     enum { CHAIN = 6, PAIRED = 1000 }; /* few enough for the ring: what comes from the global queue may push a chain out of the slot */
     begin(POLICY_RING);
-    static weft_pid pairs[PAIRED];
     weft_pid chain[CHAIN + 1];
     for (unsigned i = 0; i <= CHAIN; i++)
         chain[i] = stage_spawn_idle(0, LATE + i, answers, WEFT_NOBODY);
     for (unsigned i = 0; i < CHAIN; i++)
         stage_part(chain[i])->other = chain[i + 1];
     weft_pid second = stage_spawn_idle(0, LATE + 100, answers, WEFT_NOBODY);
-    for (unsigned i = 0; i < PAIRED; i += 2) {
-        pairs[i] = stage_spawn_idle(0, i, answers, WEFT_NOBODY);
-        pairs[i + 1] = stage_spawn_idle(0, i + 1, answers, pairs[i]);
-        stage_part(pairs[i])->other = pairs[i + 1];
-    }
-    stage_play(0);
-    for (unsigned i = 0; i < PAIRED; i += 2)
-        EXPECT_EQ(send_copy(&own->local, own, WEFT_NOBODY, pairs[i], 1, NULL, 0), 0);
-    steps((GLOBAL_PATIENCE + 2) * GLOBAL_TICK);
+    pairs_go_on(PAIRED);
     for (unsigned i = 0; i < 200; i++) {
         set_alarm(0, chain[0]);
         if (i % 2) set_alarm(1, second);
