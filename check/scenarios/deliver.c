@@ -83,7 +83,7 @@ static void asleep_two_store(void) {
 static void send(unsigned id) {
     struct state_next next;
     letters[id].payload = id + 100;
-    chk_assert(deliver(&proc, &letters[id].node, &next) >= 0, "an open box");
+    chk_assert(deliver(&proc, &letters[id].node, NULL, &next) >= 0, "an open box");
     obey(next);
 }
 static void sends_0(void) { send(0); }

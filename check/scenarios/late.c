@@ -19,6 +19,7 @@ static struct section sections[LETTERS];
 static weft_pid pid;
 static unsigned unheard;        /* a bit for each letter that no sender wakes the process for */
 SHARED unsigned times[LETTERS]; /* how often it was read, freed or refused */
+SHARED bool at_its_end;         /* plain: written by the process, read by a sender that was refused (mpsc.h, M6) */
 
 static unsigned letter_of(struct mpsc_node *node) {
     unsigned id = (unsigned)((struct letter *)node - letters);
@@ -58,6 +59,7 @@ static void set_up_unheard(void) {
 
 static void ends(void) {
     struct mpsc_node *rest;
+    at_its_end = true;
     reads();
     proc_end_pid(&proc);
     deliver_end(&proc, &rest);
@@ -66,6 +68,7 @@ static void ends(void) {
 /* Monitored, say: its box is closed in any case. */
 static void ends_with_more_to_do(void) {
     struct mpsc_node *rest;
+    at_its_end = true;
     proc_end_pid(&proc);
     state_monitor(&proc.state);
     chk_assert(deliver_end(&proc, &rest) != 0, "there is more to do");
@@ -91,11 +94,14 @@ static void send_as(unsigned id, struct mpsc_node *(*too_late)(struct proc *proc
     enum mpsc_pushed pushed = MPSC_CLOSED;
     letters[id].payload = id + 100;
     section_enter(&sections[id]);
-    if (atom_load_acq(&proc.pid) == pid) pushed = deliver(&proc, &letters[id].node, &next);
+    if (atom_load_acq(&proc.pid) == pid) pushed = deliver(&proc, &letters[id].node, NULL, &next);
     if (pushed >= 0 && next.verdict == STATE_DEAD) rest = too_late(&proc, pid);
     section_leave(&sections[id]);
     free_all(rest);
-    if (pushed < 0) times[id]++;
+    if (pushed < 0) {
+        times[id]++;
+        chk_assert(at_its_end, "a sender that is refused sees what the process did");
+    }
     chk_assert(next.verdict == STATE_NOTHING || next.verdict == STATE_DEAD, "a process that runs need not be queued");
 }
 static void send(unsigned id) { send_as(id, deliver_too_late); }
@@ -177,6 +183,7 @@ SCENARIO(late_born, .about = "a process is being born || a letter by a thread th
 /* ---- broken twins --------------------------------------------------------------------------------------------------- */
 
 static void ends_without_a_look_behind(void) {
+    at_its_end = true;
     reads();
     proc_end_pid(&proc);
     if (!mpsc_is_bare(&proc.box)) free_all(mpsc_close(&proc.box));

@@ -6,15 +6,19 @@
 #include "queue/parker.h"
 #include "sys/sys.h"
 
+#include <string.h>
+
 enum { MESSAGES = 4 };
 
 struct message {
-    struct mpsc_node node; /* first, so that a node's address is the message's */
+    _Alignas(AHEAD_LINE) struct mpsc_node
+        node; /* first, so that a node's address is the message's; in lines of their own, so that hints are not 0 */
     unsigned payload;
 };
 
 static struct message messages[MESSAGES];
 static struct mpsc box;
+static struct ahead_trail trails[CHK_THREADS]; /* of each thread; one of them in set_up too, where chk_self is none of theirs */
 static struct parker parker;
 static atom_u32 token; /* in place of the parker */
 static bool use_token;
@@ -25,6 +29,7 @@ SHARED unsigned received_count;
 
 static void set_up(void) {
     mpsc_init(&box);
+    memset(trails, 0, sizeof trails);
     parker_init(&parker);
     atom_store_rlx(&token, 0);
     use_token = false;
@@ -50,7 +55,7 @@ static void wait(void) {
 
 static void send(unsigned id) {
     messages[id].payload = id + 100;
-    enum mpsc_pushed pushed = mpsc_push(&box, &messages[id].node);
+    enum mpsc_pushed pushed = mpsc_push_trailing(&box, &messages[id].node, &trails[chk_self() % CHK_THREADS]);
     if (pushed == MPSC_CLOSED) {
         refused[id] = 1;
         messages[id].payload = 0; /* still ours */

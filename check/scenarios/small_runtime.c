@@ -1,5 +1,6 @@
 #include "small_runtime.h"
 
+#include "mem/bundle.h"
 #include "mem/pool_chunk.h"
 #include "runtime/stop.h"
 #include "step/step.h"
@@ -212,7 +213,7 @@ void small_run_own(struct worker *worker) {
 int small_send_short(struct worker *worker, weft_pid to, struct message *block, uint64_t tag) {
     static struct proc senders[PLACES_MAX];
     worker->current = &senders[worker->index];
-    pool_put(&worker->local.cache.pool, 0, block);
+    pool_give(&worker->local.cache.pool, 0, block);
     int error = weft_send(to, tag, NULL, 0);
     worker->current = NULL;
     return error;
@@ -229,7 +230,7 @@ struct message *small_message(struct message *message, uint64_t tag) {
 
 /* ---- the end -------------------------------------------------------------------------------------------------------- */
 
-static bool of_pool(struct pool_block *block) {
+static bool of_pool(void *block) {
     struct pool_chunk *chunk = message_pool.chunks;
     while (chunk && chunk != chunk_of(block))
         chunk = chunk->next;
@@ -237,26 +238,24 @@ static bool of_pool(struct pool_block *block) {
 }
 
 /* Messages of the scenario's own (small_message) are not the pool's: they are left out. */
-static void sort_list(unsigned class, struct pool_block *block) {
-    for (struct pool_block *next; block; block = next) {
-        next = block->next;
-        if (of_pool(block)) pool_give_back(&message_pool, class, block);
-    }
+static void sort_blocks(unsigned class, void *const *blocks, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++)
+        if (of_pool(blocks[i])) pool_give_back(&message_pool, class, blocks[i]);
 }
 static void sort_cache(struct pool_cache *cache) {
     for (unsigned class = 0; class < POOL_CLASSES; class ++) {
-        sort_list(class, cache->hot[class].first);
-        sort_list(class, cache->spare[class].first);
-        cache->hot[class] = cache->spare[class] = (struct pool_list){NULL, 0};
+        sort_blocks(class, cache->shelf[class] + 1, pool_count(cache, class));
     }
+    cache_init(cache, cache->pool);
 }
 static void sort_depot(unsigned class) {
-    struct pool_block *list = message_pool.class[class].lists, *next;
+    struct pool_bundle *bundle = message_pool.class[class].lists, *next;
+    void *blocks[POOL_BATCH];
     message_pool.class[class].lists = NULL;
     message_pool.class[class].count = 0;
-    for (; list; list = next) {
-        next = list->next_list;
-        sort_list(class, list);
+    for (; bundle; bundle = next) {
+        next = bundle->next;
+        sort_blocks(class, blocks, bundle_open(bundle, blocks, false));
     }
 }
 

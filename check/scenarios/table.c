@@ -75,10 +75,12 @@ static void keeper(void) {
 /* Every message that was accepted has been given back, once: it was read, or cleaned up when its receiver ended. */
 static void all_accounted_for(void) {
     unsigned back[SENDERS + 1] = {0};
-    for (unsigned w = 0; w < 3; w++)
-        for (struct pool_block *block = small_worker(w)->local.cache.pool.hot[0].first; block; block = block->next)
+    for (unsigned w = 0; w < 3; w++) {
+        const struct pool_cache *cache = &small_worker(w)->local.cache.pool;
+        for (uint32_t at = 0; at < pool_count(cache, 0); at++)
             for (unsigned i = 0; i < SENDERS + 1; i++)
-                back[i] += (void *)block == &letters[i];
+                back[i] += cache->shelf[0][1 + at] == &letters[i];
+    }
     for (unsigned i = 0; i < SENDERS + 1; i++)
         chk_assert(back[i] == accepted[i], "an accepted message is read or cleaned up once, a refused one stays the sender's");
     chk_assert(mpsc_is_empty(&small_proc(second)->box), "nothing is left in the box of a process that sleeps");

@@ -32,7 +32,6 @@ static __attribute__((noinline, cold)) int recv_at_once(struct worker *worker, u
 
 /* The budget is used up: whether the process goes on all the same, because there is more mail, and it is not asked to do anything else. */
 static __attribute__((noinline, cold)) bool recv_goes_on(struct worker *worker, struct proc *proc) {
-    mpsc_fetch_taken(&proc->box, BUDGET_CALLS); /* what the next budget is for */
     return !mpsc_is_empty(&proc->box) && !state_is_cancelled(&proc->state) && !worker_shall_give_way(worker) && budget_renew(worker);
 }
 
@@ -235,7 +234,7 @@ uint64_t weft_msg_tag(const weft_msg *message) { return recv_looked_at(message, 
 void *weft_msg_data(const weft_msg *message) { return message_payload(recv_looked_at(message, "weft_msg_data")).data; }
 size_t weft_msg_len(const weft_msg *message) { return message_payload(recv_looked_at(message, "weft_msg_len")).size; }
 
-/* The slow path: the thread has no worker, the message is large or has a release function of the program, or its cache is full. */
+/* The slow path: the thread has no worker, or the message is large or has a release function of the program. */
 static __attribute__((noinline, cold)) void recv_free_otherwise(struct worker *self, struct message *message) {
     if (!self) {
         message_free_anywhere(message);
@@ -250,10 +249,15 @@ static __attribute__((noinline, cold)) void recv_free_otherwise(struct worker *s
     pool_give(&self->local.cache.pool, message->class, message);
     local_leave(&self->local);
 }
+/* Inside: the cache is full. */
+static __attribute__((noinline, cold)) void recv_free_full(struct worker *self, struct message *message) {
+    pool_give(&self->local.cache.pool, message->class, message);
+    local_leave(&self->local);
+}
 
 /* Whether the block goes to the caller's cache and needs nothing else. */
 static inline bool recv_is_simple(const struct worker *self, unsigned class) {
-    return self && class < POOL_CLASSES && self->local.closed_size != ALL_STACKS && pool_has_room(&self->local.cache.pool, class);
+    return self && class < POOL_CLASSES && self->local.closed_size != ALL_STACKS;
 }
 
 /* In debug builds: it is marked as freed until its block is used again. */
@@ -276,6 +280,10 @@ void weft_msg_free(weft_msg *given) {
         return;
     }
     local_begin(&self->local);
+    if (__builtin_expect(!pool_has_room(&self->local.cache.pool, class), 0)) { /* asked inside: a signal handler may free messages too */
+        recv_free_full(self, message);
+        return;
+    }
     pool_put(&self->local.cache.pool, class, message);
     local_leave(&self->local);
 }

@@ -27,7 +27,7 @@ static __attribute__((noinline, cold)) int send_too_late(struct local *local, st
 static inline int send_found(struct local *local, struct worker *self, struct proc *proc, weft_pid to, struct message *message,
                              enum bounds_how how) {
     struct state_next next;
-    enum mpsc_pushed pushed = proc ? deliver(proc, &message->node, &next) : MPSC_CLOSED;
+    enum mpsc_pushed pushed = proc ? deliver(proc, &message->node, &local->pushed, &next) : MPSC_CLOSED;
     if (__builtin_expect(pushed >= 0 && next.verdict == STATE_DEAD, 0)) return send_too_late(local, self, proc, to, message, how);
     section_leave(&local->section);
     if (__builtin_expect(pushed < 0, 0)) return send_marked(local, self, to, message, how);

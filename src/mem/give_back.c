@@ -1,9 +1,12 @@
 /* Giving the memory of pools back: lists to blocks, blocks to their chunks, chunks to the system. */
+#include "mem/bundle.h"
 #include "mem/pool_chunk.h"
 
 /* Under the class's lock. Returns the chunk for the caller to free, if it has all of its blocks back and no more are cut from it. */
-static struct pool_chunk *chunk_put(struct pool_class *class, struct pool_block *block) {
-    struct pool_chunk *chunk = chunk_of(block);
+static struct pool_chunk *chunk_put(struct pool_class *class, void *memory) {
+    struct pool_chunk *chunk = chunk_of(memory);
+    struct pool_block *block = memory;
+    pool_mark(block, sizeof *block, false);
     block->next = chunk->free;
     chunk->free = block;
     chunk->free_count++;
@@ -15,7 +18,7 @@ static struct pool_chunk *chunk_put(struct pool_class *class, struct pool_block 
 
 void pool_give_back(struct pool *pool, unsigned c, void *memory) {
     struct pool_class *class = &pool->class[c];
-    pool_mark(memory, c, true);
+    pool_mark(memory, pool_class_size(c), true);
     lock_take(&class->lock);
     struct pool_chunk *whole = chunk_put(class, memory);
     lock_drop(&class->lock);
@@ -31,25 +34,30 @@ void pool_survey(struct pool *pool, bool all) {
     }
 }
 
-/* Under the class's lock: a surplus list, or NULL. Takes the first: finding an old one would mean walking through all. */
-static struct pool_block *class_unneeded(struct pool_class *class) {
-    struct pool_block *list = class->surplus > 0 ? class->lists : NULL;
-    if (!list) return NULL;
-    class->lists = list->next_list;
-    class->surplus--;
-    class->count--;
-    if (class->least > 0) class->least--;
-    return list;
+/* A surplus list, or NULL. Takes the first: finding an old one would mean walking through all. */
+static struct pool_bundle *class_unneeded(struct pool_class *class) {
+    lock_take(&class->lock);
+    struct pool_bundle *bundle = class->surplus > 0 ? class->lists : NULL;
+    if (bundle) {
+        class->lists = bundle->next;
+        class->surplus--;
+        class->count--;
+        if (class->least > 0) class->least--;
+    }
+    lock_drop(&class->lock);
+    return bundle;
 }
 
 /* Holds the lock for one list only, so that other threads do not wait long for it. False: there is none any more. */
 static bool class_trim_list(struct pool *pool, struct pool_class *class) {
     struct pool_chunk *whole = NULL, *next_whole;
+    void *blocks[POOL_BATCH];
+    struct pool_bundle *bundle = class_unneeded(class);
+    if (!bundle) return false;
+    uint32_t count = bundle_open(bundle, blocks, true);
     lock_take(&class->lock);
-    struct pool_block *list = class_unneeded(class);
-    for (struct pool_block *block = list, *next; block; block = next) {
-        next = block->next;
-        struct pool_chunk *chunk = chunk_put(class, block);
+    for (uint32_t i = 0; i < count; i++) {
+        struct pool_chunk *chunk = chunk_put(class, blocks[i]);
         if (!chunk) continue;
         chunk->next_open = whole;
         whole = chunk;
@@ -59,7 +67,7 @@ static bool class_trim_list(struct pool *pool, struct pool_class *class) {
         next_whole = whole->next_open;
         chunk_free(pool, whole);
     }
-    return list != NULL;
+    return true;
 }
 
 bool pool_trim(struct pool *pool) {

@@ -1,8 +1,11 @@
 /* The pool of small blocks, its depot and its caches: see mem/pool.h. Giving memory back is in mem/give_back.c. */
-#include "mem/pool_chunk.h"
+#include "mem/pool.h"
 
-#include "base/ahead.h"
+#include "mem/bundle.h"
+#include "mem/pool_chunk.h"
 #include "sys/leak_roots.h"
+
+#include <string.h>
 
 /* ---- chunks ------------------------------------------------------------------------------------------------------- */
 
@@ -70,30 +73,39 @@ void pool_destroy(struct pool *pool) {
         chunk_free(pool, pool->chunks);
 }
 
+static void *none[1];
+
 void cache_init(struct pool_cache *cache, struct pool *pool) {
     cache->pool = pool;
     for (unsigned c = 0; c < POOL_CLASSES; c++)
-        cache->hot[c] = cache->spare[c] = (struct pool_list){NULL, 0};
+        cache->end[c] = cache->limit[c] = none + 1;
 }
 
-static void list_add(struct pool_list *list, struct pool_block *block) {
-    block->next = list->first;
-    list->first = block;
-    list->count++;
+uint32_t pool_count(const struct pool_cache *cache, unsigned c) {
+    bool used = cache->limit[c] == cache->shelf[c] + 1 + POOL_ROOM;
+    return used ? (uint32_t)(cache->end[c] - cache->shelf[c] - 1) : 0;
 }
 
-/* Under the class's lock: blocks that are free in their chunk. */
-static struct pool_list class_reopen(struct pool_class *class) {
-    struct pool_list list = {NULL, 0};
+/* The class's shelf, with so many blocks from now on. */
+static void cache_set(struct pool_cache *cache, unsigned c, uint32_t count) {
+    cache->shelf[c][0] = NULL;
+    cache->end[c] = cache->shelf[c] + 1 + count;
+    cache->limit[c] = cache->shelf[c] + 1 + POOL_ROOM;
+}
+
+/* Under the class's lock: blocks that are free in their chunk. Returns how many. */
+static uint32_t class_reopen(struct pool_class *class, void **blocks) {
     struct pool_chunk *chunk = class->open;
-    while (list.count < POOL_BATCH && chunk->free) {
+    uint32_t count = 0;
+    while (count < POOL_BATCH && chunk->free) {
         struct pool_block *block = chunk->free;
         chunk->free = block->next;
-        chunk->free_count--;
-        list_add(&list, block);
+        pool_mark(block, sizeof *block, true);
+        blocks[count++] = block;
     }
+    chunk->free_count -= count;
     if (!chunk->free) chunk_shut(chunk);
-    return list;
+    return count;
 }
 
 /* Under the class's lock: a new chunk to cut blocks from. */
@@ -106,81 +118,75 @@ static bool class_grow(struct pool *pool, struct pool_class *class) {
     return true;
 }
 
-/* Under the class's lock: a list of fresh blocks, as many as the chunk has left, at most a batch. */
-static struct pool_list class_cut(struct pool *pool, struct pool_class *class, size_t size) {
-    struct pool_list list = {NULL, 0};
-    if ((size_t)(class->fresh_end - class->fresh) < size && !class_grow(pool, class)) return list;
-    size_t left = (size_t)(class->fresh_end - class->fresh) / size, count = left < POOL_BATCH ? left : POOL_BATCH;
-    /* The lowest address first, as list follows list: blocks that are used and freed in turn keep their order, or its reverse, over any number
-     * of lists, and where the next ones are can be told from two of them (base/ahead.h). */
-    for (size_t i = count; i-- > 0;)
-        list_add(&list, (struct pool_block *)(class->fresh + i * size));
+/* Under the class's lock: fresh blocks, as many as the chunk has left, at most a batch; the lowest address is taken first. They are not touched: the first touch of
+ * a page takes longer than all else that is done under the lock. */
+static uint32_t class_cut(struct pool *pool, struct pool_class *class, size_t size, void **blocks) {
+    if ((size_t)(class->fresh_end - class->fresh) < size && !class_grow(pool, class)) return 0;
+    size_t left = (size_t)(class->fresh_end - class->fresh) / size;
+    uint32_t count = left < POOL_BATCH ? (uint32_t)left : POOL_BATCH;
+    for (uint32_t i = 0; i < count; i++)
+        blocks[i] = class->fresh + (count - 1 - i) * size;
     class->fresh += count * size;
-    class->newest->cut_count += list.count;
-    return list;
+    class->newest->cut_count += count;
+    return count;
 }
 
-/* Lists in the depot know their own length, because a flushed one is shorter: it lies behind the two links. */
-struct pool_depot_list {
-    struct pool_block links;
-    uint32_t count;
-};
-
-static void depot_put(struct pool_class *class, struct pool_list list) {
-    ((struct pool_depot_list *)list.first)->count = list.count;
+/* The first `count` blocks of an array. */
+static void depot_put(const struct pool_cache *giver, struct pool_class *class, void *const *blocks, uint32_t count) {
+    struct pool_bundle *bundle = bundle_make(giver, blocks, count);
     lock_take(&class->lock);
-    list.first->next_list = class->lists;
-    class->lists = list.first;
+    bundle->next = class->lists;
+    class->lists = bundle;
     class->count++;
     lock_drop(&class->lock);
+}
+
+/* Under the class's lock. */
+static struct pool_bundle *depot_get(struct pool_class *class) {
+    struct pool_bundle *bundle = class->lists;
+    class->lists = bundle->next;
+    if (--class->count < class->least) class->least = class->count;
+    if (class->surplus > class->count) class->surplus = class->count;
+    return bundle;
 }
 
 /* Lists: 256 KiB of the smallest blocks. */
 enum { DEPOT_COLD = 64 };
 
-/* Under the class's lock. */
-static struct pool_list depot_get(struct pool_class *class) {
-    struct pool_block *first = class->lists;
-    class->lists = first->next_list;
-    if (--class->count < class->least) class->least = class->count;
-    if (class->surplus > class->count) class->surplus = class->count;
-    return (struct pool_list){first, ((struct pool_depot_list *)first)->count};
-}
-
-/* The same; the list that is left for next time is fetched meanwhile, if there are more of them than the caches of the processor keep. */
-static struct pool_list depot_get_ahead(struct pool_class *class) {
-    struct pool_list list = depot_get(class);
-    if (class->count >= DEPOT_COLD) ahead_fetch(class->lists, list.first, list.first->next, POOL_BATCH);
-    return list;
-}
-
-__attribute__((noinline, cold)) __attribute__((noinline)) bool pool_refill(struct pool_cache *cache, unsigned c) {
-    if (cache->spare[c].first) {
-        cache->hot[c] = cache->spare[c];
-        cache->spare[c] = (struct pool_list){NULL, 0};
-        return true;
-    }
+__attribute__((noinline, cold)) bool pool_refill(struct pool_cache *cache, unsigned c) {
     struct pool_class *class = &cache->pool->class[c];
+    void **blocks = cache->shelf[c] + 1;
+    struct pool_bundle *bundle = NULL;
+    uint32_t count = 0;
     lock_take(&class->lock);
-    struct pool_list list;
-    if (class->lists) list = depot_get_ahead(class);
-    else if (class->open) list = class_reopen(class);
-    else list = class_cut(cache->pool, class, pool_class_size(c));
+    bool cold = class->count >= DEPOT_COLD;
+    if (class->lists) bundle = depot_get(class);
+    else if (class->open) count = class_reopen(class, blocks);
+    else count = class_cut(cache->pool, class, pool_class_size(c), blocks);
     lock_drop(&class->lock);
-    cache->hot[c] = list;
-    return list.first != NULL;
+    if (bundle) count = bundle_open(bundle, blocks, cold || bundle->giver != cache);
+    cache_set(cache, c, count);
+    return count > 0;
 }
 
-__attribute__((noinline, cold)) __attribute__((noinline)) void pool_spill(struct pool_cache *cache, unsigned c) {
-    if (cache->spare[c].first) depot_put(&cache->pool->class[c], cache -> spare[c]);
-    cache->spare[c] = cache->hot[c];
-    cache->hot[c] = (struct pool_list){NULL, 0};
+/* Those that have lain there for longest. */
+__attribute__((noinline, cold)) void pool_spill(struct pool_cache *cache, unsigned c) {
+    void **blocks = cache->shelf[c] + 1;
+    uint32_t count = pool_count(cache, c);
+    if (count > 0) {
+        depot_put(cache, &cache->pool->class[c], blocks, POOL_BATCH);
+        count -= POOL_BATCH;
+        memcpy(blocks, blocks + POOL_BATCH, count * sizeof *blocks);
+    }
+    cache_set(cache, c, count);
 }
 
 void cache_flush(struct pool_cache *cache) {
     for (unsigned c = 0; c < POOL_CLASSES; c++) {
-        if (cache->hot[c].first) depot_put(&cache->pool->class[c], cache -> hot[c]);
-        if (cache->spare[c].first) depot_put(&cache->pool->class[c], cache -> spare[c]);
-        cache->hot[c] = cache->spare[c] = (struct pool_list){NULL, 0};
+        uint32_t count = pool_count(cache, c), first = count < POOL_BATCH ? count : POOL_BATCH;
+        if (count == 0) continue;
+        depot_put(cache, &cache->pool->class[c], cache -> shelf[c] + 1, first);
+        if (count > first) depot_put(cache, &cache->pool->class[c], cache -> shelf[c] + 1 + first, count - first);
+        cache_set(cache, c, 0);
     }
 }

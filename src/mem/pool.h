@@ -2,14 +2,18 @@
  * cache, without a lock in the common case.
  *
  *   pool_init, pool_destroy          one thread, while no other uses it; a zeroed pool counts as initialized
- *   cache_init, cache_flush          the cache's own thread, or another once that thread has ended
+ *   cache_init, cache_flush          the cache's own thread, or another once that thread has ended; a zeroed cache may be flushed
  *   pool_take, pool_give             the cache's own thread; any cache may give back what another took
  *   pool_give_back                   any thread, of a block that any cache took
  *   pool_survey, pool_trim, _all     any thread; so are pool_charge, pool_uncharge
  *
- * Each cache keeps two lists of at most POOL_BATCH blocks a size. A block is taken from the first; when both are empty or full, a whole
- * list moves to or from the depot under its lock: one lock in POOL_BATCH operations, whatever the pattern (the magazines of
- * Bonwick and Adams, USENIX 2001). So a pair of workers of which one only takes and the other only gives does not drift.
+ * Each cache has a shelf for POOL_ROOM blocks a size, and takes the last one that was given to it. When the shelf is empty or full, POOL_BATCH blocks
+ * move from or to the depot, as a list, under its lock: one lock in POOL_BATCH operations, whatever the pattern (the magazines of Bonwick and Adams, USENIX
+ * 2001). So a pair of workers of which one only takes and the other only gives does not drift.
+ *
+ * A list in the depot is written into its own first blocks: where each of its blocks lies. So the thread that takes it over, most often not the one that
+ * gave it, reads a few lines and fetches all others at once. Blocks that were linked one to the next it had to fetch one by one, each from the other core's
+ * cache: a message from one worker to a receiver on another took 29 ns instead of 19 (weft bench fanin, Zen 4).
  *
  * Blocks are cut from chunks (sys/chunk.h). Lists in the depot that no cache needed for a while are taken apart, and each block goes
  * back to its chunk; a chunk that has all of its blocks back goes back to the system. A refill uses such blocks before it cuts new ones.
@@ -36,16 +40,17 @@ enum {
     POOL_SLICE = 32, /* lists of each size that one pool_trim takes apart: 0.1 ms or so */
 };
 #endif
+enum { POOL_ROOM = 2 * POOL_BATCH };
 
-/* A free block: the next in its list, and in the head of a list that lies in the depot, the next list. */
+/* A free block that lies in its chunk. */
 struct pool_block {
     struct pool_block *next;
-    struct pool_block *next_list;
 };
+struct pool_bundle; /* a list in the depot: mem/bundle.h */
 
 struct pool_class {
     struct lock lock;
-    struct pool_block *lists;  /* full lists of POOL_BATCH */
+    struct pool_bundle *lists;
     uint32_t count, least;     /* lists there are; the fewest since the last survey */
     uint32_t surplus;          /* lists that were not needed between the last two surveys: to be taken apart */
     struct pool_chunk *open;   /* P2 */
@@ -60,14 +65,13 @@ struct pool {
     struct pool_chunk *chunks; /* all, for pool_destroy */
 };
 
-struct pool_list {
-    struct pool_block *first;
-    uint32_t count;
-};
-
+/* The blocks of a class are shelf[1] to end[-1]. Before the first there is NULL, so that a taker finds in one look whether there are any; a cache that has had none has its
+ * `end` and `limit` behind a NULL elsewhere, so that its shelf takes no memory. */
 struct pool_cache {
     struct pool *pool;
-    struct pool_list hot[POOL_CLASSES], spare[POOL_CLASSES];
+    void **end[POOL_CLASSES];
+    void **limit[POOL_CLASSES]; /* the end of the shelf */
+    void *shelf[POOL_CLASSES][1 + POOL_ROOM];
 };
 
 void pool_init(struct pool *pool);
@@ -97,54 +101,56 @@ static inline size_t pool_class_size(unsigned class) {
     return class == 0 ? POOL_LEAST : (size_t)(5 + (class - 1) % 4) << (4 + (class - 1) / 4);
 }
 
-/* Fills the hot list; false when there is no memory. */
+/* The cache has none of this class: gets some. False when there is no memory. */
 bool pool_refill(struct pool_cache *cache, unsigned class);
-/* The hot list is full. */
+/* The cache is full, or has had none yet: makes room. */
 void pool_spill(struct pool_cache *cache, unsigned class);
 
 /* Under the address sanitizer a touch of a free block is reported, and so is a double free. */
-static inline void pool_mark(void *block, unsigned class, bool is_free) {
-    (void)block, (void)class, (void)is_free;
+static inline void pool_mark(void *block, size_t size, bool is_free) {
+    (void)block, (void)size, (void)is_free;
 #if ANNOTATE_ADDRESS
-    enum { LINKS = sizeof(struct pool_block) + 8 }; /* and the length of a list in the depot */
-    unsigned char *rest = (unsigned char *)block + LINKS;
-    if (is_free) __asan_poison_memory_region(rest, pool_class_size(class) - LINKS);
-    else __asan_unpoison_memory_region(rest, pool_class_size(class) - LINKS);
+    if (is_free) __asan_poison_memory_region(block, size);
+    else __asan_unpoison_memory_region(block, size);
 #endif
+}
+
+/* In place, by one instruction: a compiler that has the value at hand would compute the next one in a register, by three. */
+static inline void pool_step(void ***end, int by) {
+    __asm__("" : "+m"(*end));
+    *end += by;
 }
 
 /* A block that the cache has at hand; NULL: it has none. */
 static inline void *pool_take_hot(struct pool_cache *cache, unsigned class) {
-    struct pool_list *hot = &cache->hot[class];
-    struct pool_block *block = hot->first;
+    void *block = cache->end[class][-1];
     if (__builtin_expect(!block, 0)) return NULL;
-    hot->first = block->next;
-    hot->count--;
-    pool_mark(block, class, false);
+    pool_step(&cache->end[class], -1);
+    pool_mark(block, pool_class_size(class), false);
     return block;
 }
 static inline void *pool_take(struct pool_cache *cache, unsigned class) {
-    if (__builtin_expect(!cache->hot[class].first, 0) && !pool_refill(cache, class)) return NULL;
-    return pool_take_hot(cache, class);
+    void *block = pool_take_hot(cache, class);
+    return __builtin_expect(!block, 0) && pool_refill(cache, class) ? pool_take_hot(cache, class) : block;
 }
 
 /* Whether the cache takes one more without the depot. */
-static inline bool pool_has_room(const struct pool_cache *cache, unsigned class) { return cache->hot[class].count != POOL_BATCH; }
+static inline bool pool_has_room(const struct pool_cache *cache, unsigned class) { return cache->end[class] != cache->limit[class]; }
 
 /* If it has room. */
-static inline void pool_put(struct pool_cache *cache, unsigned class, void *memory) {
-    struct pool_list *hot = &cache->hot[class];
-    struct pool_block *block = memory;
-    block->next = hot->first;
-    hot->first = block;
-    hot->count++;
-    pool_mark(block, class, true);
+static inline void pool_put(struct pool_cache *cache, unsigned class, void *block) {
+    *cache->end[class] = block;
+    pool_step(&cache->end[class], 1);
+    pool_mark(block, pool_class_size(class), true);
 }
 
-static inline void pool_give(struct pool_cache *cache, unsigned class, void *memory) {
+static inline void pool_give(struct pool_cache *cache, unsigned class, void *block) {
     if (__builtin_expect(!pool_has_room(cache, class), 0)) pool_spill(cache, class);
-    pool_put(cache, class, memory);
+    pool_put(cache, class, block);
 }
+
+/* How many the cache has; of one that is zeroed, too: none. */
+uint32_t pool_count(const struct pool_cache *cache, unsigned class);
 
 /* The limit on what a pool takes from the system. Memory that its owner takes besides the pool is charged too, by the owner. */
 static inline bool pool_is_limited(struct pool *pool) { return __builtin_expect(atom_load_rlx(&pool->most) != 0, 0); }

@@ -18,8 +18,8 @@
  *
  * A stack is *fresh* until it is first taken; then *taken*; *warm* while it is free in a cache or in the depot, with
  * the pages that its last process touched (no more than STACK_KEEP bytes in the depot); *cold* when its memory went
- * back to the system: then only a bit of its arena records it. Caches work as those of mem/pool: two lists a size,
- * whole lists move to and from the depot.
+ * back to the system: then only a bit of its arena records it. Caches keep two lists
+ * a size, and whole lists move to and from the depot.
  *
  * S1  A slot is free in one place: in its arena's `free` bits, in one cache's range, in one list, or not at all
  *     (taken).

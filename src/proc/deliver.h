@@ -30,15 +30,15 @@ static inline bool deliver_unpinned(struct proc *proc, struct mpsc_node *node, s
     return true;
 }
 
-/* In a section, after the look-up. *next is what the caller has to do, besides with a message that was refused. STATE_RUN: it holds the
+/* In a section, after the look-up. `trail`: the sender's. *next is what the caller has to do, besides with a message that was refused. STATE_RUN: it holds the
  * process, and queues it. STATE_ENQUEUE: it has woken it. Else nothing. */
-static inline enum mpsc_pushed deliver(struct proc *proc, struct mpsc_node *node, struct state_next *next) {
+static inline enum mpsc_pushed deliver(struct proc *proc, struct mpsc_node *node, struct ahead_trail *trail, struct state_next *next) {
     if (mpsc_is_clear(&proc->box) && state_hold(&proc->state, next)) { /* V1 */
         mpsc_hand_over(&proc->box, node);
         return MPSC_PUSHED;
     }
     *next = (struct state_next){.verdict = STATE_NOTHING};
-    enum mpsc_pushed pushed = mpsc_push(&proc->box, node);
+    enum mpsc_pushed pushed = mpsc_push_trailing(&proc->box, node, trail);
     if (pushed == MPSC_PUSHED_FIRST) *next = state_wake_for_mail(&proc->state);
     return pushed;
 }

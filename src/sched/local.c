@@ -36,4 +36,5 @@ void local_init(struct local *local, struct runtime *runtime) {
     cache_init(&local->blocks, &runtime->pool);
     magazine_init(&local->magazine, &runtime->table);
     stack_cache_init(&local->stacks, &runtime->stacks);
+    local->pushed = (struct ahead_trail){0};
 }

@@ -34,6 +34,7 @@ struct local {
     struct magazine magazine;
     struct stack_cache stacks;
     struct send_after_cache send_afters;
+    struct ahead_trail pushed; /* messages, into mailboxes */
     struct counters counters;
 };
 

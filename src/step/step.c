@@ -42,7 +42,6 @@ static inline size_t step_events(struct worker *worker, struct proc *proc, size_
     if (__builtin_expect(node != NULL, 0)) { /* more than one step gets */
         last->next = NULL;
         mpsc_put_back(&proc->box, node);
-        mpsc_fetch_taken(&proc->box, EVENT_BATCH); /* for the next step */
     }
     return count;
 }

@@ -1,6 +1,6 @@
 /* Small blocks: sizes, that a block is in one place, lists that move as a whole, and no drift between caches. */
 #include "base/rng.h"
-#include "mem/pool.h"
+#include "mem/bundle.h"
 #include "scripted.h"
 #include "test.h"
 
@@ -73,7 +73,7 @@ TEST(pool_the_last_one_given_is_the_next_one_taken) {
 
 static unsigned depot_lists(unsigned class) {
     unsigned count = 0;
-    for (struct pool_block *list = pool.class[class].lists; list; list = list->next_list)
+    for (struct pool_bundle *list = pool.class[class].lists; list; list = list->next)
         count++;
     return count;
 }
@@ -81,12 +81,12 @@ static unsigned depot_lists(unsigned class) {
 TEST(pool_refills_a_list_at_a_time) {
     begin();
     EXPECT(pool_take(&a, 0));
-    EXPECT_EQ(a.hot[0].count, POOL_BATCH - 1);
+    EXPECT_EQ(pool_count(&a, 0), POOL_BATCH - 1);
     for (unsigned i = 1; i < POOL_BATCH; i++)
         EXPECT(pool_take(&a, 0));
-    EXPECT_EQ(a.hot[0].count, 0);
+    EXPECT_EQ(pool_count(&a, 0), 0);
     EXPECT(pool_take(&a, 0));
-    EXPECT_EQ(a.hot[0].count, POOL_BATCH - 1);
+    EXPECT_EQ(pool_count(&a, 0), POOL_BATCH - 1);
     EXPECT_EQ(chunks(), 1);
     end();
 }
@@ -97,22 +97,48 @@ TEST(pool_spills_a_list_at_a_time) {
     for (unsigned i = 0; i < 4 * POOL_BATCH; i++)
         blocks[i] = pool_take(&a, 0);
     for (unsigned i = 0; i < 2 * POOL_BATCH; i++)
-        pool_give(&b, 0, blocks[i]); /* two lists it keeps */
+        pool_give(&b, 0, blocks[i]); /* so many it keeps */
     EXPECT_EQ(depot_lists(0), 0);
-    EXPECT_EQ(b.hot[0].count + b.spare[0].count, 2 * POOL_BATCH);
+    EXPECT_EQ(pool_count(&b, 0), POOL_ROOM);
     for (unsigned i = 2 * POOL_BATCH; i < 3 * POOL_BATCH; i++)
         pool_give(&b, 0, blocks[i]);
     EXPECT_EQ(depot_lists(0), 1);
     pool_give(&b, 0, blocks[3 * POOL_BATCH]);
     EXPECT_EQ(depot_lists(0), 2);
-    EXPECT_EQ(b.hot[0].count, 1);
-    EXPECT_EQ(b.spare[0].count, POOL_BATCH);
+    EXPECT_EQ(pool_count(&b, 0), POOL_BATCH + 1);
     /* Around the edge of a list nothing moves: one in, one out. */
     for (unsigned i = 0; i < 1000; i++)
         pool_give(&b, 0, pool_take(&b, 0));
     EXPECT_EQ(depot_lists(0), 2);
     EXPECT_EQ(chunks(), 1);
     end();
+}
+
+/* A list of any length comes out as it went in, whatever class its blocks are of; nothing but its own blocks is written to. */
+TEST(pool_bundles_keep_their_blocks) {
+    static _Alignas(64) unsigned char memory[POOL_BATCH][2 * POOL_LEAST];
+    void *in[POOL_BATCH], *out[POOL_BATCH + 1];
+    struct rng rng;
+    rng_seed(&rng, test_seed(1), 0);
+    for (uint32_t count = 1; count <= POOL_BATCH; count++) {
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t at = rng_below(&rng, i + 1); /* shuffled */
+            in[i] = in[at];
+            in[at] = memory[i];
+        }
+        memset(memory, 0xee, sizeof memory);
+        struct pool_bundle *bundle = bundle_make(&a, in, count);
+        out[count] = &out;
+        EXPECT(bundle->giver == &a);
+        EXPECT_EQ(bundle_open(bundle, out, count % 2), count);
+        EXPECT(out[count] == (void *)&out);
+        EXPECT(memcmp(in, out, count * sizeof *in) == 0);
+        for (uint32_t i = 9; i < count; i++) /* the list is written into nine at most */
+            EXPECT(*(unsigned char *)in[i] == 0xee);
+        for (uint32_t i = 0; i < count; i++)
+            EXPECT(((unsigned char *)in[i])[POOL_LEAST] == 0xee);
+        pool_mark(memory, sizeof memory, false);
+    }
 }
 
 TEST(pool_flush_gives_all_to_others) {
@@ -123,7 +149,7 @@ TEST(pool_flush_gives_all_to_others) {
     for (unsigned i = 0; i < 100; i++)
         pool_give(&a, 1, blocks[i]);
     cache_flush(&a);
-    EXPECT(!a.hot[1].first && !a.spare[1].first && a.hot[1].count == 0);
+    EXPECT_EQ(pool_count(&a, 1), 0);
     uint64_t before = chunks();
     unsigned char *fresh = pool.class[1].fresh;
     for (unsigned i = 0; i < 100; i++) /* short lists, too, are all there */
@@ -152,7 +178,7 @@ TEST(pool_without_memory) {
     begin();
     sys_script.alloc_fail_at = 1;
     EXPECT(!pool_take(&a, 3));
-    EXPECT(!a.hot[3].first && a.hot[3].count == 0);
+    EXPECT_EQ(pool_count(&a, 3), 0);
     void *block = pool_take(&a, 3); /* the next time there is some */
     EXPECT(block);
     sys_scripted_recount();

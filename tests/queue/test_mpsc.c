@@ -98,6 +98,54 @@ TEST(mpsc_take_all_and_put_back) {
     EXPECT(mpsc_take_all(&box) == NULL);
 }
 
+/* Hints (M9) are seen in no list that is taken out, wherever the messages lie: near each other, and farther away than a hint can say. */
+static void expect_in_order(struct mpsc_node *list, struct message *const *pushed, unsigned count) {
+    for (unsigned i = 0; i < count; i++, list = list->next)
+        EXPECT(list == &pushed[i]->node);
+    EXPECT(list == NULL);
+}
+static void count_message(struct mpsc_node *node, void *user) {
+    unsigned *count = user;
+    EXPECT((uintptr_t)node >> 48 == 0);
+    ++*count;
+}
+TEST(mpsc_hints_are_seen_by_none) {
+    enum { MESSAGES = 100, APART = 1 << 22 };
+    struct ahead_trail trail = {0};
+    struct message *pushed[MESSAGES];
+    unsigned char *memory = malloc((size_t)MESSAGES * APART);
+    struct rng rng;
+    rng_seed(&rng, test_seed(1), 0);
+    EXPECT(memory);
+    for (unsigned round = 0; round < 30; round++) {
+        unsigned count = 1 + rng_below(&rng, MESSAGES), visited = 0;
+        size_t apart = round % 3 == 0 ? 64 : round % 3 == 1 ? 4096 : APART;
+        mpsc_init(&box);
+        for (unsigned i = 0; i < count; i++) {
+            unsigned at = rng_below(&rng, i + 1);
+            pushed[i] = pushed[at];
+            pushed[at] = (struct message *)(memory + i * apart);
+        }
+        for (unsigned i = 0; i < count; i++)
+            EXPECT_EQ(mpsc_push_trailing(&box, &pushed[i]->node, i % 7 == 3 ? NULL : &trail), i == 0 ? MPSC_PUSHED_FIRST : MPSC_PUSHED);
+        mpsc_each(&box, count_message, &visited);
+        EXPECT_EQ(visited, count);
+        expect_in_order(round % 2 ? mpsc_take_all(&box) : mpsc_close(&box), pushed, count);
+    }
+    free(memory);
+}
+TEST(mpsc_hints_say_where_an_earlier_one_lies) {
+    static _Alignas(64) unsigned char memory[64 * 64];
+    struct ahead_trail trail = {0};
+    for (unsigned i = 0; i < 64; i++)
+        if (i < AHEAD_FAR) ahead_hint(&trail, memory + (63 - i) * 64);
+        else EXPECT_EQ(ahead_hint(&trail, memory + (63 - i) * 64), AHEAD_FAR);
+    ahead_hint(&trail, (void *)(UINT64_C(1) << 46)); /* too far for a hint, and then so are those that it went before */
+    for (unsigned i = 1; i < AHEAD_FAR; i++)
+        ahead_hint(&trail, memory);
+    EXPECT_EQ(ahead_hint(&trail, memory), 0);
+}
+
 TEST(mpsc_handed_over_comes_first) {
     struct message m[3];
     mpsc_init(&box);
@@ -175,13 +223,14 @@ static atom_u64 refused[PRODUCERS]; /* number of the first message refused */
 
 static void stress_produce(unsigned self) {
     struct rng rng;
+    struct ahead_trail trail = {0};
     unsigned producer = self - 1;
     rng_seed(&rng, stress_seed, self);
     atom_store_rlx(&refused[producer], stress_each);
     for (uint64_t i = 0; i < stress_each; i++) {
         struct message *message = &stress_messages[producer * stress_each + i];
         message->number = i;
-        switch (mpsc_push(&box, &message->node)) {
+        switch (mpsc_push_trailing(&box, &message->node, &trail)) {
         case MPSC_PUSHED_FIRST: parker_unpark(&parker); break;
         case MPSC_PUSHED: break;
         case MPSC_DIVERTED:
