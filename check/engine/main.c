@@ -145,11 +145,15 @@ static bool check_one(const struct chk_scenario *s, unsigned which, const struct
     bool flaw_expected = s->flawed_in & which,
          bound_written = s->preemptions || s->random_runs || (options->sampled && run.end != RUN_TOO_LONG);
     bool good = flaw_expected ? result.verdict == V_VIOLATION && (!s->flaw || s->flaw == result.flaw)
-                              : result.verdict == V_EXHAUSTED || (result.verdict == V_CAPPED && bound_written);
+                              : (result.verdict == V_EXHAUSTED && result.complete > 0) || (result.verdict == V_CAPPED && bound_written);
     if (isatty(2)) fprintf(stderr, "\r\033[K");
     unsigned long executions = (unsigned long)(result.complete + result.blocked + result.cut);
     printf("%-4s %-3s %s ", good ? "ok" : "FAIL", model_name(which), s->name);
-    if (result.verdict == V_EXHAUSTED) printf("EXHAUSTED %lu executions%s", executions, flaw_expected ? " (a violation was expected)" : "");
+    if (result.verdict == V_EXHAUSTED)
+        printf("EXHAUSTED %lu executions%s", executions,
+               flaw_expected          ? " (a violation was expected)"
+               : result.complete == 0 ? " (none came to its end: chk_assume left all out)"
+                                      : "");
     else if (result.verdict == V_CAPPED) printf("CAPPED by %s after %lu executions", result.capped_by, executions);
     else printf("VIOLATION %s: %s%s", flaw_name[result.flaw], result.what, good ? " (as expected)" : "");
     if (flaw_expected && result.verdict == V_VIOLATION && !good) printf(" (another was expected: %s)", flaw_name[s->flaw]);

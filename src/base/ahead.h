@@ -11,6 +11,7 @@
 #ifndef WEFT_BASE_AHEAD_H
 #define WEFT_BASE_AHEAD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* With 16 in place of 8 a receiver of short lists gains less, and one of long lists nothing. */
@@ -19,17 +20,23 @@ enum { AHEAD_LINE = 64 }; /* bytes */
 
 /* All 0 at first. */
 struct ahead_trail {
-    uint32_t at;
+    uint32_t count; /* of blocks since the list was last empty */
     const void *recent[AHEAD_FAR];
 };
 
 /* The hint of a block that is put into a list: in cache lines. 0: there is none, or it lies too far away. */
 static inline int16_t ahead_hint(struct ahead_trail *trail, const void *block) {
-    uint32_t at = trail->at;
+    uint32_t at = trail->count % AHEAD_FAR;
     int64_t lines = ((intptr_t)trail->recent[at] - (intptr_t)block) >> __builtin_ctz(AHEAD_LINE);
-    trail->at = (at + 1) % AHEAD_FAR;
+    bool none = trail->count++ < AHEAD_FAR || lines != (int16_t)lines;
     trail->recent[at] = block;
-    return lines == (int16_t)lines ? (int16_t)lines : 0;
+    return none ? 0 : (int16_t)lines;
+}
+
+/* The block is put into an empty list. Those before it have been taken out, and may be in use again: to fetch them would take them from their user. */
+static inline void ahead_first(struct ahead_trail *trail, const void *block) {
+    trail->count = 1;
+    trail->recent[0] = block;
 }
 
 static inline void ahead_fetch(const void *block, int16_t hint) {

@@ -55,14 +55,20 @@ struct proc *block_take(struct local *local, const weft_behavior *behavior, unsi
         *error = WEFT_ESTOPPING;
         return NULL;
     }
-    if ((*error = block_admit(runtime)) != 0) return NULL;
-    struct proc *proc = magazine_take(&local->magazine, error);
-    if (__builtin_expect(proc && (*error = block_reserve(runtime, proc_slot(proc))) != 0, 0)) {
-        magazine_return(&local->magazine, proc);
-        proc = NULL;
+    int refused = block_admit(runtime);
+    if (__builtin_expect(refused, 0)) {
+        *error = refused;
+        return NULL;
     }
+    struct proc *proc = magazine_take(&local->magazine, error);
     if (__builtin_expect(!proc, 0)) {
         block_uncount(runtime);
+        return NULL;
+    }
+    refused = block_reserve(runtime, proc_slot(proc));
+    if (__builtin_expect(refused, 0)) {
+        *error = refused;
+        block_return(local, proc);
         return NULL;
     }
     atom_store_rlx(&proc->behavior, behavior);

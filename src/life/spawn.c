@@ -33,16 +33,15 @@ static __attribute__((noinline, cold)) void spawn_cancel(struct local *local, st
     section_leave(&local->section);
 }
 
-/* The process's box is open. */
-static inline uint16_t spawn_open(struct local *local, struct worker *self, struct proc *proc, bool monitored) {
+/* The process's box is open. `context`: the spawner's, or given by its caller. */
+static inline uint16_t spawn_open(struct local *local, struct worker *self, struct proc *proc, const weft_context *context,
+                                  bool monitored) {
     struct runtime *runtime = local->runtime;
     count(&local->counters.spawned);
     if (monitored) state_monitor_newborn(&proc->state);
     sim_note("spawn", proc_pid(proc));
     weft_pid pid = proc_pid(proc);
-    const weft_context *context =
-        __builtin_expect(proc->member != NULL, 0) ? context_of(proc) : NULL; /* the spawner's, or given by its caller */
-    uint16_t ticket = state_revive(&proc->state);                            /* from here on a hand-off may run it, to its end */
+    uint16_t ticket = state_revive(&proc->state); /* from here on a hand-off may run it, to its end */
     atom_fence_light(); /* pairs with the heavy ones in stop_wait and weft_context_cancel: they see this process, or this sees their flag */
     bool over = atom_load_rlx(&runtime->stopping) || (context && weft_context_cancelled(context)); /* rlx: the fence */
     if (__builtin_expect(over, 0)) spawn_cancel(local, proc, pid);
@@ -66,7 +65,7 @@ struct proc *spawn_plain_begin(struct worker *self, const weft_behavior *behavio
 weft_pid spawn_plain_end(struct worker *self, struct proc *proc) {
     weft_pid pid = proc_pid(proc); /* before it may run, and end */
     mpsc_init(&proc->box);
-    spawn_open(&self->local, self, proc, false);
+    spawn_open(&self->local, self, proc, NULL, false);
     local_leave(&self->local);
     return pid;
 }
@@ -104,6 +103,7 @@ static inline int spawn_entered(struct rt_entry *by, weft_pid *pid, const weft_b
     int error;
     struct proc *proc = block_take(by->local, behavior, options->flags, &error);
     if (!proc) return error;
+    error = 0;
     block_born_of(proc, by->self ? by->self->current : NULL);
     if (tied && newborn_ties_any(tied) && (error = link_reserve(runtime, proc_slot(proc))) != 0) {
         block_return(by->local, proc);
@@ -123,7 +123,8 @@ static inline int spawn_entered(struct rt_entry *by, weft_pid *pid, const weft_b
     *pid = proc_pid(proc);
     if (tied) newborn_ties_attach(by->local, proc, tied);
     if (__builtin_expect(!options->mailbox, 1)) mpsc_init(&proc->box); /* else it has been diverted: spawn_set_up */
-    uint16_t ticket = spawn_open(by->local, by->self, proc, monitor || (tied && newborn_ties_any(tied)));
+    uint16_t ticket =
+        spawn_open(by->local, by->self, proc, proc->member ? context_of(proc) : NULL, monitor || (tied && newborn_ties_any(tied)));
     if (first_ticket) *first_ticket = ticket;
     return 0;
 }

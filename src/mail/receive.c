@@ -241,13 +241,16 @@ static __attribute__((noinline, cold)) void recv_free_otherwise(struct worker *s
         return;
     }
     local_check(&self->local, "weft_msg_free");
-    if (message->class >= POOL_CLASSES) {
-        message_free_other(&self->local.cache, message);
+    if (message->class == MESSAGE_LARGE) {
+        message_free_other(&self->local.cache, message); /* which needs no cache */
         return;
     }
+    struct message_moved moved = {.release = NULL};
     local_begin(&self->local);
-    pool_give(&self->local.cache.pool, message->class, message);
+    if (message->class >= POOL_CLASSES) moved = message_take_apart(&self->local.cache, message);
+    else pool_give(&self->local.cache.pool, message->class, message);
     local_leave(&self->local);
+    message_release(moved);
 }
 /* Inside: the cache is full. */
 static __attribute__((noinline, cold)) void recv_free_full(struct worker *self, struct message *message) {

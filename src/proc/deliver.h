@@ -43,14 +43,22 @@ static inline enum mpsc_pushed deliver(struct proc *proc, struct mpsc_node *node
     return pushed;
 }
 
+/* By a process whose box was bare when it began to end: state_complete, whose answer is *left. True: that was all. Else the box is to be closed: V3. */
+static inline bool deliver_end_bare(struct proc *proc, uint32_t *left) {
+    *left = state_complete(&proc->state);
+    return __builtin_expect(*left == 0 && mpsc_is_clear(&proc->box), 1);
+}
 /* By the process, at its end: state_complete, whose answer it returns, and what the box holds, to be freed. A box that holds messages, or is diverted, is closed
  * before (mail/send_bounded.c relies on it); so is, behind, that of a process with more to give up: those that are told of its end push without a look at the
  * verdict (life/tie.c). */
 static inline uint32_t deliver_end(struct proc *proc, struct mpsc_node **rest) {
-    bool bare = mpsc_is_bare(&proc->box);
-    *rest = __builtin_expect(bare, 1) ? NULL : mpsc_close(&proc->box);
-    uint32_t left = state_complete(&proc->state);
-    if (bare && __builtin_expect(left != 0 || !mpsc_is_clear(&proc->box), 0)) *rest = mpsc_close(&proc->box); /* V3 */
+    uint32_t left;
+    if (mpsc_is_bare(&proc->box)) {
+        *rest = deliver_end_bare(proc, &left) ? NULL : mpsc_close(&proc->box);
+    } else {
+        *rest = mpsc_close(&proc->box);
+        left = state_complete(&proc->state);
+    }
     return left;
 }
 

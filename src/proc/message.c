@@ -104,30 +104,31 @@ static struct reason_detail *message_detail(struct message *message) {
     return message->class == MESSAGE_NOTICE ? ((weft_notice *)message->data)->reason.keeper : NULL;
 }
 
-static void message_release(struct message_moved moved) {
-    if (moved.release) moved.release(moved.buffer, moved.size, moved.user); /* last: it is the program's function, and may call weft */
-}
-
 static void message_free_large(struct message *message) {
     struct message_head *head = message->type == WEFT_EVENT_REQUEST ? message_head(message) : NULL;
     if (head && head->release) head->release(head + 1);
     sys->free(message, sizeof *message + message->size);
 }
 
-__attribute__((noinline, cold)) void message_free_other(struct message_cache *cache, struct message *message) {
+__attribute__((noinline, cold)) struct message_moved message_take_apart(struct message_cache *cache, struct message *message) {
     if (message->class == MESSAGE_NOTICE) { /* it has no buffer, and is not charged */
         reason_detail_drop(message_detail(message));
         pool_give(&cache->pool, pool_class_of(MESSAGE_NOTICE_BLOCK), message);
-        return;
+        return (struct message_moved){.release = NULL};
     }
     message_uncharge(message);
+    struct message_moved moved = message_inside(message);
+    pool_give(message->class & MESSAGE_ROOM ? cache->rooms : &cache->pool, message_block_class(message), message);
+    return moved;
+}
+
+__attribute__((noinline, cold)) void message_free_other(struct message_cache *cache, struct message *message) {
     if (message->class == MESSAGE_LARGE) {
+        message_uncharge(message);
         message_free_large(message);
         return;
     }
-    struct message_moved moved = message_inside(message);
-    pool_give(message->class & MESSAGE_ROOM ? cache->rooms : &cache->pool, message_block_class(message), message);
-    message_release(moved);
+    message_release(message_take_apart(cache, message));
 }
 
 void message_free_anywhere(struct message *message) {

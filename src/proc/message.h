@@ -92,8 +92,13 @@ int message_refused(size_t size);
 void message_uncharge(struct message *message);
 /* By a thread without a cache. */
 void message_free_anywhere(struct message *message);
-/* The rest of message_free: large messages, shells, rooms. */
+/* The rest of message_free: large messages, shells, rooms, notices. */
 void message_free_other(struct message_cache *cache, struct message *message);
+/* The same of all but large messages, in two steps: the first is for a thread inside of weft, the second may call the program. */
+struct message_moved message_take_apart(struct message_cache *cache, struct message *message);
+static inline void message_release(struct message_moved moved) {
+    if (moved.release) moved.release(moved.buffer, moved.size, moved.user); /* last: it is the program's function, and may call weft */
+}
 /* For a completion that may come when no process waits for it any more, or never; NULL when there is no memory. */
 struct message *message_new_room(struct message_cache *cache, size_t size);
 static inline size_t message_capacity(const struct message *message) {

@@ -43,12 +43,12 @@ struct proc {
      * generation is odd while a process lives in this block, else even. */
     atom_u64 pid;
 
-    /* Policy `line`: see queue/line.h. For a block that is free or being freed, node.next links it to other such blocks. */
+    /* Policy `line`: see queue/line.h. */
     union {
         struct line_node node;
         struct mpsc_node pinned_node; /* of a pinned process, which is never in a line: in its worker's pinned queue */
         struct {
-            void *linked; /* node.next */
+            struct proc *linked; /* node.next. Of a block that is free or being freed: the next such block */
             /* Of a living process: which has spawned it, and may have ended; WEFT_NOBODY: a thread has. For weft_info. Not in policy `line`,
              * whose node has a link here. */
             weft_pid parent;
@@ -79,6 +79,11 @@ enum { PID_SLOT_BITS = 24, PID_SLOTS = 1 << PID_SLOT_BITS };
 
 static inline weft_pid pid_make(unsigned instance, uint32_t generation, uint32_t slot) {
     return (weft_pid)instance << 56 | (weft_pid)generation << PID_SLOT_BITS | slot;
+}
+/* For the next process in the block: generations of living processes are odd. */
+static inline weft_pid pid_next(weft_pid pid) {
+    const weft_pid one = UINT64_C(1) << PID_SLOT_BITS;
+    return (pid + one) | one;
 }
 static inline uint32_t pid_slot(weft_pid pid) { return (uint32_t)(pid & (PID_SLOTS - 1)); }
 static inline uint32_t pid_generation(weft_pid pid) { return (uint32_t)(pid >> PID_SLOT_BITS); }

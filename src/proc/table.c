@@ -98,7 +98,7 @@ static int table_cut(struct table *table, struct magazine *magazine) {
         mpsc_close(&proc->box);
         line_node_init(&proc->node);
         atom_store_rlx(&proc->pid, pid_make(table->instance, table->generation, slot)); /* rlx: no thread has a PID of it */
-        proc->node.next = magazine->free ? &magazine->free->node : NULL;
+        proc->linked = magazine->free;
         magazine->free = proc;
     }
     table->fresh = end;
@@ -107,18 +107,6 @@ static int table_cut(struct table *table, struct magazine *magazine) {
 
 static struct proc *proc_of(struct line_node *node) {
     return node ? (struct proc *)((unsigned char *)node - offsetof(struct proc, node)) : NULL;
-}
-
-static struct proc *pop(struct proc **list) {
-    struct proc *proc = *list;
-    *list = proc_of(proc->node.next);
-    proc->node.next = NULL;
-    return proc;
-}
-
-static void push(struct proc **list, struct proc *proc) {
-    proc->node.next = *list ? &(*list)->node : NULL;
-    *list = proc;
 }
 
 /* Batches, the first block of each linked to the first of the next. */
@@ -179,8 +167,10 @@ static void magazine_share(struct magazine *magazine, struct proc *batch) {
 }
 
 void magazine_retire(struct magazine *magazine, struct proc *proc) {
-    push(&magazine->filling, proc);
-    if (++magazine->filling_count < MAGAZINE_BATCH) return;
+    if (!magazine_put_aside(magazine, proc)) magazine_retire_batch(magazine);
+}
+
+void magazine_retire_batch(struct magazine *magazine) {
     magazine_turn(magazine);
     if (magazine->ready_count < MAGAZINE_READY) return;
     magazine->ready_count--;
@@ -218,20 +208,24 @@ static __attribute__((noinline)) bool magazine_restock(struct magazine *magazine
 struct proc *magazine_take(struct magazine *magazine, int *error) {
     for (;;) {
         if (__builtin_expect(!magazine->free, 0) && !magazine_restock(magazine, error)) return NULL;
-        struct proc *proc = pop(&magazine->free);
-        weft_pid before = proc_pid(proc); /* only the block's keeper writes it */
-        uint32_t generation = pid_generation(before);
-        if (generation >= UINT32_MAX - 2) continue; /* B3: never used again; the next but one would be 0 */
+        struct proc *proc = magazine->free;
+        magazine->free = proc->linked;
+        proc->linked = NULL;
+        weft_pid before = proc_pid(proc);                       /* only the block's keeper writes it */
+        if (pid_generation(before) >= UINT32_MAX - 2) continue; /* B3: never used again; the next but one would be 0 */
         struct mpsc_node *late = mpsc_renew(&proc->box);
         if (__builtin_expect(late != NULL, 0)) table_free_late(late);
         state_forget(&proc->state);
         /* rel: pairs with the acq in proc_named: a thread that has guessed the PID reaches the new process, or is refused. */
-        atom_store_rel(&proc->pid, pid_make(pid_instance(before), (generation + 1) | 1, pid_slot(before)));
+        atom_store_rel(&proc->pid, pid_next(before));
         return proc;
     }
 }
 
-void magazine_return(struct magazine *magazine, struct proc *proc) { push(&magazine->free, proc); }
+void magazine_return(struct magazine *magazine, struct proc *proc) {
+    proc->linked = magazine->free;
+    magazine->free = proc;
+}
 
 void magazine_flush(struct magazine *magazine) {
     for (struct spin spin = spin_begin(); magazine->filling || magazine->waiting;) {

@@ -37,16 +37,16 @@ struct table {
     unsigned instance;                                 /* set once: of its PIDs */
     struct lock lock;                                  /* growth and the depot */
     uint32_t fresh;                                    /* slots below were given out at least once */
-    struct proc *depot;                                /* free blocks, linked by node.next; each first of a batch by node.prev */
+    struct proc *depot;                                /* free blocks, `linked`; each first of a batch by node.prev */
     atom_u32 section_count;
     ATOM_PTR(struct section) sections[TABLE_SECTIONS]; /* one for each worker or thread that looks up */
 };
 
 struct magazine {
     struct table *table;
-    struct proc *free;              /* taken from; linked by node.next */
+    struct proc *free;              /* taken from; `linked` */
     struct proc *ready;             /* whole batches for it, the first of each linked by node.prev */
-    struct proc *filling, *waiting; /* retired; linked by node.next */
+    struct proc *filling, *waiting; /* retired; `linked` */
     uint32_t ready_count, filling_count, noted_count;
     uint64_t noted[TABLE_SECTIONS];
 };
@@ -71,6 +71,13 @@ void magazine_init(struct magazine *magazine, struct table *table);
 struct proc *magazine_take(struct magazine *magazine, int *error);
 /* The process has ended: generation bumped, COMPLETE, its mailbox closed or left open with nothing in it (deliver.h, V3). */
 void magazine_retire(struct magazine *magazine, struct proc *proc);
+/* The same in two steps. False: the second, magazine_retire_batch, follows. */
+static inline bool magazine_put_aside(struct magazine *magazine, struct proc *proc) {
+    proc->linked = magazine->filling;
+    magazine->filling = proc;
+    return ++magazine->filling_count < MAGAZINE_BATCH;
+}
+void magazine_retire_batch(struct magazine *magazine);
 /* Takes back a block whose PID no thread was told. */
 void magazine_return(struct magazine *magazine, struct proc *proc);
 /* Gives everything to the depot; waits until the senders that are inside sections have left. */

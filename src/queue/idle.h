@@ -101,8 +101,8 @@ int idle_rouse(struct idle *idle);
 static inline bool idle_may_wake(struct idle *idle) {
     atom_fence_light(); /* B: what the caller published, before the loads that look for a searcher or sleeper */
     /* rlx, all: fence B is before them. A searcher that is seen will do what the caller would have done (I3). */
-    if (atom_load_rlx(&idle->searching) != 0) return false;
-    return atom_load_rlx(&idle->words) != 1 || atom_load_rlx(&idle->sleeping[0]) != 0;
+    bool some_sleep = atom_load_rlx(&idle->words) != 1 || atom_load_rlx(&idle->sleeping[0]) != 0;
+    return __builtin_expect(some_sleep, 0) && atom_load_rlx(&idle->searching) == 0;
 }
 
 static inline int idle_wake(struct idle *idle) { return idle_may_wake(idle) ? idle_rouse(idle) : IDLE_NOBODY; }

@@ -38,7 +38,8 @@
  *       the box does otherwise, and keeps M2 to M7. Pushing, taking and closing test one bit, that of a closed box, and find both.
  *   M9  Of a message that the consumer has not taken, the upper 16 bits of `next` are a hint (base/ahead.h); 0: none. So messages lie below 2^48, as all memory does that a
  *       program has not asked for otherwise. A receiver whose senders run on another core finds its messages in that core's cache: it took 72 ns a message where a line
- *       takes 350 ns there and back, and takes 35 with hints; where it takes 60 ns, 23 and 19 (weft bench fanin, Zen 4). */
+ *       takes 350 ns there and back, and takes 35 with hints; where it takes 60 ns, 23 and 19 (weft bench fanin, Zen 4). Tools that look for pointers in memory (a debugger's
+ *       script, a leak detector other than the address sanitizer's) do not see what such a `next` points to. */
 #ifndef WEFT_QUEUE_MPSC_H
 #define WEFT_QUEUE_MPSC_H
 

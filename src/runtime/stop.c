@@ -81,9 +81,8 @@ void runtime_destroy(struct runtime *runtime) {
     unsigned made = atom_load_rlx(&runtime->made); /* rlx, here and below: no other thread is left */
     for (unsigned i = 0; i < made; i++) {
         struct worker *worker = atom_load_rlx(&runtime->workers[i]);
-        policy_destroy(worker);
         cache_flush(&worker->local.cache.pool);
-        sys->free(worker, sizeof *worker);
+        worker_free(worker);
     }
     command_destroy_all(runtime);
     forkjoin_destroy_all(runtime);

@@ -148,11 +148,13 @@ static void find_get_up(struct worker *worker) {
     sysmon_wake(worker->runtime);
 }
 
+enum { LINGER = 3 }; /* times 0.4 us */
+
 /* Sleeps in the poll, which it holds. */
 static __attribute__((noinline)) void find_sleep_in_poll(struct worker *worker, uint64_t deadline) {
     struct netpoll_batch batch;
     if (netpoll_sleep(worker, deadline, &batch) == 0) {
-        worker->searching = true;
+        worker->searching = worker->was_woken = true;
         sysmon_wake(worker->runtime);
     } else {
         find_get_up(worker);
@@ -173,9 +175,23 @@ static struct proc *find_polled(struct worker *worker) {
     return proc ? proc : find_global_batch(worker);
 }
 
-/* False: it did not sleep, because there is work somewhere. */
+/* Before it sleeps, a worker that was woken by a thread or by another worker last time waits for a microsecond, and looks everywhere once more. A sender on another core that
+ * sends all the time has sent a score of messages by then; else the receiver would run for each of them, or go to sleep between two: the fence for that interrupts the sender, and
+ * the next message costs it a system call. */
+static bool find_lingers(struct worker *worker) {
+    if (WEFT_CHECK || !worker->was_woken || worker->lingered == atom_load_rlx(&worker->local.counters.steps))
+        return false; /* rlx: its own */
+    worker->lingered = atom_load_rlx(&worker->local.counters.steps);
+    for (unsigned i = 0; i < LINGER; i++)
+        spin_pause_long();
+    return true;
+}
+
+/* False: it did not sleep, because there is work somewhere, or may be. */
 static __attribute__((noinline)) bool find_sleep(struct worker *worker) {
     struct idle *idle = &worker->runtime->idle;
+    if (find_lingers(worker)) return false;
+    worker->was_woken = false;
     idle_enter(idle, worker->index, worker->searching);
     if (find_anything(worker)) { /* recheck */
         if (idle_leave(idle, worker->index, worker->searching)) return false;
@@ -191,7 +207,7 @@ static __attribute__((noinline)) bool find_sleep(struct worker *worker) {
         find_get_up(worker);
         return true;
     }
-    worker->searching = true;
+    worker->searching = worker->was_woken = true;
     sysmon_wake(worker->runtime);
     return true;
 }

@@ -95,6 +95,8 @@ struct worker {
     uint32_t measured;
     struct fair fair;
     bool searching;
+    bool was_woken;         /* when it last slept: by another worker, or a thread */
+    uint64_t lingered;      /* value of `steps` when it last waited before a sleep: find.c */
     uint8_t netpoll_misses; /* polls in a row that brought nothing: find.c */
     struct rng rng;
     uint64_t coin; /* rng_coin's */

@@ -30,8 +30,6 @@
 
 enum {
     LINUX_ALIGN = 64,
-    /* From this size on memory is mapped: it comes zeroed without being touched. */
-    LINUX_MAP_FROM = 256 << 10,
     LINUX_CPU_WORDS = 8192 / (sizeof(long) * CHAR_BIT),
 };
 
@@ -100,7 +98,7 @@ static void *linux_map_rooted(size_t size) {
 
 static void *linux_alloc(size_t size) {
     if (size > PTRDIFF_MAX) return NULL;
-    if (size >= LINUX_MAP_FROM) return linux_map_rooted(size);
+    if (size >= SYS_MAPPED) return linux_map_rooted(size);
     if (heap_is_on()) return heap_take(size);
     int before = errno;
     size = (size + LINUX_ALIGN - 1) & ~(size_t)(LINUX_ALIGN - 1);
@@ -110,9 +108,9 @@ static void *linux_alloc(size_t size) {
 }
 
 static void linux_free(void *memory, size_t size) {
-    if (size < LINUX_MAP_FROM && heap_has(memory)) {
+    if (size < SYS_MAPPED && heap_has(memory)) {
         heap_give(memory, size);
-    } else if (size < LINUX_MAP_FROM) {
+    } else if (size < SYS_MAPPED) {
         if (heap_is_on()) heap_keep(memory);
         else free(memory);
     } else if (memory) {

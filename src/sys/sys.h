@@ -17,6 +17,7 @@
 #define SYS_FOREVER UINT64_MAX
 
 enum { SYS_CHUNK = WEFT_CHECK ? 512 : 64 * 1024 };
+enum { SYS_MAPPED = 256 << 10 };
 
 typedef struct sys_thread {
     uint64_t handle;
@@ -45,7 +46,7 @@ struct sys {
     /* Wakes up to `count` sleepers; returns how many. */
     int (*futex_wake)(atom_u32 *word, uint32_t count);
 
-    /* Zeroed memory, aligned for any cell (64 bytes); NULL when there is none. */
+    /* Zeroed memory, aligned for any cell (64 bytes); NULL when there is none. From SYS_MAPPED bytes on it costs nothing until it is touched. */
     void *(*alloc)(size_t size);
     void (*free)(void *memory, size_t size);
     /* From now on neither of the two uses the C library: sys/heap.h. 0 or -ENOMEM. */

@@ -84,8 +84,16 @@ __attribute__((flatten)) void *worker_main(void *argument) {
     return NULL;
 }
 
+/* Large enough to be mapped: of a worker's queues, and its shelves for small blocks, most is never touched. */
+enum { WORKER_BYTES = WEFT_CHECK || sizeof(struct worker) > SYS_MAPPED ? sizeof(struct worker) : SYS_MAPPED };
+
+void worker_free(struct worker *worker) {
+    policy_destroy(worker);
+    sys->free(worker, WORKER_BYTES);
+}
+
 struct worker *worker_new(struct runtime *runtime, unsigned index) {
-    struct worker *worker = sys->alloc(sizeof *worker);
+    struct worker *worker = sys->alloc(WORKER_BYTES);
     if (!worker) return NULL;
     worker->runtime = runtime;
     worker->index = index;
@@ -108,8 +116,7 @@ struct worker *worker_new(struct runtime *runtime, unsigned index) {
     rng_seed(&worker->rng, runtime->seed, index);
     worker->coin = rng_next(&worker->rng);
     if (policy_init(worker) != 0 || table_add_section(&runtime->table, &worker->local.section) != 0) {
-        policy_destroy(worker);
-        sys->free(worker, sizeof *worker);
+        worker_free(worker);
         return NULL;
     }
     atom_store_rlx(&runtime->workers[index], worker); /* rlx: published by `made` */

@@ -7,6 +7,8 @@
 void *worker_main(void *argument);
 /* Under `resizing`: makes one more worker, without a thread yet; NULL when there is no memory. */
 struct worker *worker_new(struct runtime *runtime, unsigned index);
+/* Of one that no thread drives. */
+void worker_free(struct worker *worker);
 /* WEFT_EBUSY: a worker that was to leave has pinned processes, and stays. `workers` 0: all leave, whatever they have. */
 int workers_set(struct runtime *runtime, unsigned workers);
 /* Pins the running process to its worker, and unpins it; by the worker's own thread. worker_pin is false when the worker is to leave. */

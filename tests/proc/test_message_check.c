@@ -47,6 +47,30 @@ TEST(message_check_freed_twice_and_used_after_that) {
     EXPECT(strstr(child.said, "weft_msg_tag") && (strstr(child.said, "has been freed") || strstr(child.said, "AddressSanitizer")));
 }
 
+/* Many are freed, and most of them are not with the worker any more, but in the depot. */
+static unsigned which;
+static void frees_one_of_many_twice(weft_msg *message) {
+    enum { MANY = 300 };
+    weft_msg *many[MANY];
+    weft_msg_free(message);
+    for (unsigned i = 0; i < MANY; i++)
+        EXPECT_EQ(weft_send(weft_self(), i, &i, sizeof i), 0);
+    for (unsigned i = 0; i < MANY; i++)
+        EXPECT_EQ(weft_recv(&many[i], WEFT_FOREVER), 0);
+    for (unsigned i = 0; i < MANY; i++)
+        weft_msg_free(many[i]);
+    weft_msg_free(many[which]);
+}
+TEST(message_check_freed_twice_in_the_depot) {
+    static const unsigned some[] = {0, 1, 7, 17, 43, 44, 45, 46, 48, 63, 64, 100, 299};
+    struct child child;
+    for (unsigned i = 0; MESSAGE_CHECKED && i < sizeof some / sizeof *some; i++) {
+        which = some[i];
+        try(&child, frees_one_of_many_twice);
+        EXPECT(strstr(child.said, "weft_msg_free") && (strstr(child.said, "has been freed") || strstr(child.said, "AddressSanitizer")));
+    }
+}
+
 static void keeps(weft_msg *message) { EXPECT_EQ(weft_msg_tag(message), 7); }
 static void keeps_a_reply(weft_msg *message) {
     weft_msg *reply;
