@@ -102,6 +102,8 @@ run $own/memory.c null_pointer overflow trap --model c11 --show
 expect "a crash is shown with its place" 0 'the crash: memory.c:[0-9]+' 'invalid address: \(nil\)' 'stack has overflowed' '__builtin_trap'
 run $own/endless.c
 expect "a loop that is not the same in any two rounds" 1 'CAPPED by a thread has too many events' 'operations: endless.c:7' 'chk_loop_begin'
+run $own/assumed.c
+expect "an assumption that never holds" 1 'FAIL c11 assumed_away EXHAUSTED .* chk_assume left all out' '^0 passed, 1 failed$'
 run $own/classics.c --list
 expect "--list has the file's scenarios alone" 0 '^classics:$' 'dekker_unfenced +\[flawed\]'
 run $own/classics.c 'dekker*' --model tso
