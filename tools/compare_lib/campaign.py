@@ -24,6 +24,7 @@ class Campaign:
         return self.rounds
 
     def round(self, number):
+        measure.read_anew([self.weft, *(peers.product(peer) for peer in self.programs.values())])
         for work in self.works:
             who = [name for name in work.who if name not in self.missing]
             turn = number % len(who) if who else 0
