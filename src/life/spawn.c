@@ -29,7 +29,8 @@ static inline const char *spawn_first_method(const weft_behavior *behavior) { re
 /* The runtime is stopping, or the context was cancelled. The process may have run and ended already, if a hand-off has claimed it: then its PID is not its block's. */
 static __attribute__((noinline, cold)) void spawn_cancel(struct local *local, struct proc *proc, weft_pid pid) {
     section_enter(&local->section);
-    if (atom_load_acq(&proc->pid) == pid) state_cancel(&proc->state); /* acq: as in proc_named */
+    /* rlx: either the end that changed the PID is seen, because of the section's fence and the heavy one in magazine_note, or the block is not used again before this section is left. */
+    if (atom_load_rlx(&proc->pid) == pid) state_cancel(&proc->state);
     section_leave(&local->section);
 }
 

@@ -7,6 +7,7 @@ MODELS = ("c11", "tso")  # C11 allows most; what survives there is tried under t
 QUICK = 20000, 2  # executions and seconds of a scenario in a first round
 RESULT = re.compile(r"^(?:ok|FAIL)\s+\w+\s+(\w+ (EXHAUSTED|VIOLATION|CAPPED)\b.*)$", re.M)
 ENDLESS = "a thread has too many events"  # as weft-check says it
+NONE_ENDS = "none came to its end"  # likewise
 NOT_MEANT = "none of these scenarios is meant for that model"  # likewise
 LISTED = re.compile(r"^  (\w+)\s+(\[flawed\])?")
 
@@ -42,6 +43,8 @@ def check(binary, scenario, model, executions, seconds):
         return "NOT MEANT", ""
     if done.returncode == 0:  # a bound that is written down beside the scenario is as good
         return "EXHAUSTED", found.get("EXHAUSTED", "")
+    if NONE_ENDS in found.get("EXHAUSTED", ""):  # some do in the scenario as it is
+        return "VIOLATION", found["EXHAUSTED"]
     if ENDLESS in found.get("CAPPED", ""):  # the scenario as it is stays below that in every execution
         return "VIOLATION", found["CAPPED"]
     for verdict in ("VIOLATION", "CAPPED"):
