@@ -6,8 +6,8 @@
  *
  * A hint may be wrong: the two may be in different lists, and the earlier one may have been freed. That costs a fetch; a prefetch never faults.
  *
- *   ahead_hint   the thread that the trail belongs to
- *   ahead_fetch  any */
+ *   ahead_hint, ahead_first   the thread that the trail belongs to
+ *   ahead_fetch               any */
 #ifndef WEFT_BASE_AHEAD_H
 #define WEFT_BASE_AHEAD_H
 

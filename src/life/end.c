@@ -45,10 +45,7 @@ static inline void proc_count_end(struct local *local) {
 
 /* Its state is COMPLETE, and `rest` is what was in its mailbox. */
 static void proc_end_rest(struct local *local, struct proc *proc, int reason, uint32_t left, struct mpsc_node *rest) {
-    for (struct mpsc_node *node = rest, *next; node; node = next) {
-        next = node->next;
-        message_free(&local->cache, message_of(node));
-    }
+    message_free_list(&local->cache, rest);
     if (left == 0) magazine_retire(&local->magazine, proc);
     else proc_leave(local, proc, left, reason);
     proc_count_end(local);

@@ -42,10 +42,7 @@ static void bounded_end_receiver(struct local *local, struct worker *self, struc
 static int bounded_finish(struct local *local, struct worker *self, struct bounds *bounds, weft_pid to, struct bounds_put *put) {
     if (put->next.verdict == STATE_ENQUEUE) ready_again(local->runtime, self, put->proc, put->next, READY_WOKEN);
     if (put->ends) bounded_end_receiver(local, self, bounds, to);
-    for (struct mpsc_node *node = put->dropped, *next; node; node = next) {
-        next = node->next;
-        message_free(&local->cache, message_of(node));
-    }
+    message_free_list(&local->cache, put->dropped);
     return put->answer;
 }
 

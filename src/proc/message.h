@@ -192,5 +192,12 @@ static inline void message_free(struct message_cache *cache, struct message *mes
     if (__builtin_expect(message->class >= POOL_CLASSES, 0)) message_free_other(cache, message);
     else pool_give(&cache->pool, message->class, message);
 }
+/* A list, linked by node.next; NULL: none. */
+static inline void message_free_list(struct message_cache *cache, struct mpsc_node *list) {
+    for (struct mpsc_node *node = list, *next; node; node = next) {
+        next = node->next;
+        message_free(cache, message_of(node));
+    }
+}
 
 #endif

@@ -98,8 +98,7 @@ static int table_cut(struct table *table, struct magazine *magazine) {
         mpsc_close(&proc->box);
         line_node_init(&proc->node);
         atom_store_rlx(&proc->pid, pid_make(table->instance, table->generation, slot)); /* rlx: no thread has a PID of it */
-        proc->linked = magazine->free;
-        magazine->free = proc;
+        magazine_link(&magazine->free, proc);
     }
     table->fresh = end;
     return 0;
@@ -222,10 +221,7 @@ struct proc *magazine_take(struct magazine *magazine, int *error) {
     }
 }
 
-void magazine_return(struct magazine *magazine, struct proc *proc) {
-    proc->linked = magazine->free;
-    magazine->free = proc;
-}
+void magazine_return(struct magazine *magazine, struct proc *proc) { magazine_link(&magazine->free, proc); }
 
 void magazine_flush(struct magazine *magazine) {
     for (struct spin spin = spin_begin(); magazine->filling || magazine->waiting;) {

@@ -71,10 +71,13 @@ void magazine_init(struct magazine *magazine, struct table *table);
 struct proc *magazine_take(struct magazine *magazine, int *error);
 /* The process has ended: generation bumped, COMPLETE, its mailbox closed or left open with nothing in it (deliver.h, V3). */
 void magazine_retire(struct magazine *magazine, struct proc *proc);
+static inline void magazine_link(struct proc **list, struct proc *proc) {
+    proc->linked = *list;
+    *list = proc;
+}
 /* The same in two steps. False: the second, magazine_retire_batch, follows. */
 static inline bool magazine_put_aside(struct magazine *magazine, struct proc *proc) {
-    proc->linked = magazine->filling;
-    magazine->filling = proc;
+    magazine_link(&magazine->filling, proc);
     return ++magazine->filling_count < MAGAZINE_BATCH;
 }
 void magazine_retire_batch(struct magazine *magazine);

@@ -148,17 +148,17 @@ static void find_get_up(struct worker *worker) {
     sysmon_wake(worker->runtime);
 }
 
-enum { LINGER = 3 }; /* times 0.4 us */
+/* Another worker, or a thread, has woken it. */
+static void find_woken(struct worker *worker) {
+    worker->searching = worker->was_woken = true;
+    sysmon_wake(worker->runtime);
+}
 
 /* Sleeps in the poll, which it holds. */
 static __attribute__((noinline)) void find_sleep_in_poll(struct worker *worker, uint64_t deadline) {
     struct netpoll_batch batch;
-    if (netpoll_sleep(worker, deadline, &batch) == 0) {
-        worker->searching = worker->was_woken = true;
-        sysmon_wake(worker->runtime);
-    } else {
-        find_get_up(worker);
-    }
+    if (netpoll_sleep(worker, deadline, &batch) == 0) find_woken(worker);
+    else find_get_up(worker);
     if (batch.count >= NETPOLL_MANY) worker->netpoll_misses = 0;
     netpoll_deliver(worker->runtime, &batch);
 }
@@ -175,6 +175,7 @@ static struct proc *find_polled(struct worker *worker) {
     return proc ? proc : find_global_batch(worker);
 }
 
+enum { LINGER = 3 }; /* times 0.4 us */
 /* Before it sleeps, a worker that was woken by a thread or by another worker last time waits for a microsecond, and looks everywhere once more. A sender on another core that
  * sends all the time has sent a score of messages by then; else the receiver would run for each of them, or go to sleep between two: the fence for that interrupts the sender, and
  * the next message costs it a system call. */
@@ -203,12 +204,8 @@ static __attribute__((noinline)) bool find_sleep(struct worker *worker) {
         find_sleep_in_poll(worker, deadline);
         return true;
     }
-    if (parker_park(&worker->parker, deadline) == -ETIMEDOUT) {
-        find_get_up(worker);
-        return true;
-    }
-    worker->searching = worker->was_woken = true;
-    sysmon_wake(worker->runtime);
+    if (parker_park(&worker->parker, deadline) == -ETIMEDOUT) find_get_up(worker);
+    else find_woken(worker);
     return true;
 }
 
